@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# What the project's own programs (tests, examples, benchmarks, tools) share. Nothing of it reaches those who link
+# hocket::hocket.
+#
+# A source says in lines of their own what the build has to know about it:
+#   // needs: ucx eigen      left out where one of these is missing: ucx, eigen, cli11, benchmark
+#   // arguments: --steps 5  what the test of an example passes
+#   // expect: REGEX         what an example prints, or which first error a misuse leads to
+
+option(HOCKET_WARNINGS_AS_ERRORS "Treat warnings in the project's own programs as errors" OFF)
+set(HOCKET_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test has failed")
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+  message(FATAL_ERROR "hocket needs g++ 12 or newer, this is ${CMAKE_CXX_COMPILER_VERSION}: set CMAKE_CXX_COMPILER")
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+  message(FATAL_ERROR "hocket needs clang 16 or newer, this is ${CMAKE_CXX_COMPILER_VERSION}: set CMAKE_CXX_COMPILER")
+endif()
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+add_library(hocket_development INTERFACE)
+target_link_libraries(hocket_development INTERFACE hocket::hocket)
+target_compile_options(
+  hocket_development INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow
+                               $<$<BOOL:${HOCKET_WARNINGS_AS_ERRORS}>:-Werror>
+)
+
+find_package(Catch2 QUIET)
+find_package(benchmark QUIET)
+find_package(CLI11 QUIET)
+find_package(Eigen3 QUIET)
+
+# The word after `// needs:`, the target that it stands for, and the Debian package that brings it.
+set(hocket_need_target_ucx hocket::ucx)
+set(hocket_need_target_eigen Eigen3::Eigen)
+set(hocket_need_target_cli11 CLI11::CLI11)
+set(hocket_need_target_benchmark benchmark::benchmark)
+set(hocket_need_target_catch2 Catch2::Catch2)
+set(hocket_need_package_ucx libucx-dev)
+set(hocket_need_package_eigen libeigen3-dev)
+set(hocket_need_package_cli11 libcli11-dev)
+set(hocket_need_package_benchmark libbenchmark-dev)
+set(hocket_need_package_catch2 catch2)
+
+# Sets `result` to what stands after `// <marker>:` at the begin of a line of `source`, or to nothing.
+function(hocket_read_marker result source marker)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  file(STRINGS "${source}" lines LIMIT_COUNT 1 REGEX "^// ${marker}: ")
+  string(REGEX REPLACE "^// ${marker}: *" "" text "${lines}")
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Sets `targets` to what a program with these needs has to link, and `missing` to the needs that this machine lacks.
+function(hocket_resolve_needs targets missing)
+  set(found "")
+  set(lacking "")
+  foreach(need IN LISTS ARGN)
+    if(NOT DEFINED hocket_need_target_${need})
+      message(FATAL_ERROR "hocket: nobody knows how to find \"${need}\": add it to cmake/hocket-development.cmake")
+    elseif(TARGET ${hocket_need_target_${need}})
+      list(APPEND found ${hocket_need_target_${need}})
+    else()
+      list(APPEND lacking ${need})
+    endif()
+  endforeach()
+  set(${targets} "${found}" PARENT_SCOPE)
+  set(${missing} "${lacking}" PARENT_SCOPE)
+endfunction()
+
+# Remembers for the summary that `what` is not built, because the needs after it are missing.
+function(hocket_leave_out what)
+  set(packages "")
+  foreach(need IN LISTS ARGN)
+    list(APPEND packages ${hocket_need_package_${need}})
+  endforeach()
+  list(JOIN packages " " packages)
+  set_property(GLOBAL APPEND PROPERTY hocket_left_out "${what} (needs ${packages})")
+endfunction()
+
+# Adds a program from `SOURCES` that links what the `// needs:` lines of its sources ask for and `LINK`. Where
+# something is missing there is no target, and the summary says so.
+function(hocket_add_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 program "" "OUTPUT_NAME" "SOURCES;NEEDS;LINK")
+  foreach(source IN LISTS program_SOURCES)
+    hocket_read_marker(needs "${source}" needs)
+    separate_arguments(needs)
+    list(APPEND program_NEEDS ${needs})
+  endforeach()
+  list(REMOVE_DUPLICATES program_NEEDS)
+  hocket_resolve_needs(needed missing ${program_NEEDS})
+  if(missing)
+    hocket_leave_out(${target} ${missing})
+    return()
+  endif()
+  add_executable(${target} ${program_SOURCES})
+  target_link_libraries(${target} PRIVATE hocket_development ${needed} ${program_LINK})
+  if(program_OUTPUT_NAME)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${program_OUTPUT_NAME})
+  endif()
+endfunction()
+
+if(HOCKET_BUILD_TESTS)
+  enable_testing()
+  add_subdirectory(tests)
+endif()
+if(HOCKET_BUILD_EXAMPLES)
+  add_subdirectory(examples)
+endif()
+if(HOCKET_BUILD_BENCHMARKS)
+  add_subdirectory(bench)
+endif()
+if(HOCKET_BUILD_TOOLS)
+  add_subdirectory(tools)
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT TARGET hocket::ucx)
+    set_property(GLOBAL APPEND PROPERTY hocket_left_out "everything over UCX (needs ${hocket_need_package_ucx})")
+  endif()
+  find_program(HOCKET_NVCC nvcc HINTS ENV CUDA_PATH PATH_SUFFIXES bin PATHS /usr/local/cuda)
+  mark_as_advanced(HOCKET_NVCC)
+  if(NOT HOCKET_NVCC)
+    set_property(GLOBAL APPEND PROPERTY hocket_left_out "the CUDA parts (no nvcc on this machine)")
+  elseif(NOT hocket_device_headers)
+    set_property(GLOBAL APPEND PROPERTY hocket_left_out "the CUDA parts (this version has none yet)")
+  endif()
+
+  get_property(left_out GLOBAL PROPERTY hocket_left_out)
+  message(STATUS "hocket ${PROJECT_VERSION}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+  if(ucx_DIR)
+    message(STATUS "hocket: UCX by ${ucx_DIR}")
+  endif()
+  foreach(entry IN LISTS left_out)
+    message(STATUS "hocket: left out: ${entry}")
+  endforeach()
+endif()

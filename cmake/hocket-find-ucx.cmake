@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Makes ucx::ucp and ucx::ucs, visible everywhere, if UCX is on this machine: by its own package file, else by
+# pkg-config. Used while building hocket and by the installed package alike. May be included any number of times: the
+# package file of UCX itself can not.
+
+if(NOT TARGET ucx::ucp)
+  block() # the package file of UCX sets variables as common as `prefix`
+    find_package(ucx CONFIG QUIET GLOBAL)
+    if(NOT TARGET ucx::ucp)
+      find_package(PkgConfig QUIET)
+      if(PkgConfig_FOUND)
+        pkg_check_modules(hocket_ucx_module QUIET IMPORTED_TARGET GLOBAL ucx)
+      endif()
+      if(TARGET PkgConfig::hocket_ucx_module)
+        foreach(library IN ITEMS ucp ucs)
+          add_library(ucx::${library} INTERFACE IMPORTED GLOBAL)
+          target_link_libraries(ucx::${library} INTERFACE PkgConfig::hocket_ucx_module)
+        endforeach()
+      endif()
+    endif()
+  endblock()
+endif()

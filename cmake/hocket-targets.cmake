@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# What the library offers to other projects:
+#   hocket::hocket  the headers, C++20, threads
+#   hocket::ucx     hocket::hocket and UCX, for <hocket/ucx.hpp>; only there if UCX is
+#
+# Every header is installed, whatever was found: which parts a program uses is decided by what it includes and links.
+
+if(NOT TARGET Threads::Threads)
+  find_package(Threads REQUIRED GLOBAL)
+endif()
+
+file(GLOB_RECURSE hocket_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/hocket/*.hpp")
+file(GLOB_RECURSE hocket_device_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/hocket/*.cuh")
+
+add_library(hocket INTERFACE)
+add_library(hocket::hocket ALIAS hocket)
+target_sources(
+  hocket
+  INTERFACE
+    FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${hocket_headers}
+    FILE_SET device_headers TYPE HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${hocket_device_headers}
+)
+target_compile_features(hocket INTERFACE cxx_std_20)
+target_link_libraries(hocket INTERFACE Threads::Threads)
+
+# The target exists in any case, so that what gets installed does not depend on this machine; its public name only
+# where UCX was found.
+add_library(hocket_ucx INTERFACE)
+set_target_properties(hocket_ucx PROPERTIES EXPORT_NAME ucx)
+target_link_libraries(hocket_ucx INTERFACE hocket ucx::ucp ucx::ucs)
+
+if(HOCKET_WITH_UCX)
+  include("${CMAKE_CURRENT_LIST_DIR}/hocket-find-ucx.cmake")
+  if(TARGET ucx::ucp)
+    add_library(hocket::ucx ALIAS hocket_ucx)
+  elseif(NOT HOCKET_WITH_UCX STREQUAL "AUTO")
+    message(FATAL_ERROR "hocket: HOCKET_WITH_UCX is ${HOCKET_WITH_UCX}, but UCX was not found: install libucx-dev, "
+                        "or add the folder of another UCX to CMAKE_PREFIX_PATH")
+  endif()
+endif()

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Draws the loss over the steps as an SVG picture: on the training batches, on the held-out text, and the bigram
+/// model's as a line to get below.
+#pragma once
+
+#include "training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <fstream>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace language_model {
+
+/// A picture with one pair of axes: steps to the right, loss upwards.
+class loss_curve {
+ public:
+  struct point {
+    double step = 0;
+    double loss = 0;
+  };
+
+  loss_curve(double steps, double lowest, double highest) : steps_(steps), lowest_(lowest), highest_(highest) {
+    body_ += text(left, 28, "start", "Loss while learning", "font-size=\"17\" font-weight=\"bold\"");
+    draw_axes();
+  }
+
+  void draw_line(std::span<const point> points, const std::string& style) {
+    body_ += "<polyline fill=\"none\" " + style + " points=\"";
+    for (const point& at : points) body_ += number(x(at.step)) + ',' + number(y(at.loss)) + ' ';
+    body_ += "\"/>\n";
+  }
+
+  void draw_dots(std::span<const point> points, const std::string& style) {
+    for (const point& at : points) {
+      body_ += "<circle r=\"3\" " + style + " cx=\"" + number(x(at.step)) + "\" cy=\"" + number(y(at.loss)) + "\"/>\n";
+    }
+  }
+
+  /// Adds a line to the legend in the upper right.
+  void add_to_legend(const std::string& label, const std::string& style) {
+    const double line = top + 18 + 22 * legend_lines_++;
+    body_ += "<line " + style + " x1=\"" + number(right - 290) + "\" x2=\"" + number(right - 260) + "\" y1=\"" +
+             number(line - 5) + "\" y2=\"" + number(line - 5) + "\"/>\n";
+    body_ += text(right - 250, line, "start", label, "");
+  }
+
+  std::string svg() const {
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 480\" width=\"800\" height=\"480\" "
+           "font-family=\"sans-serif\" font-size=\"13\" fill=\"#222\">\n"
+           "<rect width=\"800\" height=\"480\" fill=\"white\"/>\n" +
+           body_ + "</svg>\n";
+  }
+
+ private:
+  static constexpr double left = 70, right = 770, top = 48, bottom = 420;
+
+  double x(double step) const { return left + (right - left) * step / steps_; }
+  double y(double loss) const {
+    const double height = (loss - lowest_) / (highest_ - lowest_);
+    return bottom - (bottom - top) * std::clamp(height, 0.0, 1.0);
+  }
+
+  static std::string number(double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.5g", value);
+    return digits;
+  }
+
+  static std::string text(double x, double y, const char* anchor, const std::string& words, const std::string& style) {
+    return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\" " + style + '>' +
+           words + "</text>\n";
+  }
+
+  static std::string grid_line(double x1, double y1, double x2, double y2) {
+    return "<line stroke=\"#ddd\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) +
+           "\" y2=\"" + number(y2) + "\"/>\n";
+  }
+
+  /// A round distance (1, 2 or 5 times a power of ten) that divides `range` into at most eight parts.
+  static double round_distance(double range) {
+    double distance = std::pow(10.0, std::floor(std::log10(range / 8)));
+    for (const double factor : {2.0, 2.5, 2.0}) {
+      if (range / distance > 8) distance *= factor;
+    }
+    return distance;
+  }
+
+  void draw_axes() {
+    const double down = round_distance(steps_);
+    for (int i = 0; i * down <= steps_; ++i) {
+      body_ += grid_line(x(i * down), top, x(i * down), bottom);
+      body_ += text(x(i * down), bottom + 20, "middle", number(i * down), "");
+    }
+    const double across = round_distance(highest_ - lowest_);
+    for (double loss = std::ceil(lowest_ / across) * across; loss <= highest_ + across / 100; loss += across) {
+      body_ += grid_line(left, y(loss), right, y(loss));
+      body_ += text(left - 8, y(loss) + 4, "end", number(loss), "");
+    }
+    body_ += text((left + right) / 2, bottom + 45, "middle", "optimizer steps", "");
+    body_ += text(20, (top + bottom) / 2, "middle", "cross entropy (nats per byte)",
+                  "transform=\"rotate(-90 20 " + number((top + bottom) / 2) + ")\"");
+  }
+
+  double steps_;
+  double lowest_;
+  double highest_;
+  int legend_lines_ = 0;
+  std::string body_;
+};
+
+/// Means over groups of neighbouring steps, at most 200 groups: single batches are noisy.
+inline std::vector<loss_curve::point> smoothed(std::span<const step_record> steps) {
+  const std::size_t group = (steps.size() + 199) / 200;
+  std::vector<loss_curve::point> points;
+  for (std::size_t first = 0; first < steps.size(); first += group) {
+    const std::size_t count = std::min(group, steps.size() - first);
+    double sum = 0;
+    for (const step_record& step : steps.subspan(first, count)) sum += step.loss;
+    const auto size = static_cast<double>(count);
+    points.push_back({static_cast<double>(first) + size / 2, sum / size});
+  }
+  return points;
+}
+
+/// Writes the picture to `path`. `record` must hold at least one step.
+inline void write_loss_curve(const std::string& path, const training_record& record, double bigram_loss) {
+  const std::vector<loss_curve::point> train = smoothed(record.steps);
+  std::vector<loss_curve::point> held_out;
+  for (const held_out_record& at : record.held_out) held_out.push_back({static_cast<double>(at.step), at.loss});
+  double lowest = bigram_loss;
+  double highest = bigram_loss;
+  for (const auto& points : {train, held_out}) {
+    for (const loss_curve::point& at : points) {
+      lowest = std::min(lowest, at.loss);
+      highest = std::max(highest, at.loss);
+    }
+  }
+  const auto steps = static_cast<double>(record.steps.size());
+  const loss_curve::point bigram[] = {{0, bigram_loss}, {steps, bigram_loss}};
+  const std::string train_style = "stroke=\"#7aa6d8\" stroke-width=\"1.5\"";
+  const std::string held_out_style = "stroke=\"#14467f\" stroke-width=\"2\"";
+  const std::string bigram_style = "stroke=\"#c0392b\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"";
+  const auto label = [](const char* name, double loss) {
+    char words[80];
+    std::snprintf(words, sizeof words, "%s: %.3f", name, loss);
+    return std::string(words);
+  };
+  loss_curve curve(steps, std::floor(lowest * 4 - 0.4) / 4, std::ceil(highest * 4) / 4);
+  curve.draw_line(train, train_style);
+  curve.draw_line(held_out, held_out_style);
+  curve.draw_dots(held_out, "fill=\"#14467f\"");
+  curve.draw_line(bigram, bigram_style);
+  curve.add_to_legend(label("training batches, at the end", train.back().loss), train_style);
+  curve.add_to_legend(label("held-out text, at the end", held_out.back().loss), held_out_style);
+  curve.add_to_legend(label("held-out text, bigram model", bigram_loss), bigram_style);
+
+  std::ofstream file(path);
+  file << curve.svg();
+  if (!file.flush()) throw std::runtime_error("cannot write the loss curve to '" + path + "'");
+}
+
+}  // namespace language_model

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The text that the model learns: read from a file, cut into a part to train on and a part that is held out, and
+/// from the first part the sequences that make up each step's global batch.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace language_model {
+
+using byte_span = std::span<const std::uint8_t>;
+
+inline std::vector<std::uint8_t> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<std::uint8_t> text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad()) {
+    throw std::runtime_error("cannot read the text '" + path +
+                             "': name another with --text FILE; './dev demo' unpacks one to build/text/jargon.txt");
+  }
+  if (text.size() > 1 && text[0] == 0x1f && text[1] == 0x8b) {
+    throw std::runtime_error("the text '" + path + "' is compressed: unpack it first, with 'gzip -d'");
+  }
+  return text;
+}
+
+/// A text in two parts. The model never sees the second while it learns.
+struct split_text {
+  byte_span train;
+  byte_span held_out;
+};
+
+/// Holds out the last twentieth.
+inline split_text split(byte_span text) {
+  const std::size_t held_out = text.size() / 20;
+  return {text.first(text.size() - held_out), text.last(held_out)};
+}
+
+/// Cuts `text` into consecutive sequences of `targets` bytes to predict, each preceded by the `window` bytes that its
+/// first prediction looks at. The last sequence may be shorter. The first `window` bytes of `text` are not predicted.
+inline std::vector<byte_span> consecutive_sequences(byte_span text, std::size_t window, std::size_t targets) {
+  std::vector<byte_span> sequences;
+  for (std::size_t first = window; first < text.size(); first += targets) {
+    const std::size_t count = std::min(targets, text.size() - first);
+    sequences.push_back(text.subspan(first - window, window + count));
+  }
+  return sequences;
+}
+
+/// A well mixed value for each input (the finalizer of SplitMix64): randomness without a state, so that any rank can
+/// draw any number on its own.
+constexpr std::uint64_t mix(std::uint64_t value) noexcept {
+  value += 0x9e3779b97f4a7c15U;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31);
+}
+
+/// Uniform in [0, 1), with 24 random bits: every value is a float.
+constexpr double uniform(std::uint64_t random) noexcept { return static_cast<double>(random >> 40) * 0x1p-24; }
+
+/// Sequence number `index` of the global batch of `step`: a function of its arguments alone, so it does not depend
+/// on how many ranks share the batch.
+inline byte_span draw_sequence(byte_span text, std::size_t window, std::size_t targets, std::uint64_t seed,
+                               std::uint64_t step, std::uint64_t index) {
+  const std::size_t length = window + targets;
+  const std::uint64_t random = mix(mix(mix(seed) ^ step) ^ index);
+  return text.subspan(static_cast<std::size_t>(random % (text.size() - length + 1)), length);
+}
+
+}  // namespace language_model

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// From a description of the world to the store that it names, whatever kind that is.
+#pragma once
+
+#include <hocket/bootstrap/directory_store.hpp>
+#include <hocket/bootstrap/environment.hpp>
+#include <hocket/bootstrap/store.hpp>
+#include <hocket/bootstrap/tcp_store.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/socket.hpp>
+
+#include <concepts>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace bootstrap {
+
+/// The store of a world of one: a map. Nobody else could set a key, so `get` never waits.
+class single_store {
+ public:
+  void set(std::string_view key, byte_view value, const wait_limit& /*limit*/) {
+    values_[std::string(key)].assign(value.begin(), value.end());
+  }
+
+  blob get(std::string_view key, const wait_limit& /*limit*/) {
+    const auto found = values_.find(std::string(key));
+    if (found == values_.end()) {
+      raise(errc::timeout, "'" + std::string(key) + "' was not set, and in a world of one nobody else can set it",
+            detail::store_context("store.get", 0, 1));
+    }
+    return found->second;
+  }
+
+  std::vector<blob> gather(std::string_view /*key*/, int /*rank*/, int ranks, byte_view mine,
+                           const wait_limit& /*limit*/) {
+    if (ranks != 1) {
+      raise(errc::invalid_argument, "this store is for one rank, not for " + std::to_string(ranks),
+            detail::store_context("exchange", 0, 1));
+    }
+    return {blob(mine.begin(), mine.end())};
+  }
+
+ private:
+  std::map<std::string, blob> values_;
+};
+
+/// Any store, behind one type. Move-only.
+class any_store {
+ public:
+  template <store Store>
+    requires(!std::same_as<Store, any_store>)
+  explicit any_store(Store place) : held_(std::make_unique<holder<Store>>(std::move(place))) {}
+
+  void set(std::string_view key, byte_view value, const wait_limit& limit) { held_->set(key, value, limit); }
+  blob get(std::string_view key, const wait_limit& limit) { return held_->get(key, limit); }
+
+  /// See `exchange`, which it is where the store inside has no `gather`.
+  std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine, const wait_limit& limit) {
+    return held_->gather(key, rank, ranks, mine, limit);
+  }
+
+ private:
+  struct base {
+    virtual ~base() = default;
+    virtual void set(std::string_view key, byte_view value, const wait_limit& limit) = 0;
+    virtual blob get(std::string_view key, const wait_limit& limit) = 0;
+    virtual std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine,
+                                     const wait_limit& limit) = 0;
+  };
+
+  template <typename Store>
+  struct holder final : base {
+    explicit holder(Store place) : place_(std::move(place)) {}
+    void set(std::string_view key, byte_view value, const wait_limit& limit) override {
+      place_.set(key, value, limit);
+    }
+    blob get(std::string_view key, const wait_limit& limit) override { return place_.get(key, limit); }
+    std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine,
+                             const wait_limit& limit) override {
+      return exchange(place_, key, rank, ranks, mine, limit);
+    }
+    Store place_;
+  };
+
+  std::unique_ptr<base> held_;
+};
+
+/// Opens the store that `world` names. Collective: every rank calls it.
+/// **Errors.** Those of `tcp_store` and `directory_store`; `bad_environment` if `world` names no store.
+inline any_store connect_store(const world_description& world, const wait_limit& limit) {
+  if (!world.directory.empty()) {
+    return any_store(directory_store({world.rank, world.ranks, world.directory, world.token}, limit));
+  }
+  if (!world.address.empty()) {
+    // A number in a variable may have outlived the socket that it was: look before using it.
+    if (world.listener >= 0 && platform::local_address(world.listener).port() != world.port) {
+      raise(errc::bad_environment,
+            "HOCKET_STORE_FD='" + std::to_string(world.listener) + "' is no socket that listens on port " +
+                std::to_string(world.port) + ": start this program from launch::spawn, or unset the variable",
+            detail::store_context("connect", world.rank, world.ranks));
+    }
+    return any_store(
+        tcp_store({world.rank, world.ranks, world.address, world.port, world.token, world.listener}, limit));
+  }
+  if (world.ranks == 1) return any_store(single_store());
+  raise(errc::bad_environment, "nothing says where the ranks meet: set HOCKET_STORE=tcp://host:port of rank 0",
+        detail::store_context("connect", world.rank, world.ranks));
+}
+
+}  // namespace bootstrap
+
+HOCKET_END_NAMESPACE

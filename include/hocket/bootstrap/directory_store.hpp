@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A store in a directory that all ranks see, local or on a shared file system: for where no port can be opened.
+///
+/// Each job is a session: a directory of its own, which rank 0 makes under a random name. Another rank cannot know
+/// whether a session that it finds is alive or was left behind by a job that crashed; so it leaves a random word in every
+/// one, and takes part in the one where rank 0 repeats its word. Rank 0 removes what was left behind once all ranks
+/// are in; the last rank to leave removes the session. Jobs that share a directory at the same time need different tokens.
+///
+/// Nothing tells that a rank has died: that is a `timeout` here. Waiting ranks look again every 1 to 50 ms; a network file
+/// system may show new files seconds later.
+#pragma once
+
+#include <hocket/bootstrap/rendezvous.hpp>
+#include <hocket/bootstrap/store.hpp>
+#include <hocket/bootstrap/tcp_protocol.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/directory.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace bootstrap {
+
+/// All ranks pass the same, but for `rank`.
+struct directory_store_options {
+  int rank = 0;
+  int ranks = 1;
+  std::string directory;  ///< made if it does not exist, but not its parents
+  std::string token;
+};
+
+/// Move-only; one thread at a time.
+class directory_store {
+ public:
+  /// Waits for all ranks. **Errors.** `timeout` names the missing ranks; `refused`: another version or byte order;
+  /// `bad_environment`: the directory cannot be used.
+  directory_store(const directory_store_options& options, const wait_limit& limit) : directory_store(options) {
+    check();
+    const failure cause = options_.rank == 0 ? admit_all(limit) : join(limit);
+    if (cause) fail("connect", cause);
+  }
+
+  directory_store(directory_store&& other) noexcept
+      : options_(std::move(other.options_)),
+        base_(std::move(other.base_)),
+        session_(std::exchange(other.session_, std::string())) {}
+  directory_store& operator=(directory_store&&) = delete;
+  ~directory_store() { leave(); }
+
+  void set(std::string_view key, byte_view value, const wait_limit& /*limit*/) {
+    if (failure cause = platform::write_file(session_, file_name(key), value)) fail("store.set", std::move(cause));
+  }
+
+  /// Looks at least once, also when the limit has passed.
+  blob get(std::string_view key, const wait_limit& limit) {
+    const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
+    const std::string path = session_ + '/' + file_name(key);
+    blob value;
+    const failure cause = poll(limit, [&] { return platform::read_file(path, value); });
+    if (cause.code == errc::timeout) {
+      fail("store.get", make_failure(errc::timeout, "nobody set '" + std::string(key) + "' within " +
+                                                        platform::seconds_text(allowed)));
+    }
+    if (cause) fail("store.get", cause);
+    return value;
+  }
+
+ private:
+  explicit directory_store(const directory_store_options& options)
+      : options_(options), base_(options.directory + "/hocket-" + token_digest(options.token)) {}
+
+  /// Only tells jobs apart (FNV-1a); the token itself is compared inside.
+  static std::string token_digest(std::string_view token) {
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char each : token) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
+    std::string text;
+    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(hash >> shift) & 15U];
+    return text;
+  }
+
+  void check() const {
+    std::string wrong;
+    if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks) {
+      wrong = "rank " + std::to_string(options_.rank) + " of " + std::to_string(options_.ranks) +
+              " is not a rank: give 0 <= rank < ranks";
+    } else if (options_.token.size() > detail::max_token_size) {
+      wrong = "the token has " + std::to_string(options_.token.size()) + " bytes: give at most " +
+              std::to_string(detail::max_token_size);
+    }
+    if (!wrong.empty()) fail("connect", make_failure(errc::invalid_argument, wrong));
+  }
+
+  template <typename Done>
+  static failure poll(const wait_limit& limit, Done&& done) {
+    std::chrono::nanoseconds pause = std::chrono::milliseconds(1);
+    while (!done()) {
+      if (failure cause = platform::nap(pause, limit)) return cause;
+      pause = std::min<std::chrono::nanoseconds>(pause * 2, std::chrono::milliseconds(50));
+    }
+    return {};
+  }
+
+  // ── Rank 0 ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  failure admit_all(const wait_limit& limit) {
+    const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
+    if (failure cause = make_session()) return cause;
+    detail::rendezvous judge(options_.ranks, options_.token);
+    std::set<int> here{0};
+    failure cause;
+    const failure end = poll(limit, [&] {
+      cause = admit_some(judge, here);
+      return cause || here.size() == static_cast<std::size_t>(options_.ranks);
+    });
+    if (end.code == errc::timeout) {
+      cause = missing_failure(here, allowed);
+    } else if (end) {
+      cause = end;
+    }
+    if (failure problem = publish_verdict(cause); problem && !cause) cause = problem;
+    if (!cause) remove_left_behind();
+    return cause;
+  }
+
+  /// The last rank of an earlier job may remove the base at the same moment, so this tries more than once.
+  failure make_session() {
+    const std::string path = base_ + "/session-" + platform::random_name();
+    int error = 0;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      ::mkdir(options_.directory.c_str(), 0700);
+      ::mkdir(base_.c_str(), 0700);
+      if (::mkdir(path.c_str(), 0700) == 0) {
+        session_ = path;
+        return {};
+      }
+      error = errno;
+    }
+    return platform::system_failure("cannot make '" + path + "' (set HOCKET_STORE=dir:///path of a directory that all "
+                                    "ranks can write)", error, errc::bad_environment);
+  }
+
+  failure admit_some(detail::rendezvous& judge, std::set<int>& here) const {
+    for (const std::string& name : platform::list_directory(session_)) {
+      blob note;
+      if (name.substr(0, 5) != "join." || !platform::read_file(session_ + '/' + name, note)) continue;
+      detail::hello greeting;
+      std::size_t size = 0;
+      if (detail::decode(note, greeting, size) != detail::decoded::complete) continue;
+      if (here.count(greeting.rank) != 0) continue;
+      const detail::reply verdict = judge.greet(greeting);
+      const std::string seen = "seen." + name.substr(5);
+      if (failure cause = platform::write_file(session_, seen, byte_view(note).subspan(size))) return cause;
+      if (verdict.status != 0) {
+        failure cause = make_failure(static_cast<errc>(verdict.status), blob_text(*verdict.body));
+        cause.context.peer = greeting.rank;
+        return cause;
+      }
+      here.insert(greeting.rank);
+    }
+    return {};
+  }
+
+  failure publish_verdict(const failure& cause) const {
+    blob verdict;
+    detail::append_integer(verdict, static_cast<std::int32_t>(cause.code.value()));
+    detail::append_integer(verdict, static_cast<std::int32_t>(cause.context.peer));
+    detail::append_bytes(verdict, text_bytes(cause.reason));
+    return platform::write_file(session_, "verdict", verdict);
+  }
+
+  void remove_left_behind() const {
+    for (const std::string& name : platform::list_directory(base_)) {
+      const std::string path = base_ + '/' + name;
+      if (path != session_) platform::remove_flat_directory(path);
+    }
+  }
+
+  // ── The other ranks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  failure join(const wait_limit& limit) {
+    const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
+    const std::string word = platform::random_name();
+    const failure end = poll(limit, [&] { return find_session(word); });
+    if (end.code == errc::timeout) {
+      failure cause = make_failure(errc::timeout, "rank 0 has not shown up in '" + options_.directory + "' after " +
+                                                      platform::seconds_text(allowed) +
+                                                      ": is it running, with the same HOCKET_STORE and HOCKET_TOKEN?");
+      cause.context.peer = 0;
+      return cause;
+    }
+    if (end) return end;
+    blob verdict;
+    const std::string path = session_ + "/verdict";
+    // Rank 0 keeps the deadline, and its verdict needs a moment.
+    const failure late = poll(limit.later_by(std::chrono::milliseconds(200)),
+                              [&] { return platform::read_file(path, verdict); });
+    if (late.code == errc::timeout) return missing_failure(ranks_here(), allowed);
+    if (late) return late;
+    detail::blob_reader reader(verdict);
+    const auto code = reader.integer<std::int32_t>();
+    const auto peer = reader.integer<std::int32_t>();
+    if (code == 0) return {};
+    failure cause = make_failure(static_cast<errc>(code), reader.rest_as_text());
+    cause.context.peer = peer;
+    return cause;
+  }
+
+  /// Leaves `word` in every session, and takes the one where it is repeated.
+  bool find_session(const std::string& word) {
+    for (const std::string& name : platform::list_directory(base_)) {
+      if (name.substr(0, 8) != "session-") continue;
+      const std::string path = base_ + '/' + name;
+      const std::string rank = std::to_string(options_.rank);
+      blob seen;
+      if (platform::read_file(path + "/seen." + rank, seen) && blob_text(seen) == word) {
+        session_ = path;
+        return true;
+      }
+      if (!joined_.insert(path).second) continue;
+      detail::hello greeting;
+      greeting.rank = options_.rank;
+      greeting.ranks = options_.ranks;
+      greeting.token = options_.token;
+      blob note = detail::encode(greeting);
+      detail::append_bytes(note, text_bytes(word));
+      // Where this fails the session is just being removed.
+      if (platform::write_file(path, "join." + rank, note)) joined_.erase(path);
+    }
+    return false;
+  }
+
+  std::set<int> ranks_here() const {
+    std::set<int> here{0};
+    for (int rank = 1; rank < options_.ranks; ++rank) {
+      if (::access((session_ + "/join." + std::to_string(rank)).c_str(), F_OK) == 0) here.insert(rank);
+    }
+    return here;
+  }
+
+  failure missing_failure(const std::set<int>& here, std::chrono::nanoseconds allowed) const {
+    std::vector<int> missing;
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      if (here.count(rank) == 0) missing.push_back(rank);
+    }
+    if (missing.empty()) missing.push_back(0);
+    failure cause = make_failure(errc::timeout, detail::missing_text(missing, options_.ranks, allowed));
+    cause.context.peer = missing.front();
+    return cause;
+  }
+
+  // ── All ranks ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// The last one to leave removes the session; under another name first, so that nobody finds it half removed.
+  void leave() noexcept {
+    if (session_.empty()) return;
+    static_cast<void>(platform::write_file(session_, "left." + std::to_string(options_.rank), {}));
+    int left = 0;
+    for (const std::string& name : platform::list_directory(session_)) left += name.substr(0, 5) == "left." ? 1 : 0;
+    if (left < options_.ranks) return;
+    const std::string ended = base_ + "/ended-" + session_.substr(session_.rfind('-') + 1);
+    if (::rename(session_.c_str(), ended.c_str()) != 0) return;
+    platform::remove_flat_directory(ended);
+    ::rmdir(base_.c_str());
+  }
+
+  /// A key as a file name: whatever is not a letter or a digit becomes %xx.
+  std::string file_name(std::string_view key) const {
+    std::string name = "key.";
+    for (const char each : key) {
+      const auto code = static_cast<unsigned char>(each);
+      const bool plain = (each >= '0' && each <= '9') || (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
+      if (plain) {
+        name += each;
+      } else {
+        name += '%';
+        name += "0123456789abcdef"[code >> 4];
+        name += "0123456789abcdef"[code & 15];
+      }
+    }
+    if (name.size() > 250) {
+      fail("store", make_failure(errc::invalid_argument, "the key '" + std::string(key) +
+                                                             "' is too long for a file name: use at most 80 characters"));
+    }
+    return name;
+  }
+
+  [[noreturn]] void fail(const char* operation, failure cause) const {
+    cause.context = detail::store_context(operation, options_.rank, options_.ranks, cause.context.peer);
+    raise(std::move(cause));
+  }
+
+  directory_store_options options_;
+  std::string base_;
+  std::string session_;
+  std::set<std::string> joined_;
+};
+
+}  // namespace bootstrap
+
+HOCKET_END_NAMESPACE

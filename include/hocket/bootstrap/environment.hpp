@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Who am I, how many are we, and where do we meet: read from the variables that the program's launcher has set.
+///
+/// | variable | meaning |
+/// |---|---|
+/// | `HOCKET_RANK`, `HOCKET_RANKS` | this rank, and the number of ranks |
+/// | `HOCKET_LOCAL_RANK`, `HOCKET_LOCAL_RANKS` | the same among the ranks of this machine; both or neither |
+/// | `HOCKET_STORE` | `tcp://host:port` (rank 0 serves there) or `dir:///path` (a directory that all ranks see) |
+/// | `HOCKET_TOKEN` | keeps strangers and other jobs out; the same on all ranks |
+/// | `HOCKET_TIMEOUT` | seconds that start-up, and by default each call, may take; 60 if not set |
+/// | `HOCKET_STORE_FD` | of rank 0: a socket that listens on that port already, from `launch::spawn` |
+///
+/// Without `HOCKET_RANK` and `HOCKET_RANKS` the torchrun contract is read: `RANK`, `WORLD_SIZE`, `LOCAL_RANK`,
+/// `LOCAL_WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`. Where torchrun's own agent serves at `MASTER_PORT`
+/// (`TORCHELASTIC_USE_AGENT_STORE=True`) hocket uses the port after it; `HOCKET_STORE` overrides both. Without any of these
+/// the program is a world of one. A variable that is set to nothing counts as not set.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace bootstrap {
+
+/// What a process knows about its world before it has talked to anyone.
+struct world_description {
+  int rank = 0;
+  int ranks = 1;
+  int local_rank = -1;     ///< among the ranks of this machine; -1: the launcher did not say
+  int local_ranks = 0;     ///< 0: the launcher did not say
+  std::string address;     ///< of rank 0's store
+  std::uint16_t port = 0;  ///< of rank 0's store
+  std::string directory;   ///< of the directory store; then `address` is empty
+  std::string token;
+  std::chrono::nanoseconds timeout = default_timeout;
+  int listener = -1;   ///< on rank 0: a socket that listens at `port` already
+  std::string source;  ///< where this was read from, for messages: "HOCKET_* variables"
+};
+
+namespace detail {
+
+/// Reads variables through any function that behaves like `std::getenv`.
+class variable_reader {
+ public:
+  template <typename Lookup>
+  explicit variable_reader(const Lookup& lookup) noexcept
+      : object_(&lookup), look_up_([](const void* object, const char* name) -> const char* {
+          return (*static_cast<const Lookup*>(object))(name);
+        }) {}
+
+  std::string_view text(const char* name) const {
+    const char* value = look_up_(object_, name);
+    return value == nullptr ? std::string_view() : std::string_view(value);
+  }
+  bool has(const char* name) const { return !text(name).empty(); }
+
+  [[noreturn]] void reject(const char* name, const std::string& what_is_right) const {
+    raise(errc::bad_environment,
+          std::string(name) + (has(name) ? "='" + std::string(text(name)) + "'" : " is not set") + ": " + what_is_right);
+  }
+
+  int integer(const char* name, int least, int most) const {
+    const std::string_view value = text(name);
+    int result = 0;
+    const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), result);
+    if (value.empty() || problem != std::errc() || end != value.data() + value.size() || result < least ||
+        result > most) {
+      std::string range = most == std::numeric_limits<int>::max()
+                              ? "of at least " + std::to_string(least)
+                              : "from " + std::to_string(least) + " to " + std::to_string(most);
+      reject(name, "it must be a whole number " + range);
+    }
+    return result;
+  }
+
+  /// True if both are set, false if neither is, an error otherwise.
+  bool has_pair(const char* first, const char* second) const {
+    if (has(first) == has(second)) return has(first);
+    const char* there = has(first) ? first : second;
+    const char* missing = has(first) ? second : first;
+    reject(missing, std::string("set it too, since ") + there + "='" + std::string(text(there)) + "', or set neither");
+  }
+
+ private:
+  const void* object_;
+  const char* (*look_up_)(const void*, const char*);
+};
+
+inline void read_ranks(const variable_reader& variables, const char* rank, const char* ranks, int& rank_value,
+                       int& ranks_value) {
+  ranks_value = variables.integer(ranks, 1, std::numeric_limits<int>::max());
+  rank_value = variables.integer(rank, 0, std::numeric_limits<int>::max());
+  if (rank_value >= ranks_value) {
+    variables.reject(rank, "it must be less than " + std::string(ranks) + "='" + std::string(variables.text(ranks)) +
+                               "', because ranks count from 0");
+  }
+}
+
+/// `tcp://host:port`, `tcp://[address]:port` or `dir:///path`.
+inline void read_store(const variable_reader& variables, world_description& world) {
+  const char* name = "HOCKET_STORE";
+  const char* right = "it must be tcp://host:port, with the host that rank 0 runs on, or dir:///path of a directory "
+                      "that all ranks see";
+  const std::string_view value = variables.text(name);
+  world.address.clear();
+  world.port = 0;
+  if (value.substr(0, 6) == "dir://") {
+    world.directory = value.substr(6);
+    if (world.directory.empty() || world.directory.front() != '/') variables.reject(name, right);
+    return;
+  }
+  if (value.substr(0, 6) != "tcp://") variables.reject(name, right);
+  const std::string_view place = value.substr(6);
+  const std::size_t colon = place.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) variables.reject(name, right);
+  std::string_view host = place.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find_first_of(":[]/") != std::string_view::npos) {
+    variables.reject(name, right);
+  }
+  const std::string_view port = place.substr(colon + 1);
+  const auto [end, problem] = std::from_chars(port.data(), port.data() + port.size(), world.port);
+  if (port.empty() || problem != std::errc() || end != port.data() + port.size() || world.port == 0) {
+    variables.reject(name, "the port must be a whole number from 1 to 65535");
+  }
+  world.address = host;
+}
+
+inline void read_timeout(const variable_reader& variables, world_description& world) {
+  const char* name = "HOCKET_TIMEOUT";
+  if (!variables.has(name)) return;
+  const std::string_view value = variables.text(name);
+  double seconds = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+  if (problem != std::errc() || end != value.data() + value.size() || !(seconds > 0 && seconds <= 1e9)) {
+    variables.reject(name, "it must be a number of seconds, above 0 and at most 1e9");
+  }
+  world.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+inline void read_hocket(const variable_reader& variables, world_description& world) {
+  world.source = "HOCKET_* variables";
+  read_ranks(variables, "HOCKET_RANK", "HOCKET_RANKS", world.rank, world.ranks);
+  if (variables.has_pair("HOCKET_LOCAL_RANK", "HOCKET_LOCAL_RANKS")) {
+    read_ranks(variables, "HOCKET_LOCAL_RANK", "HOCKET_LOCAL_RANKS", world.local_rank, world.local_ranks);
+  }
+  if (!variables.has("HOCKET_STORE") && world.ranks > 1) {
+    variables.reject("HOCKET_STORE", "set it to tcp://host:port of rank 0, the same on every rank");
+  }
+  if (variables.has("HOCKET_STORE_FD") && world.rank == 0) {
+    world.listener = variables.integer("HOCKET_STORE_FD", 0, std::numeric_limits<int>::max());
+  }
+}
+
+inline void read_torchrun(const variable_reader& variables, world_description& world) {
+  world.source = "torchrun variables";
+  read_ranks(variables, "RANK", "WORLD_SIZE", world.rank, world.ranks);
+  if (variables.has("LOCAL_RANK")) {
+    world.local_rank = variables.integer("LOCAL_RANK", 0, std::numeric_limits<int>::max());
+  }
+  if (variables.has("LOCAL_WORLD_SIZE")) {
+    world.local_ranks = variables.integer("LOCAL_WORLD_SIZE", 1, std::numeric_limits<int>::max());
+    if (world.local_rank >= world.local_ranks) variables.reject("LOCAL_RANK", "it must be less than LOCAL_WORLD_SIZE");
+  }
+  // torchrun gives each job an id that all of its processes know: good enough to tell two jobs apart.
+  world.token = variables.text("TORCHELASTIC_RUN_ID");
+  if (world.ranks == 1 || variables.has("HOCKET_STORE")) return;
+  if (!variables.has("MASTER_ADDR")) variables.reject("MASTER_ADDR", "set it to the host that rank 0 runs on");
+  const bool agent_serves = variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  world.address = variables.text("MASTER_ADDR");
+  const int port = variables.integer("MASTER_PORT", 1, agent_serves ? 65534 : 65535);
+  world.port = static_cast<std::uint16_t>(agent_serves ? port + 1 : port);
+}
+
+}  // namespace detail
+
+/// Reads the world from variables. `lookup(name)` behaves like `std::getenv`: the value, or null.
+/// **Errors.** `bad_environment` names the variable, its value, and what would be right.
+template <typename Lookup>
+  requires std::is_invocable_r_v<const char*, const Lookup&, const char*>
+world_description read_environment(const Lookup& lookup) {
+  const detail::variable_reader variables(lookup);
+  world_description world;
+  if (variables.has_pair("HOCKET_RANK", "HOCKET_RANKS")) {
+    detail::read_hocket(variables, world);
+  } else if (variables.has_pair("RANK", "WORLD_SIZE")) {
+    detail::read_torchrun(variables, world);
+  } else {
+    world.source = "nothing: a world of one";
+    world.local_rank = 0;
+    world.local_ranks = 1;
+    if (variables.has("HOCKET_STORE")) {
+      variables.reject("HOCKET_RANK", "set it and HOCKET_RANKS too, since HOCKET_STORE='" +
+                                          std::string(variables.text("HOCKET_STORE")) + "'");
+    }
+  }
+  if (variables.has("HOCKET_STORE")) detail::read_store(variables, world);
+  if (variables.has("HOCKET_TOKEN")) world.token = variables.text("HOCKET_TOKEN");
+  detail::read_timeout(variables, world);
+  return world;
+}
+
+/// Reads the world from the variables of this process.
+inline world_description read_environment() {
+  return read_environment([](const char* name) -> const char* { return std::getenv(name); });
+}
+
+}  // namespace bootstrap
+
+HOCKET_END_NAMESPACE

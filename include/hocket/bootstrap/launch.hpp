@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Local processes as ranks, for examples, tests and benchmarks: `spawn` runs a command n times, `run_processes` runs a
+/// function in n forked processes. Many machines are the business of the launchers that exist.
+///
+/// The ranks meet over TCP on this machine. The parent makes the listening socket before the first fork, and rank 0 inherits
+/// it (`HOCKET_STORE_FD`): so no port is guessed, and nobody can take it in between. The children die with the
+/// thread that started them. Nothing is left behind: no zombie, no file, no socket.
+#pragma once
+
+#include <hocket/bootstrap/environment.hpp>
+#include <hocket/bootstrap/process_group.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/directory.hpp>
+#include <hocket/core/platform/socket.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <sys/signalfd.h>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace launch {
+
+/// How `spawn` runs its processes.
+struct spawn_options {
+  bool prefix_output = false;  ///< each line of output behind "[rank] "
+  bool report = true;          ///< a line on stderr when a rank fails
+  /// After a rank has failed, the others get this long to notice and say so; then SIGTERM, and a second later SIGKILL.
+  std::chrono::nanoseconds grace = std::chrono::seconds(5);
+  /// After this all are killed, and `spawn` returns 124.
+  std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
+  /// If set, the ranks meet in a fresh directory under this one instead of over TCP.
+  std::string directory;
+};
+
+/// How `run_processes` runs its processes.
+struct process_options {
+  bool capture_output = false;  ///< into `process_result::output`
+  std::chrono::nanoseconds timeout = default_timeout;
+  std::string directory;  ///< as in `spawn_options`
+};
+
+namespace detail {
+
+/// Where the ranks of one launch meet.
+class meeting_place {
+ public:
+  explicit meeting_place(const std::string& parent) : token_(platform::random_name()) {
+    if (!parent.empty()) {
+      directory_ = parent + "/hocket-launch-" + token_;
+      if (::mkdir(directory_.c_str(), 0700) != 0) {
+        raise(platform::system_failure("cannot make '" + std::exchange(directory_, {}) + "'", errno,
+                                       errc::bad_environment));
+      }
+      return;
+    }
+    failure cause;
+    if (platform::listen_on("127.0.0.1", 0, listener_, cause) != 0) raise(std::move(cause));
+    port_ = platform::local_address(listener_.get()).port();
+  }
+
+  meeting_place(const meeting_place&) = delete;
+  meeting_place& operator=(const meeting_place&) = delete;
+
+  ~meeting_place() {
+    if (directory_.empty()) return;
+    for (const std::string& job : platform::list_directory(directory_)) {
+      const std::string base = directory_ + '/' + job;
+      for (const std::string& session : platform::list_directory(base)) {
+        platform::remove_flat_directory(base + '/' + session);
+      }
+      ::rmdir(base.c_str());
+    }
+    ::rmdir(directory_.c_str());
+  }
+
+  void close_listener() noexcept { listener_.reset(); }
+  int listener() const noexcept { return listener_.get(); }
+
+  bootstrap::world_description world(int rank, int ranks) const {
+    bootstrap::world_description result;
+    result.rank = result.local_rank = rank;
+    result.ranks = result.local_ranks = ranks;
+    result.directory = directory_;
+    result.token = token_;
+    result.source = "launch";
+    if (directory_.empty()) {
+      result.address = "127.0.0.1";
+      result.port = port_;
+      if (rank == 0) result.listener = listener_.get();
+    }
+    return result;
+  }
+
+ private:
+  std::string token_;
+  std::string directory_;
+  platform::file_descriptor listener_;
+  std::uint16_t port_ = 0;
+};
+
+/// The variables that tell a process what `world` says. An empty value: not to be set.
+inline std::vector<std::pair<std::string, std::string>> variables_of(const bootstrap::world_description& world) {
+  const std::string store = world.directory.empty() ? "tcp://" + platform::endpoint_text(world.address, world.port)
+                                                    : "dir://" + world.directory;
+  return {{"HOCKET_RANK", std::to_string(world.rank)},
+          {"HOCKET_RANKS", std::to_string(world.ranks)},
+          {"HOCKET_LOCAL_RANK", std::to_string(world.local_rank)},
+          {"HOCKET_LOCAL_RANKS", std::to_string(world.local_ranks)},
+          {"HOCKET_STORE", store},
+          {"HOCKET_TOKEN", world.token},
+          {"HOCKET_STORE_FD", world.listener >= 0 ? std::to_string(world.listener) : ""}};
+}
+
+/// This process's environment with the variables of `world` in place of its own.
+inline std::vector<std::string> environment_for(const bootstrap::world_description& world) {
+  const auto variables = variables_of(world);
+  std::vector<std::string> result;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    bool replaced = false;
+    for (const auto& [name, value] : variables) replaced = replaced || text.substr(0, text.find('=')) == name;
+    if (!replaced) result.emplace_back(text);
+  }
+  for (const auto& [name, value] : variables) {
+    if (!value.empty()) result.push_back(name + '=' + value);
+  }
+  return result;
+}
+
+/// The null-terminated array that exec wants. Borrows.
+inline std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+/// Takes the signals that ask a program to end as readable events, as long as it lives.
+class signal_catcher {
+ public:
+  signal_catcher() {
+    ::sigemptyset(&caught_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&caught_, number);
+    ::pthread_sigmask(SIG_BLOCK, &caught_, &before_);
+    source_.reset(::signalfd(-1, &caught_, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  signal_catcher(const signal_catcher&) = delete;
+  signal_catcher& operator=(const signal_catcher&) = delete;
+  ~signal_catcher() { restore(); }
+
+  void restore() const noexcept { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  int descriptor() const noexcept { return source_.get(); }
+
+  std::optional<signalfd_siginfo> next() const noexcept {
+    signalfd_siginfo info{};
+    if (::read(source_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
+    return info;
+  }
+
+ private:
+  sigset_t caught_{};
+  sigset_t before_{};
+  platform::file_descriptor source_;
+};
+
+/// Runs one `spawn`: starts the commands, waits for them, and ends the rest when one fails.
+class command_group {
+ public:
+  command_group(int ranks, std::vector<std::string> command, const spawn_options& options)
+      : ranks_(ranks),
+        command_(std::move(command)),
+        options_(options),
+        place_(options.directory),
+        group_(options.prefix_output ? output_handling::prefix : output_handling::inherit) {}
+
+  int run() {
+    std::fflush(nullptr);
+    for (int rank = 0; rank < ranks_; ++rank) start(rank);
+    place_.close_listener();
+    const deadline last = deadline::after(options_.timeout);
+    while (group_.count_running() > 0) {
+      group_.step(deadline(std::min(last.when(), next_kill_.when())), signals_.descriptor());
+      note_ends();
+      forward_signals();
+      if (last.passed()) time_out();
+      if (next_kill_.passed()) kill_rest();
+    }
+    group_.finish_output();
+    return status_;
+  }
+
+ private:
+  void start(int rank) {
+    std::vector<std::string> environment = environment_for(place_.world(rank, ranks_));
+    const std::vector<char*> variables = pointers_to(environment);
+    const std::vector<char*> arguments = pointers_to(command_);
+    platform::pipe_ends trouble = platform::make_pipe();
+    group_.start([&] {
+      signals_.restore();
+      if (rank == 0 && place_.listener() >= 0) platform::set_inherited(place_.listener(), true);
+      // One terminal has one reader.
+      if (rank != 0) ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
+      ::execvpe(arguments[0], arguments.data(), variables.data());
+      const int error = errno;
+      static_cast<void>(platform::write_all(trouble.write.get(), std::as_bytes(std::span(&error, 1))));
+      return 127;
+    });
+    trouble.write.reset();
+    int error = 0;
+    ssize_t size = 0;
+    do {
+      size = ::read(trouble.read.get(), &error, sizeof error);
+    } while (size < 0 && errno == EINTR);
+    if (size > 0) raise(platform::system_failure("cannot run '" + command_[0] + "'", error, errc::invalid_argument));
+  }
+
+  void note_ends() {
+    noted_.resize(group_.size());
+    for (std::size_t rank = 0; rank < group_.size(); ++rank) {
+      if (group_.running(rank) || noted_[rank]) continue;
+      noted_[rank] = true;
+      const int status = group_.result(rank).status();
+      if (status == 0 || status_ != 0) continue;
+      status_ = status;
+      if (next_kill_.never()) next_kill_ = deadline::after(options_.grace);
+      if (options_.report && group_.count_running() > 0) {
+        report("rank " + std::to_string(rank) + " ended with status " + std::to_string(status) +
+               "; the others have " + platform::seconds_text(options_.grace) + " to end");
+      }
+    }
+  }
+
+  /// A terminal has sent its signal to the children already; one that was sent to this process alone is passed on.
+  void forward_signals() {
+    while (const auto info = signals_.next()) {
+      const int number = static_cast<int>(info->ssi_signo);
+      if (info->ssi_code != SI_KERNEL) group_.signal_all(number);
+      if (status_ == 0) status_ = 128 + number;
+      if (next_kill_.never()) next_kill_ = deadline::after(options_.grace);
+    }
+  }
+
+  void time_out() {
+    std::string list;
+    for (std::size_t rank = 0; rank < group_.size(); ++rank) {
+      if (group_.running(rank)) list += ' ' + std::to_string(rank);
+    }
+    if (options_.report && !list.empty()) report("still running at the time limit, and killed: ranks" + list);
+    if (status_ == 0 && !list.empty()) status_ = 124;
+    group_.signal_all(SIGKILL);
+    while (group_.count_running() > 0) group_.step(deadline());
+  }
+
+  void kill_rest() {
+    group_.signal_all(terminated_ ? SIGKILL : SIGTERM);
+    terminated_ = true;
+    next_kill_ = deadline::after(std::chrono::seconds(1));
+  }
+
+  static void report(const std::string& text) {
+    const std::string line = "hocket launch: " + text + '\n';
+    static_cast<void>(platform::write_all(2, std::as_bytes(std::span(line.data(), line.size()))));
+  }
+
+  int ranks_;
+  std::vector<std::string> command_;
+  spawn_options options_;
+  signal_catcher signals_;
+  meeting_place place_;
+  process_group group_;
+  std::vector<bool> noted_;
+  deadline next_kill_;
+  bool terminated_ = false;
+  int status_ = 0;
+};
+
+/// The child's side of `run_processes`.
+template <typename Function>
+int run_rank(Function& function, bootstrap::world_description world) {
+  for (const auto& [name, value] : variables_of(world)) {
+    value.empty() ? ::unsetenv(name.c_str()) : ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  int code = 0;
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    code = function(std::move(world));
+  } catch (const std::exception& cause) {
+    std::fprintf(stderr, "%s\n", cause.what());
+    code = 125;
+  }
+#else
+  code = function(std::move(world));
+#endif
+  std::fflush(nullptr);
+  return code;
+}
+
+inline void check_ranks(int ranks) {
+  if (ranks < 1) {
+    raise(errc::invalid_argument, "cannot launch " + std::to_string(ranks) + " ranks: give at least 1");
+  }
+}
+
+}  // namespace detail
+
+/// Runs `command` (a program and its arguments) once for each of `ranks` ranks, with `HOCKET_*` set, and waits for all.
+///
+/// Returns 0, or the status of the first rank that failed (its exit code, or 128 plus its signal); 124 at the time limit.
+/// SIGINT, SIGTERM and SIGHUP are passed on while it waits. Rank 0 keeps stdin, the others have none.
+/// **Errors.** `invalid_argument`: no command, or it cannot be run. **Threads.** Signals reach it only where the
+/// other threads of the program block them.
+inline int spawn(int ranks, std::vector<std::string> command, const spawn_options& options = {}) {
+  detail::check_ranks(ranks);
+  if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");
+  return detail::command_group(ranks, std::move(command), options).run();
+}
+
+/// Runs `function(world)` in `ranks` forked processes; what it returns is the exit code, an exception makes it 125.
+///
+/// For tests. Call it from a program with a single thread: a fork copies no other. A rank that fails ends no other; those
+/// that still run after the timeout are killed, and their results say so. `HOCKET_*` is set in the children too.
+template <typename Function>
+  requires std::is_invocable_r_v<int, Function&, bootstrap::world_description>
+std::vector<process_result> run_processes(int ranks, Function function, const process_options& options = {}) {
+  detail::check_ranks(ranks);
+  detail::meeting_place place(options.directory);
+  detail::process_group group(options.capture_output ? detail::output_handling::capture
+                                                     : detail::output_handling::inherit);
+  std::fflush(nullptr);
+  for (int rank = 0; rank < ranks; ++rank) {
+    group.start([&] {
+      group.abandon();
+      const bootstrap::world_description world = place.world(rank, ranks);
+      if (rank != 0) place.close_listener();
+      return detail::run_rank(function, world);
+    });
+  }
+  place.close_listener();
+  const deadline last = deadline::after(options.timeout);
+  while (group.count_running() > 0 && !last.passed()) group.step(last);
+  for (std::size_t rank = 0; rank < group.size(); ++rank) group.result(rank).timed_out = group.running(rank);
+  group.signal_all(SIGKILL);
+  while (group.count_running() > 0) group.step(deadline());
+  group.finish_output();
+  std::vector<process_result> results;
+  for (std::size_t rank = 0; rank < group.size(); ++rank) results.push_back(std::move(group.result(rank)));
+  return results;
+}
+
+/// What went wrong, in one line for each rank; empty if all is well.
+inline std::string describe_failures(const std::vector<process_result>& results) {
+  std::string text;
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    const process_result& each = results[rank];
+    if (each.succeeded()) continue;
+    text += "rank " + std::to_string(rank);
+    if (each.timed_out) {
+      text += " was still running at the time limit";
+    } else if (each.signal != 0) {
+      text += " was ended by signal " + std::to_string(each.signal);
+    } else {
+      text += " ended with exit code " + std::to_string(each.exit_code);
+    }
+    text += each.output.empty() ? "\n" : ", and wrote:\n" + each.output + '\n';
+  }
+  return text;
+}
+
+}  // namespace launch
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The mind of the TCP store's server, without sockets: who is here, what was set, who waits for what until when.
+/// It takes requests and produces answers, so it can be tested without a network or a clock.
+#pragma once
+
+#include <hocket/bootstrap/store.hpp>
+#include <hocket/bootstrap/tcp_protocol.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace bootstrap::detail {
+
+/// One thread only.
+class rendezvous {
+ public:
+  /// An answer for the connection of a rank.
+  struct answer {
+    int rank;
+    reply what;
+  };
+
+  rendezvous(int ranks, std::string token)
+      : ranks_(ranks), token_(std::move(token)), presence_(static_cast<std::size_t>(ranks)) {}
+
+  /// Lets a rank in (status 0) or says why not.
+  reply greet(const hello& greeting) {
+    const reply verdict = judge(greeting);
+    if (greeting.rank >= 0 && greeting.rank < ranks_) {
+      member& claimed = presence_[static_cast<std::size_t>(greeting.rank)];
+      if (verdict.status == 0) {
+        claimed = {state::here, {}};
+      } else if (claimed.now == state::absent) {
+        claimed.note = blob_text(*verdict.body);
+      }
+    }
+    return verdict;
+  }
+
+  /// Serves one request of `rank`, which must have been let in and must not be waiting.
+  void handle(int rank, request&& what, deadline::clock::time_point now = deadline::clock::now()) {
+    switch (what.kind) {
+      case request_kind::set: return set(rank, std::move(what));
+      case request_kind::get: return get(rank, what, now);
+      case request_kind::add: return add(rank, what);
+      case request_kind::gather: return gather(rank, std::move(what), now);
+      case request_kind::goodbye: return;
+    }
+  }
+
+  /// The connection of `rank` has ended.
+  void leave(int rank, bool said_goodbye) {
+    std::erase_if(waiting_, [rank](const waiter& each) { return each.rank == rank; });
+    presence_[static_cast<std::size_t>(rank)] = {said_goodbye ? state::left : state::lost, {}};
+    const reply verdict = gone_refusal(rank);
+    for (auto& [key, each] : gatherings_) {
+      if (!each.verdict.status) fail(key, each, verdict);
+    }
+    if (said_goodbye) return;
+    remember(verdict);
+    for (const waiter& each : waiting_) answers_.push_back({each.rank, verdict});
+    waiting_.clear();
+  }
+
+  /// Ends what waits past its deadline.
+  void expire(deadline::clock::time_point now = deadline::clock::now()) {
+    for (std::size_t i = 0; i < waiting_.size();) {
+      if (!waiting_[i].until.passed(now)) {
+        ++i;
+        continue;
+      }
+      const waiter late = waiting_[i];
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (late.kind == request_kind::gather) {
+        gathering& group = gatherings_[late.key];
+        const reply verdict = missing_refusal(late.key, group, late.allowed);
+        answers_.push_back({late.rank, verdict});
+        fail(late.key, group, verdict);
+        i = 0;
+      } else {
+        answers_.push_back({late.rank, refusal(errc::timeout, "nobody set '" + late.key + "' within " +
+                                                                  platform::seconds_text(late.allowed))});
+      }
+    }
+  }
+
+  /// Something failed here that all ranks should hear of, rather than only that rank 0 left because of it.
+  bool has_failed() const noexcept { return first_failure_.status != 0; }
+
+  /// Answers whatever still waits: the server ends.
+  void close() {
+    for (const waiter& each : waiting_) {
+      answers_.push_back({each.rank, refusal(errc::peer_lost, "rank 0 has closed the store", 0)});
+    }
+    waiting_.clear();
+  }
+
+  deadline next_deadline() const noexcept {
+    deadline next;
+    for (const waiter& each : waiting_) {
+      if (each.until.when() < next.when()) next = each.until;
+    }
+    return next;
+  }
+
+  std::vector<answer> take_answers() { return std::exchange(answers_, {}); }
+
+ private:
+  enum class state { absent, here, left, lost };
+
+  struct member {
+    state now = state::absent;
+    std::string note;  ///< why a connection that said it is this rank was refused
+  };
+
+  struct waiter {
+    int rank;
+    request_kind kind;
+    std::string key;
+    deadline until;
+    std::chrono::nanoseconds allowed;
+  };
+
+  struct gathering {
+    std::vector<blob> blobs;
+    std::vector<bool> present;
+    int count = 0;
+    reply verdict;  ///< set once it has failed: it stays failed, so that all ranks see the same
+  };
+
+  static reply refusal(errc code, std::string_view reason, int peer = -1) {
+    return make_refusal(static_cast<std::uint32_t>(code), reason, peer);
+  }
+
+  reply judge(const hello& greeting) const {
+    const std::string who = "rank " + std::to_string(greeting.rank);
+    if (greeting.byte_order != byte_order_mark) {
+      const auto order = [](std::uint32_t mark, bool own) {
+        const bool little = (std::endian::native == std::endian::little) == own;
+        return own || mark == 0x04030201 ? std::string(little ? "little" : "big") + "-endian" : "of unknown byte order";
+      };
+      return refusal(errc::refused, "rank 0 is " + order(byte_order_mark, true) + ", " + who + " is " +
+                                        order(greeting.byte_order, false) +
+                                        ": run all ranks on machines of one byte order");
+    }
+    if (greeting.protocol != protocol_version || greeting.version != library_version) {
+      return refusal(errc::refused, "rank 0 runs hocket " + version_text(library_version) + " (protocol " +
+                                        std::to_string(protocol_version) + "), " + who + " runs hocket " +
+                                        version_text(greeting.version) + " (protocol " +
+                                        std::to_string(greeting.protocol) +
+                                        "): build all ranks with the same version");
+    }
+    if (!equal_in_constant_time(greeting.token, token_)) {
+      return refusal(errc::refused, "the token of " + who + " is not that of rank 0: give all ranks of one job the "
+                                    "same HOCKET_TOKEN, and other jobs another port");
+    }
+    if (greeting.ranks != ranks_ || greeting.rank < 0 || greeting.rank >= ranks_) {
+      return refusal(errc::mismatch, "rank 0 expects " + std::to_string(ranks_) + " ranks, but " + who + " of " +
+                                         std::to_string(greeting.ranks) +
+                                         " came: start all ranks with the same number of ranks");
+    }
+    const state before = presence_[static_cast<std::size_t>(greeting.rank)].now;
+    if (before == state::here) {
+      return refusal(errc::mismatch, "two processes say that they are " + who + ": give each rank its own number",
+                     greeting.rank);
+    }
+    if (before == state::lost) {
+      return refusal(errc::peer_lost, who + " was here, and its connection broke: start the whole job again",
+                     greeting.rank);
+    }
+    if (before == state::left) return make_refusal(status_come_again, "");
+    return {};
+  }
+
+  void set(int rank, request&& what) {
+    const auto body = std::make_shared<const blob>(std::move(what.value));
+    for (const waiter& each : waiting_) {
+      if (waits_for_key(each, what.key)) answers_.push_back({each.rank, {0, -1, 0, body}});
+    }
+    std::erase_if(waiting_, [&](const waiter& each) { return waits_for_key(each, what.key); });
+    values_[std::move(what.key)] = body;
+    answers_.push_back({rank, {}});
+  }
+
+  static bool waits_for_key(const waiter& each, std::string_view key) {
+    return each.kind == request_kind::get && each.key == key;
+  }
+
+  void get(int rank, const request& what, deadline::clock::time_point now) {
+    if (const auto found = values_.find(what.key); found != values_.end()) {
+      answers_.push_back({rank, {0, -1, 0, found->second}});
+    } else {
+      wait(rank, what, now);
+    }
+  }
+
+  void add(int rank, const request& what) {
+    std::int64_t& counter = counters_[what.key];
+    counter = static_cast<std::int64_t>(static_cast<std::uint64_t>(counter) + static_cast<std::uint64_t>(what.number));
+    answers_.push_back({rank, {0, -1, counter, nullptr}});
+  }
+
+  void gather(int rank, request&& what, deadline::clock::time_point now) {
+    gathering& group = gatherings_[what.key];
+    const auto slot = static_cast<std::size_t>(rank);
+    if (group.blobs.empty() && group.verdict.status == 0) {
+      group.blobs.resize(static_cast<std::size_t>(ranks_));
+      group.present.resize(static_cast<std::size_t>(ranks_));
+    }
+    if (group.verdict.status != 0) {
+      answers_.push_back({rank, group.verdict});
+      return;
+    }
+    if (group.present[slot]) {
+      answers_.push_back({rank, refusal(errc::mismatch, "this rank took part in '" + what.key + "' already", rank)});
+      return;
+    }
+    group.blobs[slot] = std::move(what.value);
+    group.present[slot] = true;
+    ++group.count;
+    wait(rank, what, now);
+    if (group.count == ranks_) {
+      complete(what.key, make_reply(joined_blobs(group.blobs)));
+      gatherings_.erase(what.key);
+    } else if (const int gone = missing_and_gone(group); gone >= 0) {
+      fail(what.key, group, gone_refusal(gone));
+    }
+  }
+
+  int missing_and_gone(const gathering& group) const {
+    for (std::size_t rank = 0; rank < presence_.size(); ++rank) {
+      const bool gone = presence_[rank].now == state::left || presence_[rank].now == state::lost;
+      if (gone && !group.present[rank]) return static_cast<int>(rank);
+    }
+    return -1;
+  }
+
+  void wait(int rank, const request& what, deadline::clock::time_point now) {
+    constexpr auto forever = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
+    const std::chrono::nanoseconds allowed(static_cast<std::int64_t>(std::min(what.nanoseconds, forever)));
+    waiting_.push_back({rank, what.kind, what.key, deadline::after(allowed, now), allowed});
+  }
+
+  /// Gives `verdict` to all who wait in the gathering of that name.
+  void complete(const std::string& key, const reply& verdict) {
+    const auto concerned = [&](const waiter& each) { return each.kind == request_kind::gather && each.key == key; };
+    for (const waiter& each : waiting_) {
+      if (concerned(each)) answers_.push_back({each.rank, verdict});
+    }
+    std::erase_if(waiting_, concerned);
+  }
+
+  void fail(const std::string& key, gathering& group, const reply& verdict) {
+    remember(verdict);
+    complete(key, verdict);
+    group.verdict = verdict;
+    group.blobs = {};
+  }
+
+  void remember(const reply& verdict) {
+    if (first_failure_.status == 0) first_failure_ = verdict;
+  }
+
+  /// Who left because of an earlier failure is not to blame: the failure is.
+  reply gone_refusal(int rank) const {
+    if (first_failure_.status != 0) return first_failure_;
+    const bool lost = presence_[static_cast<std::size_t>(rank)].now == state::lost;
+    return refusal(errc::peer_lost,
+                   "rank " + std::to_string(rank) + " of " + std::to_string(ranks_) +
+                       (lost ? " was here, and its connection broke: it crashed, was killed or gave up"
+                             : " was here, and left before the others were done"),
+                   rank);
+  }
+
+  reply missing_refusal(const std::string& key, const gathering& group, std::chrono::nanoseconds waited) const {
+    std::vector<int> missing;
+    std::string notes;
+    for (std::size_t rank = 0; rank < presence_.size(); ++rank) {
+      if (group.present[rank]) continue;
+      missing.push_back(static_cast<int>(rank));
+      if (missing.size() > 4) continue;
+      const std::string who = "rank " + std::to_string(rank);
+      if (presence_[rank].now == state::here) notes += "; " + who + " is connected, but has not come to '" + key + "'";
+      if (!presence_[rank].note.empty()) notes += "; one that said it is " + who + " was refused: " + presence_[rank].note;
+    }
+    return refusal(errc::timeout, missing_text(missing, ranks_, waited) + notes, missing.empty() ? -1 : missing.front());
+  }
+
+  int ranks_;
+  std::string token_;
+  std::vector<member> presence_;
+  std::map<std::string, std::shared_ptr<const blob>> values_;
+  std::map<std::string, std::int64_t> counters_;
+  std::map<std::string, gathering> gatherings_;
+  std::vector<waiter> waiting_;
+  std::vector<answer> answers_;
+  reply first_failure_;
+};
+
+}  // namespace bootstrap::detail
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What ranks need in order to find each other before any transport exists: a place for small blobs under names.
+///
+/// A `store` has `set` and `get`. It may also offer `gather` (everybody's blob in one round trip) and `add` (a counter).
+/// `exchange` is what start-up is built of: it works on any store, uses `gather` where there is one, and says
+/// which ranks are missing if some never come. The store is needed for start-up only, and never again.
+///
+///     auto world = hocket::bootstrap::read_environment();
+///     auto store = hocket::bootstrap::connect_store(world, hocket::deadline::after(world.timeout));
+///     auto addresses = hocket::bootstrap::exchange(store, "address", world.rank, world.ranks, my_address,
+///                                                  hocket::deadline::after(world.timeout));
+#pragma once
+
+#include <hocket/bootstrap/blob.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/wait_limit.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace bootstrap {
+
+/// A place that all ranks of a job reach, where small blobs lie under names. `set` stores or replaces; `get` waits until
+/// the key exists. Both end at the limit, and raise `error`: `timeout`, `aborted`, `peer_lost`. One thread at a time.
+template <typename Store>
+concept store = requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
+  place.set(key, value, limit);
+  { place.get(key, limit) } -> std::same_as<blob>;
+};
+
+/// A store that collects one blob of every rank and gives all of them to every rank, in rank order.
+template <typename Store>
+concept has_gather = store<Store> && requires(Store& place, std::string_view key, byte_view value,
+                                              const wait_limit& limit) {
+  { place.gather(key, 0, 1, value, limit) } -> std::same_as<std::vector<blob>>;
+};
+
+/// A store with counters: adds to one (which begins at 0) and returns the sum.
+template <typename Store>
+concept has_add = store<Store> && requires(Store& place, std::string_view key, const wait_limit& limit) {
+  { place.add(key, std::int64_t{1}, limit) } -> std::same_as<std::int64_t>;
+};
+
+namespace detail {
+
+/// "rank 2 of 8 has", "ranks 2 and 5 of 8 have", "ranks 1, 2, ... and 40 more of 99 have".
+inline std::string ranks_have_text(const std::vector<int>& list, int ranks) {
+  constexpr std::size_t most = 16;
+  std::string text = list.size() == 1 ? "rank " : "ranks ";
+  const std::size_t shown = list.size() <= most ? list.size() : most;
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) text += i + 1 == list.size() ? " and " : ", ";
+    text += std::to_string(list[i]);
+  }
+  if (shown < list.size()) text += " and " + std::to_string(list.size() - shown) + " more";
+  return text + " of " + std::to_string(ranks) + (list.size() == 1 ? " has" : " have");
+}
+
+inline std::string missing_text(const std::vector<int>& missing, int ranks, std::chrono::nanoseconds waited) {
+  return ranks_have_text(missing, ranks) + " not shown up after " + platform::seconds_text(waited);
+}
+
+inline error_context store_context(const char* operation, int rank, int ranks, int peer = -1) {
+  error_context context;
+  context.operation = operation;
+  context.rank = rank;
+  context.ranks = ranks;
+  context.peer = peer;
+  return context;
+}
+
+/// The time that a call was given, for its messages.
+inline std::chrono::nanoseconds allowed_time(const wait_limit& limit) { return limit.until().left(); }
+
+/// `exchange` out of `set` and `get` alone. Rank 0 collects the blobs and publishes all of them as one, or the failure:
+/// so every other rank waits for a single key.
+template <store Store>
+class generic_exchange {
+ public:
+  generic_exchange(Store& place, std::string_view prefix, int rank, int ranks, const wait_limit& limit)
+      : place_(place), prefix_(prefix), rank_(rank), ranks_(ranks), limit_(limit), allowed_(allowed_time(limit)) {}
+
+  std::vector<blob> operator()(byte_view mine) {
+    place_.set(part_key(rank_), mine, limit_);
+    if (rank_ == 0) return collect();
+    blob merged = fetch_merged();
+    blob_reader reader(merged);
+    const auto code = reader.integer<std::int32_t>();
+    const auto peer = reader.integer<std::int32_t>();
+    if (code != 0) raise(static_cast<errc>(code), reader.rest_as_text(), context(peer));
+    std::vector<blob> all;
+    if (!read_blobs(reader, ranks_, all)) {
+      raise(errc::mismatch, "'" + prefix_ + "' does not hold a blob for each rank: was it used before?", context(0));
+    }
+    return all;
+  }
+
+ private:
+  std::string part_key(int rank) const { return prefix_ + '/' + std::to_string(rank); }
+  std::string merged_key() const { return prefix_ + "/all"; }
+  error_context context(int peer) const { return store_context("exchange", rank_, ranks_, peer); }
+
+  void publish(std::int32_t code, std::int32_t peer, byte_view body, const wait_limit& limit) {
+    blob merged;
+    append_integer(merged, code);
+    append_integer(merged, peer);
+    append_bytes(merged, body);
+    place_.set(merged_key(), merged, limit);
+  }
+
+  std::vector<blob> collect() {
+    std::vector<blob> all(static_cast<std::size_t>(ranks_));
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (!try_get(part_key(rank), limit_, all[static_cast<std::size_t>(rank)])) {
+        const std::vector<int> missing = missing_ranks();
+        const std::string text = missing_text(missing, ranks_, allowed_);
+        const int first = missing.empty() ? rank : missing.front();
+        publish(static_cast<std::int32_t>(errc::timeout), first, text_bytes(text), brief());
+        raise(errc::timeout, text, context(first));
+      }
+    }
+    publish(0, -1, joined_blobs(all), limit_);
+    return all;
+  }
+
+  /// Rank 0 sees the deadline at the same moment as the others and then says who is missing, so they wait a little longer.
+  blob fetch_merged() {
+    blob merged;
+    if (try_get(merged_key(), limit_.later_by(std::chrono::milliseconds(200)), merged)) return merged;
+    std::vector<int> missing = missing_ranks();
+    if (missing.empty()) {
+      raise(errc::timeout, "rank 0 has not published '" + prefix_ + "' after " + platform::seconds_text(allowed_),
+            context(0));
+    }
+    raise(errc::timeout, missing_text(missing, ranks_, allowed_), context(missing.front()));
+  }
+
+  /// Only after the deadline: one look for each rank.
+  std::vector<int> missing_ranks() {
+    std::vector<int> missing;
+    blob ignored;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (!try_get(part_key(rank), wait_limit(deadline::after({})), ignored)) missing.push_back(rank);
+    }
+    return missing;
+  }
+
+  static wait_limit brief() { return wait_limit(deadline::after(std::chrono::seconds(1))); }
+
+  /// False if the limit passed. Without exceptions the store's own error ends the program before that.
+  bool try_get(const std::string& key, const wait_limit& limit, blob& result) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      result = place_.get(key, limit);
+    } catch (const error& cause) {
+      if (cause.code() != errc::timeout) throw;
+      return false;
+    }
+#else
+    result = place_.get(key, limit);
+#endif
+    return true;
+  }
+
+  Store& place_;
+  std::string prefix_;
+  int rank_;
+  int ranks_;
+  wait_limit limit_;
+  std::chrono::nanoseconds allowed_;
+};
+
+}  // namespace detail
+
+/// Gives every rank the blobs of all ranks, in rank order.
+///
+/// Collective: every rank passes the same `prefix`, which no earlier exchange on this store used, and the same `ranks`.
+/// Blobs may differ in size. **Cost.** One round trip per rank where the store has `gather`; else two, but `ranks` for
+/// rank 0. **Errors.** `timeout`: `context.peer` and the reason name the ranks that never
+/// came, on every rank that did; `peer_lost`: a rank came and left; `mismatch`: ranks disagree on `ranks`.
+template <store Store>
+std::vector<blob> exchange(Store& place, std::string_view prefix, int rank, int ranks, byte_view mine,
+                           const wait_limit& limit) {
+  if (ranks < 1 || rank < 0 || rank >= ranks) {
+    raise(errc::invalid_argument,
+          "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " is not a rank: give 0 <= rank < ranks",
+          detail::store_context("exchange", rank, ranks));
+  }
+  if constexpr (has_gather<Store>) {
+    return place.gather(prefix, rank, ranks, mine, limit);
+  } else {
+    return detail::generic_exchange<Store>(place, prefix, rank, ranks, limit)(mine);
+  }
+}
+
+}  // namespace bootstrap
+
+HOCKET_END_NAMESPACE

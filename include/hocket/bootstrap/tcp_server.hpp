@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The server of the TCP store: one background thread around `rendezvous`, ended and joined by the destructor.
+///
+/// Strangers find open ports. So nobody is served before a hello with the right token; a connection that sends anything
+/// else is closed at its first wrong byte, one that sends nothing after 5 s, and the oldest of them when there are too
+/// many. A message that was begun must be complete, and an answer taken, within 30 s.
+#pragma once
+
+#include <hocket/bootstrap/rendezvous.hpp>
+#include <hocket/bootstrap/tcp_protocol.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/socket.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace bootstrap::detail {
+
+/// What the server bears from those who connect.
+struct server_limits {
+  std::chrono::nanoseconds hello = std::chrono::seconds(5);     ///< from the connection to the whole hello
+  std::chrono::nanoseconds message = std::chrono::seconds(30);  ///< from the first byte of a message to its last
+  std::size_t strangers = 256;                                  ///< connections without a hello
+};
+
+/// One client as the server sees it: bytes in, bytes out, never blocking.
+struct server_connection {
+  platform::file_descriptor socket;
+  std::chrono::nanoseconds message_patience{};
+  deadline until;  ///< when the hello, the message or the answer under way must be done
+  int rank = -1;   ///< -1 until its hello was accepted
+  bool awaiting_answer = false;
+  bool said_goodbye = false;
+  bool close_when_sent = false;
+  bool broken = false;
+  blob in;
+  blob head;
+  std::shared_ptr<const blob> body;
+  std::size_t sent = 0;
+
+  bool sending() const noexcept { return sent < head.size() + (body ? body->size() : 0); }
+
+  void receive() {
+    std::array<std::byte, 65536> chunk;
+    const ssize_t size = ::recv(socket.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
+    if (size > 0) {
+      if (in.empty() && rank >= 0) until = deadline::after(message_patience);
+      append_bytes(in, byte_view(chunk.data(), static_cast<std::size_t>(size)));
+      // A well-behaved client sends one request and waits for its answer.
+      if (awaiting_answer && in.size() > request_size) broken = true;
+    } else if (size == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+      broken = true;
+    }
+  }
+
+  void consume(std::size_t size) {
+    in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(size));
+    if (rank >= 0) until = in.empty() ? deadline() : deadline::after(message_patience);
+  }
+
+  void answer(const reply& what, blob front = {}) {
+    head = std::move(front);
+    append_bytes(head, encode_head(what));
+    body = what.body;
+    sent = 0;
+    awaiting_answer = false;
+    until = deadline::after(message_patience);
+    flush();
+  }
+
+  void flush() {
+    while (sending() && !broken) {
+      const bool in_head = sent < head.size();
+      const byte_view rest = in_head ? byte_view(head).subspan(sent) : byte_view(*body).subspan(sent - head.size());
+      const ssize_t size = ::send(socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+      if (size <= 0) {
+        broken = true;
+        return;
+      }
+      sent += static_cast<std::size_t>(size);
+    }
+    if (broken) return;
+    if (close_when_sent) broken = true;
+    body.reset();
+    head.clear();
+    sent = 0;
+    until = in.empty() ? deadline() : deadline::after(message_patience);
+  }
+};
+
+/// Serves on a listening socket until it is destroyed. Then it sends what it owes, for at most 2 s; and if something
+/// has failed it goes on for at most 1 s, until the other ranks have heard of that and left.
+class tcp_server {
+ public:
+  tcp_server(platform::file_descriptor listener, int ranks, std::string token, const server_limits& limits = {})
+      : listener_(std::move(listener)),
+        limits_(limits),
+        wake_(platform::make_pipe()),
+        rendezvous_(ranks, std::move(token)) {
+    platform::set_nonblocking(listener_.get());
+    start();
+  }
+
+  tcp_server(const tcp_server&) = delete;
+  tcp_server& operator=(const tcp_server&) = delete;
+
+  ~tcp_server() {
+    stopping_.store(true);
+    wake_.write.reset();
+    thread_.join();
+  }
+
+  platform::socket_address address() const noexcept { return platform::local_address(listener_.get()); }
+
+ private:
+  /// Signals of the program are for its own threads.
+  void start() {
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const failure cause = start_thread();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (cause) raise(cause);
+  }
+
+  failure start_thread() {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& cause) {
+      return make_failure(errc::system, std::string("cannot start the thread of the store's server: ") + cause.what());
+    }
+#else
+    thread_ = std::thread([this] { run(); });
+#endif
+    return {};
+  }
+
+  void run() {
+    while (!stopping_.load()) {
+      wait_and_serve(next_deadline());
+      expire();
+    }
+    const deadline enough = deadline::after(std::chrono::seconds(1));
+    while (rendezvous_.has_failed() && has_members() && !enough.passed()) {
+      wait_and_serve(deadline(std::min(enough.when(), next_deadline().when())));
+      expire();
+    }
+    rendezvous_.close();
+    deliver();
+    const deadline patience = deadline::after(std::chrono::seconds(2));
+    while (owes_answers() && !patience.passed()) flush_all(patience);
+  }
+
+  bool has_members() const noexcept {
+    for (const auto& each : connections_) {
+      if (each->rank >= 0) return true;
+    }
+    return false;
+  }
+
+  deadline next_deadline() const noexcept {
+    deadline next = rendezvous_.next_deadline();
+    for (const auto& each : connections_) {
+      if (each->until.when() < next.when()) next = each->until;
+    }
+    if (pause_accept_until_.when() < next.when()) next = pause_accept_until_;
+    return next;
+  }
+
+  static int poll_timeout(deadline until) noexcept {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until.left());
+    return static_cast<int>(std::min<std::int64_t>(left.count(), 3600000));
+  }
+
+  void wait_and_serve(deadline until) {
+    const bool accepting = pause_accept_until_.never();
+    polled_.clear();
+    polled_.push_back({stopping_.load() ? -1 : wake_.read.get(), POLLIN, 0});
+    polled_.push_back({accepting ? listener_.get() : -1, POLLIN, 0});
+    for (const auto& each : connections_) {
+      polled_.push_back({each->socket.get(), static_cast<short>(each->sending() ? POLLIN | POLLOUT : POLLIN), 0});
+    }
+    if (::poll(polled_.data(), polled_.size(), poll_timeout(until)) <= 0) return;
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      const short events = polled_[i + 2].revents;
+      server_connection& each = *connections_[i];
+      if ((events & POLLOUT) != 0) each.flush();
+      if ((events & ~POLLOUT) != 0) each.receive();
+      serve(each);
+    }
+    deliver();
+    remove_broken();
+    if (polled_[1].revents != 0) accept_some();
+  }
+
+  void serve(server_connection& client) {
+    while (!client.broken && !client.awaiting_answer && !client.sending() && !client.in.empty()) {
+      if (!(client.rank < 0 ? serve_hello(client) : serve_request(client))) return;
+    }
+  }
+
+  /// False if more bytes are needed first.
+  bool serve_hello(server_connection& client) {
+    hello greeting;
+    std::size_t size = 0;
+    const decoded how = decode(client.in, greeting, size);
+    if (how == decoded::nonsense) client.broken = true;
+    if (how != decoded::complete) return false;
+    const reply verdict = rendezvous_.greet(greeting);
+    if (verdict.status == 0) client.rank = greeting.rank;
+    client.close_when_sent = verdict.status != 0;
+    client.consume(size);
+    client.answer(verdict, encode_hello_answer());
+    return true;
+  }
+
+  bool serve_request(server_connection& client) {
+    request what;
+    std::size_t size = 0;
+    const decoded how = decode(client.in, what, size);
+    if (how == decoded::nonsense) client.broken = true;
+    if (how != decoded::complete) return false;
+    client.consume(size);
+    if (what.kind == request_kind::goodbye) {
+      client.said_goodbye = true;
+      client.broken = true;
+      return false;
+    }
+    client.awaiting_answer = true;
+    rendezvous_.handle(client.rank, std::move(what));
+    deliver();
+    return true;
+  }
+
+  void deliver() {
+    for (const rendezvous::answer& each : rendezvous_.take_answers()) {
+      for (const auto& client : connections_) {
+        if (client->rank == each.rank && !client->broken) client->answer(each.what);
+      }
+    }
+  }
+
+  /// A member that is gone may fail what others wait for, which may show that further members are gone.
+  void remove_broken() {
+    for (std::size_t i = 0; i < connections_.size();) {
+      if (!connections_[i]->broken) {
+        ++i;
+        continue;
+      }
+      const std::unique_ptr<server_connection> gone = std::move(connections_[i]);
+      connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (gone->rank < 0) continue;
+      rendezvous_.leave(gone->rank, gone->said_goodbye);
+      deliver();
+      i = 0;
+    }
+  }
+
+  void accept_some() {
+    for (int i = 0; i < 64; ++i) {
+      platform::file_descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!socket) {
+        // Out of descriptors or memory: let the others go on, and look again a little later.
+        const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        if (exhausted) pause_accept_until_ = deadline::after(std::chrono::milliseconds(50));
+        return;
+      }
+      platform::detail::tune_stream(socket.get());
+      limit_strangers();
+      auto client = std::make_unique<server_connection>();
+      client->socket = std::move(socket);
+      client->message_patience = limits_.message;
+      client->until = deadline::after(limits_.hello);
+      connections_.push_back(std::move(client));
+    }
+  }
+
+  /// Closes the oldest connection without a hello where there are too many of them.
+  void limit_strangers() {
+    std::size_t count = 0;
+    std::size_t oldest = connections_.size();
+    for (std::size_t i = connections_.size(); i-- > 0;) {
+      if (connections_[i]->rank >= 0) continue;
+      oldest = i;
+      ++count;
+    }
+    if (count >= limits_.strangers) connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(oldest));
+  }
+
+  void expire() {
+    const auto now = deadline::clock::now();
+    if (pause_accept_until_.passed(now)) pause_accept_until_ = deadline();
+    for (const auto& each : connections_) {
+      if (each->until.passed(now)) each->broken = true;
+    }
+    rendezvous_.expire(now);
+    deliver();
+    remove_broken();
+  }
+
+  bool owes_answers() const noexcept {
+    for (const auto& each : connections_) {
+      if (each->sending() && !each->broken) return true;
+    }
+    return false;
+  }
+
+  void flush_all(deadline until) {
+    polled_.clear();
+    for (const auto& each : connections_) {
+      if (each->sending() && !each->broken) polled_.push_back({each->socket.get(), POLLOUT, 0});
+    }
+    ::poll(polled_.data(), polled_.size(), poll_timeout(until));
+    for (const auto& each : connections_) {
+      if (each->sending()) each->flush();
+    }
+  }
+
+  platform::file_descriptor listener_;
+  server_limits limits_;
+  platform::pipe_ends wake_;
+  rendezvous rendezvous_;
+  std::vector<std::unique_ptr<server_connection>> connections_;
+  std::vector<pollfd> polled_;
+  deadline pause_accept_until_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace bootstrap::detail
+
+HOCKET_END_NAMESPACE

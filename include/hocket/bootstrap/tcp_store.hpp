@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The default store: rank 0 serves the others over TCP. Nothing to install, one port, guarded by a token.
+///
+/// Ranks may start in any order: those that come before rank 0 try again until their deadline. Rank 0 listens on all
+/// interfaces, unless the address is a loopback address. The end of rank 0's store is the end for all.
+#pragma once
+
+#include <hocket/bootstrap/store.hpp>
+#include <hocket/bootstrap/tcp_protocol.hpp>
+#include <hocket/bootstrap/tcp_server.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/socket.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace bootstrap {
+
+/// All ranks pass the same, but for `rank` and `listener`.
+struct tcp_store_options {
+  int rank = 0;
+  int ranks = 1;
+  std::string host = "127.0.0.1";  ///< where rank 0 runs: a name, an IPv4 or an IPv6 address
+  std::uint16_t port = 0;          ///< 0, for rank 0 only: the system picks one, see `tcp_store::port`
+  std::string token;               ///< at most 1024 bytes
+  int listener = -1;               ///< for rank 0: a socket that listens already; it is duplicated, not taken over
+};
+
+namespace detail {
+
+/// The literal addresses and the one name that never mean another machine.
+inline bool is_loopback(std::string_view host) noexcept {
+  return host == "localhost" || host == "::1" || host.substr(0, 4) == "127.";
+}
+
+/// The listening socket of rank 0.
+inline platform::file_descriptor open_listener(const tcp_store_options& options) {
+  const error_context context = store_context("connect", options.rank, options.ranks);
+  if (options.listener >= 0) {
+    platform::file_descriptor listener(::fcntl(options.listener, F_DUPFD_CLOEXEC, 3));
+    if (!listener) raise(platform::system_failure("cannot use the listening socket that was handed over", errno));
+    return listener;
+  }
+  platform::file_descriptor listener;
+  failure cause;
+  const std::string address = is_loopback(options.host) ? options.host : std::string();
+  const int error = platform::listen_on(address, options.port, listener, cause);
+  if (error == EADDRINUSE) {
+    const std::string port = std::to_string(options.port);
+    cause = make_failure(errc::bad_environment, "port " + port + " is in use by another program: set HOCKET_STORE=tcp://" +
+                                                    platform::endpoint_text(options.host, options.port) +
+                                                    " with another port instead of " + port + ", the same on every rank");
+  } else if (error == EACCES) {
+    cause = make_failure(errc::bad_environment, "this user may not listen on port " + std::to_string(options.port) +
+                                                    ": set a port of 1024 or more in HOCKET_STORE");
+  }
+  if (error != 0) {
+    cause.context = context;
+    raise(std::move(cause));
+  }
+  return listener;
+}
+
+}  // namespace detail
+
+/// A connection to the store, and on rank 0 also the server. Move-only; one thread at a time. After an error that is not
+/// about a single key (`aborted`, `peer_lost`) it is of no more use.
+class tcp_store {
+ public:
+  /// Serves if this is rank 0, and connects. **Errors.** `bad_environment`: the port is taken; `refused`: wrong token,
+  /// version or byte order; `mismatch`: two processes claim this rank, or the number of ranks differs; `timeout`.
+  tcp_store(const tcp_store_options& options, const wait_limit& limit) : options_(options) {
+    check();
+    if (options_.rank == 0) {
+      server_ = std::make_unique<detail::tcp_server>(detail::open_listener(options_), options_.ranks, options_.token);
+      options_.port = server_->address().port();
+    }
+    connect(limit);
+  }
+
+  tcp_store(tcp_store&&) noexcept = default;
+  tcp_store& operator=(tcp_store&&) = delete;
+  ~tcp_store() { say_goodbye(); }
+
+  /// The port that rank 0 serves on.
+  std::uint16_t port() const noexcept { return options_.port; }
+
+  void set(std::string_view key, byte_view value, const wait_limit& limit) {
+    call("store.set", {detail::request_kind::set, {}, {}, 0, 0}, key, value, limit);
+  }
+
+  /// Waits until some rank sets `key`.
+  blob get(std::string_view key, const wait_limit& limit) {
+    return call("store.get", {detail::request_kind::get, {}, {}, 0, 0}, key, {}, limit).body;
+  }
+
+  /// Adds to a counter, which begins at 0, and returns the sum.
+  std::int64_t add(std::string_view key, std::int64_t number, const wait_limit& limit) {
+    return call("store.add", {detail::request_kind::add, {}, {}, 0, number}, key, {}, limit).number;
+  }
+
+  /// See `exchange`. `rank` and `ranks` must be those of the store.
+  std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine, const wait_limit& limit) {
+    if (rank != options_.rank || ranks != options_.ranks) {
+      fail("exchange", make_failure(errc::invalid_argument, "called as rank " + std::to_string(rank) + " of " +
+                                                                std::to_string(ranks) +
+                                                                ", but the store was opened as another"));
+    }
+    const answer all = call("exchange", {detail::request_kind::gather, {}, {}, 0, 0}, key, mine, limit);
+    detail::blob_reader reader(all.body);
+    std::vector<blob> result;
+    if (!detail::read_blobs(reader, ranks, result)) fail("exchange", nonsense());
+    return result;
+  }
+
+ private:
+  struct answer {
+    std::int64_t number = 0;
+    blob body;
+  };
+
+  void check() const {
+    std::string wrong;
+    if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks) {
+      wrong = "rank " + std::to_string(options_.rank) + " of " + std::to_string(options_.ranks) +
+              " is not a rank: give 0 <= rank < ranks";
+    } else if (options_.token.size() > detail::max_token_size) {
+      wrong = "the token has " + std::to_string(options_.token.size()) + " bytes: give at most " +
+              std::to_string(detail::max_token_size);
+    } else if (options_.rank != 0 && options_.port == 0) {
+      wrong = "port 0 means 'any' to rank 0 alone: give the other ranks the port that it got";
+    }
+    if (!wrong.empty()) fail("connect", make_failure(errc::invalid_argument, wrong));
+  }
+
+  // ── Connecting ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void connect(const wait_limit& limit) {
+    const auto allowed = detail::allowed_time(limit);
+    std::chrono::nanoseconds pause = std::chrono::milliseconds(5);
+    for (;;) {
+      const failure cause = connect_once(limit);
+      if (!cause) return;
+      socket_.reset();
+      if (cause.code != errc::unreachable) fail("connect", cause);
+      if (const failure end = platform::nap(pause, limit)) {
+        if (end.code == errc::aborted) fail("connect", end);
+        fail("connect", make_failure(errc::timeout, "rank 0 has not served the store at " + place() + " after " +
+                                                        platform::seconds_text(allowed) + " (" + cause.reason +
+                                                        "): is it running, and is this its address?"),
+             0);
+      }
+      pause = std::min<std::chrono::nanoseconds>(pause * 2, std::chrono::milliseconds(250));
+    }
+  }
+
+  /// `errc::unreachable`: worth another attempt.
+  failure connect_once(const wait_limit& limit) {
+    failure cause;
+    if (server_) {
+      const platform::socket_address self = server_->address();
+      cause = platform::connect_to(self.get(), self.size, limit, socket_);
+    } else {
+      cause = platform::connect_to(options_.host, options_.port, limit, socket_);
+    }
+    if (cause) return cause;
+    detail::hello greeting;
+    greeting.rank = options_.rank;
+    greeting.ranks = options_.ranks;
+    greeting.token = options_.token;
+    cause = platform::send_all(socket_.get(), detail::encode(greeting), limit);
+    std::array<std::byte, detail::hello_magic.size() + sizeof(std::uint32_t)> front;
+    if (!cause) cause = platform::receive_all(socket_.get(), front, limit);
+    if (cause.code == errc::timeout) cause.reason = "it accepts connections there, but does not answer";
+    if (cause.code == errc::timeout || cause.code == errc::peer_lost) cause.code = make_error_code(errc::unreachable);
+    if (cause) return cause;
+    if (blob_text(byte_view(front).first(detail::hello_magic.size())) != detail::hello_magic) {
+      return make_failure(errc::refused, "what serves " + place() + " is not a hocket store: another program has that "
+                                         "port, so set another one in HOCKET_STORE on every rank");
+    }
+    answer ignored;
+    return receive_answer(ignored, limit);
+  }
+
+  // ── Requests ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  answer call(const char* operation, detail::request what, std::string_view key, byte_view value,
+              const wait_limit& limit) {
+    if (key.size() > detail::max_key_size || value.size() > detail::max_blob_size) {
+      fail(operation, make_failure(errc::invalid_argument,
+                                   "a key of " + std::to_string(key.size()) + " and a value of " +
+                                       std::to_string(value.size()) + " bytes: the store takes at most " +
+                                       std::to_string(detail::max_key_size) + " and " +
+                                       std::to_string(detail::max_blob_size)));
+    }
+    if (!socket_) fail(operation, make_failure(errc::revoked, "an earlier failure ended this connection to the store"));
+    const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
+    what.nanoseconds = limit.until().never() ? ~std::uint64_t{0} : static_cast<std::uint64_t>(allowed.count());
+    failure cause = platform::send_all(socket_.get(), detail::encode_head(what, key, value.size()), limit);
+    if (!cause) cause = platform::send_all(socket_.get(), value, limit);
+    answer result;
+    // The server keeps the deadline, because it knows who is missing; its answer needs a moment.
+    if (!cause) cause = receive_answer(result, limit.later_by(std::chrono::milliseconds(500)));
+    if (cause) give_up(operation, std::move(cause), allowed);
+    return result;
+  }
+
+  /// Only an answer of the server leaves the connection in a known state.
+  [[noreturn]] void give_up(const char* operation, failure cause, std::chrono::nanoseconds allowed) {
+    if (!answered_) {
+      socket_.reset();
+      if (cause.code == errc::timeout) {
+        cause.reason = "rank 0, which serves the store, has not answered after " + platform::seconds_text(allowed);
+      }
+      if (cause.code == errc::peer_lost) cause.reason = "rank 0, which serves the store, is gone: " + cause.reason;
+      if (cause.code != errc::aborted) cause.context.peer = 0;
+    }
+    fail(operation, cause, cause.context.peer);
+  }
+
+  failure receive_answer(answer& result, const wait_limit& limit) {
+    answered_ = false;
+    std::array<std::byte, detail::reply_size> head;
+    if (failure cause = platform::receive_all(socket_.get(), head, limit)) return cause;
+    detail::blob_reader reader(head);
+    const auto status = reader.integer<std::uint32_t>();
+    const auto peer = reader.integer<std::int32_t>();
+    const auto size = reader.integer<std::uint64_t>();
+    result.number = reader.integer<std::int64_t>();
+    const std::uint64_t most = static_cast<std::uint64_t>(options_.ranks) * (detail::max_blob_size + sizeof size);
+    if (size > most) return nonsense();
+    result.body.resize(static_cast<std::size_t>(size));
+    if (failure cause = platform::receive_all(socket_.get(), result.body, limit)) return cause;
+    answered_ = true;
+    if (status == 0) return {};
+    if (status == detail::status_come_again) return make_failure(errc::unreachable, "the store there is about to end");
+    if (status > static_cast<std::uint32_t>(errc::system)) return nonsense();
+    failure cause = make_failure(static_cast<errc>(status), blob_text(result.body));
+    cause.context.peer = peer;
+    return cause;
+  }
+
+  static failure nonsense() { return make_failure(errc::mismatch, "rank 0 sent an answer that makes no sense"); }
+
+  [[noreturn]] void fail(const char* operation, failure cause, int peer = -1) const {
+    if (peer < 0) peer = cause.context.peer;
+    cause.context = detail::store_context(operation, options_.rank, options_.ranks, peer);
+    raise(std::move(cause));
+  }
+
+  void say_goodbye() noexcept {
+    if (!socket_) return;
+    detail::request goodbye;
+    goodbye.kind = detail::request_kind::goodbye;
+    const blob message = detail::encode_head(goodbye, {}, 0);
+    ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    socket_.reset();
+  }
+
+  std::string place() const { return platform::endpoint_text(options_.host, options_.port); }
+
+  tcp_store_options options_;
+  std::unique_ptr<detail::tcp_server> server_;
+  platform::file_descriptor socket_;
+  bool answered_ = false;
+};
+
+}  // namespace bootstrap
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Combines a vector over all ranks, and gives the result to all of them.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/push.hpp>
+#include <hocket/collective/detail/reduce.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+
+#include <functional>
+#include <source_location>
+#include <span>
+#include <system_error>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+
+template <class Wire, class T, class Op, class Options>
+failure run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, std::span<T> out, const Op& op,
+                       const Options& options, const std::source_location& site) {
+  const auto job = make_reduction_job<plan::goal_kind::all_reduce>(in, out, op, options);
+  using job_type = std::remove_const_t<decltype(job)>;
+  constexpr bool can_be_pushed = !reduction<decltype(job.op), T>::prepares &&
+                                 !Options::template has<kind::algorithm> && sizeof(T) <= push_line::capacity;
+  if constexpr (can_be_pushed) {
+    auto& state = communicator_access::state(comm);
+    if (can_push(state, in.size_bytes()) && !state.revoked() && in.size() == out.size()) {
+      const auto signature = mix(job_type::type_signature, in.size());
+      return push_all_reduce(state, in, out, job.op, signature, stop_of(options),
+                             site_of(state, job_type::name, options, site), observer_of(options));
+    }
+  }
+  return run_call(comm, job, options, site);
+}
+
+}  // namespace detail
+
+struct all_reduce_t {
+  /// Combines `in` element-wise over all ranks of `comm` with `op`, and leaves the result in `out` on every rank.
+  ///
+  /// Collective: every rank must pass an equal `in.size()`, element type, `op` and algorithm.
+  /// **Buffers.** `in` and `out` have equal size in elements; they must not overlap (pass `in_place(buffer)` to use one
+  ///   for both). Both may be reused when the call returns.
+  /// **Operation.** Associative; any function object `T op(T, T)`, or {prepare, combine, finish}: see
+  ///   operation/traits.hpp. Not taken to be commutative unless it says so. Must be trivially copyable and equal on all
+  ///   ranks (but for what `prepare` uses).
+  /// **Cost.** p ranks, n bytes: push and one_shot 1 step, two_shot 2 steps of (p-1)/p n; ring 2(p-1) messages of n/p;
+  ///   recursive_doubling log2 p messages of n. `explain` tells which is chosen and why.
+  /// **Order.** Fixed by (ranks, size, algorithm): the same bits on all ranks, and from run to run. With
+  ///   `require(rank_count_invariant)` the same bits for any number of ranks.
+  /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
+  /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
+  ///   `peer_lost` later, and then the communicator is revoked.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, class Options = options<>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
+  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
+                  const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    detail::deliver(detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site));
+  }
+
+  /// The same, with one buffer for both.
+  template <class Wire, class T, class Op = std::plus<>, class Options = options<>>
+    requires reduction_for<Op, T>
+  void operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op = {},
+                  const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    detail::deliver(
+        detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site));
+  }
+
+  /// The same, with the error as a code instead of an exception.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op, class Options>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
+  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op, const Options& options,
+                  std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    code = detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site).code;
+  }
+
+  template <class Wire, class T, class Op, class Options>
+    requires reduction_for<Op, T>
+  void operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op, const Options& options,
+                  std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    code =
+        detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site).code;
+  }
+};
+
+struct all_reduce_async_t {
+  /// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
+  /// for what is wrong with the call itself.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, class Options = options<>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
+  request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
+                     const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    return detail::start_call(comm,
+                              detail::make_reduction_job<plan::goal_kind::all_reduce>(
+                                  detail::as_input(in), detail::as_output(out), op, options),
+                              options, site);
+  }
+
+  template <class Wire, class T, class Op = std::plus<>, class Options = options<>>
+    requires reduction_for<Op, T>
+  request operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op = {},
+                     const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    return detail::start_call(comm,
+                              detail::make_reduction_job<plan::goal_kind::all_reduce>(
+                                  std::span<const T>(buffer.elements), buffer.elements, op, options),
+                              options, site);
+  }
+};
+
+inline constexpr all_reduce_t all_reduce{};
+inline constexpr all_reduce_async_t all_reduce_async{};
+
+HOCKET_END_NAMESPACE

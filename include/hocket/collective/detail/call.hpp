@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What all collectives do alike: check the call, choose a plan, bind it to memory, and drive it or hand it over.
+#pragma once
+
+#include <hocket/collective/detail/signature.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/engine/step_event.hpp>
+#include <hocket/selection/select.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct observer_property {
+  using kind = hocket::kind::observer;
+  step_observer to;
+};
+
+/// Reports each action of the call as it is done. See engine/step_event.hpp.
+constexpr observer_property observe(step_observer to) noexcept { return {to}; }
+
+namespace detail {
+
+/// A call before a plan was chosen.
+struct call_request {
+  plan::goal what;
+  std::size_t block_elements = 0;  ///< elements of one block of the vector
+  std::size_t element_size = 1;    ///< of partial results
+  bool commutative = true;
+  std::uint32_t type_signature = 0;
+};
+
+template <class State>
+selection::query query_of(const State& state, const call_request& asked) {
+  return {.what = asked.what,
+          .bytes = asked.block_elements * asked.element_size,
+          .ranks = state.size(),
+          .commutative = asked.commutative,
+          .peer_pointers = state.has_windows(),
+          .staging_bytes = state.layout().staging_bytes,
+          .costs = state.wire()->costs()};
+}
+
+template <class State>
+std::chrono::nanoseconds timeout_of(const State& state, const auto& options) {
+  return options.template get<kind::timeout>(timeout_property{state.timeout()}).duration;
+}
+
+/// The stop token among the options, or one that never stops.
+template <class Options>
+auto stop_of(const Options& options) {
+  if constexpr (Options::template has<kind::stop>) {
+    return options.template get<kind::stop>(0).token;
+  } else {
+    return never_stopped{};
+  }
+}
+
+template <class Options>
+step_observer observer_of(const Options& options) {
+  return options.template get<kind::observer>(observer_property{}).to;
+}
+
+/// Why `chosen` can't run here; null if it can.
+template <class State>
+const char* obstacle(const State& state, const call_request& asked, const plan::any& chosen) {
+  const plan::shape shape = chosen.shape(state.size());
+  if (!(chosen.goal() == asked.what)) return "the plan's goal is another collective, or another root";
+  if (shape.peer_pointers && state.size() > 1 && !state.has_windows()) {
+    return "the plan reads peers' memory, which this transport can't; choose one that sends messages";
+  }
+  if (shape.order == plan::combination_order::any_order && !asked.commutative) {
+    return "the plan reorders operands, and the operation is not known to be commutative: give it "
+           "`static constexpr bool commutative = true`, or choose a plan that keeps rank order";
+  }
+  return nullptr;
+}
+
+/// A plan and how much of a block it can take at once.
+struct chosen_plan {
+  plan::any plan;
+  std::size_t segment_elements = std::numeric_limits<std::size_t>::max();
+};
+
+template <plan::goal_kind Kind, class State, class Options>
+chosen_plan choose(State& state, const call_request& asked, const Options& options, failure& fail) {
+  chosen_plan result = [&]() -> chosen_plan {
+    if constexpr (Options::template has<kind::algorithm>) {
+      const auto named = options.template get<kind::algorithm>(0);
+      if constexpr (std::is_same_v<std::remove_const_t<decltype(named)>, own_plan>) {
+        return {named.chosen};
+      } else if constexpr (has_algorithm<Kind, decltype(named)>) {
+        return {plan_of<Kind>::get(named, asked.what.root)};
+      }
+    }
+    return {selection::table(query_of(state, asked)).best().make(asked.what.root)};
+  }();
+  if (const char* const reason = obstacle(state, asked, result.plan); reason != nullptr) {
+    fail = make_failure(errc::invalid_argument, std::string(result.plan.name()) + ": " + reason);
+    return result;
+  }
+  const plan::shape shape = result.plan.shape(state.size());
+  const std::size_t staging = state.layout().staging_bytes;
+  if (shape.peer_pointers && staging != 0) {
+    const auto blocks = static_cast<std::size_t>(asked.what.blocks(state.size()));
+    result.segment_elements = std::max<std::size_t>(1, staging / asked.element_size / blocks);
+    const bool fits = asked.block_elements <= result.segment_elements && asked.element_size * blocks <= staging;
+    if (!fits && (blocks > 1 || asked.element_size > staging)) {
+      fail = make_failure(errc::invalid_argument,
+                          std::string(result.plan.name()) + ": the vector of " +
+                              std::to_string(asked.block_elements * asked.element_size * blocks) +
+                              " bytes does not fit the staging memory of " + std::to_string(staging) +
+                              " bytes; choose an algorithm that sends messages");
+    }
+  }
+  return result;
+}
+
+/// Whether `[a, a + a_size)` and `[b, b + b_size)` have a byte in common.
+inline bool overlap(const void* a, std::size_t a_size, const void* b, std::size_t b_size) noexcept {
+  const auto a_begin = reinterpret_cast<std::uintptr_t>(a);
+  const auto b_begin = reinterpret_cast<std::uintptr_t>(b);
+  return a_size > 0 && b_size > 0 && a_begin < b_begin + b_size && b_begin < a_begin + a_size;
+}
+
+/// In and out may be the same memory only where equal elements meet.
+template <class T>
+failure check_overlap(std::span<const T> in, std::span<T> out, std::ptrdiff_t shift) {
+  if (!overlap(in.data(), in.size_bytes(), out.data(), out.size_bytes()) || in.data() + shift == out.data()) return {};
+  return make_failure(errc::invalid_argument,
+                      "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
+}
+
+/// Everything known of a call once its plan is chosen.
+struct planned_call {
+  chosen_plan chosen;
+  plan::layout layout;
+  std::uint32_t signature = 0;
+  step_observer observer;
+};
+
+/// Checks the call and chooses its plan. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp.
+template <class Job, class State, class Options>
+planned_call plan_call(State& state, const Job& job, const Options& options, failure& fail) {
+  planned_call result{{plan::dissemination_barrier{}}, {}, 0, observer_of(options)};
+  if (state.revoked()) {
+    fail = make_failure(errc::revoked, "an earlier operation failed: " + state.cause().message(),
+                        {.peer = state.cause().context.peer});
+    return result;
+  }
+  fail = job.check(state);
+  if (fail) return result;
+  const call_request asked = job.asked(state);
+  result.chosen = choose<Job::goal>(state, asked, options, fail);
+  if (fail) return result;
+  if (job.works_in_place(state)) result.chosen.plan = result.chosen.plan.for_in_place();
+  result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
+                   result.chosen.plan.shape(state.size()).pieces};
+  result.signature = mix(mix(asked.type_signature, asked.block_elements),
+                         hash_text(result.chosen.plan.name()) ^ static_cast<std::uint32_t>(asked.what.root));
+  return result;
+}
+
+template <class State, class Options>
+call_site site_of(const State& state, const char* name, const Options& options, const std::source_location& site) {
+  return {name, site, timeout_of(state, options)};
+}
+
+/// The blocking form of a call: returns when it is over.
+template <class Job, class Wire, class Options>
+failure run_call(const communicator<Wire>& comm, const Job& job, const Options& options,
+                 const std::source_location& site) {
+  auto& state = communicator_access::state(comm);
+  const call_site call = site_of(state, Job::name, options, site);
+  failure cause;
+  const planned_call planned = plan_call(state, job, options, cause);
+  if (cause) return in_context(std::move(cause), state, call);
+  typename Job::template work<communicator_state<Wire>> work(state, job, planned);
+  return drive(state, work, stop_of(options), call);
+}
+
+/// Throws what went wrong, if something did.
+inline void deliver(failure cause) {
+  if (cause) raise(std::move(cause));
+}
+
+/// A started operation together with the communicator that drives it.
+template <class State, class Operation, class Stop>
+class started final : public pending {
+ public:
+  template <class... Arguments>
+  started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
+      : state_(std::move(state)), call_(call), stop_(std::move(stop)), work_(*state_, std::forward<Arguments>(arguments)...) {
+    state_->active().push_back(&work_);
+  }
+  ~started() override { leave(); }
+
+  bool test() override {
+    if (!work_.over() && !cause_) {
+      state_->port().progress();
+      advance_others(*state_, &work_);
+      note(work_.poll());
+    }
+    return work_.over() || cause_;
+  }
+
+  void wait() override {
+    if (!cause_ && work_.status() != machine_status::done) cause_ = drive(*state_, work_, stop_, call_);
+    leave();
+  }
+
+  const failure& cause() const override { return cause_; }
+
+ private:
+  void note(machine_status status) {
+    if (status != machine_status::failed) return;
+    cause_ = in_context(work_.cause(), *state_, call_);
+    state_->revoke(cause_);
+  }
+
+  void leave() noexcept { std::erase(state_->active(), &work_); }
+
+  const std::shared_ptr<State> state_;
+  const call_site call_;
+  const Stop stop_;
+  Operation work_;
+  failure cause_;
+};
+
+/// The `_async` form: the operation is numbered now, and moves on with the communicator.
+template <class Job, class Wire, class Options>
+request start_call(const communicator<Wire>& comm, const Job& job, const Options& options,
+                   const std::source_location& site) {
+  using state_type = communicator_state<Wire>;
+  using work_type = typename Job::template work<state_type>;
+  const auto& state = communicator_access::shared_state(comm);
+  const call_site call = site_of(*state, Job::name, options, site);
+  failure cause;
+  const planned_call planned = plan_call(*state, job, options, cause);
+  if (cause) raise(in_context(std::move(cause), *state, call));
+  auto stop = stop_of(options);
+  auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned);
+  pending->test();
+  return request(std::move(pending));
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

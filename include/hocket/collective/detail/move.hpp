@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Calls that move elements and combine nothing: all_gather, all_to_all, broadcast and barrier.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/kernel/host/leaf.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// What moving collectives have in common. `in` is empty where the goal has none.
+template <plan::goal_kind Kind, class T>
+struct moving_job {
+  static constexpr plan::goal_kind goal = Kind;
+  static constexpr const char* name = plan::to_string(Kind);
+  static constexpr std::uint32_t type_signature = mix(static_cast<std::uint32_t>(Kind), detail::type_signature<T>());
+
+  template <class State>
+  class work;
+
+  std::span<const T> in;
+  std::span<T> out;
+  int root = 0;
+
+  template <class State>
+  failure check(const State& state) const {
+    const auto ranks = static_cast<std::size_t>(state.size());
+    if constexpr (Kind == plan::goal_kind::all_gather) {
+      if (out.size() == in.size() * ranks) return check_overlap(in, out, in_place_shift(state));
+      return sizes("out must have as many as in for each rank");
+    } else if constexpr (Kind == plan::goal_kind::all_to_all) {
+      if (in.size() == out.size() && out.size() % ranks == 0) return check_overlap(in, out, 1);
+      return sizes("they must be equal, and a multiple of the number of ranks");
+    } else {
+      if (root >= 0 && root < state.size()) return {};
+      return make_failure(errc::invalid_argument, "root is " + std::to_string(root) + "; it must be one of 0 to " +
+                                                      std::to_string(state.size() - 1));
+    }
+  }
+
+  /// Where `out` begins relative to `in`, if they are one buffer.
+  template <class State>
+  std::ptrdiff_t in_place_shift(const State& state) const {
+    return Kind == plan::goal_kind::all_gather ? -static_cast<std::ptrdiff_t>(in.size()) * state.rank() : 0;
+  }
+
+  template <class State>
+  bool works_in_place(const State& state) const {
+    return Kind == plan::goal_kind::all_gather && in.data() + in_place_shift(state) == out.data();
+  }
+
+  template <class State>
+  call_request asked(const State& state) const {
+    const plan::goal what{Kind, root};
+    const auto blocks = static_cast<std::size_t>(what.blocks(state.size()));
+    return {.what = what,
+            .block_elements = out.size() / blocks,
+            .element_size = sizeof(T),
+            .commutative = true,
+            .type_signature = type_signature};
+  }
+
+ private:
+  failure sizes(const char* rule) const {
+    return make_failure(errc::invalid_argument, "in has " + std::to_string(in.size()) + " elements and out " +
+                                                    std::to_string(out.size()) + "; " + rule);
+  }
+};
+
+template <plan::goal_kind Kind, class T>
+template <class State>
+class moving_job<Kind, T>::work final : public operation {
+ public:
+  work(State& state, const moving_job& job, const planned_call& call)
+      : run_(state,
+             binding{call.chosen.plan, call.layout, &kernel::moving_leaf_of<T>, nullptr,
+                     reinterpret_cast<const std::byte*>(job.in.data()), reinterpret_cast<std::byte*>(job.out.data()),
+                     call.signature, call.observer},
+             call.chosen.segment_elements) {}
+
+  machine_status advance() override { return run_.advance(); }
+  const failure& cause() const override { return run_.cause(); }
+  void locate(error_context& context) override { run_.locate(context); }
+
+ private:
+  plan_run<State> run_;
+};
+
+template <plan::goal_kind Kind, class T, class Options>
+auto make_moving_job(std::span<const T> in, std::span<T> out, int root, const Options&) {
+  static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer>,
+                "with(...): this operation combines nothing, so it can't use one of these properties; wrap it in "
+                "hint(...) to have it ignored");
+  return moving_job<Kind, T>{in, out, root};
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

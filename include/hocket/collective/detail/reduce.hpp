@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Calls that combine elements: all_reduce and reduce_scatter.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/core/buffer.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/operation/adaptors.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Op, class T>
+HOCKET_VECTORIZE void prepare_all(const Op& op, typename reduction<Op, T>::partial* to, const T* from,
+                                  std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::prepare(op, from[i]);
+}
+
+template <class Op, class T>
+HOCKET_VECTORIZE void finish_all(const Op& op, T* to, const typename reduction<Op, T>::partial* from, int ranks,
+                                 std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::finish(op, from[i], ranks);
+}
+
+/// What reductions have in common; `Kind` is all_reduce or reduce_scatter. `op` is one that reductions run: see
+/// `effective_operation`.
+template <plan::goal_kind Kind, class Op, class T>
+struct reduction_job {
+  static constexpr plan::goal_kind goal = Kind;
+  static constexpr const char* name = plan::to_string(Kind);
+  static constexpr std::uint32_t type_signature = mix(static_cast<std::uint32_t>(Kind), detail::type_signature<T, Op>());
+
+  template <class State>
+  class work;
+
+  std::span<const T> in;
+  std::span<T> out;
+  Op op;
+
+  template <class State>
+  failure check(const State& state) const {
+    const std::size_t blocks = Kind == plan::goal_kind::reduce_scatter ? static_cast<std::size_t>(state.size()) : 1;
+    if (in.size() == out.size() * blocks) return check_overlap(in, out, in_place_shift(state));
+    return make_failure(errc::invalid_argument,
+                        "in has " + std::to_string(in.size()) + " elements and out " + std::to_string(out.size()) +
+                            (blocks == 1 ? "; they must be equal" : "; in must have as many as out for each rank"));
+  }
+
+  /// Where `out` begins within `in`, if they are one buffer.
+  template <class State>
+  std::ptrdiff_t in_place_shift(const State& state) const {
+    return Kind == plan::goal_kind::reduce_scatter ? static_cast<std::ptrdiff_t>(out.size()) * state.rank() : 0;
+  }
+
+  template <class State>
+  bool works_in_place(const State& state) const {
+    return reduction<Op, T>::prepares || in.data() + in_place_shift(state) == out.data();
+  }
+
+  template <class State>
+  call_request asked(const State&) const {
+    return {.what = {Kind, 0},
+            .block_elements = out.size(),
+            .element_size = kernel::leaf_of<Op, T>.size,
+            .commutative = is_commutative_v<Op, T>,
+            .type_signature = type_signature};
+  }
+};
+
+/// A reduction that is under way. Where contributions must be prepared, it works in place in a buffer of its own.
+template <plan::goal_kind Kind, class Op, class T>
+template <class State>
+class reduction_job<Kind, Op, T>::work final : public operation {
+  using partial = typename reduction<Op, T>::partial;
+  static constexpr bool prepares = reduction<Op, T>::prepares;
+
+ public:
+  work(State& state, const reduction_job& job, const planned_call& call)
+      : state_(state),
+        op_(job.op),
+        out_(job.out),
+        buffer_(prepares ? state.borrow() : growing_buffer()),
+        run_(state, bind(job.in, call), call.chosen.segment_elements) {}
+
+  ~work() override {
+    if constexpr (prepares) state_.give_back(std::move(buffer_));
+  }
+
+  machine_status advance() override {
+    const machine_status status = run_.advance();
+    if constexpr (prepares) {
+      if (status == machine_status::done) finish_all<Op, T>(op_, out_.data(), result_, state_.size(), out_.size());
+    }
+    return status;
+  }
+  const failure& cause() const override { return run_.cause(); }
+  void locate(error_context& context) override { run_.locate(context); }
+
+ private:
+  binding bind(std::span<const T> in, const planned_call& call) {
+    binding bound{call.chosen.plan, call.layout, &kernel::leaf_of<Op, T>, &op_, nullptr, nullptr,
+                  call.signature,   call.observer};
+    if constexpr (prepares) {
+      auto* const prepared = reinterpret_cast<partial*>(buffer_.get(in.size() * sizeof(partial)));
+      prepare_all<Op, T>(op_, prepared, in.data(), in.size());
+      result_ = prepared + origin_of(Kind, plan::region::out, call.layout, state_.rank());
+      bound.in = reinterpret_cast<const std::byte*>(prepared);
+      bound.out = reinterpret_cast<std::byte*>(result_);
+    } else {
+      bound.in = reinterpret_cast<const std::byte*>(in.data());
+      bound.out = reinterpret_cast<std::byte*>(out_.data());
+    }
+    return bound;
+  }
+
+  State& state_;
+  const Op op_;
+  const std::span<T> out_;
+  growing_buffer buffer_;
+  partial* result_ = nullptr;
+  plan_run<State> run_;
+};
+
+/// The operation that runs for what the caller asked: its own, one with another type on the wire, or an exact one.
+template <class Op, class T, class Options>
+auto effective_operation(const Op& op, const Options& options) {
+  using exactness = typename decltype(options.template get<kind::exactness>(exactness_property<same_on_all_ranks_t>{}))::level;
+  if constexpr (std::is_same_v<exactness, rank_count_invariant_t>) {
+    using exact = typename rank_count_invariant_operation<Op, T>::type;
+    static_assert(!std::is_void_v<exact>,
+                  "require(rank_count_invariant): no way to combine this type with this operation gives the same bits "
+                  "for any number of ranks; sums of float and double, and operations that are exact, do");
+    static_assert(!Options::template has<kind::wire>,
+                  "require(rank_count_invariant) and wire<T> exclude each other: values must travel unrounded");
+    if constexpr (std::is_same_v<exact, Op>) {
+      return op;
+    } else {
+      return exact{};
+    }
+  } else if constexpr (Options::template has<kind::wire>) {
+    using wire_type = typename decltype(options.template get<kind::wire>(0))::type;
+    return wired<Op, wire_type>{op};
+  } else {
+    return op;
+  }
+}
+
+template <plan::goal_kind Kind, class T, class Op, class Options>
+auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, const Options& options) {
+  static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
+                                       kind::exactness>,
+                "with(...): a reduction can't use one of these properties; wrap it in hint(...) to have it ignored");
+  auto effective = effective_operation<Op, T>(op, options);
+  return reduction_job<Kind, decltype(effective), T>{in, out, std::move(effective)};
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// 32 bits that stand for everything that must be equal on all ranks of a call. They travel with every flag.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Folds one more value into a signature.
+constexpr std::uint32_t mix(std::uint32_t signature, std::uint64_t value) noexcept {
+  const std::uint64_t product = (signature ^ value) * 0x9e3779b97f4a7c15U;
+  return static_cast<std::uint32_t>(product >> 32) ^ static_cast<std::uint32_t>(product);
+}
+
+constexpr std::uint32_t hash_text(const char* text) noexcept {
+  std::uint32_t hash = 2166136261U;
+  for (; *text != '\0'; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 16777619U;
+  return hash;
+}
+
+/// A number for a type, equal in all programs that the same compiler built.
+template <class... Types>
+constexpr std::uint32_t type_signature() noexcept {
+  return hash_text(__PRETTY_FUNCTION__);
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A group of ranks that communicate: the first argument of every collective.
+#pragma once
+
+#include <hocket/communicator/state.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+struct communicator_access;
+}  // namespace detail
+
+/// A group of ranks over one transport. Movable, not copyable: `split` makes a new one.
+///
+/// **Threads.** Use one communicator from one thread at a time; different communicators of one rank may be used from
+/// different threads at the same time. `abort` may be called from any thread.
+/// **Destruction.** Local: no other rank is waited for. Requests must be waited for before.
+template <class Wire>
+class communicator {
+ public:
+  using wire_type = Wire;
+
+  /// For transports: a communicator of `how.members` on `through`. Collective over the members.
+  communicator(std::shared_ptr<Wire> through, transport::opening how, std::size_t staging_bytes)
+      : state_(std::make_shared<state_type>(std::move(through), std::move(how), staging_bytes)) {}
+
+  communicator(communicator&&) noexcept = default;
+  communicator& operator=(communicator&&) noexcept = default;
+
+  int rank() const noexcept { return state_->rank(); }
+  int size() const noexcept { return state_->size(); }
+
+  /// Makes the operation under way, and all later ones, fail with `errc::aborted` on this rank. From any thread.
+  void abort() noexcept { state_->abort(); }
+  /// Whether an earlier failure ended this communicator.
+  bool revoked() const noexcept { return state_->revoked(); }
+
+  /// How long calls wait that say nothing else; 60 s unless set. Need not be equal on all ranks.
+  std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
+  void set_timeout(std::chrono::nanoseconds timeout) noexcept { state_->set_timeout(timeout); }
+
+ private:
+  friend struct detail::communicator_access;
+  using state_type = detail::communicator_state<Wire>;
+
+  std::shared_ptr<state_type> state_;
+};
+
+namespace detail {
+
+/// The collectives' way into a communicator.
+struct communicator_access {
+  template <class Wire>
+  static communicator_state<Wire>& state(const communicator<Wire>& comm) noexcept {
+    return *comm.state_;
+  }
+  template <class Wire>
+  static const std::shared_ptr<communicator_state<Wire>>& shared_state(const communicator<Wire>& comm) noexcept {
+    return comm.state_;
+  }
+};
+
+template <class T>
+struct is_communicator : std::false_type {};
+template <class Wire>
+struct is_communicator<communicator<Wire>> : std::true_type {};
+
+}  // namespace detail
+
+HOCKET_END_NAMESPACE

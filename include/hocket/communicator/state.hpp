@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a communicator holds: its port, its window into the peers' memory, and how far its operations are.
+///
+/// Operations are numbered from 1. At most `transport::window` of them are under way at once; the others wait for their
+/// turn. An operation that writes into its peers' windows also waits until every peer has completed the one that used
+/// the same slot before; that is nearly always known already, from what the peers said with their last flags.
+#pragma once
+
+#include <hocket/communicator/window.hpp>
+#include <hocket/core/buffer.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+class operation;
+
+template <class Wire>
+class communicator_state {
+ public:
+  using wire_type = Wire;
+  using port_type = typename Wire::port_type;
+
+  communicator_state(std::shared_ptr<Wire> through, transport::opening how, std::size_t staging_bytes)
+      : wire_(std::move(through)),
+        members_(how.members),
+        context_(how.context),
+        layout_{how.members->size(), staging_bytes},
+        port_(open(how)) {
+    if (!port_->windows_reachable()) return;
+    peer_completed_.resize(members_->size(), 0);
+    for (int peer = 0; peer < size(); ++peer) windows_.push_back(port_->window_of(peer));
+  }
+  communicator_state(const communicator_state&) = delete;
+  communicator_state& operator=(const communicator_state&) = delete;
+
+  int rank() const noexcept { return port_->rank(); }
+  int size() const noexcept { return port_->size(); }
+  port_type& port() noexcept { return *port_; }
+  const port_type& port() const noexcept { return *port_; }
+  const std::shared_ptr<Wire>& wire() const noexcept { return wire_; }
+  /// Ranks on the wire of this communicator's ranks.
+  const std::shared_ptr<const std::vector<int>>& members() const noexcept { return members_; }
+  std::uint32_t context() const noexcept { return context_; }
+  const window_layout& layout() const noexcept { return layout_; }
+
+  /// Whether every member's window can be reached from here; equal on all members.
+  bool has_windows() const noexcept { return !windows_.empty(); }
+
+  // ── Flags ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::byte* window(int peer) const noexcept { return windows_[static_cast<std::size_t>(peer)]; }
+
+  /// The line in `peer`'s window that this rank writes.
+  push_line& push_line_at(int peer, unsigned slot) const noexcept { return layout_.push(window(peer), slot, rank()); }
+  signal_line& signal_line_at(int peer, unsigned slot) const noexcept {
+    return layout_.signal(window(peer), slot, rank());
+  }
+  /// The line in this rank's window that `peer` writes.
+  push_line& push_line_from(int peer, unsigned slot) const noexcept {
+    return layout_.push(window(rank()), slot, peer);
+  }
+  signal_line& signal_line_from(int peer, unsigned slot) const noexcept {
+    return layout_.signal(window(rank()), slot, peer);
+  }
+
+  // ── Progress of operations ───────────────────────────────────────────────────────────────────────────────────────
+
+  /// The first of `count` consecutive sequence numbers that nobody else gets.
+  std::uint32_t take_sequence(std::uint32_t count = 1) noexcept {
+    last_sequence_ += count;
+    return last_sequence_ - count + 1;
+  }
+  std::uint32_t last_sequence() const noexcept { return last_sequence_; }
+  std::uint32_t completed() const noexcept { return completed_; }
+
+  /// Whether operation `sequence` may begin here.
+  bool has_turn(std::uint32_t sequence) const noexcept {
+    return distance(completed_, sequence) <= static_cast<std::int32_t>(transport::window);
+  }
+
+  /// Whether all peers have left the slot of `sequence`, so that it may be written.
+  bool has_credit(std::uint32_t sequence) noexcept {
+    if (distance(least_completed_, sequence) <= static_cast<std::int32_t>(transport::window)) return true;
+    return refresh_credit(sequence);
+  }
+
+  /// A peer said how far it is.
+  void heard(int peer, std::uint32_t completed) noexcept {
+    std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
+    if (distance(known, completed) > 0) known = completed;
+  }
+
+  /// Operation `sequence` is over on this rank.
+  void complete(std::uint32_t sequence) noexcept {
+    finished_ |= 1U << static_cast<unsigned>(distance(completed_, sequence) - 1);
+    while ((finished_ & 1U) != 0) {
+      finished_ >>= 1;
+      ++completed_;
+    }
+    if (has_windows()) layout_.header(window(rank())).completed.store(completed_, std::memory_order_release);
+  }
+
+  // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Scratch of the operation in `slot`.
+  growing_buffer& scratch(unsigned slot) noexcept { return scratch_[slot]; }
+  /// Where messages of the operation in `slot` land before they are combined, one buffer per lane.
+  growing_buffer& landing(unsigned slot, unsigned lane) {
+    auto& buffers = landing_[slot];
+    if (buffers.size() <= lane) buffers.resize(lane + 1);
+    return buffers[lane];
+  }
+
+  /// A buffer for prepared contributions, which can't be kept in the caller's; to be given back.
+  growing_buffer borrow() {
+    if (spare_.empty()) return {};
+    growing_buffer last = std::move(spare_.back());
+    spare_.pop_back();
+    return last;
+  }
+  void give_back(growing_buffer buffer) { spare_.push_back(std::move(buffer)); }
+
+  // ── Failure ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Ends the communicator: every later call fails with `revoked` and this cause.
+  void revoke(const failure& cause) {
+    if (!cause_) cause_ = cause;
+  }
+  bool revoked() const noexcept { return static_cast<bool>(cause_); }
+  const failure& cause() const noexcept { return cause_; }
+
+  /// From any thread: the operation under way and all later ones end with `aborted`.
+  void abort() noexcept { aborted_.store(true, std::memory_order_relaxed); }
+  bool aborted() const noexcept { return aborted_.load(std::memory_order_relaxed); }
+
+  std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
+  void set_timeout(std::chrono::nanoseconds timeout) noexcept { timeout_ = timeout; }
+
+  // ── Operations that were started and not waited for ──────────────────────────────────────────────────────────────
+
+  std::vector<operation*>& active() noexcept { return active_; }
+  const std::vector<operation*>& active() const noexcept { return active_; }
+
+  /// Numbers the contexts of communicators split from here; equal on all ranks as splits are collective.
+  std::uint32_t next_context() const noexcept { return next_context_; }
+  void set_next_context(std::uint32_t value) noexcept { next_context_ = value; }
+
+ private:
+  static std::int32_t distance(std::uint32_t from, std::uint32_t to) noexcept {
+    return static_cast<std::int32_t>(to - from);  // sequence numbers wrap
+  }
+
+  std::unique_ptr<port_type> open(transport::opening& how) {
+    how.window_bytes = layout_.size();
+    return Wire::open(wire_, how);
+  }
+
+  bool refresh_credit(std::uint32_t sequence) noexcept {
+    std::uint32_t least = completed_;
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == rank()) continue;
+      std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
+      if (distance(known, sequence) > static_cast<std::int32_t>(transport::window)) {
+        known = layout_.header(window(peer)).completed.load(std::memory_order_acquire);
+      }
+      if (distance(known, least) > 0) least = known;
+    }
+    least_completed_ = least;
+    return distance(least, sequence) <= static_cast<std::int32_t>(transport::window);
+  }
+
+  const std::shared_ptr<Wire> wire_;
+  const std::shared_ptr<const std::vector<int>> members_;
+  const std::uint32_t context_;
+  const window_layout layout_;
+  const std::unique_ptr<port_type> port_;
+  std::vector<std::byte*> windows_;
+  std::vector<std::uint32_t> peer_completed_;
+  std::uint32_t least_completed_ = 0;
+  std::uint32_t last_sequence_ = 0;
+  std::uint32_t completed_ = 0;
+  std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is over
+  std::uint32_t next_context_ = 1;
+  std::array<growing_buffer, transport::window> scratch_;
+  std::vector<growing_buffer> spare_;
+  std::array<std::vector<growing_buffer>, transport::window> landing_;
+  std::vector<operation*> active_;
+  std::chrono::nanoseconds timeout_ = default_timeout;
+  failure cause_;
+  std::atomic<bool> aborted_{false};
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

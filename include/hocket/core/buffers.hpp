@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How callers hand over memory: any contiguous range that knows its size, or `in_place(buffer)` to use one for both.
+/// Sizes count elements.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// One buffer that is read as the contribution and overwritten by the result.
+template <class T>
+struct in_place_buffer {
+  std::span<T> elements;
+};
+
+/// A contiguous range whose size is known: arrays, vectors, spans.
+template <class Range>
+concept contiguous_buffer = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
+
+/// ... that can be written to.
+template <class Range>
+concept writable_buffer = contiguous_buffer<Range> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+
+/// The element type of a range, without const.
+template <class Range>
+using element_type_t = std::ranges::range_value_t<Range>;
+
+template <writable_buffer Range>
+constexpr auto in_place(Range&& buffer) {
+  return in_place_buffer<element_type_t<Range>>{{std::ranges::data(buffer), std::ranges::size(buffer)}};
+}
+
+namespace detail {
+
+template <contiguous_buffer Range>
+constexpr std::span<const element_type_t<Range>> as_input(const Range& range) {
+  return {std::ranges::data(range), std::ranges::size(range)};
+}
+
+template <writable_buffer Range>
+constexpr std::span<element_type_t<Range>> as_output(Range&& range) {
+  return {std::ranges::data(range), std::ranges::size(range)};
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

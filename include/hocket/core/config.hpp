@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The macros that every other header stands on: the version, what the compiler offers, and the namespace.
+///
+/// Two translation units that were built with other versions, with and without exceptions, or with other assertion
+/// levels, must not share inline functions. So all of that is part of the inline namespace's name: mixing them fails
+/// to link, or lives side by side, and never merges silently.
+#pragma once
+
+#define HOCKET_VERSION_MAJOR 0
+#define HOCKET_VERSION_MINOR 1
+#define HOCKET_VERSION_PATCH 0
+
+#if __cplusplus < 202002L
+#error "hocket needs C++20: compile with -std=c++20 or newer"
+#endif
+
+#if !defined(__linux__)
+#error "hocket runs on Linux only for now"
+#endif
+
+/// 1 if this translation unit is compiled with exceptions, 0 with -fno-exceptions.
+#if defined(__cpp_exceptions)
+#define HOCKET_HAS_EXCEPTIONS 1
+#else
+#define HOCKET_HAS_EXCEPTIONS 0
+#endif
+
+/// How much is checked at run time beyond what every call checks anyway:
+/// 0 nothing, 1 cheap local checks, 2 all local checks, 3 also checks that communicate.
+#ifndef HOCKET_ASSERTION_LEVEL
+#ifdef NDEBUG
+#define HOCKET_ASSERTION_LEVEL 0
+#else
+#define HOCKET_ASSERTION_LEVEL 2
+#endif
+#endif
+
+#define HOCKET_DETAIL_JOIN4(a, b, c, d) a##b##c##d
+#define HOCKET_DETAIL_NAMESPACE(prefix, exceptions, separator, level) \
+  HOCKET_DETAIL_JOIN4(prefix, exceptions, separator, level)
+#define HOCKET_INLINE_NAMESPACE HOCKET_DETAIL_NAMESPACE(v0_1_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL)
+
+#define HOCKET_BEGIN_NAMESPACE \
+  namespace hocket {           \
+  inline namespace HOCKET_INLINE_NAMESPACE {
+#define HOCKET_END_NAMESPACE \
+  }                          \
+  }
+
+/// For types that are thrown across shared objects: they must be the same type on both sides.
+#define HOCKET_EXPORT_TYPE __attribute__((visibility("default")))
+
+/// For the few functions that must, or must not, be inlined for the measured figures to hold.
+#define HOCKET_ALWAYS_INLINE inline __attribute__((always_inline))
+#define HOCKET_NO_INLINE __attribute__((noinline))

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Every wait in hocket ends. A `deadline` is the moment at which it does.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// How long a call waits for its peers when nothing else was said.
+inline constexpr std::chrono::nanoseconds default_timeout = std::chrono::seconds(60);
+
+/// A moment on the monotonic clock. Saturates instead of overflowing: `deadline::after(nanoseconds::max())` never comes.
+class deadline {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  /// Never.
+  constexpr deadline() noexcept = default;
+  constexpr explicit deadline(clock::time_point when) noexcept : when_(when) {}
+
+  static deadline after(std::chrono::nanoseconds duration, clock::time_point now = clock::now()) noexcept {
+    const auto room = clock::time_point::max() - now;
+    return deadline(duration >= room ? clock::time_point::max() : now + std::max(duration, std::chrono::nanoseconds(0)));
+  }
+
+  constexpr bool never() const noexcept { return when_ == clock::time_point::max(); }
+  bool passed(clock::time_point now = clock::now()) const noexcept { return now >= when_; }
+  constexpr clock::time_point when() const noexcept { return when_; }
+
+  /// What is left, never negative.
+  std::chrono::nanoseconds left(clock::time_point now = clock::now()) const noexcept {
+    return now >= when_ ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(when_ - now);
+  }
+
+ private:
+  clock::time_point when_ = clock::time_point::max();
+};
+
+HOCKET_END_NAMESPACE

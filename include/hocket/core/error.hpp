@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One error type for everything that can go wrong, so that a program can ask *what* failed (a condition that compares
+/// by value, also across shared objects) and a person can read *where*: operation, sequence number, step, peer, call.
+///
+/// Layers below the public functions never throw on a communication failure: they return a `failure`, a value. The
+/// public function turns it into a thrown `error`, or into the caller's `std::error_code&`. Under -fno-exceptions
+/// the throwing forms call `std::terminate`; programs built so use the `std::error_code&` forms.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// What can go wrong. Values are stable; 0 is never an error.
+enum class errc : int {
+  timeout = 1,       ///< the deadline passed while a peer was still expected
+  aborted,           ///< `abort()` or a stop token ended the operation
+  peer_lost,         ///< a peer process is gone
+  mismatch,          ///< ranks called different operations, counts, types or algorithms
+  truncated,         ///< a message was longer than the buffer that was to hold it
+  invalid_argument,  ///< an argument of this call is wrong; nothing was sent
+  concurrent_use,    ///< two threads used one communicator at once
+  revoked,           ///< an earlier failure ended this communicator
+  unreachable,       ///< no transport leads to a peer
+  refused,           ///< a peer refused us: wrong token, version or byte order
+  bad_environment,   ///< a variable, file or limit that start-up depends on is wrong or missing
+  out_of_memory,     ///< memory that peers can reach could not be had
+  system             ///< the operating system or a communication library reported an error
+};
+
+namespace detail {
+
+class HOCKET_EXPORT_TYPE error_category final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "hocket"; }
+
+  std::string message(int condition) const override {
+    switch (static_cast<errc>(condition)) {
+      case errc::timeout: return "timed out";
+      case errc::aborted: return "aborted";
+      case errc::peer_lost: return "peer lost";
+      case errc::mismatch: return "calls do not match across ranks";
+      case errc::truncated: return "message truncated";
+      case errc::invalid_argument: return "invalid argument";
+      case errc::concurrent_use: return "communicator used by two threads at once";
+      case errc::revoked: return "communicator revoked";
+      case errc::unreachable: return "peer unreachable";
+      case errc::refused: return "connection refused by peer";
+      case errc::bad_environment: return "bad environment";
+      case errc::out_of_memory: return "out of shareable memory";
+      case errc::system: return "system error";
+    }
+    return "unknown error";
+  }
+
+  /// By value and by name, not by address: two shared objects may each hold an instance of this category.
+  bool equivalent(const std::error_code& code, int condition) const noexcept override {
+    return code.value() == condition && std::string_view(code.category().name()) == name();
+  }
+};
+
+}  // namespace detail
+
+inline const std::error_category& error_category() noexcept {
+  static const detail::error_category instance;
+  return instance;
+}
+
+inline std::error_code make_error_code(errc value) noexcept { return {static_cast<int>(value), error_category()}; }
+inline std::error_condition make_error_condition(errc value) noexcept {
+  return {static_cast<int>(value), error_category()};
+}
+
+/// Where a failure happened. What is not known keeps its default and is left out of the message.
+struct error_context {
+  const char* operation = nullptr;  ///< a string literal: "all_reduce"
+  std::uint64_t sequence = 0;       ///< number of the operation on its communicator, from 1
+  int rank = -1;                    ///< this rank
+  int ranks = 0;                    ///< size of the communicator
+  int peer = -1;                    ///< the rank that is to blame, or was waited for
+  int lane = -1;                    ///< lane and step of the plan that was running
+  int step = -1;
+  std::source_location site{};      ///< the caller's line
+};
+
+/// A failure as a value: what, why and where. `operator bool` is true if something failed.
+struct failure {
+  std::error_code code;
+  std::string reason;  ///< one sentence for a person: what was wrong, and what would be right
+  error_context context;
+
+  explicit operator bool() const noexcept { return static_cast<bool>(code); }
+
+  /// The whole message, as `error::what()` shows it.
+  std::string message() const {
+    std::string text;
+    if (context.operation != nullptr) {
+      text += context.operation;
+      if (context.sequence != 0) text += " #" + std::to_string(context.sequence);
+    }
+    if (context.rank >= 0) {
+      if (!text.empty()) text += ' ';
+      text += "on rank " + std::to_string(context.rank);
+      if (context.ranks > 0) text += " of " + std::to_string(context.ranks);
+    }
+    if (!text.empty()) text += ": ";
+    text += code.message();
+    if (!reason.empty()) text += ": " + reason;
+    if (context.peer >= 0) text += " [peer: rank " + std::to_string(context.peer) + "]";
+    if (context.step >= 0) {
+      text += " [step " + std::to_string(context.step);
+      if (context.lane > 0) text += " of lane " + std::to_string(context.lane);
+      text += ']';
+    }
+    if (context.site.line() != 0) {
+      text += " [called at " + std::string(context.site.file_name()) + ':' + std::to_string(context.site.line()) + ']';
+    }
+    return text;
+  }
+};
+
+inline failure make_failure(errc code, std::string reason, error_context context = {}) {
+  return {make_error_code(code), std::move(reason), context};
+}
+
+/// What every throwing function of hocket throws.
+class HOCKET_EXPORT_TYPE error : public std::system_error {
+ public:
+  explicit error(failure cause) : std::system_error(cause.code), cause_(std::move(cause)), text_(cause_.message()) {}
+
+  const char* what() const noexcept override { return text_.c_str(); }
+  const error_context& context() const noexcept { return cause_.context; }
+  const std::string& reason() const noexcept { return cause_.reason; }
+  const failure& cause() const noexcept { return cause_; }
+
+ private:
+  failure cause_;
+  std::string text_;
+};
+
+/// Ends the current call with `cause`: throws `error`; under -fno-exceptions prints nothing, and terminates.
+[[noreturn]] inline void raise(failure cause) {
+#if HOCKET_HAS_EXCEPTIONS
+  throw error(std::move(cause));
+#else
+  static_cast<void>(cause);
+  std::terminate();
+#endif
+}
+
+[[noreturn]] inline void raise(errc code, std::string reason, error_context context = {}) {
+  raise(make_failure(code, std::move(reason), context));
+}
+
+HOCKET_END_NAMESPACE
+
+template <>
+struct std::is_error_code_enum<hocket::errc> : std::true_type {};

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a caller may say about one call, as one value: `with(ring, timeout(5s), require(run_to_run))`.
+///
+/// Each thing said is a *property*, a small type with a `kind`. A collective names the kinds that it can use; any other
+/// is a compile error, so that nothing that the caller relies on is ignored silently. `hint(p)` makes p a wish: it is
+/// used where it can be, and ignored elsewhere.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// The kinds of properties. One call can have one property of each kind.
+namespace kind {
+struct algorithm {};
+struct timeout {};
+struct stop {};
+struct wire {};
+struct observer {};
+struct exactness {};
+}  // namespace kind
+
+template <class Property>
+concept property = requires { typename Property::kind; };
+
+namespace detail {
+
+template <class Value>
+struct stop_property {
+  using kind = hocket::kind::stop;
+  Value token;
+};
+
+template <class Property>
+struct hinted {
+  using kind = typename Property::kind;
+  Property wish;
+};
+
+template <class Property>
+struct is_hinted : std::false_type {};
+template <class Property>
+struct is_hinted<hinted<Property>> : std::true_type {};
+
+/// Anything that can be asked whether to stop: `std::stop_token` above all.
+template <class Token>
+concept stop_token_like = std::copy_constructible<Token> && requires(const Token& token) {
+  { token.stop_requested() } -> std::convertible_to<bool>;
+};
+
+template <class Kind, class... Properties>
+inline constexpr int count_of_kind = (0 + ... + static_cast<int>(std::is_same_v<Kind, typename Properties::kind>));
+
+template <class Kind, class... Kinds>
+inline constexpr bool is_one_of = (std::is_same_v<Kind, Kinds> || ...);
+
+/// Each property as a base class of its own, found by its kind.
+template <class Property>
+struct held {
+  Property value;
+};
+
+}  // namespace detail
+
+/// The properties of one call. Made by `with`.
+template <property... Properties>
+class options : detail::held<Properties>... {
+  static_assert(((detail::count_of_kind<typename Properties::kind, Properties...> == 1) && ...),
+                "with(...): two properties of the same kind; say each thing once");
+
+ public:
+  constexpr options() requires(sizeof...(Properties) == 0) = default;
+  constexpr explicit options(Properties... values) requires(sizeof...(Properties) > 0)
+      : detail::held<Properties>{std::move(values)}... {}
+
+  template <class Kind>
+  static constexpr bool has = detail::count_of_kind<Kind, Properties...> > 0;
+
+  /// The property of `Kind`, hinted or not; `fallback` if there is none.
+  template <class Kind, class Fallback>
+  constexpr auto get(Fallback fallback) const {
+    if constexpr (has<Kind>) {
+      return find<Kind, Properties...>();
+    } else {
+      return fallback;
+    }
+  }
+
+  /// True if every property is of one of `Kinds`, or only hinted.
+  template <class... Kinds>
+  static constexpr bool only =
+      ((detail::is_hinted<Properties>::value || detail::is_one_of<typename Properties::kind, Kinds...>)&&...);
+
+  /// Whether the property of `Kind` is only a hint.
+  template <class Kind>
+  static constexpr bool is_hint =
+      ((std::is_same_v<typename Properties::kind, Kind> && detail::is_hinted<Properties>::value) || ...);
+
+ private:
+  template <class Kind, class First, class... Rest>
+  constexpr auto find() const {
+    if constexpr (!std::is_same_v<typename First::kind, Kind>) {
+      return find<Kind, Rest...>();
+    } else if constexpr (detail::is_hinted<First>::value) {
+      return static_cast<const detail::held<First>&>(*this).value.wish;
+    } else {
+      return static_cast<const detail::held<First>&>(*this).value;
+    }
+  }
+};
+
+namespace detail {
+
+template <class Value>
+constexpr auto as_property(Value value) {
+  if constexpr (property<Value>) {
+    return value;
+  } else {
+    static_assert(stop_token_like<Value>,
+                  "with(...): not a property. Properties are algorithms (ring, two_shot, ...), timeout(...), "
+                  "wire<T>, require(...), hint(...), observe(...) and stop tokens");
+    return stop_property<Value>{std::move(value)};
+  }
+}
+
+}  // namespace detail
+
+/// Collects properties: `with(ring, timeout(5s), token)`.
+template <class... Values>
+constexpr auto with(Values... values) {
+  return options(detail::as_property(std::move(values))...);
+}
+
+/// A property that may be ignored where it can't be used.
+template <class Value>
+constexpr auto hint(Value value) {
+  auto wish = detail::as_property(std::move(value));
+  return detail::hinted<decltype(wish)>{std::move(wish)};
+}
+
+struct timeout_property {
+  using kind = hocket::kind::timeout;
+  std::chrono::nanoseconds duration;
+};
+
+/// How long the call may wait for its peers. The default is the communicator's, 60 s unless it was set.
+constexpr timeout_property timeout(std::chrono::nanoseconds duration) noexcept { return {duration}; }
+
+// ── Exactness ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// All ranks get the same bits. Always so.
+struct same_on_all_ranks_t {};
+inline constexpr same_on_all_ranks_t same_on_all_ranks{};
+
+/// Same ranks, same sizes, same algorithm: same bits, run after run. So for every algorithm whose order is fixed.
+struct run_to_run_t {};
+inline constexpr run_to_run_t run_to_run{};
+
+/// Same bits for any number of ranks, any split of the contributions among them, any algorithm and any order.
+struct rank_count_invariant_t {};
+inline constexpr rank_count_invariant_t rank_count_invariant{};
+
+template <class Level>
+struct exactness_property {
+  using kind = hocket::kind::exactness;
+  using level = Level;
+};
+
+template <class Level>
+concept exactness_level = std::same_as<Level, same_on_all_ranks_t> || std::same_as<Level, run_to_run_t> ||
+                          std::same_as<Level, rank_count_invariant_t>;
+
+/// States what the result must satisfy. What type, operation and algorithm can't keep does not compile.
+template <exactness_level Level>
+constexpr exactness_property<Level> require(Level) noexcept {
+  return {};
+}
+
+// ── Wire type ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Wire>
+struct wire_property {
+  using kind = hocket::kind::wire;
+  using type = Wire;
+};
+
+/// In which type partial results travel and are stored: `with(wire<bfloat16>)` halves the bytes of a float reduction.
+/// They are combined in the accumulator type of the elements all the same.
+template <class Wire>
+inline constexpr wire_property<Wire> wire{};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What waiting code needs of the processor and the scheduler.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <cstddef>
+
+#include <sched.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace platform {
+
+/// The unit in which cores exchange memory: what two ranks write must not share one.
+inline constexpr std::size_t cache_line = 64;
+
+/// Tells the core that this is a spinning loop.
+inline void pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+/// How many cores this process may run on; at least 1.
+inline int usable_cores() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  const int count = CPU_COUNT(&set);
+  return count > 0 ? count : 1;
+}
+
+}  // namespace platform
+HOCKET_END_NAMESPACE

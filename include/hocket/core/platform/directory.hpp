@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Small files in shared directories: written whole or not at all, listed, removed. Also random names for them.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dirent.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace platform {
+
+/// 128 random bits as 32 hexadecimal digits: nobody guesses it, nobody has it twice.
+inline std::string random_name() {
+  std::array<unsigned char, 16> bits{};
+  std::size_t filled = 0;
+  while (filled < bits.size()) {
+    const ssize_t count = ::getrandom(bits.data() + filled, bits.size() - filled, 0);
+    if (count < 0 && errno != EINTR) raise(system_failure("cannot get random bits", errno));
+    if (count > 0) filled += static_cast<std::size_t>(count);
+  }
+  std::string text;
+  for (const unsigned char byte : bits) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+/// The names in a directory; none if it cannot be read.
+inline std::vector<std::string> list_directory(const std::string& path) {
+  struct close_directory {
+    void operator()(DIR* open) const noexcept { ::closedir(open); }
+  };
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, close_directory> open(::opendir(path.c_str()));
+  if (!open) return names;
+  while (const dirent* entry = ::readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
+}
+
+/// False if there is no such file, or it cannot be read.
+inline bool read_file(const std::string& path, std::vector<std::byte>& content) {
+  content.clear();
+  const file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return false;
+  std::array<std::byte, 16384> chunk;
+  for (;;) {
+    const ssize_t count = ::read(file.get(), chunk.data(), chunk.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    if (count == 0) return true;
+    content.insert(content.end(), chunk.begin(), chunk.begin() + count);
+  }
+}
+
+/// Writes `directory`/`name` so that readers see all of it or nothing. An older file of that name is replaced.
+inline failure write_file(const std::string& directory, const std::string& name, std::span<const std::byte> content) {
+  const std::string temporary = directory + "/.new-" + random_name();
+  const std::string path = directory + '/' + name;
+  file_descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const bool written = file && write_all(file.get(), content);
+  file.reset();
+  if (written && ::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  failure cause = system_failure("cannot write '" + path + "'", errno);
+  ::unlink(temporary.c_str());
+  return cause;
+}
+
+/// Removes a directory of plain files, as far as it can. Several processes may do so at once.
+inline void remove_flat_directory(const std::string& path) {
+  for (const std::string& name : list_directory(path)) ::unlink((path + '/' + name).c_str());
+  ::rmdir(path.c_str());
+}
+
+}  // namespace platform
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How long a blocking call may wait for the operating system, and who may end the wait sooner.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include <time.h>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// A deadline, and a predicate that says whether the wait was called off. Does not own the predicate: it must outlive
+/// the call it is passed to. The predicate is asked about every 10 ms, from the waiting thread.
+class wait_limit {
+ public:
+  /// Waits until `until`, and nobody can call it off.
+  wait_limit(deadline until) noexcept : until_(until) {}
+
+  /// Waits until `until` or until `called_off()` is true.
+  template <typename Predicate>
+    requires std::is_invocable_r_v<bool, const Predicate&>
+  wait_limit(deadline until, const Predicate& called_off) noexcept
+      : until_(until), object_(&called_off), ask_([](const void* object) -> bool {
+          return (*static_cast<const Predicate*>(object))();
+        }) {}
+
+  deadline until() const noexcept { return until_; }
+  bool passed() const noexcept { return until_.passed(); }
+  bool aborted() const { return ask_ != nullptr && ask_(object_); }
+
+  /// The same limit, some time later: for answers of a peer that keeps to the same deadline.
+  wait_limit later_by(std::chrono::nanoseconds extra) const noexcept {
+    wait_limit result = *this;
+    if (!until_.never()) result.until_ = deadline::after(extra, until_.when());
+    return result;
+  }
+
+  /// The same limit, but at most `most` from now.
+  wait_limit at_most(std::chrono::nanoseconds most) const noexcept {
+    wait_limit result = *this;
+    result.until_ = deadline(std::min(until_.when(), deadline::after(most).when()));
+    return result;
+  }
+
+  /// How long to sleep before looking again: until the deadline, or briefly if somebody may call the wait off.
+  std::chrono::nanoseconds slice(std::chrono::nanoseconds most = std::chrono::hours(1)) const noexcept {
+    if (ask_ != nullptr) most = std::min<std::chrono::nanoseconds>(most, std::chrono::milliseconds(10));
+    return std::min(most, until_.left());
+  }
+
+ private:
+  deadline until_;
+  const void* object_ = nullptr;
+  bool (*ask_)(const void*) = nullptr;
+};
+
+namespace platform {
+
+/// A duration as people write it: "10 s", "1.5 s", "0.25 s".
+inline std::string seconds_text(std::chrono::nanoseconds duration) {
+  const std::int64_t exact = (duration.count() + 500000) / 1000000;
+  const std::int64_t unit = exact >= 990 ? 100 : exact >= 99 ? 10 : 1;
+  const std::int64_t milliseconds = (exact + unit / 2) / unit * unit;
+  std::string text = std::to_string(milliseconds / 1000);
+  std::string fraction = std::to_string(1000 + milliseconds % 1000).substr(1);
+  while (!fraction.empty() && fraction.back() == '0') fraction.pop_back();
+  if (!fraction.empty()) text += '.' + fraction;
+  return text + " s";
+}
+
+/// Sleeps for `duration`, or less where `limit` ends first. Fails when it has ended.
+inline failure nap(std::chrono::nanoseconds duration, const wait_limit& limit) {
+  const deadline awake = deadline::after(duration);
+  do {
+    if (limit.aborted()) return make_failure(errc::aborted, "the wait was called off");
+    if (limit.passed()) return make_failure(errc::timeout, "");
+    const std::int64_t count = std::min(limit.slice(), awake.left()).count();
+    timespec time{};
+    time.tv_sec = static_cast<time_t>(count / 1000000000);
+    time.tv_nsec = static_cast<long>(count % 1000000000);
+    ::nanosleep(&time, nullptr);
+  } while (!awake.passed());
+  return {};
+}
+
+}  // namespace platform
+
+HOCKET_END_NAMESPACE

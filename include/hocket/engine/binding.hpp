@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a plan is run on: the step from chunk numbers to memory.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/engine/step_event.hpp>
+#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/plan/layout.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// One plan, bound to buffers, an element type and an operation. The buffers hold partial results (see
+/// `reduction::partial`); `in` may equal `out`.
+struct binding {
+  plan::any plan;
+  plan::layout layout;
+  const kernel::leaf* leaf = nullptr;
+  const void* operation = nullptr;  ///< passed to the leaf
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  std::uint32_t signature = 0;  ///< what must be equal on all ranks, folded into 32 bits
+  step_observer observer;
+};
+
+/// The element of the whole vector with which a rank's buffer begins: a buffer that holds only the rank's own block
+/// does not begin at 0.
+inline std::size_t origin_of(plan::goal_kind kind, plan::region where, const plan::layout& layout, int rank) noexcept {
+  const bool own_block_only = (kind == plan::goal_kind::reduce_scatter && where == plan::region::out) ||
+                              (kind == plan::goal_kind::all_gather && where == plan::region::in);
+  return own_block_only ? static_cast<std::size_t>(rank) * layout.block_size : 0;
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

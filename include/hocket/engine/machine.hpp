@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The interpreter of plans: one resumable state machine per operation, over any transport.
+///
+/// `advance()` does what can be done now and returns; it never waits. The blocking form of a collective calls it in a
+/// loop, the `_async` form hands the machine to the communicator, the simulator polls thousands of them on one thread.
+/// Lanes are advanced in turn. A large copy or reduction is done in slices, so that one call holds the thread for some
+/// tens of microseconds at most.
+#pragma once
+
+#include <hocket/communicator/state.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/engine/binding.hpp>
+#include <hocket/plan/action.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+enum class machine_status : std::uint8_t {
+  done,
+  progressed,  ///< call again at once
+  blocked,     ///< nothing can be done until a peer does something
+  failed       ///< see `cause()`
+};
+
+template <class State>
+class machine {
+ public:
+  using port_type = typename State::port_type;
+
+  /// How many bytes of element work one call of `advance` does before it returns.
+  static constexpr std::size_t slice_bytes = 128 * 1024;
+
+  /// `sequence` was taken from the communicator. The binding's buffers must outlive the machine.
+  machine(State& state, std::uint32_t sequence, binding bound)
+      : state_(state),
+        bound_(std::move(bound)),
+        goal_(bound_.plan.goal().kind),
+        shape_(bound_.plan.shape(state.size())),
+        sequence_(sequence),
+        in_origin_(origin_of(goal_, plan::region::in, bound_.layout, state.rank())),
+        out_origin_(origin_of(goal_, plan::region::out, bound_.layout, state.rank())) {
+    if (shape_.lanes > 1) further_lanes_ = std::make_unique<lane[]>(shape_.lanes - 1);
+  }
+  machine(const machine&) = delete;
+  machine& operator=(const machine&) = delete;
+
+  machine_status advance() {
+    if (!begun_ && !begin()) return machine_status::blocked;
+    bool progressed = false;
+    unsigned over = 0;
+    for (unsigned i = 0; i < shape_.lanes; ++i) {
+      switch (run(lane_at(i), i)) {
+        case machine_status::done: ++over; break;
+        case machine_status::progressed: progressed = true; break;
+        case machine_status::blocked: break;
+        case machine_status::failed: return machine_status::failed;
+      }
+    }
+    if (over == shape_.lanes) {
+      state_.complete(sequence_);
+      return machine_status::done;
+    }
+    return progressed ? machine_status::progressed : machine_status::blocked;
+  }
+
+  std::uint32_t sequence() const noexcept { return sequence_; }
+  const failure& cause() const noexcept { return cause_; }
+
+  /// Where this rank stands, for the message of a timeout: the first lane that is not over.
+  void locate(error_context& context) {
+    context.sequence = sequence_;
+    for (unsigned i = 0; i < shape_.lanes; ++i) {
+      const lane& at = lane_at(i);
+      if (at.over) continue;
+      context.lane = static_cast<int>(i);
+      context.step = static_cast<int>(at.position);
+      if (at.loaded) context.peer = awaited_peer(at);
+      return;
+    }
+  }
+
+ private:
+  struct lane {
+    unsigned position = 0;
+    unsigned length = 0;
+    bool loaded = false;  ///< `current` is action `position`
+    bool over = false;
+    int next_peer = 0;         ///< of an action on all peers: those before it are done
+    std::size_t elements = 0;  ///< of the current action: those before it are done
+    plan::action current;
+    const void* message = nullptr;  ///< of a receive: where it lies, once it is here
+    typename port_type::receiving receiving{};
+    std::vector<typename port_type::sending> sends;  ///< not known to be drained
+  };
+
+  lane& lane_at(unsigned i) noexcept { return i == 0 ? first_lane_ : further_lanes_[i - 1]; }
+  unsigned slot() const noexcept { return sequence_ % transport::window; }
+  std::size_t element_size() const noexcept { return bound_.leaf->size; }
+
+  bool begin() {
+    if (!state_.has_turn(sequence_)) return false;
+    if (shape_.peer_pointers && state_.size() > 1) {
+      if (!state_.has_credit(sequence_)) return false;
+      expose();
+    }
+    if (shape_.scratch > 0) {
+      state_.scratch(slot()).get(shape_.scratch * bound_.layout.largest_chunk() * element_size());
+    }
+    for (unsigned i = 0; i < shape_.lanes; ++i) {
+      lane_at(i).length = bound_.plan.length(state_.size(), state_.rank(), i);
+    }
+    begun_ = true;
+    return true;
+  }
+
+  /// Decides whether peers read this rank's buffers where they are, or a copy in its window. Peers learn it with the
+  /// first flag.
+  void expose() {
+    const auto& layout = bound_.layout;
+    const std::size_t whole = layout.size() * element_size();
+    const std::size_t block = layout.block_size * element_size();
+    const std::size_t in_bytes = goal_ == plan::goal_kind::all_gather ? block : whole;
+    const std::size_t out_bytes = goal_ == plan::goal_kind::reduce_scatter ? block : whole;
+    in_handle_ = bound_.in == nullptr ? 0 : state_.port().publish(bound_.in, in_bytes);
+    out_handle_ = state_.port().publish(bound_.out, out_bytes);
+    if (in_handle_ == 0 && bound_.in != nullptr && reads_of_peers(plan::region::in)) {
+      std::memcpy(state_.layout().staged_in(state_.window(state_.rank()), slot()), bound_.in, in_bytes);
+    }
+    if (out_handle_ == 0 && reads_of_peers(plan::region::out)) {
+      stage_out_ = state_.layout().staged_out(state_.window(state_.rank()), slot());
+      if (goal_ == plan::goal_kind::broadcast) std::memcpy(stage_out_, bound_.out, out_bytes);
+    }
+  }
+
+  /// Whether the plan loads `where` from peers.
+  bool reads_of_peers(plan::region where) const {
+    for (unsigned i = 0; i < shape_.lanes; ++i) {
+      for (int rank = 0; rank < state_.size(); ++rank) {
+        const unsigned length = bound_.plan.length(state_.size(), rank, i);
+        for (unsigned k = 0; k < length; ++k) {
+          const plan::action each = bound_.plan.at(state_.size(), rank, i, k);
+          const bool reads = each.what == plan::verb::load || each.what == plan::verb::load_reduce;
+          if (reads && each.from == where) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::size_t elements_of(const plan::action& what) const noexcept {
+    return what.count == 0 ? 0 : bound_.layout.chunks(what.chunk, what.count).size;
+  }
+
+  std::byte* scratch_at(std::uint32_t place) noexcept {
+    return state_.scratch(slot()).get(0) + place * bound_.layout.largest_chunk() * element_size();
+  }
+
+  const std::byte* source(const plan::action& what) noexcept {
+    switch (what.from) {
+      case plan::region::in: return bound_.in + (bound_.layout.begin(what.from_at) - in_origin_) * element_size();
+      case plan::region::out: return bound_.out + (bound_.layout.begin(what.from_at) - out_origin_) * element_size();
+      case plan::region::scratch: return scratch_at(what.from_at);
+      default: return nullptr;
+    }
+  }
+
+  std::byte* destination(const plan::action& what) noexcept {
+    switch (what.to) {
+      case plan::region::out: return bound_.out + (bound_.layout.begin(what.to_at) - out_origin_) * element_size();
+      case plan::region::scratch: return scratch_at(what.to_at);
+      default: return nullptr;
+    }
+  }
+
+  /// Where `peer` keeps what the action reads from it.
+  const std::byte* source_at(int peer, const plan::action& what) noexcept {
+    if (peer == state_.rank()) return source(what);
+    const bool reads_in = what.from == plan::region::in;
+    const signal_line& line = state_.signal_line_from(peer, slot());
+    const std::uint64_t handle = (reads_in ? line.in : line.out).load(std::memory_order_relaxed);
+    const window_layout& window = state_.layout();
+    const std::byte* const base = handle != 0 ? state_.port().resolve(peer, handle)
+                                  : reads_in  ? window.staged_in(state_.window(peer), slot())
+                                              : window.staged_out(state_.window(peer), slot());
+    const std::size_t origin = origin_of(goal_, what.from, bound_.layout, peer);
+    return base + (bound_.layout.begin(what.from_at) - origin) * element_size();
+  }
+
+  /// What this rank wrote to `out` and peers read elsewhere.
+  void copy_to_staging(const plan::action& what, std::size_t first, std::size_t count) noexcept {
+    if (stage_out_ == nullptr || what.to != plan::region::out || count == 0) return;
+    const std::size_t begin = (bound_.layout.begin(what.to_at) - out_origin_ + first) * element_size();
+    std::memcpy(stage_out_ + begin, bound_.out + begin, count * element_size());
+  }
+
+  // ── Lanes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  machine_status run(lane& at, unsigned number) {
+    if (at.over) return machine_status::done;
+    bool progressed = false;
+    for (;;) {
+      if (!at.loaded) {
+        if (at.position == at.length) {
+          if (!all_drained(at)) return progressed ? machine_status::progressed : machine_status::blocked;
+          at.over = true;
+          return machine_status::done;
+        }
+        at.current = bound_.plan.at(state_.size(), state_.rank(), number, at.position);
+        at.loaded = true;
+        at.next_peer = 0;
+        at.elements = 0;
+        at.message = nullptr;
+      }
+      if (at.current.join && at.elements == 0 && !all_drained(at)) {
+        return progressed ? machine_status::progressed : machine_status::blocked;
+      }
+      switch (step(at, number)) {
+        case machine_status::done: break;
+        case machine_status::progressed: return machine_status::progressed;
+        case machine_status::blocked: return progressed ? machine_status::progressed : machine_status::blocked;
+        case machine_status::failed: return fail(at, number);
+      }
+      report(at, number);
+      at.loaded = false;
+      ++at.position;
+      progressed = true;
+    }
+  }
+
+  machine_status step(lane& at, unsigned number) {
+    switch (at.current.what) {
+      case plan::verb::copy: return copy_slice(at, source(at.current));
+      case plan::verb::send: return send(at);
+      case plan::verb::receive: return receive(at, destination(at.current));
+      case plan::verb::receive_reduce: return receive_reduce(at, number);
+      case plan::verb::load: return copy_slice(at, source_at(at.current.peer, at.current));
+      case plan::verb::load_reduce: return load_reduce(at);
+      case plan::verb::push: return push(at);
+      case plan::verb::signal: return signal(at);
+      case plan::verb::wait: return wait(at);
+    }
+    return machine_status::done;
+  }
+
+  bool all_drained(lane& at) {
+    std::erase_if(at.sends, [&](auto& each) { return state_.port().drained(each); });
+    return at.sends.empty();
+  }
+
+  machine_status send(lane& at) {
+    const plan::action& what = at.current;
+    typename port_type::sending sending{};
+    const transport::message_id id{sequence_, what.channel};
+    const std::size_t bytes = elements_of(what) * element_size();
+    if (!state_.port().try_send(sending, what.peer, id, source(what), bytes, cause_)) return blocked_or_failed();
+    if (!state_.port().drained(sending)) at.sends.push_back(std::move(sending));
+    return machine_status::done;
+  }
+
+  bool try_receive(lane& at, void* buffer) {
+    const plan::action& what = at.current;
+    const transport::message_id id{sequence_, what.channel};
+    const std::size_t bytes = elements_of(what) * element_size();
+    at.message = state_.port().try_receive(at.receiving, what.peer, id, buffer, bytes, cause_);
+    return at.message != nullptr;
+  }
+
+  machine_status receive(lane& at, std::byte* to) {
+    if (at.message == nullptr && !try_receive(at, to)) return blocked_or_failed();
+    const bool in_place_already = at.message == to;
+    const machine_status status =
+        in_place_already ? machine_status::done : copy_slice(at, static_cast<const std::byte*>(at.message));
+    if (status == machine_status::done) state_.port().release(at.receiving);
+    return status;
+  }
+
+  machine_status receive_reduce(lane& at, unsigned number) {
+    if (at.message == nullptr) {
+      void* buffer = nullptr;
+      if constexpr (!port_type::receives_in_place) {
+        buffer = state_.landing(slot(), number).get(elements_of(at.current) * element_size());
+      }
+      if (!try_receive(at, buffer)) return blocked_or_failed();
+    }
+    const std::size_t first = at.elements;
+    const std::size_t count = next_slice(at);
+    const std::size_t offset = first * element_size();
+    const std::byte* const local = source(at.current) + offset;
+    const std::byte* const message = static_cast<const std::byte*>(at.message) + offset;
+    std::byte* const to = destination(at.current) + offset;
+    if (at.current.message_first) {
+      bound_.leaf->two(bound_.operation, to, message, local, count);
+    } else {
+      bound_.leaf->two(bound_.operation, to, local, message, count);
+    }
+    if (!slice_done(at, count)) return machine_status::progressed;
+    state_.port().release(at.receiving);
+    return machine_status::done;
+  }
+
+  machine_status load_reduce(lane& at) {
+    constexpr std::size_t few = 16;
+    std::array<const void*, few> few_sources;
+    std::vector<const void*> many_sources;
+    const auto ranks = static_cast<std::size_t>(state_.size());
+    const void** sources = few_sources.data();
+    if (ranks > few) {
+      many_sources.resize(ranks);
+      sources = many_sources.data();
+    }
+    const std::size_t first = at.elements;
+    const std::size_t count = next_slice(at);
+    for (int peer = 0; peer < state_.size(); ++peer) {
+      sources[peer] = contribution_of(peer, at.current) + first * element_size();
+    }
+    if (count > 0) {
+      std::byte* const to = destination(at.current) + first * element_size();
+      bound_.leaf->many(bound_.operation, to, sources, ranks, count);
+      copy_to_staging(at.current, first, count);
+    }
+    return slice_done(at, count) ? machine_status::done : machine_status::progressed;
+  }
+
+  const std::byte* contribution_of(int peer, const plan::action& what) noexcept {
+    if (what.from != plan::region::inbox) return source_at(peer, what);
+    if (peer == state_.rank()) return bound_.in + bound_.layout.begin(what.chunk) * element_size();
+    return state_.push_line_from(peer, slot()).payload;
+  }
+
+  machine_status copy_slice(lane& at, const std::byte* from) {
+    const std::size_t first = at.elements;
+    const std::size_t count = next_slice(at);
+    std::byte* const to = destination(at.current) + first * element_size();
+    from += first * element_size();
+    if (count > 0 && to != from) std::memcpy(to, from, count * element_size());
+    copy_to_staging(at.current, first, count);
+    return slice_done(at, count) ? machine_status::done : machine_status::progressed;
+  }
+
+  std::size_t next_slice(const lane& at) const noexcept {
+    const std::size_t most = std::max<std::size_t>(1, slice_bytes / element_size());
+    return std::min(elements_of(at.current) - at.elements, most);
+  }
+
+  bool slice_done(lane& at, std::size_t count) const noexcept {
+    at.elements += count;
+    return at.elements == elements_of(at.current);
+  }
+
+  // ── Flags ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  flag_word flag() const noexcept { return make_flag(sequence_, bound_.signature); }
+
+  template <class Act>
+  void for_each_peer(std::int32_t peer, Act act) {
+    if (peer != plan::all_peers) return act(peer);
+    for (int each = 0; each < state_.size(); ++each) {
+      if (each != state_.rank()) act(each);
+    }
+  }
+
+  machine_status push(lane& at) {
+    const plan::action& what = at.current;
+    const std::size_t bytes = elements_of(what) * element_size();
+    for_each_peer(what.peer, [&](int peer) {
+      push_line& line = state_.push_line_at(peer, slot());
+      if (bytes > 0) std::memcpy(line.payload, source(what), bytes);
+      line.completed = state_.completed();
+      line.word.store(flag(), std::memory_order_release);
+    });
+    return machine_status::done;
+  }
+
+  machine_status signal(lane& at) {
+    for_each_peer(at.current.peer, [&](int peer) {
+      signal_line& line = state_.signal_line_at(peer, slot());
+      line.in.store(in_handle_, std::memory_order_relaxed);
+      line.out.store(out_handle_, std::memory_order_relaxed);
+      line.completed.store(state_.completed(), std::memory_order_relaxed);
+      line.words[at.current.tag].store(flag(), std::memory_order_release);
+    });
+    return machine_status::done;
+  }
+
+  machine_status wait(lane& at) {
+    const int end = at.current.peer == plan::all_peers ? state_.size() : at.current.peer + 1;
+    if (at.current.peer != plan::all_peers && at.next_peer == 0) at.next_peer = at.current.peer;
+    for (; at.next_peer < end; ++at.next_peer) {
+      if (at.next_peer == state_.rank()) continue;
+      if (!heard_from(at.next_peer, at.current)) return blocked_or_failed();
+    }
+    return machine_status::done;
+  }
+
+  bool heard_from(int peer, const plan::action& what) {
+    flag_word word = 0;
+    std::uint32_t completed = 0;
+    if (what.from == plan::region::inbox) {
+      const push_line& line = state_.push_line_from(peer, slot());
+      word = line.word.load(std::memory_order_acquire);
+      if (word == flag()) completed = line.completed;
+    } else {
+      const signal_line& line = state_.signal_line_from(peer, slot());
+      word = line.words[what.tag].load(std::memory_order_acquire);
+      if (word == flag()) completed = line.completed.load(std::memory_order_relaxed);
+    }
+    if (word == flag()) {
+      state_.heard(peer, completed);
+      return true;
+    }
+    if (static_cast<std::uint32_t>(word >> 32) == sequence_) [[unlikely]] {
+      cause_ = make_failure(errc::mismatch,
+                            "the peer's call differs from ours: operation, count, type, reduction operation, root and "
+                            "algorithm must be equal on all ranks",
+                            {.peer = peer});
+    }
+    return false;
+  }
+
+  // ── Failure and trace ────────────────────────────────────────────────────────────────────────────────────────────
+
+  machine_status blocked_or_failed() const noexcept {
+    return cause_ ? machine_status::failed : machine_status::blocked;
+  }
+
+  machine_status fail(const lane& at, unsigned number) {
+    cause_.context.sequence = sequence_;
+    cause_.context.lane = static_cast<int>(number);
+    cause_.context.step = static_cast<int>(at.position);
+    return machine_status::failed;
+  }
+
+  int awaited_peer(const lane& at) const noexcept {
+    return at.current.peer == plan::all_peers ? at.next_peer : at.current.peer;
+  }
+
+  void report(const lane& at, unsigned number) {
+    if (bound_.observer.on_step == nullptr) return;
+    const std::size_t bytes = elements_of(at.current) * element_size();
+    bound_.observer.on_step(bound_.observer.context, {sequence_, number, at.position, at.current, bytes});
+  }
+
+  State& state_;
+  const binding bound_;
+  const plan::goal_kind goal_;
+  const plan::shape shape_;
+  const std::uint32_t sequence_;
+  const std::size_t in_origin_;
+  const std::size_t out_origin_;
+  std::uint64_t in_handle_ = 0;
+  std::uint64_t out_handle_ = 0;
+  std::byte* stage_out_ = nullptr;
+  bool begun_ = false;
+  lane first_lane_;
+  std::unique_ptr<lane[]> further_lanes_;
+  failure cause_;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One collective call that is under way, whatever it is: what the progress loop and `request` know of it.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/engine/binding.hpp>
+#include <hocket/engine/machine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Advanced until it is done or has failed; then it is not advanced again.
+class operation {
+ public:
+  operation() = default;
+  operation(const operation&) = delete;
+  operation& operator=(const operation&) = delete;
+  virtual ~operation() = default;
+
+  virtual machine_status advance() = 0;
+  /// After `failed`.
+  virtual const failure& cause() const = 0;
+  /// Where it stands.
+  virtual void locate(error_context& context) = 0;
+
+  machine_status status() const noexcept { return status_; }
+  bool over() const noexcept { return status_ == machine_status::done || status_ == machine_status::failed; }
+  /// As `advance`, and remembers the answer.
+  machine_status poll() {
+    if (!over()) status_ = advance();
+    return status_;
+  }
+
+ private:
+  machine_status status_ = machine_status::blocked;
+};
+
+/// Runs one plan over a vector: at once, or, where peers can read only `segment_elements` of each block at a time,
+/// segment after segment. Segments have consecutive sequence numbers, taken when the call is made.
+template <class State>
+class plan_run {
+ public:
+  plan_run(State& state, binding bound, std::size_t segment_elements)
+      : state_(state), bound_(std::move(bound)), segment_(std::max<std::size_t>(1, segment_elements)) {
+    const std::size_t size = bound_.layout.block_size;
+    const std::size_t segments = size <= segment_ ? 1 : (size + segment_ - 1) / segment_;
+    next_sequence_ = state.take_sequence(static_cast<std::uint32_t>(segments));
+    start_segment();
+  }
+
+  machine_status advance() {
+    for (;;) {
+      const machine_status status = machine_->advance();
+      if (status != machine_status::done || begin_ >= bound_.layout.block_size) return status;
+      start_segment();
+    }
+  }
+
+  const failure& cause() const { return machine_->cause(); }
+  void locate(error_context& context) { machine_->locate(context); }
+  std::uint32_t sequence() const noexcept { return machine_->sequence(); }
+
+ private:
+  void start_segment() {
+    binding part = bound_;
+    const std::size_t size = std::min(segment_, bound_.layout.block_size - begin_);
+    part.layout.block_size = size;
+    if (part.in != nullptr) part.in += begin_ * bound_.leaf->size;
+    if (part.out != nullptr) part.out += begin_ * bound_.leaf->size;
+    begin_ += size;
+    machine_.emplace(state_, next_sequence_++, std::move(part));
+  }
+
+  State& state_;
+  const binding bound_;
+  const std::size_t segment_;
+  std::size_t begin_ = 0;
+  std::uint32_t next_sequence_ = 0;
+  std::optional<machine<State>> machine_;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

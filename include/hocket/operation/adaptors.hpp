@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Operations made from operations: with another type on the wire, or exact.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/operation/exact_sum.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <concepts>
+#include <functional>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// `Op` on values that travel and are stored as `Wire`, and are combined in the accumulator type of the elements.
+template <class Op, class Wire>
+struct wired {
+  Op op;
+};
+
+/// A sum that is rounded once, after all contributions: the same bits for any order and any number of ranks.
+struct exact_plus {
+  static constexpr bool commutative = true;
+  static constexpr bool exact = true;
+
+  template <class T>
+  static constexpr exact_sum<T> prepare(const T& value) {
+    return exact_sum<T>(value);
+  }
+  template <class T>
+  static constexpr exact_sum<T> combine(const exact_sum<T>& a, const exact_sum<T>& b) {
+    return a + b;
+  }
+  template <class T>
+  static constexpr T finish(const exact_sum<T>& sum, int) {
+    return sum.value();
+  }
+};
+
+template <class Op>
+struct is_plus : std::false_type {};
+template <class U>
+struct is_plus<std::plus<U>> : std::true_type {};
+
+/// Whether `exact_sum` has the type.
+template <class T>
+concept exactly_summable = std::same_as<T, float> || std::same_as<T, double>;
+
+/// The operation that gives the same bits for any number of ranks; `void` if there is none.
+template <class Op, class T>
+struct rank_count_invariant_operation {
+  using type = void;
+};
+template <class Op, class T>
+  requires is_exact_v<Op, T>
+struct rank_count_invariant_operation<Op, T> {
+  using type = Op;
+};
+template <class Op, class T>
+  requires(is_plus<Op>::value && exactly_summable<T> && !is_exact_v<Op, T>)
+struct rank_count_invariant_operation<Op, T> {
+  using type = exact_plus;
+};
+
+}  // namespace detail
+
+template <class Op, class Wire, class T>
+struct is_commutative<detail::wired<Op, Wire>, T> : is_commutative<Op, T> {};
+
+template <class Op, class Wire, class T>
+struct reduction<detail::wired<Op, Wire>, T> {
+  static_assert(detail::callable_operation<Op, accumulator_t<T>>,
+                "wire<W>: the operation must be callable as op(a, b) on the accumulator type of the elements");
+  using partial = Wire;
+  using accumulator = accumulator_t<T>;
+  static constexpr bool prepares = true;
+
+  static constexpr partial prepare(const detail::wired<Op, Wire>&, const T& value) {
+    return static_cast<partial>(static_cast<accumulator>(value));
+  }
+  static constexpr accumulator combine(const detail::wired<Op, Wire>& op, const accumulator& a, const accumulator& b) {
+    return static_cast<accumulator>(op.op(a, b));
+  }
+  static constexpr T finish(const detail::wired<Op, Wire>&, const partial& value, int) {
+    return static_cast<T>(static_cast<accumulator>(value));
+  }
+};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A floating-point sum that does not depend on order: every addition is exact, and one rounding happens at the end.
+///
+/// Floating-point addition is not associative, so a sum over ranks changes its last bits with the algorithm, the split
+/// and the number of ranks. `exact_sum<T>` holds the sum of any finite values of T as one wide fixed-point number: a
+/// contribution is added without loss, two sums merge without loss, and `value()` rounds once, to nearest, ties to
+/// even. Whatever the order and grouping, the result has the same bits, and it is the correctly rounded sum.
+///
+///     std::vector<exact_sum<float>> sums(gradient.size());
+///     exact_sum<float>::add(sums, gradient);                     // as often as there are contributions
+///     all_reduce(comm, in_place(sums), std::plus<>{});           // any algorithm, any number of ranks
+///     exact_sum<float>::value(sums, gradient);                   // one rounding
+///
+/// Half, bfloat16 and float8 convert to float exactly: add them as float.
+///
+/// **Representation.** Limb i is a signed digit in [-2^63, 2^63) of weight 2^(64 i); the lowest four bits of limb 0 are
+/// flags, and the bit above them is the smallest subnormal. Signed digits have exactly one representation per number,
+/// so equal sums are equal bit for bit, and small values of changing sign do not carry through all limbs, as they
+/// would in two's complement. All bits zero is the empty sum. Bytes travel between machines of one byte order only.
+///
+/// **Cost.** 40 bytes for a float, 272 for a double; about 3 ns to add or merge a float on a core of 2021, from cache.
+/// Nothing here is floating-point arithmetic: rounding modes, -ffast-math and flush-to-zero have no influence.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// The exact sum of any number (up to `max_contributions`) of values of T, which is float or double.
+///
+/// Trivially copyable; merging is associative and commutative, so it is an element type for any all_reduce or
+/// reduce_scatter with `std::plus<>`. The empty sum is the identity.
+///
+/// Special values, free of order as well:
+/// - a NaN, or infinities of both signs, give the quiet NaN; infinities of one sign give that infinity;
+/// - a finite sum that rounds beyond the largest finite value gives an infinity, as IEEE 754 says; one that passes
+///   beyond it on the way and comes back is exact;
+/// - an exact zero gives +0, unless there were contributions and all of them were -0. So the sum of one value is that
+///   value, bit for bit (NaN payloads apart).
+///
+/// Threads: as for a built-in number; distinct objects are independent.
+template <class T>
+class exact_sum {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
+                "hocket::exact_sum<T>: T is float or double; narrower types are added exactly as float");
+  static_assert(std::numeric_limits<T>::is_iec559 && std::endian::native == std::endian::little,
+                "hocket::exact_sum<T>: needs IEEE 754 formats on a little-endian machine");
+
+  using word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  using signed_word = std::make_signed_t<word>;
+  using limb = std::uint64_t;
+  using signed_limb = std::int64_t;
+
+  static constexpr int fraction_bits = std::numeric_limits<T>::digits - 1;
+  static constexpr int sign_bit = static_cast<int>(sizeof(T)) * 8 - 1;
+  static constexpr unsigned special_exponent = 2U * std::numeric_limits<T>::max_exponent - 1;
+  static constexpr int flag_bits = 4;
+
+  /// Bits of the largest finite magnitude, in units of the smallest subnormal.
+  static constexpr int magnitude_bits = std::numeric_limits<T>::digits + static_cast<int>(special_exponent) - 2;
+  static constexpr int least_headroom_bits = 32;
+  static constexpr int used_bits = flag_bits + magnitude_bits + 1;
+  static constexpr std::size_t limb_count = (used_bits + least_headroom_bits + 63) / 64;
+
+ public:
+  using value_type = T;
+
+  /// 2^headroom_bits contributions of the largest finite magnitude still fit: 2^38 floats, 2^73 doubles.
+  static constexpr int headroom_bits = static_cast<int>(limb_count) * 64 - used_bits;
+
+  /// Sums of more contributions than this, counted over all ranks, are not supported and not detected.
+  static constexpr std::uint64_t max_contributions = std::uint64_t{1} << (headroom_bits < 63 ? headroom_bits : 63);
+
+  /// The empty sum. Its value is +0.
+  constexpr exact_sum() noexcept = default;
+
+  /// The sum of one contribution.
+  constexpr explicit exact_sum(T contribution) noexcept { add(contribution); }
+
+  /// Adds one contribution, exactly.
+  constexpr void add(T contribution) noexcept {
+    const auto bits = std::bit_cast<signed_word>(contribution);
+    const auto magnitude = static_cast<word>(bits) & ~(word{1} << sign_bit);
+    const auto exponent = static_cast<unsigned>(magnitude >> fraction_bits);
+    if (exponent == special_exponent) [[unlikely]] {
+      add_special(bits);
+      return;
+    }
+    // Subnormals have the weight of exponent 1. Subtracting the shift from the pattern leaves the hidden bit in place.
+    const unsigned shift = exponent - 1U + static_cast<unsigned>(exponent == 0U);
+    const auto significand = static_cast<signed_limb>(magnitude - (static_cast<word>(shift) << fraction_bits));
+    const signed_limb sign = static_cast<signed_limb>(bits) >> 63;
+    const signed_limb scaled = ((significand << flag_bits) ^ sign) - sign;
+
+    limbs_[0] |= static_cast<word>(bits) == word{1} << sign_bit ? negative_zero : ordinary;
+    const std::size_t index = shift / 64;
+    const unsigned offset = shift % 64;
+    const limb low = static_cast<limb>(scaled) << offset;
+    const signed_limb high = (scaled >> 1) >> (63U - offset);
+    const limb biased = (limbs_[index] ^ top_bit) + low;
+    limbs_[index] = biased ^ top_bit;
+    const signed_limb addend = high + static_cast<signed_limb>(biased < low);
+    signed_limb next = 0;
+    if (__builtin_add_overflow(static_cast<signed_limb>(limbs_[index + 1]), addend, &next)) [[unlikely]] {
+      carry_into(index + 2, addend < 0 ? -1 : 1);
+    }
+    limbs_[index + 1] = static_cast<limb>(next);
+  }
+
+  /// Adds all that `other` holds, exactly.
+  constexpr exact_sum& operator+=(const exact_sum& other) noexcept {
+    if constexpr (limb_count == 5) {
+      if (merge_short(*this, other, *this)) [[likely]] return *this;
+    }
+    return *this = merge(*this, other);
+  }
+
+  friend constexpr exact_sum operator+(const exact_sum& left, const exact_sum& right) noexcept {
+    if constexpr (limb_count == 5) {
+      exact_sum sum;
+      if (merge_short(left, right, sum)) [[likely]] return sum;
+      // Limb by limb: so the result stays in registers, and the copies around it cost nothing.
+      const exact_sum careful = merge(left, right);
+      sum.limbs_[0] = careful.limbs_[0];
+      sum.limbs_[1] = careful.limbs_[1];
+      sum.limbs_[2] = careful.limbs_[2];
+      sum.limbs_[3] = careful.limbs_[3];
+      sum.limbs_[4] = careful.limbs_[4];
+      return sum;
+    } else {
+      return merge(left, right);
+    }
+  }
+
+  /// The sum, rounded once: to nearest, ties to even.
+  constexpr T value() const noexcept {
+    const limb flags = limbs_[0] & flag_mask;
+    const bool to_positive = (flags & positive_infinity) != 0;
+    const bool to_negative = (flags & negative_infinity) != 0;
+    if (to_positive || to_negative) [[unlikely]] {
+      if (to_positive && to_negative) return std::numeric_limits<T>::quiet_NaN();
+      return assemble(to_negative, infinity_bits);
+    }
+    std::size_t top = limb_count - 1;
+    while (top > 0 && limbs_[top] == 0) --top;
+    if (top == 0 && limbs_[0] == flags) return assemble((flags & (negative_zero | ordinary)) == negative_zero, 0);
+    // The highest digit that is not zero has the sign of the whole.
+    const bool negative = (limbs_[top] & top_bit) != 0;
+    limb magnitude[limb_count] = {};
+    top = absolute(magnitude, top, negative);
+    return assemble(negative, round(magnitude, top));
+  }
+
+  /// True if both have the same bytes: the same exact sum of the finite contributions, and the same kinds of
+  /// contributions (special values, -0, none at all). The order in which they were formed does not matter.
+  friend constexpr bool operator==(const exact_sum&, const exact_sum&) noexcept = default;
+
+  /// Adds `values[i]` to `into[i]` for every i.
+  ///
+  /// Errors: `errc::invalid_argument` if the sizes, which count elements, differ; nothing was added.
+  static constexpr void add(std::span<exact_sum> into, std::span<const T> values) {
+    if (into.size() != values.size()) raise_sizes_differ("exact_sum::add", into.size(), values.size());
+    exact_sum* const sums = into.data();
+    const T* const contributions = values.data();
+    for (std::size_t i = 0; i != values.size(); ++i) sums[i].add(contributions[i]);
+  }
+
+  /// Stores the rounded sum of `sums[i]` in `out[i]` for every i.
+  ///
+  /// Errors: `errc::invalid_argument` if the sizes, which count elements, differ; nothing was written.
+  static constexpr void value(std::span<const exact_sum> sums, std::span<T> out) {
+    if (sums.size() != out.size()) raise_sizes_differ("exact_sum::value", sums.size(), out.size());
+    for (std::size_t i = 0; i != out.size(); ++i) out[i] = sums[i].value();
+  }
+
+ private:
+  static constexpr limb top_bit = limb{1} << 63;
+
+  // Flags merge by OR. A NaN counts as both infinities: the two are never told apart afterwards.
+  static constexpr limb positive_infinity = 1;
+  static constexpr limb negative_infinity = 2;
+  static constexpr limb negative_zero = 4;  ///< a contribution was -0
+  static constexpr limb ordinary = 8;       ///< a finite contribution was not -0
+  static constexpr limb flag_mask = (limb{1} << flag_bits) - 1;
+
+  static constexpr word infinity_bits = static_cast<word>(special_exponent) << fraction_bits;
+
+  static_assert(headroom_bits >= least_headroom_bits);
+  // The highest bit that `add` touches is in the last limb or below, and a shifted significand spans two limbs.
+  static_assert((special_exponent - 2) / 64 + 1 < limb_count);
+  static_assert(fraction_bits + 1 + flag_bits < 63);
+
+  [[noreturn]] static void raise_sizes_differ(const char* operation, std::size_t sums, std::size_t values) {
+    raise(errc::invalid_argument,
+          std::to_string(sums) + " sums but " + std::to_string(values) + " values: pass as many of one as of the other",
+          {.operation = operation});
+  }
+
+  constexpr void add_special(signed_word bits) noexcept {
+    const bool is_nan = (static_cast<word>(bits) & ((word{1} << fraction_bits) - 1)) != 0;
+    limbs_[0] |= is_nan ? positive_infinity | negative_infinity : bits < 0 ? negative_infinity : positive_infinity;
+  }
+
+  constexpr void carry_into(std::size_t index, signed_limb carry) noexcept {
+    for (; index != limb_count; ++index) {
+      signed_limb digit = 0;
+      const bool again = __builtin_add_overflow(static_cast<signed_limb>(limbs_[index]), carry, &digit);
+      limbs_[index] = static_cast<limb>(digit);
+      if (!again) return;
+    }
+  }
+
+  /// Adds two digits; returns the lower part and adds to `carry` what goes to the next digit: -1, 0 or 1.
+  static constexpr limb add_digits(limb left, limb right, signed_limb& carry) noexcept {
+    const limb biased = (left ^ top_bit) + right;
+    carry += (static_cast<signed_limb>(right) >> 63) + static_cast<signed_limb>(biased < right);
+    return biased ^ top_bit;
+  }
+
+  /// Merges with carries into every limb, at a cost that does not depend on the values.
+  HOCKET_NO_INLINE static constexpr exact_sum merge(const exact_sum& left, const exact_sum& right) noexcept {
+    const limb flags = right.limbs_[0] & flag_mask;
+    exact_sum sum;
+    signed_limb carry = 0;
+    for (std::size_t i = 0; i != limb_count; ++i) {
+      signed_limb next_carry = 0;
+      const limb digit = add_digits(left.limbs_[i], i == 0 ? right.limbs_[0] - flags : right.limbs_[i], next_carry);
+      sum.limbs_[i] = add_digits(digit, static_cast<limb>(carry), next_carry);
+      carry = next_carry;
+    }
+    sum.limbs_[0] |= flags;
+    return sum;
+  }
+
+  /// The common case of five limbs: carries from limb 1 into 2 and from 3 into 4 only. Values of magnitude 2^-21 to 2
+  /// lie across limbs 1 and 2, so that carry is common. The others need magnitudes near 2^-85 or 2^43.
+  /// Returns false, with `sum` untouched, if one of those occurs. `sum` may be `left`.
+  static constexpr bool merge_short(const exact_sum& left, const exact_sum& right, exact_sum& sum) noexcept {
+    const limb flags = right.limbs_[0] & flag_mask;
+    signed_limb digit0 = 0;
+    signed_limb digit2 = 0;
+    signed_limb carry2 = 0;
+    signed_limb carry4 = 0;
+    const limb digit1 = add_digits(left.limbs_[1], right.limbs_[1], carry2);
+    const limb digit3 = add_digits(left.limbs_[3], right.limbs_[3], carry4);
+    bool overflow = __builtin_add_overflow(static_cast<signed_limb>(left.limbs_[0]),
+                                           static_cast<signed_limb>(right.limbs_[0] - flags), &digit0);
+    overflow |= __builtin_add_overflow(static_cast<signed_limb>(left.limbs_[2]),
+                                       static_cast<signed_limb>(right.limbs_[2]), &digit2);
+    overflow |= __builtin_add_overflow(digit2, carry2, &digit2);
+    if (overflow) [[unlikely]] return false;
+    sum.limbs_[4] = left.limbs_[4] + right.limbs_[4] + static_cast<limb>(carry4);
+    sum.limbs_[0] = static_cast<limb>(digit0) | flags;
+    sum.limbs_[1] = digit1;
+    sum.limbs_[2] = static_cast<limb>(digit2);
+    sum.limbs_[3] = digit3;
+    return true;
+  }
+
+  /// Writes the absolute value, flags left out, as ordinary unsigned limbs; returns the index of the highest one that
+  /// is not zero. All limbs above `top` are zero, and `negative` is the sign of the whole.
+  constexpr std::size_t absolute(limb (&magnitude)[limb_count], std::size_t top, bool negative) const noexcept {
+    limb borrow = 0;
+    for (std::size_t i = 0; i <= top; ++i) {
+      const limb digit = i == 0 ? limbs_[0] & ~flag_mask : limbs_[i];
+      // Minus the smallest digit wraps to 2^63, and that is what it means here.
+      const bool below_zero = negative ? static_cast<signed_limb>(digit) > 0 : static_cast<signed_limb>(digit) < 0;
+      magnitude[i] = (negative ? 0 - digit : digit) - borrow;
+      borrow = static_cast<limb>(below_zero || (digit == 0 && borrow != 0));
+    }
+    while (top > 0 && magnitude[top] == 0) --top;
+    return top;
+  }
+
+  /// The pattern, without sign, of the value of T next to `magnitude`, whose highest limb that is not zero is `top`.
+  static constexpr word round(const limb (&magnitude)[limb_count], std::size_t top) noexcept {
+    const int zeros = std::countl_zero(magnitude[top]);
+    const int highest = static_cast<int>(top) * 64 + 63 - zeros - flag_bits;  // in units of the smallest subnormal
+    if (highest < fraction_bits) return static_cast<word>(magnitude[0] >> flag_bits);
+    if (highest >= magnitude_bits) return infinity_bits;
+
+    limb leading = magnitude[top] << zeros;
+    limb dropped = 0;
+    if (top > 0 && zeros > 0) {
+      leading |= magnitude[top - 1] >> (64 - zeros);
+      dropped = magnitude[top - 1] << zeros;
+    } else if (top > 0) {
+      dropped = magnitude[top - 1];
+    }
+    for (std::size_t i = 0; i + 1 < top; ++i) dropped |= magnitude[i];
+
+    constexpr int kept = fraction_bits + 1;
+    const limb rest = leading << kept;
+    const limb significand = leading >> (64 - kept);
+    const bool up = rest > top_bit || (rest == top_bit && (dropped != 0 || (significand & 1) != 0));
+    // The hidden bit adds one to the exponent, and so does a carry out of the significand: up to infinity, if need be.
+    return static_cast<word>((static_cast<limb>(highest - fraction_bits) << fraction_bits) + significand +
+                             static_cast<limb>(up));
+  }
+
+  static constexpr T assemble(bool negative, word magnitude) noexcept {
+    return std::bit_cast<T>(static_cast<word>(magnitude | (static_cast<word>(negative) << sign_bit)));
+  }
+
+  limb limbs_[limb_count] = {};
+};
+
+static_assert(sizeof(exact_sum<float>) == 40 && exact_sum<float>::headroom_bits == 38);
+static_assert(sizeof(exact_sum<double>) == 272 && exact_sum<double>::headroom_bits == 73);
+static_assert(std::is_trivially_copyable_v<exact_sum<float>> && std::is_trivially_copyable_v<exact_sum<double>>);
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The reduction operations that the standard library has no function object for.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <limits>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+
+/// The one NaN that we answer with: its payload must not depend on the order of the operands.
+template <class T>
+constexpr T canonical_nan() {
+  return std::numeric_limits<T>::quiet_NaN();
+}
+
+template <class T>
+constexpr bool is_nan(const T& value) {
+  if constexpr (is_floating<T>) {
+    return !(value == value);  // NOLINT: the point
+  } else {
+    return false;
+  }
+}
+
+/// Whether the zero `value` is negative; the sign bit decides, as the comparison does not see it.
+template <class T>
+constexpr bool is_negative_zero(const T& value) {
+  if constexpr (is_floating<T>) {
+    const auto wide = static_cast<accumulator_t<T>>(value);
+    return wide == 0 && __builtin_signbit(wide) != 0;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+
+/// The smaller value. A NaN on any rank gives NaN; of two zeros the negative one is smaller, so that the result does not
+/// depend on the order.
+struct minimum {
+  static constexpr bool commutative = true;
+  static constexpr bool exact = true;
+
+  template <class T>
+  constexpr T operator()(const T& a, const T& b) const {
+    if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
+    if (b < a) return b;
+    return detail::is_negative_zero(b) && !(a < b) ? b : a;
+  }
+};
+
+/// The larger value. A NaN on any rank gives NaN; of two zeros the positive one is larger.
+struct maximum {
+  static constexpr bool commutative = true;
+  static constexpr bool exact = true;
+
+  template <class T>
+  constexpr T operator()(const T& a, const T& b) const {
+    if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
+    if (a < b) return b;
+    return detail::is_negative_zero(a) && !(b < a) ? b : a;
+  }
+};
+
+/// The sum divided by the number of ranks. For integers the quotient is truncated.
+struct average {
+  static constexpr bool commutative = true;
+
+  template <class T>
+  static constexpr T prepare(const T& value) {
+    return value;
+  }
+  template <class T>
+  static constexpr T combine(const T& a, const T& b) {
+    return static_cast<T>(static_cast<accumulator_t<T>>(a) + static_cast<accumulator_t<T>>(b));
+  }
+  template <class T>
+  static constexpr T finish(const T& sum, int ranks) {
+    using accumulator = accumulator_t<T>;
+    return static_cast<T>(static_cast<accumulator>(sum) / static_cast<accumulator>(ranks));
+  }
+};
+
+/// The sum of each rank's values times that rank's own `factor`; `factor` may differ between ranks.
+template <class Factor>
+struct scaled_sum {
+  static constexpr bool commutative = true;
+
+  Factor factor;
+
+  template <class T>
+  constexpr T prepare(const T& value) const {
+    using accumulator = accumulator_t<T>;
+    return static_cast<T>(static_cast<accumulator>(factor) * static_cast<accumulator>(value));
+  }
+  template <class T>
+  static constexpr T combine(const T& a, const T& b) {
+    return static_cast<T>(static_cast<accumulator_t<T>>(a) + static_cast<accumulator_t<T>>(b));
+  }
+  template <class T>
+  static constexpr T finish(const T& sum, int) {
+    return sum;
+  }
+};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a reduction operation is, and what an algorithm may know of it.
+///
+/// An operation is {prepare, combine, finish}: each contribution is prepared once, prepared values are combined in any
+/// grouping, and the combination is finished once, on every rank alike. A plain function object `T op(T, T)` is its own
+/// `combine`, with nothing to prepare or finish. An average combines sums and finishes by a division; an exact sum
+/// prepares each value into a wide accumulator and finishes by rounding it.
+///
+/// Operations must be associative. They are *not* taken to be commutative unless their traits say so; say it of your
+/// own by a member, or by a specialisation for operations that you can't change:
+///
+/// @code
+/// struct compose {                                   // 2x2 matrices: associative, not commutative
+///   matrix operator()(matrix a, matrix b) const;
+/// };
+/// struct merge {
+///   static constexpr bool commutative = true;        // now ring algorithms may use it
+///   sketch operator()(sketch a, sketch b) const;
+/// };
+/// struct average {                                   // with all three parts
+///   static constexpr bool commutative = true;
+///   static float prepare(float x);
+///   static float combine(float a, float b);
+///   static float finish(float sum, int ranks);       // `ranks`: how many contributions were combined
+/// };
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/scalar/traits.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+
+/// The arithmetic types of the language, and ours.
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<T> || is_floating<T>;
+
+}  // namespace detail
+
+/// Whether `Op` gives the same result with its operands swapped, for every pair of `T`.
+template <class Op, class T>
+struct is_commutative : std::false_type {};
+
+template <class Op, class T>
+  requires requires { { Op::commutative } -> std::convertible_to<bool>; }
+struct is_commutative<Op, T> : std::bool_constant<Op::commutative> {};
+
+template <class T, class U>
+struct is_commutative<std::plus<U>, T> : std::bool_constant<detail::is_number<T>> {};
+template <class T, class U>
+struct is_commutative<std::multiplies<U>, T> : std::bool_constant<detail::is_number<T>> {};
+template <class T, class U>
+struct is_commutative<std::bit_and<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_commutative<std::bit_or<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_commutative<std::bit_xor<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_commutative<std::logical_and<U>, T> : std::is_arithmetic<T> {};
+template <class T, class U>
+struct is_commutative<std::logical_or<U>, T> : std::is_arithmetic<T> {};
+
+template <class Op, class T>
+inline constexpr bool is_commutative_v = is_commutative<Op, T>::value;
+
+/// Whether the grouping and order of the combinations can't change a single bit: integers, minimum, exact sums.
+/// Floating-point sums are associative in name only.
+template <class Op, class T>
+struct is_exact : std::false_type {};
+
+template <class Op, class T>
+  requires requires { { Op::exact } -> std::convertible_to<bool>; }
+struct is_exact<Op, T> : std::bool_constant<Op::exact> {};
+
+template <class T, class U>
+struct is_exact<std::plus<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_exact<std::multiplies<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_exact<std::bit_and<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_exact<std::bit_or<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_exact<std::bit_xor<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_exact<std::logical_and<U>, T> : std::is_integral<T> {};
+template <class T, class U>
+struct is_exact<std::logical_or<U>, T> : std::is_integral<T> {};
+
+template <class Op, class T>
+inline constexpr bool is_exact_v = is_exact<Op, T>::value;
+
+/// Elements that can travel: their bytes are their value.
+template <class T>
+concept element = std::is_trivially_copyable_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T> &&
+                  !std::is_pointer_v<T>;
+
+namespace detail {
+
+template <class Op, class T>
+concept three_part_operation = requires(const Op& op, const T& value) {
+  op.prepare(value);
+  op.combine(op.prepare(value), op.prepare(value));
+  op.finish(op.combine(op.prepare(value), op.prepare(value)), 1);
+};
+
+template <class Op, class T>
+concept callable_operation = requires(const Op& op, const T& value) {
+  { op(value, value) } -> std::convertible_to<T>;
+};
+
+}  // namespace detail
+
+/// Whether `Op` can combine elements of type `T`.
+template <class Op, class T>
+concept reduction_for = element<T> && std::is_trivially_copyable_v<Op> &&
+                        (detail::three_part_operation<Op, T> || detail::callable_operation<Op, T>);
+
+/// An operation in its three parts, whichever way it was written. The engine knows operations in this form alone.
+///
+/// Partial results are stored and sent as `partial`; they are widened to `accumulator`, combined, and narrowed once.
+/// For small floating-point types the accumulator is float.
+template <class Op, class T>
+struct reduction {
+  using partial = T;
+  using accumulator = accumulator_t<T>;
+  static constexpr bool prepares = false;  ///< whether `prepare` or `finish` does something
+
+  static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {
+    return static_cast<accumulator>(op(a, b));
+  }
+};
+
+template <class Op, class T>
+  requires detail::three_part_operation<Op, T>
+struct reduction<Op, T> {
+  using partial = std::remove_cvref_t<decltype(std::declval<const Op&>().prepare(std::declval<const T&>()))>;
+  using accumulator = partial;
+  static constexpr bool prepares = true;
+
+  static constexpr partial prepare(const Op& op, const T& value) { return op.prepare(value); }
+  static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {
+    return op.combine(a, b);
+  }
+  static constexpr T finish(const Op& op, const partial& value, int ranks) {
+    return static_cast<T>(op.finish(value, ranks));
+  }
+};
+
+HOCKET_END_NAMESPACE

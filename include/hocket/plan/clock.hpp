@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// When everything in a plan happens, without running it: `plan::trace` moves a virtual clock along all that must come
+/// before something else, on all ranks, and reports each action and each message with its times.
+///
+/// Deterministic: at equal times the one that was asked for first is served first. Takes about a tenth of a
+/// microsecond per message, and memory for what is under way, not for the whole plan.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/plan/cost_model.hpp>
+#include <hocket/plan/detail/post_office.hpp>
+#include <hocket/plan/layout.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/plan/to_string.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// One action with its times, in seconds from the start of all ranks.
+struct timed_action {
+  int rank = 0;
+  unsigned lane = 0;
+  unsigned index = 0;  ///< in its lane
+  action what;
+  std::uint64_t bytes = 0;
+  double reached = 0;  ///< the lane came to it
+  double begin = 0;    ///< it waits for nothing any more
+  double end = 0;      ///< the lane goes on
+};
+
+/// A message with the actions at its two ends, or a flag on its way from `signal` or `push` to `wait`.
+struct timed_transfer {
+  int from_rank = 0;
+  unsigned from_lane = 0;
+  unsigned from_index = 0;
+  int to_rank = 0;
+  unsigned to_lane = 0;
+  unsigned to_index = 0;
+  bool flag = false;
+  std::uint64_t bytes = 0;
+  double start = 0;    ///< the message got the sender's port, or the flag was set
+  double arrival = 0;  ///< it is there
+};
+
+namespace detail {
+
+[[noreturn]] inline void raise_bad_plan(const char* plan, int ranks, int rank, unsigned lane, unsigned index,
+                                        const action& what, const char* problem) {
+  raise(errc::invalid_argument, std::string("plan ") + plan + " over " + std::to_string(ranks) + " ranks: \"" +
+                                    to_string(what) + "\" " + problem,
+        {.rank = rank, .ranks = ranks, .lane = static_cast<int>(lane), .step = static_cast<int>(index)});
+}
+
+/// The simulation behind `trace`. Lanes run until they wait; what competes for a port is put in order of time.
+template <class Plan, class Observer>
+class clock {
+ public:
+  constexpr clock(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes, const cost_model& model,
+                  Observer& observer)
+      : plan_(plan), ranks_(ranks), lanes_per_rank_(plan.shape(ranks).lanes), where_(where),
+        element_bytes_(element_bytes), model_(model), observer_(observer),
+        stations_(static_cast<std::size_t>(ranks)) {
+    lanes_.resize(stations_.size() * lanes_per_rank_);
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      lanes_[i].rank = static_cast<int>(i / lanes_per_rank_);
+      lanes_[i].number = static_cast<unsigned>(i % lanes_per_rank_);
+      lanes_[i].length = plan_.length(ranks_, lanes_[i].rank, lanes_[i].number);
+    }
+  }
+
+  constexpr void run() {
+    for (std::size_t i = lanes_.size(); i > 0; --i) ready_.push_back(static_cast<std::uint32_t>(i - 1));
+    for (;;) {
+      if (!ready_.empty()) {
+        const std::uint32_t next = ready_.back();
+        ready_.pop_back();
+        advance(next);
+      } else if (!agenda_.empty()) {
+        std::pop_heap(agenda_.begin(), agenda_.end(), later{});
+        const event next = agenda_.back();
+        agenda_.pop_back();
+        now_ = next.time;
+        next.is_letter ? arrive(next.subject) : advance(next.subject);
+      } else {
+        break;
+      }
+    }
+    check_end();
+  }
+
+ private:
+  struct lane_state {
+    int rank = 0;
+    unsigned number = 0;
+    std::uint32_t next = 0;
+    std::uint32_t length = 0;
+    std::uint32_t undrained = 0;  ///< sends
+    std::int32_t awaited = 0;     ///< peers whose flag the present `wait` has seen
+    bool joining = false;
+    double time = 0;      ///< it came to action `next`
+    double ready = 0;     ///< what is known so far that action `next` waits for
+    double drained = 0;   ///< the last send did
+  };
+
+  /// A rank's ports and processor: when they are free again.
+  struct station {
+    double out = 0;
+    double in = 0;
+    double processor = 0;
+  };
+
+  struct event {
+    double time = 0;
+    std::uint64_t order = 0;
+    std::uint32_t subject = 0;
+    bool is_letter = false;
+  };
+
+  struct later {
+    constexpr bool operator()(const event& a, const event& b) const noexcept {
+      return a.time != b.time ? a.time > b.time : a.order > b.order;
+    }
+  };
+
+  constexpr void schedule(double time, std::uint32_t subject, bool is_letter) {
+    agenda_.push_back({time, order_++, subject, is_letter});
+    std::push_heap(agenda_.begin(), agenda_.end(), later{});
+  }
+
+  constexpr void wake(std::uint32_t lane) {
+    if (lane != nobody) ready_.push_back(lane);
+  }
+
+  /// Runs a lane until it waits. Several lanes of one rank take turns, each action when its time has come.
+  constexpr void advance(std::uint32_t number) {
+    lane_state& lane = lanes_[number];
+    while (lane.next != lane.length) {
+      const action what = plan_.at(ranks_, lane.rank, lane.number, lane.next);
+      check(lane, what);
+      if (!can_begin(number, lane, what)) return;
+      if (lanes_per_rank_ > 1 && lane.ready > now_) return schedule(lane.ready, number, false);
+      perform(number, lane, what);
+      if (lanes_per_rank_ > 1 && lane.next != lane.length) return schedule(lane.time, number, false);
+    }
+  }
+
+  /// Whether all that `what` waits for is known; `lane.ready` is then when it is there.
+  constexpr bool can_begin(std::uint32_t number, lane_state& lane, const action& what) {
+    lane.ready = std::max(lane.ready, lane.time);
+    if (what.join) {
+      lane.joining = lane.undrained != 0;
+      if (lane.joining) return false;
+      lane.ready = std::max(lane.ready, lane.drained);
+    }
+    if (what.what == verb::receive || what.what == verb::receive_reduce) {
+      mailbox& box = office_.box(office_.find(what.peer, lane.rank, message_topic(what.channel)));
+      if (box.first == nobody) box.reader = number;
+      else lane.ready = std::max(lane.ready, office_.at(box.first).arrival);
+      return box.first != nobody;
+    }
+    return what.what != verb::wait || has_flags(number, lane, what);
+  }
+
+  constexpr bool has_flags(std::uint32_t number, lane_state& lane, const action& what) {
+    const int first = what.peer == all_peers ? 0 : what.peer;
+    const int last = what.peer == all_peers ? ranks_ : what.peer + 1;
+    for (; first + lane.awaited < last; ++lane.awaited) {
+      const int peer = first + lane.awaited;
+      if (peer == lane.rank) continue;
+      const std::uint32_t box = office_.find(peer, lane.rank, flag_topic(what.tag));
+      if (office_.box(box).first == nobody) {
+        office_.box(box).reader = number;
+        return false;
+      }
+      lane.ready = std::max(lane.ready, receive(lane, box).arrival);
+    }
+    return true;
+  }
+
+  constexpr void perform(std::uint32_t number, lane_state& lane, const action& what) {
+    const std::uint64_t bytes = where_.chunks(what.chunk, what.count).size * element_bytes_;
+    station& here = stations_[static_cast<std::size_t>(lane.rank)];
+    const double work = model_.processor(what, static_cast<double>(bytes), ranks_);
+    const double begin = work > 0 ? std::max(lane.ready, here.processor) : lane.ready;
+    const double end = begin + work;
+    if (work > 0) here.processor = end;
+
+    if (what.what == verb::receive || what.what == verb::receive_reduce) {
+      const letter message = receive(lane, office_.find(what.peer, lane.rank, message_topic(what.channel)));
+      drain(message.sender, end);
+    } else if (what.what == verb::send) {
+      const double start = std::max(end, here.out);
+      here.out = start + model_.port(static_cast<double>(bytes));
+      ++lane.undrained;
+      const std::uint32_t box = office_.find(lane.rank, what.peer, message_topic(what.channel));
+      schedule(start, office_.write({number, lane.next, box, nobody, bytes, start, start}), true);
+    } else if (what.what == verb::signal || what.what == verb::push) {
+      raise_flags(number, lane, what, end);
+    }
+    observer_.performed(timed_action{lane.rank, lane.number, lane.next, what, bytes, lane.time, begin, end});
+    lane.time = lane.ready = end;
+    lane.awaited = 0;
+    ++lane.next;
+  }
+
+  constexpr void raise_flags(std::uint32_t number, const lane_state& lane, const action& what, double end) {
+    const int first = what.peer == all_peers ? 0 : what.peer;
+    const int last = what.peer == all_peers ? ranks_ : what.peer + 1;
+    for (int peer = first; peer < last; ++peer) {
+      if (peer == lane.rank) continue;
+      const std::uint32_t box = office_.find(lane.rank, peer, flag_topic(what.tag));
+      wake(office_.deliver(office_.write({number, lane.next, box, nobody, 0, end, end + model_.flag_latency})));
+    }
+  }
+
+  /// A message has got the sender's port: now it needs the receiver's.
+  constexpr void arrive(std::uint32_t index) {
+    letter& message = office_.at(index);
+    double& port = stations_[static_cast<std::size_t>(office_.box(message.box).to)].in;
+    const double begin = std::max(now_, port);
+    message.arrival = begin + model_.message(static_cast<double>(message.bytes));
+    port = begin + model_.port(static_cast<double>(message.bytes));
+    wake(office_.deliver(index));
+  }
+
+  constexpr letter receive(const lane_state& lane, std::uint32_t box) {
+    const letter content = office_.take(box);
+    const lane_state& sender = lanes_[content.sender];
+    observer_.transferred(timed_transfer{sender.rank, sender.number, content.index, lane.rank, lane.number, lane.next,
+                                         is_flag(office_.box(box).topic), content.bytes, content.start,
+                                         content.arrival});
+    return content;
+  }
+
+  constexpr void drain(std::uint32_t number, double time) {
+    lane_state& sender = lanes_[number];
+    sender.drained = std::max(sender.drained, time);
+    if (--sender.undrained == 0 && sender.joining) wake(number);
+  }
+
+  constexpr void check(const lane_state& lane, const action& what) const {
+    const bool any_peer = what.what == verb::push || what.what == verb::signal || what.what == verb::wait;
+    const bool no_peer = what.what == verb::copy || what.what == verb::load_reduce;
+    const bool known = what.peer >= 0 && what.peer < ranks_ && (what.peer != lane.rank || what.what == verb::load);
+    const bool all = any_peer && what.peer == all_peers;
+    if (!no_peer && !known && !all) complain(lane, what, "names a peer that is no other rank");
+    if (what.chunk > where_.chunk_count() || what.count > where_.chunk_count() - what.chunk)
+      complain(lane, what, "goes beyond the last chunk of the layout");
+  }
+
+  constexpr void check_end() const {
+    for (const lane_state& lane : lanes_)
+      if (lane.next != lane.length)
+        complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.next), "never ends: what it waits for never comes");
+    for (const lane_state& lane : lanes_)
+      if (lane.undrained != 0)
+        complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.length - 1),
+                 "is the last action of a lane whose sends are not all received");
+  }
+
+  constexpr void complain(const lane_state& lane, const action& what, const char* problem) const {
+    raise_bad_plan(plan_.name(), ranks_, lane.rank, lane.number, lane.next, what, problem);
+  }
+
+  const Plan& plan_;
+  int ranks_;
+  unsigned lanes_per_rank_;
+  layout where_;
+  std::size_t element_bytes_;
+  cost_model model_;
+  Observer& observer_;
+  std::vector<lane_state> lanes_;
+  std::vector<station> stations_;
+  post_office office_;
+  std::vector<std::uint32_t> ready_;  ///< lanes that can go on now
+  std::vector<event> agenda_;         ///< heap, earliest first
+  std::uint64_t order_ = 0;
+  double now_ = 0;
+};
+
+}  // namespace detail
+
+/// The layout of a vector of `bytes` bytes under `plan`. A vector that its blocks do not divide is rounded up.
+template <algorithm Plan>
+constexpr layout layout_of(const Plan& plan, int ranks, std::size_t bytes) {
+  const auto blocks = static_cast<std::uint32_t>(plan.goal().blocks(ranks));
+  return {(bytes + blocks - 1) / blocks, blocks, plan.shape(ranks).pieces};
+}
+
+/// Calls `observer.performed(timed_action)` for each action and `observer.transferred(timed_transfer)` for each message
+/// and flag, a transfer after the action that sends it and before the one that receives it. Actions of one lane come in
+/// order; across lanes the order is one in which the plan can happen, not the order of times.
+/// Raises errc::invalid_argument if the plan does not end, or names peers or chunks that are not there.
+template <algorithm Plan, class Observer>
+constexpr void trace(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
+                     const cost_model& model, Observer&& observer) {
+  detail::clock clock(plan, ranks, where, element_bytes, model, observer);
+  clock.run();
+}
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

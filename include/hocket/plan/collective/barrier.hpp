@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Barrier: nobody leaves before everybody has come.
+#pragma once
+
+#include <hocket/plan/plan.hpp>
+
+#include <bit>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// In round k, each rank tells the rank 2^k further on that it, and all it has heard of, are there. log2(p) rounds of
+/// messages without data.
+struct dissemination_barrier {
+  static constexpr const char* name() noexcept { return "dissemination"; }
+  static constexpr plan::goal goal() noexcept { return {goal_kind::barrier, 0}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
+
+  static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
+    return 2 * static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+  }
+
+  static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
+    const int distance = 1 << (i / 2);
+    if (i % 2 == 0) return send(distance < ranks - rank ? rank + distance : rank + distance - ranks, {0, 0}, {});
+    return receive(rank >= distance ? rank - distance : rank - distance + ranks, {0, 0}, {});
+  }
+};
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

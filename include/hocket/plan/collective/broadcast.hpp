@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Broadcast: over messages down a tree, or directly where ranks can read the root's memory.
+#pragma once
+
+#include <hocket/plan/plan.hpp>
+
+#include <algorithm>
+#include <bit>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// In each round, everyone who has the vector sends it to one who has not: log2(p) rounds.
+struct binomial_broadcast {
+  int root = 0;
+
+  static constexpr const char* name() noexcept { return "binomial"; }
+  constexpr plan::goal goal() const noexcept { return {goal_kind::broadcast, root}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
+
+  constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
+    return (rank == root ? 0U : 1U) + children(ranks, rank);
+  }
+
+  constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) const noexcept {
+    const int distance = distance_from_root(ranks, rank);
+    if (rank != root) {
+      if (i == 0) return receive(rank_at(ranks, distance & (distance - 1)), {0}, out(0));
+      --i;
+    }
+    const unsigned child = children(ranks, rank) - 1 - i;  // the one with the largest subtree first
+    return send(rank_at(ranks, distance + (1 << child)), {0}, out(0));
+  }
+
+ private:
+  constexpr int distance_from_root(int ranks, int rank) const noexcept {
+    return rank >= root ? rank - root : rank - root + ranks;
+  }
+  constexpr int rank_at(int ranks, int distance) const noexcept {
+    return distance < ranks - root ? root + distance : root + distance - ranks;
+  }
+
+  /// A child's distance from the root has one more bit set, below the lowest bit of its parent's.
+  constexpr unsigned children(int ranks, int rank) const noexcept {
+    const auto distance = static_cast<unsigned>(distance_from_root(ranks, rank));
+    const auto beyond = static_cast<unsigned>(ranks) - distance - 1;
+    return static_cast<unsigned>(std::min<int>(std::countr_zero(distance), static_cast<int>(std::bit_width(beyond))));
+  }
+};
+
+/// Everyone reads the root's vector.
+struct direct_broadcast {
+  int root = 0;
+
+  static constexpr const char* name() noexcept { return "direct"; }
+  constexpr plan::goal goal() const noexcept { return {goal_kind::broadcast, root}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1, .peer_pointers = true}; }
+
+  constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
+    return ranks == 1 ? 0 : rank == root ? 2 : 3;
+  }
+
+  constexpr action at(int /*ranks*/, int rank, unsigned /*lane*/, unsigned i) const noexcept {
+    if (rank == root) return i == 0 ? signal(all_peers, 0) : wait(all_peers, 1);
+    switch (i) {
+      case 0: return wait(root, 0);
+      case 1: return load(root, {0}, out(0), out(0));
+      default: return signal(root, 1);
+    }
+  }
+};
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All-reduce for larger vectors over messages with a logarithmic number of rounds: moves as little as the ring does,
+/// in far fewer steps.
+#pragma once
+
+#include <hocket/plan/collective/fold.hpp>
+#include <hocket/plan/plan.hpp>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// In round k, members whose numbers differ in bit k share what is left of the vector: each sends the half that the
+/// other keeps. Then the same rounds backwards, and each sends what is finished. 2·log2(p) messages per rank, two more
+/// (of the whole vector) where p is no power of two. Neighbours combine first, so the order is rank order.
+///
+/// No join is needed: what was sent is overwritten only by what the same peer made of it.
+struct halving_doubling {
+  static constexpr const char* name() noexcept { return "halving_doubling"; }
+  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+
+  static constexpr plan::shape shape(int ranks) noexcept {
+    return {.pieces = static_cast<std::uint32_t>(detail::fold(ranks, 0).members()),
+            .order = combination_order::rank_order};
+  }
+
+  static constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) noexcept {
+    if (ranks == 1) return 1;
+    const detail::fold who(ranks, rank);
+    if (who.sits_out()) return 2;
+    return 4 * static_cast<unsigned>(who.steps()) + (who.stands_in() ? 2U : 0U);
+  }
+
+  static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
+    if (ranks == 1) return copy({0}, in(0), out(0));
+    const detail::fold who(ranks, rank);
+    const chunks whole{0, static_cast<std::uint32_t>(who.members())};
+    if (who.sits_out()) return i == 0 ? send(rank + 1, whole, in(0)) : receive(rank + 1, whole, out(0));
+    if (who.stands_in()) {
+      if (i == 0) return receive_reduce(rank - 1, whole, in(0), out(0), operand_order::message_first);
+      --i;
+    }
+    const int steps = who.steps();
+    const int step = static_cast<int>(i / 2);
+    if (step == 2 * steps) return send(rank - 1, whole, out(0));
+    const bool halving = step < steps;
+    const int round = halving ? step : 2 * steps - 1 - step;
+    const int peer = who.rank_of(who.member() ^ (1 << round));
+    const chunks mine = share(who.members(), who.member(), round + 1);
+    const chunks theirs = share(who.members(), who.member() ^ (1 << round), round + 1);
+    const bool sends = i % 2 == 0;
+    if (!halving) return sends ? send(peer, mine, out(mine.first)) : receive(peer, theirs, out(theirs.first));
+    const region held = round == 0 && !who.stands_in() ? region::in : region::out;
+    if (sends) return send(peer, theirs, {held, theirs.first});
+    return receive_reduce(peer, mine, {held, mine.first}, out(mine.first),
+                          peer < rank ? operand_order::message_first : operand_order::local_first);
+  }
+
+ private:
+  /// What `member` still works on after `rounds` rounds of halving: each bit of its number chooses a half.
+  static constexpr chunks share(int members, int member, int rounds) noexcept {
+    chunks left{0, static_cast<std::uint32_t>(members)};
+    for (int round = 0; round < rounds; ++round) {
+      left.count /= 2;
+      if ((member >> round) % 2 == 1) left.first += left.count;
+    }
+    return left;
+  }
+};
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

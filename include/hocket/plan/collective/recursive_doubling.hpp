@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All-reduce for small vectors over messages: as few rounds as possible, each with the whole vector.
+#pragma once
+
+#include <hocket/plan/collective/fold.hpp>
+#include <hocket/plan/plan.hpp>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// In round k, members whose numbers differ in bit k exchange what they have. log2(p) rounds, two more where p is no
+/// power of two. Combines in rank order.
+///
+/// Partial results alternate between two scratch slots. A slot may be overwritten when the message that was sent from
+/// it has drained: hence the join before the send of every round but the first. The last round writes `out`.
+struct recursive_doubling {
+  bool in_place = false;  ///< also right where `in` and `out` are the same memory; costs a copy on two and three ranks
+
+  static constexpr const char* name() noexcept { return "recursive_doubling"; }
+  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+
+  constexpr plan::shape shape(int ranks) const noexcept {
+    return {.pieces = 1,
+            .scratch = ranks == 1 ? 0U : ranks == 2 ? (in_place ? 1U : 0U) : 2U,
+            .order = combination_order::rank_order};
+  }
+
+  constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
+    if (ranks == 1) return 1;
+    const detail::fold who(ranks, rank);
+    if (who.sits_out()) return 2;
+    const unsigned rounds = 2 * static_cast<unsigned>(who.steps());
+    return rounds + (who.stands_in() ? 2U : leaves_by_copy(who) ? 1U : 0U);
+  }
+
+  constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) const noexcept {
+    if (ranks == 1) return copy({0}, in(0), out(0));
+    const detail::fold who(ranks, rank);
+    if (who.sits_out()) return i == 0 ? send(rank + 1, {0}, in(0)) : receive(rank + 1, {0}, out(0));
+    if (who.stands_in()) {
+      if (i == 0) return receive_reduce(rank - 1, {0}, in(0), scratch(0), operand_order::message_first);
+      --i;
+    }
+    const int round = static_cast<int>(i / 2);
+    if (round == who.steps()) {
+      return who.stands_in() ? send(rank - 1, {0}, out(0)) : joined(copy({0}, scratch(0), out(0)));
+    }
+    const int peer = who.rank_of(who.member() ^ (1 << round));
+    if (i % 2 == 0) {
+      const action first = send(peer, {0}, partial(who, round));
+      return round == 0 ? first : joined(first);
+    }
+    return receive_reduce(peer, {0}, partial(who, round), partial(who, round + 1),
+                          peer < rank ? operand_order::message_first : operand_order::local_first);
+  }
+
+ private:
+  /// Where what was combined in `round` rounds lies.
+  constexpr place partial(const detail::fold& who, int round) const noexcept {
+    if (round == 0 && !who.stands_in()) return in(0);
+    if (round == who.steps()) return leaves_by_copy(who) ? scratch(0) : out(0);
+    return scratch(static_cast<std::uint32_t>(round % 2));
+  }
+
+  /// With one round, the result would overwrite what is still being sent if `in` and `out` were the same memory.
+  constexpr bool leaves_by_copy(const detail::fold& who) const noexcept {
+    return in_place && who.steps() == 1 && !who.stands_in();
+  }
+};
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

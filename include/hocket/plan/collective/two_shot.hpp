@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All-reduce for larger vectors where ranks can read each other's memory: each rank combines its share, then all
+/// collect the shares.
+#pragma once
+
+#include <hocket/plan/plan.hpp>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// Three rounds of flags. Rank r combines chunk r, in rank order; then each rank reads the other chunks, beginning with its
+/// right neighbour's so that no rank is read by all at once.
+struct two_shot {
+  static constexpr const char* name() noexcept { return "two_shot"; }
+  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+
+  static constexpr plan::shape shape(int ranks) noexcept {
+    return {.pieces = static_cast<std::uint32_t>(ranks), .peer_pointers = true, .order = combination_order::rank_order};
+  }
+
+  static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
+    return ranks == 1 ? 1U : static_cast<unsigned>(ranks) + 6U;
+  }
+
+  static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
+    if (ranks == 1) return copy({0}, in(0), out(0));
+    const auto own = static_cast<std::uint32_t>(rank);
+    const auto loads = static_cast<unsigned>(ranks - 1);
+    switch (i) {
+      case 0: return signal(all_peers, 0);
+      case 1: return wait(all_peers, 0);
+      case 2: return load_reduce({own}, in(own), out(own));
+      case 3: return signal(all_peers, 1);
+      case 4: return wait(all_peers, 1);
+      default: break;
+    }
+    i -= 5;
+    if (i == loads) return signal(all_peers, 2);
+    if (i > loads) return wait(all_peers, 2);
+    const int next = rank + 1 + static_cast<int>(i);
+    const int peer = next < ranks ? next : next - ranks;
+    const auto theirs = static_cast<std::uint32_t>(peer);
+    return load(peer, {theirs}, out(theirs), out(theirs));
+  }
+};
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

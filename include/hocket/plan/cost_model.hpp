@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How long the actions of a plan take on some machine: a handful of figures that can be measured.
+///
+/// Each rank has one port out and one port in, which work at the same time (full duplex, single port), and one
+/// processor. Lanes of a rank share all three, first come first served.
+/// - A message of m bytes arrives latency + m · seconds_per_byte after it has got both ports. It keeps each port busy
+///   for as long, less the part of the latency that `latency_overlap` says is spent elsewhere.
+/// - `receive` ends when the message has arrived. `receive_reduce` then keeps the processor busy for m ·
+///   reduce_seconds_per_byte; `copy` does so for m · copy_seconds_per_byte.
+/// - `load` keeps the processor busy for peer_latency + m · peer_seconds_per_byte; `load_reduce` over p ranks for
+///   peer_latency + (p - 1) m · (peer_seconds_per_byte + reduce_seconds_per_byte), or from the inbox for (p - 1) m ·
+///   reduce_seconds_per_byte; `push` for m · peer_seconds_per_byte per peer. None of them takes a port, and those who
+///   access one rank's memory do not slow each other down.
+/// - What is signalled is seen flag_latency later, by however many peers.
+/// - A send drains when the action that receives it ends: the latest moment that plan/action.hpp allows.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/action.hpp>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// How long things take, in seconds. What is left out is free.
+struct cost_model {
+  double latency = 0;                  ///< per message (alpha)
+  double seconds_per_byte = 0;         ///< of a message (beta)
+  double reduce_seconds_per_byte = 0;  ///< per byte of result, for each combination of two operands (gamma)
+  double copy_seconds_per_byte = 0;    ///< within a rank
+  double peer_latency = 0;             ///< to begin reading peers' memory
+  double peer_seconds_per_byte = 0;    ///< to read or write a peer's memory
+  double flag_latency = 0;             ///< from `signal` or `push` until the peer's `wait` sees it
+  double overhead = 0;                 ///< of the processor, per action
+  double latency_overlap = 0;          ///< part of the latency, 0 to 1, in which ports already serve other messages
+
+  /// From the moment when a message has got both ports to its arrival.
+  constexpr double message(double bytes) const noexcept { return latency + bytes * seconds_per_byte; }
+
+  /// How long a message keeps a port busy.
+  constexpr double port(double bytes) const noexcept {
+    return (1 - latency_overlap) * latency + bytes * seconds_per_byte;
+  }
+
+  /// How long `what`, which is about `bytes` bytes, keeps the processor of one of `ranks` ranks busy.
+  constexpr double processor(const action& what, double bytes, int ranks) const noexcept {
+    const double others = ranks - 1;
+    switch (what.what) {
+      case verb::copy: return overhead + bytes * copy_seconds_per_byte;
+      case verb::receive_reduce: return overhead + bytes * reduce_seconds_per_byte;
+      case verb::load: return overhead + peer_latency + bytes * peer_seconds_per_byte;
+      case verb::load_reduce:
+        if (what.from == region::inbox) return overhead + others * bytes * reduce_seconds_per_byte;
+        return overhead + peer_latency + others * bytes * (peer_seconds_per_byte + reduce_seconds_per_byte);
+      case verb::push: return overhead + (what.peer == all_peers ? others : 1) * bytes * peer_seconds_per_byte;
+      case verb::send:
+      case verb::receive:
+      case verb::signal:
+      case verb::wait: break;
+    }
+    return overhead;
+  }
+
+  /// The same machine, `factor` times as slow.
+  constexpr cost_model scaled(double factor) const noexcept {
+    return {latency * factor,
+            seconds_per_byte * factor,
+            reduce_seconds_per_byte * factor,
+            copy_seconds_per_byte * factor,
+            peer_latency * factor,
+            peer_seconds_per_byte * factor,
+            flag_latency * factor,
+            overhead * factor,
+            latency_overlap};
+  }
+
+  friend constexpr bool operator==(const cost_model&, const cost_model&) = default;
+};
+
+/// Round figures for pictures and examples, measured on no machine: a microsecond per message, 10 GB/s, and memory that
+/// is read at 20 GB/s.
+inline constexpr cost_model example_machine{.latency = 1e-6,
+                                            .seconds_per_byte = 1e-10,
+                                            .reduce_seconds_per_byte = 5e-11,
+                                            .copy_seconds_per_byte = 5e-11,
+                                            .peer_latency = 2e-7,
+                                            .peer_seconds_per_byte = 5e-11,
+                                            .flag_latency = 2e-7};
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Vector clocks: what each lane knows of the progress of every other, and so which steps are certain to happen before
+/// which, however the ranks are scheduled.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/detail/buffer.hpp>
+#include <hocket/plan/detail/index_map.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::detail {
+
+/// A step, as the proof refers to it: lanes numbered through over all ranks.
+struct event {
+  std::uint32_t lane = none;
+  std::uint32_t position = 0;
+
+  constexpr bool happened() const noexcept { return lane != none; }
+};
+
+class clocks {
+ public:
+  constexpr explicit clocks(std::uint32_t lanes) : width_(lanes), rows_(std::size_t{lanes} * lanes) {}
+
+  /// `now` is going on: what its lane did before is done.
+  constexpr void enter(event now) noexcept { rows_[at(now.lane, now.lane)] = now.position + 1; }
+
+  /// Whether `past` is certain to be done, or going on in the same lane, from the point of view of `lane`.
+  constexpr bool knows(std::uint32_t lane, event past) const noexcept {
+    return rows_[at(lane, past.lane)] > past.position;
+  }
+
+  /// Keeps what `lane` knows now; `learn` passes it on.
+  constexpr std::uint32_t keep(std::uint32_t lane) {
+    const std::uint32_t* mine = rows_.data() + at(lane, 0);
+    buffer<std::uint32_t> copy(width_);
+    std::uint32_t* kept = copy.data();
+    for (std::uint32_t i = 0; i < width_; ++i) kept[i] = mine[i];
+    kept_.push_back(std::move(copy));
+    return static_cast<std::uint32_t>(kept_.size() - 1);
+  }
+
+  constexpr void learn(std::uint32_t lane, std::uint32_t kept) noexcept {
+    std::uint32_t* mine = rows_.data() + at(lane, 0);
+    const std::uint32_t* theirs = kept_[kept].data();
+    for (std::uint32_t i = 0; i < width_; ++i) {
+      if (theirs[i] > mine[i]) mine[i] = theirs[i];
+    }
+  }
+
+ private:
+  constexpr std::size_t at(std::uint32_t lane, std::uint32_t other) const noexcept {
+    return std::size_t{lane} * width_ + other;
+  }
+
+  std::uint32_t width_;
+  buffer<std::uint32_t> rows_;
+  std::vector<buffer<std::uint32_t>> kept_;
+};
+
+}  // namespace plan::detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The memory of all ranks while a plan is being proven: what each chunk and slot holds, who wrote it, and who may still
+/// be reading it.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/detail/action_table.hpp>
+#include <hocket/plan/detail/clocks.hpp>
+#include <hocket/plan/proof.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::detail {
+
+/// A message, from the step that sends it to the step that receives it. What it reads is read in between.
+struct flight {
+  event sent;
+  event received;
+  std::uint32_t joined_at = none;  ///< the step of the sending lane that waited until it had drained
+  std::uint32_t knowledge = none;  ///< what the sender knew: see `clocks::keep`
+  std::uint32_t first_value = 0;
+  std::uint32_t chunk = 0;
+  std::uint32_t count = 0;
+  std::uint32_t next = none;  ///< on the same channel
+};
+
+/// An access that must not take place, and the step that it meets.
+struct hazard {
+  violation what = violation::none;
+  event other;
+};
+
+class memory {
+ public:
+  memory(const memory&) = delete;
+  memory& operator=(const memory&) = delete;
+
+  template <class Aliased>
+  constexpr memory(const action_table& table, const clocks& known, const std::vector<flight>& flights, Aliased aliased)
+      : chunks_(table.chunks()),
+        pieces_(table.shape.pieces),
+        inbox_places_(static_cast<std::uint32_t>(table.ranks)),
+        known_(known),
+        flights_(flights) {
+    for (const action& a : table.actions) {
+      if (a.what == verb::push) pushed_ = std::max(pushed_, a.count);
+    }
+    stride_ = 2 * std::size_t{chunks_} + table.shape.scratch + std::size_t{inbox_places_} * pushed_;
+    cells_.resize(stride_ * static_cast<std::size_t>(table.ranks));
+    for (int rank = 0; rank < table.ranks; ++rank) aliased_.push_back(aliased(rank) ? 1 : 0);
+  }
+
+  constexpr bool aliased(int rank) const noexcept { return aliased_[static_cast<std::size_t>(rank)] != 0; }
+
+  constexpr std::size_t cell_of(int rank, place at) const noexcept {
+    const std::size_t base = stride_ * static_cast<std::size_t>(rank);
+    switch (at.where) {
+      case region::in: return base + at.at + (aliased(rank) ? chunks_ : 0U);
+      case region::scratch: return base + 2 * std::size_t{chunks_} + at.at;
+      default: return base + chunks_ + at.at;
+    }
+  }
+
+  /// Where `writer` pushes to on `rank`.
+  constexpr std::size_t inbox_of(int rank, int writer) const noexcept {
+    return stride_ * static_cast<std::size_t>(rank + 1) -
+           std::size_t{pushed_} * (inbox_places_ - static_cast<std::uint32_t>(writer));
+  }
+
+  constexpr std::uint32_t pushed() const noexcept { return pushed_; }
+  constexpr std::uint32_t value(std::size_t index) const noexcept { return cells_[index].value; }
+
+  /// What is there before the plan runs.
+  constexpr void begin_with(std::size_t index, std::uint32_t value) noexcept { cells_[index].value = value; }
+
+  /// Reads cell number `i` of those that `a` is about, beginning at number `base` of a region. `packed`: chunks lie
+  /// there one behind the other, not each where it belongs. `carrier` is the message that reads, if one does.
+  constexpr hazard read(event now, std::size_t first_cell, std::uint32_t i, const action& a, std::uint32_t base,
+                        bool packed, std::uint32_t carrier = none) {
+    cell& c = cells_[first_cell + i];
+    if (c.value == none) return {violation::reads_nothing, {}};
+    if (c.written.happened() && !known_.knows(now.lane, c.written)) return {violation::read_races_write, c.written};
+    if (packed && pieces_ > 1 && (c.base != base || c.first != a.chunk % pieces_)) {
+      return {violation::repacked_slot, c.written};
+    }
+    reads_.push_back({now, carrier, c.reads});
+    c.reads = static_cast<std::uint32_t>(reads_.size() - 1);
+    return {};
+  }
+
+  constexpr hazard write(event now, std::size_t first_cell, std::uint32_t i, const action& a, std::uint32_t base,
+                         bool packed, std::uint32_t value) {
+    cell& c = cells_[first_cell + i];
+    if (c.written.happened() && !known_.knows(now.lane, c.written)) return {violation::write_races_write, c.written};
+    for (std::uint32_t r = c.reads; r != none; r = reads_[r].next) {
+      const access& past = reads_[r];
+      if (!known_.knows(now.lane, past.when)) return {violation::overwrites_read, past.when};
+      if (past.carrier != none && !drained(now.lane, flights_[past.carrier])) {
+        return {violation::overwrites_send, past.when};
+      }
+    }
+    if (packed && pieces_ > 1) {
+      const std::uint32_t first = a.chunk % pieces_;
+      const bool alone = i == 0 && a.count == 1 && !c.together;
+      if (c.base != none && (c.base != base || (!alone && c.first != first))) return {violation::repacked_slot, c.written};
+      c.base = base;
+      c.first = first;
+      c.together = c.together || a.count > 1;
+    }
+    c.value = value;
+    c.written = now;
+    c.reads = none;
+    return {};
+  }
+
+ private:
+  struct cell {
+    std::uint32_t value = none;
+    event written;
+    std::uint32_t reads = none;  // since it was written
+    std::uint32_t base = none;   // packed regions: the slot where the run of chunks begins that fills this slot,
+    std::uint32_t first = 0;     // the piece that the run begins with,
+    bool together = false;       // and whether it was ever longer than one
+  };
+
+  struct access {
+    event when;
+    std::uint32_t carrier;
+    std::uint32_t next;
+  };
+
+  /// A message drains when it has been received, or when the sender has joined.
+  constexpr bool drained(std::uint32_t lane, const flight& f) const noexcept {
+    return (f.received.happened() && known_.knows(lane, f.received)) ||
+           (f.joined_at != none && known_.knows(lane, {f.sent.lane, f.joined_at}));
+  }
+
+  std::uint32_t chunks_;
+  std::uint32_t pieces_;
+  std::uint32_t inbox_places_;
+  std::uint32_t pushed_ = 0;
+  std::size_t stride_ = 0;
+  const clocks& known_;
+  const std::vector<flight>& flights_;
+  std::vector<cell> cells_;
+  std::vector<access> reads_;
+  std::vector<std::uint8_t> aliased_;
+};
+
+}  // namespace plan::detail
+HOCKET_END_NAMESPACE

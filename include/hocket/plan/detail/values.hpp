@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What memory holds while a plan is being proven: not numbers but expressions over contributions.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/detail/index_map.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::detail {
+
+/// Expressions are numbered so that equal ones have equal numbers: two ranks whose results have the same number
+/// evaluate the same expression, and get the same bits.
+class values {
+ public:
+  constexpr values(int ranks, std::uint32_t chunks)
+      : ranks_(static_cast<std::uint32_t>(ranks)), chunks_(chunks), words_((ranks_ + 63) / 64) {}
+
+  /// Chunk `chunk` of the contribution of `rank`.
+  constexpr std::uint32_t contribution(int rank, std::uint32_t chunk) const noexcept {
+    return static_cast<std::uint32_t>(rank) * chunks_ + chunk;
+  }
+
+  constexpr std::uint32_t chunk_of(std::uint32_t value) const noexcept {
+    return is_contribution(value) ? value % chunks_ : nodes_[value - contributions()].chunk;
+  }
+
+  /// a ∘ b. Both must be about the same chunk, and share no contribution.
+  constexpr std::uint32_t combine(std::uint32_t a, std::uint32_t b) {
+    std::uint32_t& known = pairs_[(std::uint64_t{a} << 32) | b];
+    if (known != none) return known;
+    known = contributions() + static_cast<std::uint32_t>(nodes_.size());
+    const bool adjacent = first_of(a) != none && first_of(b) != none && last_of(a) + 1 == first_of(b);
+    nodes_.push_back(adjacent ? node{chunk_of(a), first_of(a), last_of(b)} : node{chunk_of(a), none, none});
+    for (std::uint32_t w = 0; w < words_; ++w) masks_.push_back(mask_word(a, w) | mask_word(b, w));
+    return known;
+  }
+
+  /// A rank whose contribution both contain; -1 if there is none.
+  constexpr int shared(std::uint32_t a, std::uint32_t b) const noexcept {
+    for (std::uint32_t w = 0; w < words_; ++w) {
+      const std::uint64_t both = mask_word(a, w) & mask_word(b, w);
+      if (both != 0) return static_cast<int>(64 * w) + std::countr_zero(both);
+    }
+    return -1;
+  }
+
+  /// A rank whose contribution is not contained; -1 if there is none.
+  constexpr int missing(std::uint32_t value) const noexcept {
+    for (std::uint32_t w = 0; w < words_; ++w) {
+      const int rank = static_cast<int>(64 * w) + std::countr_one(mask_word(value, w));
+      if (rank < static_cast<int>(64 * (w + 1))) return rank < static_cast<int>(ranks_) ? rank : -1;
+    }
+    return -1;
+  }
+
+  /// Whether all contributions are combined, and in rank order.
+  constexpr bool in_rank_order(std::uint32_t value) const noexcept {
+    return first_of(value) == 0 && last_of(value) == ranks_ - 1;
+  }
+
+ private:
+  struct node {
+    std::uint32_t chunk;
+    std::uint32_t first;  // if it is first ∘ … ∘ last, without gaps; otherwise none
+    std::uint32_t last;
+  };
+
+  constexpr std::uint32_t contributions() const noexcept { return ranks_ * chunks_; }
+  constexpr bool is_contribution(std::uint32_t value) const noexcept { return value < contributions(); }
+  constexpr std::uint32_t first_of(std::uint32_t value) const noexcept {
+    return is_contribution(value) ? value / chunks_ : nodes_[value - contributions()].first;
+  }
+  constexpr std::uint32_t last_of(std::uint32_t value) const noexcept {
+    return is_contribution(value) ? value / chunks_ : nodes_[value - contributions()].last;
+  }
+
+  constexpr std::uint64_t mask_word(std::uint32_t value, std::uint32_t word) const noexcept {
+    if (!is_contribution(value)) return masks_[std::size_t{value - contributions()} * words_ + word];
+    const std::uint32_t rank = value / chunks_;
+    return rank / 64 == word ? std::uint64_t{1} << (rank % 64) : 0;
+  }
+
+  std::uint32_t ranks_;
+  std::uint32_t chunks_;
+  std::uint32_t words_;
+  std::vector<node> nodes_;
+  std::vector<std::uint64_t> masks_;
+  index_map pairs_;
+};
+
+}  // namespace plan::detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a plan is: a value that tells the actions of every rank, and the goal that these actions reach.
+///
+/// An algorithm is a small constexpr type that models `plan::algorithm`; actions are computed when asked for, so a plan
+/// for 100 000 ranks takes no memory. `plan::any` erases the type (a table of functions and the plan's own state), so
+/// that the engine is compiled once and not once per algorithm. To write a plan of your own without a type, list its
+/// actions: see plan/listed.hpp.
+///
+/// @code
+/// struct chain_broadcast {  // each rank passes on what it received
+///   static constexpr const char* name() { return "chain_broadcast"; }
+///   constexpr plan::goal goal() const { return {plan::goal_kind::broadcast, 0}; }
+///   static constexpr plan::shape shape(int) { return {.pieces = 1}; }
+///   static constexpr unsigned length(int ranks, int rank, unsigned) { return (rank > 0) + (rank + 1 < ranks); }
+///   static constexpr plan::action at(int, int rank, unsigned, unsigned i) {
+///     return rank > 0 && i == 0 ? plan::receive(rank - 1, {0}, plan::out(0)) : plan::send(rank + 1, {0}, plan::out(0));
+///   }
+/// };
+/// static_assert(plan::algorithm<chain_broadcast>);
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/action.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// What holds when a plan has run. `block` r is the part of the vector that belongs to rank r; where the goal has no
+/// blocks, the whole vector is one.
+enum class goal_kind : std::uint8_t {
+  all_reduce,      ///< one block; everywhere out = combination of all ranks' in
+  reduce_scatter,  ///< a block per rank; on rank r out[block r] = combination of all ranks' in[block r]
+  all_gather,      ///< a block per rank; everywhere out[block r] = rank r's in[block r]
+  all_to_all,      ///< a block per rank; on rank d out[block s] = rank s's in[block d]
+  broadcast,       ///< one block; everywhere out = root's out as it was before
+  barrier          ///< no data; no rank ends before every rank has begun
+};
+
+struct goal {
+  goal_kind kind = goal_kind::all_reduce;
+  int root = 0;
+
+  /// How many blocks the vector has.
+  constexpr int blocks(int ranks) const noexcept {
+    return kind == goal_kind::reduce_scatter || kind == goal_kind::all_gather || kind == goal_kind::all_to_all ? ranks : 1;
+  }
+  constexpr bool reduces() const noexcept {
+    return kind == goal_kind::all_reduce || kind == goal_kind::reduce_scatter;
+  }
+  friend constexpr bool operator==(const goal&, const goal&) = default;
+};
+
+constexpr const char* to_string(goal_kind kind) noexcept {
+  switch (kind) {
+    case goal_kind::all_reduce: return "all_reduce";
+    case goal_kind::reduce_scatter: return "reduce_scatter";
+    case goal_kind::all_gather: return "all_gather";
+    case goal_kind::all_to_all: return "all_to_all";
+    case goal_kind::broadcast: return "broadcast";
+    case goal_kind::barrier: return "barrier";
+  }
+  return "unknown";
+}
+
+/// The order in which contributions are combined, weakest last. Proven, not promised: see plan/prove.hpp.
+enum class combination_order : std::uint8_t {
+  rank_order,  ///< 0, 1, 2, …: any associative operation
+  any_order    ///< only a commutative operation gives what was asked for
+};
+
+/// What the engine must know before the first action.
+struct shape {
+  std::uint32_t pieces = 1;    ///< chunks per block
+  std::uint32_t scratch = 0;   ///< slots of scratch on each rank
+  std::uint32_t lanes = 1;     ///< lanes on each rank
+  bool peer_pointers = false;  ///< uses load, load_reduce, push, signal or wait
+  combination_order order = combination_order::any_order;
+};
+
+/// A collective algorithm: for every number of ranks, the actions of each.
+template <class Plan>
+concept algorithm = std::copy_constructible<Plan> && requires(const Plan& plan, int n, unsigned i) {
+  { plan.name() } -> std::convertible_to<const char*>;
+  { plan.goal() } -> std::same_as<goal>;
+  { plan.shape(n) } -> std::same_as<shape>;
+  { plan.length(n, n, i) } -> std::convertible_to<unsigned>;  // ranks, rank, lane
+  { plan.at(n, n, i, i) } -> std::same_as<action>;            // ranks, rank, lane, position
+};
+
+/// Any algorithm, its type erased. Small trivially copyable plans are stored inside; others are shared.
+class any {
+ public:
+  template <class Plan>
+    requires(algorithm<Plan> && !std::same_as<Plan, any>)
+  any(Plan plan) : table_(&table_of<Plan>) {  // NOLINT: implicit, so that a plan can be passed wherever one is asked for
+    if constexpr (stored_inside<Plan>) {
+      ::new (static_cast<void*>(storage_)) Plan(std::move(plan));
+    } else {
+      shared_ = std::make_shared<const Plan>(std::move(plan));
+    }
+  }
+
+  /// The form that is right where `in` and `out` are the same memory: see plan/in_place.hpp.
+  any for_in_place() const {
+    any changed = *this;
+    table_->make_in_place(state(), changed);
+    return changed;
+  }
+
+  const char* name() const { return table_->name(state()); }
+  plan::goal goal() const { return table_->goal(state()); }
+  plan::shape shape(int ranks) const { return table_->shape(state(), ranks); }
+  unsigned length(int ranks, int rank, unsigned lane) const { return table_->length(state(), ranks, rank, lane); }
+  action at(int ranks, int rank, unsigned lane, unsigned i) const {
+    return table_->at(state(), ranks, rank, lane, i);
+  }
+
+ private:
+  static constexpr std::size_t capacity = 16;
+
+  template <class Plan>
+  static constexpr bool stored_inside =
+      std::is_trivially_copyable_v<Plan> && sizeof(Plan) <= capacity && alignof(Plan) <= alignof(std::max_align_t);
+
+  struct table {
+    const char* (*name)(const void*);
+    plan::goal (*goal)(const void*);
+    plan::shape (*shape)(const void*, int);
+    unsigned (*length)(const void*, int, int, unsigned);
+    action (*at)(const void*, int, int, unsigned, unsigned);
+    void (*make_in_place)(const void*, any& self);
+  };
+
+  template <class Plan>
+  static constexpr table table_of{
+      [](const void* p) -> const char* { return static_cast<const Plan*>(p)->name(); },
+      [](const void* p) { return static_cast<const Plan*>(p)->goal(); },
+      [](const void* p, int ranks) { return static_cast<const Plan*>(p)->shape(ranks); },
+      [](const void* p, int ranks, int rank, unsigned lane) -> unsigned {
+        return static_cast<const Plan*>(p)->length(ranks, rank, lane);
+      },
+      [](const void* p, int ranks, int rank, unsigned lane, unsigned i) {
+        return static_cast<const Plan*>(p)->at(ranks, rank, lane, i);
+      },
+      []([[maybe_unused]] const void* p, [[maybe_unused]] any& self) {
+        if constexpr (requires(Plan made) { made.in_place = true; }) {
+          Plan made = *static_cast<const Plan*>(p);
+          made.in_place = true;
+          self = any(std::move(made));
+        }
+      }};
+
+  const void* state() const noexcept { return shared_ ? shared_.get() : static_cast<const void*>(storage_); }
+
+  const table* table_;
+  alignas(std::max_align_t) std::byte storage_[capacity] = {};
+  std::shared_ptr<const void> shared_;
+};
+
+static_assert(algorithm<any>);
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a proof of a plan says: that it holds, and how exact it is; or which two steps are in conflict, and why.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <cstdint>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// What is wrong with a plan.
+enum class violation : std::uint8_t {
+  none,
+  bad_rank_count,
+  bad_shape,
+  no_such_peer,
+  no_such_place,
+  malformed,
+  overlap,
+  wrong_length,
+  writes_in,
+  undeclared_peer_pointers,
+  size_mismatch,
+  unordered_channel,
+  tag_reused,
+  reads_nothing,
+  repacked_slot,
+  read_races_write,
+  write_races_write,
+  overwrites_read,
+  overwrites_send,
+  reads_before_begin,
+  reads_after_end,
+  counted_twice,
+  mixed_chunks,
+  never_sent,
+  never_received,
+  never_signalled,
+  never_waited_for,
+  deadlock,
+  wrong_result,
+  missing_contribution,
+  order_overclaimed,
+  barrier_leaks
+};
+
+/// The rule that was broken, in words.
+constexpr const char* to_string(violation what) noexcept {
+  switch (what) {
+    case violation::none: return "no violation";
+    case violation::bad_rank_count: return "there must be at least one rank";
+    case violation::bad_shape: return "the shape needs at least one piece and one lane, and a root among the ranks";
+    case violation::no_such_peer: return "the peer must be another rank that exists";
+    case violation::no_such_place: return "the action reaches chunks or slots that this rank does not have";
+    case violation::malformed: return "the regions or the count do not fit what the action does";
+    case violation::overlap: return "source and destination overlap without being the same";
+    case violation::wrong_length: return "the place is for another piece of a block, whose length may differ";
+    case violation::writes_in: return "contributions must not be written";
+    case violation::undeclared_peer_pointers: return "the plan uses peer pointers, but its shape does not say so";
+    case violation::size_mismatch: return "the message that arrives here may have another length";
+    case violation::unordered_channel: return "two messages on one channel have no order: use another channel";
+    case violation::tag_reused: return "a tag may be used once per pair of ranks";
+    case violation::reads_nothing: return "nothing was written there before";
+    case violation::repacked_slot: return "slots that are filled together must always be used together, from the same chunk on";
+    case violation::read_races_write: return "the step reads what the other may still be writing";
+    case violation::write_races_write: return "both steps write the same memory, in no order";
+    case violation::overwrites_read: return "the step overwrites what the other may still be reading";
+    case violation::overwrites_send: return "the step overwrites what may still be on its way to a peer";
+    case violation::reads_before_begin: return "the step reads a peer's memory before it is known that the peer has begun";
+    case violation::reads_after_end: return "the peer may return, and change what is read here, before this step is done";
+    case violation::counted_twice: return "a contribution would be counted twice";
+    case violation::mixed_chunks: return "different chunks would be combined";
+    case violation::never_sent: return "no message arrives here, for the peer ends without having sent one";
+    case violation::never_received: return "the message is never received";
+    case violation::never_signalled: return "no signal arrives here, for the peer ends without having sent one";
+    case violation::never_waited_for: return "nobody waits for this signal";
+    case violation::deadlock: return "both steps wait for ever";
+    case violation::wrong_result: return "the result is not what the goal asks for";
+    case violation::missing_contribution: return "the result lacks a contribution";
+    case violation::order_overclaimed: return "the plan claims rank order, but combines contributions in another order";
+    case violation::barrier_leaks: return "a rank may leave the barrier before another has come";
+  }
+  return "unknown violation";
+}
+
+/// One step of one rank.
+struct step {
+  int rank = -1;
+  int lane = -1;
+  int position = -1;
+  action what{};
+
+  constexpr bool known() const noexcept { return rank >= 0; }
+  friend constexpr bool operator==(const step&, const step&) = default;
+};
+
+/// What `prove` found.
+struct proof {
+  bool ok = false;
+  violation what = violation::none;
+  int ranks = 0;
+
+  // If it holds:
+  combination_order order = combination_order::any_order;  ///< the strongest that the plan may claim
+  bool same_on_all_ranks = false;  ///< every rank evaluates the same expression, so all get the same bits
+
+  // If it does not:
+  step where;             ///< the step at fault
+  step other;             ///< the step that it is in conflict with
+  int memory_of = -1;     ///< whose memory they meet in, and where
+  place memory;
+  int contribution = -1;  ///< the rank whose contribution is missing or counted twice
+
+  constexpr explicit operator bool() const noexcept { return ok; }
+
+  /// For a person: what was wrong, where, in conflict with what.
+  std::string message() const;
+};
+
+namespace detail {
+
+inline std::string text_of(const place& at) {
+  const std::string index = "[" + std::to_string(at.at) + "]";
+  switch (at.where) {
+    case region::none: return "nothing";
+    case region::in: return "in" + index;
+    case region::out: return "out" + index;
+    case region::scratch: return "scratch" + index;
+    case region::inbox: return "inbox";
+  }
+  return "an unknown region";
+}
+
+inline std::string chunks_of(const action& a) {
+  if (a.count == 0) return "no data";
+  if (a.count == 1) return "chunk " + std::to_string(a.chunk);
+  return "chunks " + std::to_string(a.chunk) + " to " + std::to_string(a.chunk + a.count - 1);
+}
+
+inline std::string peer_of(const action& a) {
+  return a.peer == all_peers ? "all peers" : "rank " + std::to_string(a.peer);
+}
+
+inline std::string text_of(const step& s) {
+  std::string text = "rank " + std::to_string(s.rank);
+  if (s.lane > 0) text += ", lane " + std::to_string(s.lane);
+  return text + ", step " + std::to_string(s.position);
+}
+
+}  // namespace detail
+
+/// One action in words: "send chunk 3 from out[3] to rank 2".
+inline std::string to_string(const action& a) {
+  const std::string from = detail::text_of({a.from, a.from_at});
+  const std::string to = detail::text_of({a.to, a.to_at});
+  const std::string peer = detail::peer_of(a);
+  const std::string data = detail::chunks_of(a);
+  const std::string channel = a.channel == 0 ? "" : " on channel " + std::to_string(a.channel);
+  const std::string tag = " tag " + std::to_string(a.tag);
+  const std::string start = a.join ? "join, then " : "";
+  switch (a.what) {
+    case verb::copy: return start + "copy " + data + " from " + from + " to " + to;
+    case verb::send: return start + "send " + data + " from " + from + " to " + peer + channel;
+    case verb::receive: return start + "receive " + data + " from " + peer + channel + " into " + to;
+    case verb::receive_reduce:
+      return start + "receive " + data + " from " + peer + channel + ", combine " +
+             (a.message_first ? "it with " + from : from + " with it") + " into " + to;
+    case verb::load: return start + "load " + data + " from " + from + " of " + peer + " into " + to;
+    case verb::load_reduce: return start + "combine " + data + " from " + from + " of all ranks into " + to;
+    case verb::push: return start + "push " + data + " from " + from + " to the inbox of " + peer + "," + tag;
+    case verb::signal: return start + "signal" + tag + " to " + peer;
+    case verb::wait: return start + "wait for" + tag + " from " + peer;
+  }
+  return "unknown action";
+}
+
+inline std::string proof::message() const {
+  std::string text = "on " + std::to_string(ranks) + (ranks == 1 ? " rank: " : " ranks: ");
+  if (ok) {
+    text += order == combination_order::rank_order ? "proven, combines in rank order" : "proven, combines in another order";
+    return text + (same_on_all_ranks ? ", same bits on all ranks" : ", bits may differ between ranks");
+  }
+  if (where.known()) {
+    text += detail::text_of(where);
+    if (where.position >= 0) text += " (" + to_string(where.what) + ")";
+    text += ": ";
+  }
+  text += to_string(what);
+  if (other.known()) text += "; the other step: " + detail::text_of(other) + " (" + to_string(other.what) + ")";
+  if (memory.where != region::none) {
+    text += "; in " + detail::text_of(memory);
+    if (memory_of >= 0) text += " of rank " + std::to_string(memory_of);
+  }
+  if (contribution >= 0) text += "; the contribution of rank " + std::to_string(contribution);
+  return text;
+}
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Actions and plans in words, for error messages and for reading: one line per action, such as
+/// `send out[3..5) to rank 2 on channel 1 (join)`. Places in `in` and `out` are chunks, in `scratch` slots; `op` is the
+/// reduction operation, its operands in the order in which they are combined.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+constexpr const char* to_string(verb what) noexcept {
+  switch (what) {
+    case verb::copy: return "copy";
+    case verb::send: return "send";
+    case verb::receive: return "receive";
+    case verb::receive_reduce: return "receive_reduce";
+    case verb::load: return "load";
+    case verb::load_reduce: return "load_reduce";
+    case verb::push: return "push";
+    case verb::signal: return "signal";
+    case verb::wait: return "wait";
+  }
+  return "unknown";
+}
+
+constexpr const char* to_string(region where) noexcept {
+  switch (where) {
+    case region::none: return "none";
+    case region::in: return "in";
+    case region::out: return "out";
+    case region::scratch: return "scratch";
+    case region::inbox: return "inbox";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+inline std::string range_text(const char* name, std::uint32_t first, std::uint32_t count) {
+  std::string text = std::string(name) + '[' + std::to_string(first);
+  if (count != 1) text += ".." + std::to_string(first + count) + ')';
+  else text += ']';
+  return text;
+}
+
+inline std::string source_text(const action& what) {
+  return what.count == 0 ? "nothing" : range_text(to_string(what.from), what.from_at, what.count);
+}
+
+inline std::string target_text(const action& what) {
+  return what.count == 0 ? "nothing" : range_text(to_string(what.to), what.to_at, what.count);
+}
+
+inline std::string peer_text(const action& what) {
+  return what.peer == all_peers ? "all peers" : "rank " + std::to_string(what.peer);
+}
+
+inline std::string channel_text(const action& what) {
+  return what.channel == 0 ? std::string() : " on channel " + std::to_string(what.channel);
+}
+
+/// Whether one of the named places is the very chunk that gives the length, so that it need not be said.
+inline bool says_its_chunk(const action& what) {
+  const auto is_chunk = [&](region where, std::uint32_t at) {
+    return (where == region::in || where == region::out) && at == what.chunk;
+  };
+  return what.count == 0 || is_chunk(what.from, what.from_at) || is_chunk(what.to, what.to_at);
+}
+
+inline std::string sentence(const action& what) {
+  switch (what.what) {
+    case verb::copy: return "copy " + source_text(what) + " to " + target_text(what);
+    case verb::send: return "send " + source_text(what) + " to " + peer_text(what) + channel_text(what);
+    case verb::receive: return "receive " + target_text(what) + " from " + peer_text(what) + channel_text(what);
+    case verb::receive_reduce:
+      return "receive_reduce " + target_text(what) + " = " +
+             (what.message_first ? "message op " + source_text(what) : source_text(what) + " op message") + " from " +
+             peer_text(what) + channel_text(what);
+    case verb::load: return "load " + peer_text(what) + "'s " + source_text(what) + " to " + target_text(what);
+    case verb::load_reduce:
+      return "load_reduce " + target_text(what) + " = op over all ranks' " +
+             (what.from == region::inbox ? "places in the inbox" : source_text(what));
+    case verb::push:
+      return "push " + source_text(what) + " to the inbox of " + peer_text(what) + " with tag " +
+             std::to_string(what.tag);
+    case verb::signal: return "signal tag " + std::to_string(what.tag) + " to " + peer_text(what);
+    case verb::wait:
+      return (what.from == region::inbox ? "wait for the push with tag " : "wait for tag ") + std::to_string(what.tag) +
+             " from " + peer_text(what);
+  }
+  return "unknown action";
+}
+
+}  // namespace detail
+
+/// The action in words, on one line.
+inline std::string to_string(const action& what) {
+  std::string text = detail::sentence(what);
+  if (!detail::says_its_chunk(what)) text += ", as long as " + detail::range_text("chunk", what.chunk, what.count);
+  if (what.join) text += " (join)";
+  return text;
+}
+
+/// The actions of one rank, a line each; where there are several lanes, each under its number.
+template <algorithm Plan>
+std::string to_string(const Plan& plan, int ranks, int rank) {
+  const unsigned lanes = plan.shape(ranks).lanes;
+  std::string text = "rank " + std::to_string(rank) + '\n';
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    if (lanes > 1) text += "  lane " + std::to_string(lane) + '\n';
+    const unsigned length = plan.length(ranks, rank, lane);
+    const std::size_t width = std::to_string(length == 0 ? 0 : length - 1).size();
+    for (unsigned i = 0; i < length; ++i) {
+      const std::string number = std::to_string(i);
+      text += std::string((lanes > 1 ? 4 : 2) + width - number.size(), ' ') + number + "  ";
+      text += to_string(plan.at(ranks, rank, lane, i)) + '\n';
+    }
+  }
+  return text;
+}
+
+/// The whole plan: what it is, then the actions of each rank.
+template <algorithm Plan>
+std::string to_string(const Plan& plan, int ranks) {
+  const shape form = plan.shape(ranks);
+  const auto number = [](std::size_t count, const char* noun) {
+    return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+  };
+  std::string text = std::string(plan.name()) + ": " + to_string(plan.goal().kind) + " over " +
+                     number(static_cast<std::size_t>(ranks), "rank") + ", " +
+                     number(static_cast<std::size_t>(plan.goal().blocks(ranks)), "block") + " of " +
+                     number(form.pieces, "chunk") + ", " + number(form.scratch, "scratch slot") + ", " +
+                     number(form.lanes, "lane") + (form.lanes == 1 ? "\n" : " per rank\n");
+  for (int rank = 0; rank < ranks; ++rank) text += to_string(plan, ranks, rank);
+  return text;
+}
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

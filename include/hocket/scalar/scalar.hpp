@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All element types of one or two bytes, and what generic code may ask about any element type.
+#pragma once
+
+#include <hocket/scalar/bfloat16.hpp>
+#include <hocket/scalar/float8.hpp>
+#include <hocket/scalar/half.hpp>
+#include <hocket/scalar/traits.hpp>

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Floating-point numbers of one or two bytes, written once for all formats: `half`, `bfloat16`, `float8_e4m3` and
+/// `float8_e5m2` are `small_float` with four formats. They store and travel; they do not calculate.
+///
+/// - To float: implicit. It is exact, like float to double, and makes `a + b`, `a < b`, `std::abs(a)` or `std::isnan(a)`
+///   mean what they mean for floats. A sum of two halves is a float, so nothing is rounded behind one's back.
+/// - From float or any other arithmetic type: explicit, because it rounds. Once, to nearest, ties to even, also from
+///   double and from 64-bit integers. Flush-to-zero modes and -ffast-math change nothing; a rounding mode other than
+///   the default one may show in results below the format's smallest normal value.
+/// - Bits are those of CUDA's headers on the host: every NaN becomes the format's all-ones NaN without a sign; the
+///   8-bit formats turn what is too large, infinity included, into their largest finite value (a NaN stays one).
+///
+/// Conversions are one or two dozen instructions without branches, so that compilers turn loops over them into vector
+/// code for any target.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+
+/// What follows from a format: `bits_type`, `mantissa_bits`, `exponent_bias`, `largest` (bits of the
+/// largest finite value), `has_infinity` (whose bits are then largest + 1) and `saturates`. The highest bit is the sign.
+/// Signed 32-bit integers throughout: the vector units of the oldest targets compare only those.
+template <class Format>
+struct small_float_layout : Format {
+  static constexpr int width = 8 * sizeof(typename Format::bits_type);
+  static constexpr std::int32_t sign = std::int32_t{1} << (width - 1);
+  static constexpr std::int32_t nan = sign - 1;
+  static constexpr std::int32_t infinity = Format::largest + 1;
+  static constexpr std::int32_t overflow = Format::saturates ? Format::largest : infinity;
+  static constexpr std::int32_t last_number = Format::has_infinity ? infinity : Format::largest;
+  static constexpr std::int32_t smallest_normal = std::int32_t{1} << Format::mantissa_bits;
+  /// What float's mantissa has more, and the difference of the exponents' biases at the place of float's exponent.
+  static constexpr int extra_bits = 23 - Format::mantissa_bits;
+  static constexpr std::int32_t rebias = (127 - Format::exponent_bias) * (1 << 23);
+  /// The smallest normal value as a float.
+  static constexpr std::int32_t first_normal = (1 << 23) + rebias;
+  /// Exponent of the smallest positive value.
+  static constexpr int unit_exponent = 1 - Format::exponent_bias - Format::mantissa_bits;
+};
+
+constexpr std::int32_t float_infinity_bits = 0x7f800000;
+constexpr std::int32_t float_nan_bits = 0x7fffffff;
+
+constexpr float power_of_two(int exponent) noexcept { return std::bit_cast<float>((127 + exponent) * (1 << 23)); }
+
+/// `value < limit ? yes : no` where value and limit are not negative. Given a plain conditional, compilers move the
+/// calculation of `yes` or `no` into a branch, and a loop with branches does not become vector code.
+HOCKET_ALWAYS_INLINE constexpr std::int32_t select_below(std::int32_t value, std::int32_t limit, std::int32_t yes,
+                                                         std::int32_t no) noexcept {
+  return no ^ ((yes ^ no) & ((value - limit) >> 31));
+}
+
+/// Bits of a magnitude below the smallest normal value: adding a number whose last place is worth one unit of the
+/// format makes the processor round there, and leaves the number of units in the lowest bits. The result for other
+/// magnitudes is not used; the mask makes small numbers of infinities and NaNs, which constant evaluation refuses.
+template <class Layout>
+HOCKET_ALWAYS_INLINE constexpr std::int32_t encode_subnormal(std::int32_t magnitude) noexcept {
+  constexpr float aligner = power_of_two(Layout::unit_exponent + 23);
+  static_assert(Layout::first_normal < 0x40000000);
+  const float sum = std::bit_cast<float>(magnitude & 0x3fffffff) + aligner;
+  return std::bit_cast<std::int32_t>(sum) - std::bit_cast<std::int32_t>(aligner);
+}
+
+template <class Layout>
+HOCKET_ALWAYS_INLINE constexpr typename Layout::bits_type encode(float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto magnitude = static_cast<std::int32_t>(bits & 0x7fffffffU);
+  const auto sign = static_cast<std::int32_t>(bits >> (32 - Layout::width)) & Layout::sign;
+
+  constexpr std::int32_t just_below_half = (1 << (Layout::extra_bits - 1)) - 1;
+  const std::int32_t odd = (magnitude >> Layout::extra_bits) & 1;
+  // Cannot overflow: NaNs alone come near, and only where rebias is 0.
+  std::int32_t result = static_cast<std::int32_t>(
+      (static_cast<std::uint32_t>(magnitude - Layout::rebias) + static_cast<std::uint32_t>(just_below_half + odd)) >>
+      Layout::extra_bits);
+  if constexpr (Layout::rebias != 0) {
+    result = select_below(magnitude, Layout::first_normal, encode_subnormal<Layout>(magnitude), result);
+    result = select_below(Layout::overflow, result, Layout::overflow, result);
+  }
+  result |= sign;
+  result = select_below(float_infinity_bits, magnitude, Layout::nan, result);
+  return static_cast<typename Layout::bits_type>(result);
+}
+
+template <class Layout>
+HOCKET_ALWAYS_INLINE constexpr float decode(typename Layout::bits_type bits) noexcept {
+  if constexpr (Layout::rebias == 0) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << Layout::extra_bits);
+  } else {
+    const std::int32_t magnitude = bits & Layout::nan;
+    const std::uint32_t sign = (bits & static_cast<std::uint32_t>(Layout::sign)) << (32 - Layout::width);
+    const std::int32_t normal = (magnitude << Layout::extra_bits) + Layout::rebias;
+    const float subnormal = static_cast<float>(magnitude) * power_of_two(Layout::unit_exponent);
+    std::int32_t result =
+        select_below(magnitude, Layout::smallest_normal, std::bit_cast<std::int32_t>(subnormal), normal);
+    if constexpr (Layout::has_infinity) result = select_below(Layout::largest, magnitude, float_infinity_bits, result);
+    result = static_cast<std::int32_t>(static_cast<std::uint32_t>(result) | sign);
+    result = select_below(Layout::last_number, magnitude, float_nan_bits, result);
+    return std::bit_cast<float>(result);
+  }
+}
+
+/// `value` cut to a float whose last bit is set if anything was lost ("round to odd"). Rounding that to a format which
+/// is at least two bits shorter gives what rounding `value` itself would give.
+constexpr float round_to_odd(double value) noexcept {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const std::uint64_t magnitude = bits & 0x7fffffffffffffffULL;
+  const auto sign = static_cast<std::uint32_t>(bits >> 32) & 0x80000000U;
+  const int exponent = static_cast<int>(magnitude >> 52) - (1023 - 127);
+  std::uint32_t result = 0;
+  if (magnitude >= 0x7ff0000000000000ULL) {
+    result = static_cast<std::uint32_t>(magnitude == 0x7ff0000000000000ULL ? float_infinity_bits : float_nan_bits);
+  } else if (exponent > 254) {
+    result = 0x7f7fffffU;
+  } else {
+    const bool subnormal = exponent < 1;
+    const std::uint64_t significand =
+        (magnitude & 0xfffffffffffffULL) | (subnormal ? 0x10000000000000ULL : static_cast<std::uint64_t>(exponent) << 52);
+    const int shift = subnormal ? 30 - exponent : 29;
+    const std::uint64_t kept = shift < 64 ? significand >> shift : 0;
+    const bool lost = shift < 64 ? (kept << shift) != significand : magnitude != 0;
+    result = static_cast<std::uint32_t>(kept | (lost ? 1U : 0U));
+  }
+  return std::bit_cast<float>(sign | result);
+}
+
+/// The same for integers. What double cannot hold is squeezed into one bit first.
+template <class Integer>
+constexpr float round_to_odd_integer(Integer value) noexcept {
+  static_assert(sizeof(Integer) <= 8, "convert wider integers to double first");
+  auto magnitude = static_cast<std::uint64_t>(value);
+  bool negative = false;
+  if constexpr (std::is_signed_v<Integer>) negative = value < 0;
+  if (negative) magnitude = 0 - magnitude;
+  if (magnitude >> 52 != 0) magnitude = (magnitude >> 12 | ((magnitude & 0xfffU) != 0 ? 1U : 0U)) << 12;
+  const auto exact = static_cast<double>(magnitude);
+  return round_to_odd(negative ? -exact : exact);
+}
+
+}  // namespace detail
+
+/// A floating-point number in one or two bytes; use it by its names `half`, `bfloat16`, `float8_e4m3`, `float8_e5m2`.
+/// Trivial, like float: a default-initialised one is indeterminate, a value-initialised one is zero.
+template <class Format>
+class small_float {
+  using layout = detail::small_float_layout<Format>;
+
+ public:
+  /// The unsigned integer of the same size.
+  using bits_type = typename Format::bits_type;
+
+  small_float() = default;
+
+  HOCKET_ALWAYS_INLINE explicit constexpr small_float(float value) noexcept : bits_(detail::encode<layout>(value)) {}
+
+  /// Rounds once: the result is the nearest value to `value`, not to the nearest float.
+  template <class Arithmetic>
+    requires std::is_integral_v<Arithmetic>
+  explicit constexpr small_float(Arithmetic value) noexcept : small_float(detail::round_to_odd_integer(value)) {}
+  explicit constexpr small_float(double value) noexcept : small_float(detail::round_to_odd(value)) {}
+
+  /// Its size differs between platforms: convert to double first.
+  explicit small_float(long double) = delete;
+
+  /// The value with this encoding; nothing is converted.
+  static constexpr small_float from_bits(bits_type bits) noexcept {
+    small_float result{};
+    result.bits_ = bits;
+    return result;
+  }
+  constexpr bits_type bits() const noexcept { return bits_; }
+
+  HOCKET_ALWAYS_INLINE constexpr operator float() const noexcept { return detail::decode<layout>(bits_); }
+
+ private:
+  bits_type bits_;
+};
+
+HOCKET_END_NAMESPACE
+
+/// What is not named here is as for float. There is no signalling NaN: these conversions never raise anything.
+template <class Format>
+struct std::numeric_limits<hocket::small_float<Format>> : std::numeric_limits<float> {
+ private:
+  using type = hocket::small_float<Format>;
+  using layout = hocket::detail::small_float_layout<Format>;
+  static constexpr type make(std::int32_t bits) noexcept {
+    return type::from_bits(static_cast<typename type::bits_type>(bits));
+  }
+  /// Decimal digits in so many binary ones, rounded towards zero.
+  static constexpr int decimal(int binary) noexcept { return binary * 30103 / 100000; }
+
+ public:
+  static constexpr bool is_iec559 = Format::is_iec559;
+  static constexpr bool has_infinity = Format::has_infinity;
+  static constexpr bool has_quiet_NaN = true;
+  static constexpr bool has_signaling_NaN = false;
+
+  static constexpr int digits = Format::mantissa_bits + 1;
+  static constexpr int digits10 = decimal(Format::mantissa_bits);
+  static constexpr int max_digits10 = 2 + decimal(digits);
+  static constexpr int min_exponent = 2 - Format::exponent_bias;
+  static constexpr int min_exponent10 = decimal(min_exponent - 1);
+  static constexpr int max_exponent = (Format::largest >> Format::mantissa_bits) - Format::exponent_bias + 1;
+  static constexpr int max_exponent10 = decimal(max_exponent);
+
+  static constexpr type min() noexcept { return make(layout::smallest_normal); }
+  static constexpr type lowest() noexcept { return make(Format::largest | layout::sign); }
+  static constexpr type max() noexcept { return make(Format::largest); }
+  static constexpr type denorm_min() noexcept { return make(1); }
+  static constexpr type epsilon() noexcept { return type(hocket::detail::power_of_two(-Format::mantissa_bits)); }
+  static constexpr type round_error() noexcept { return type(0.5F); }
+  /// Zero for `float8_e4m3`, which has none.
+  static constexpr type infinity() noexcept { return make(has_infinity ? layout::infinity : 0); }
+  static constexpr type quiet_NaN() noexcept { return make(layout::nan); }
+  static constexpr type signaling_NaN() noexcept { return make(0); }
+};

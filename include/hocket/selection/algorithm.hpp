@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The names by which callers choose an algorithm: `with(ring)`, `with(double_tree(32))`, `with(algorithm(my_plan))`.
+///
+/// A name stands for one plan per collective, where there is one. `plan_of` is that table; asking for an algorithm that
+/// a collective does not have is a compile error.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/plan/collective/all_gather.hpp>
+#include <hocket/plan/collective/all_to_all.hpp>
+#include <hocket/plan/collective/barrier.hpp>
+#include <hocket/plan/collective/broadcast.hpp>
+#include <hocket/plan/collective/double_tree.hpp>
+#include <hocket/plan/collective/halving_doubling.hpp>
+#include <hocket/plan/collective/one_shot.hpp>
+#include <hocket/plan/collective/push.hpp>
+#include <hocket/plan/collective/recursive_doubling.hpp>
+#include <hocket/plan/collective/reduce_scatter.hpp>
+#include <hocket/plan/collective/ring_all_reduce.hpp>
+#include <hocket/plan/collective/two_shot.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+
+/// Base of the algorithm properties.
+struct algorithm_property {
+  using kind = hocket::kind::algorithm;
+};
+
+}  // namespace detail
+
+struct ring_t : detail::algorithm_property {};
+struct recursive_doubling_t : detail::algorithm_property {};
+struct halving_doubling_t : detail::algorithm_property {};
+struct one_shot_t : detail::algorithm_property {};
+struct two_shot_t : detail::algorithm_property {};
+struct push_t : detail::algorithm_property {};
+struct direct_t : detail::algorithm_property {};
+struct pairwise_t : detail::algorithm_property {};
+struct binomial_t : detail::algorithm_property {};
+struct dissemination_t : detail::algorithm_property {};
+
+struct double_tree_t : detail::algorithm_property {
+  std::uint32_t pieces = 16;
+  /// In how many pieces each half of the vector follows the other through its tree.
+  constexpr double_tree_t operator()(std::uint32_t count) const noexcept { return {{}, count}; }
+};
+
+inline constexpr ring_t ring{};                              ///< neighbours only; least traffic
+inline constexpr recursive_doubling_t recursive_doubling{};  ///< fewest steps; whole vector in each
+inline constexpr halving_doubling_t halving_doubling{};      ///< few steps and least traffic
+inline constexpr double_tree_t double_tree{};                ///< two pipelined trees
+inline constexpr one_shot_t one_shot{};                      ///< everyone reads everything; needs peer pointers
+inline constexpr two_shot_t two_shot{};                      ///< everyone reduces a share; needs peer pointers
+inline constexpr push_t push{};                              ///< a few bytes, together with their flag; needs peer pointers
+inline constexpr direct_t direct{};                          ///< everyone reads what it needs; needs peer pointers
+inline constexpr pairwise_t pairwise{};                      ///< each pair of ranks in turn
+inline constexpr binomial_t binomial{};                      ///< a tree that doubles in each step
+inline constexpr dissemination_t dissemination{};            ///< barrier in log2 p rounds
+
+/// A plan of the caller's own. See plan/plan.hpp and plan/listed.hpp; prove it before you run it: plan/prove.hpp.
+struct own_plan : detail::algorithm_property {
+  plan::any chosen;
+};
+
+template <plan::algorithm Plan>
+own_plan algorithm(Plan chosen) {
+  return {{}, plan::any(std::move(chosen))};
+}
+
+namespace detail {
+
+/// The plan that an algorithm's name stands for; no member for what does not exist. `root` is used by broadcast alone.
+template <plan::goal_kind Kind>
+struct plan_of;
+
+template <>
+struct plan_of<plan::goal_kind::all_reduce> {
+  static plan::any get(ring_t, int) { return plan::ring_all_reduce{}; }
+  static plan::any get(recursive_doubling_t, int) { return plan::recursive_doubling{}; }
+  static plan::any get(halving_doubling_t, int) { return plan::halving_doubling{}; }
+  static plan::any get(double_tree_t tree, int) { return plan::double_tree{tree.pieces}; }
+  static plan::any get(one_shot_t, int) { return plan::one_shot{}; }
+  static plan::any get(two_shot_t, int) { return plan::two_shot{}; }
+  static plan::any get(push_t, int) { return plan::push_all_reduce{}; }
+};
+
+template <>
+struct plan_of<plan::goal_kind::reduce_scatter> {
+  static plan::any get(ring_t, int) { return plan::ring_reduce_scatter{}; }
+  static plan::any get(direct_t, int) { return plan::direct_reduce_scatter{}; }
+};
+
+template <>
+struct plan_of<plan::goal_kind::all_gather> {
+  static plan::any get(ring_t, int) { return plan::ring_all_gather{}; }
+  static plan::any get(direct_t, int) { return plan::direct_all_gather{}; }
+};
+
+template <>
+struct plan_of<plan::goal_kind::all_to_all> {
+  static plan::any get(pairwise_t, int) { return plan::pairwise_all_to_all{}; }
+  static plan::any get(direct_t, int) { return plan::direct_all_to_all{}; }
+};
+
+template <>
+struct plan_of<plan::goal_kind::broadcast> {
+  static plan::any get(binomial_t, int root) { return plan::binomial_broadcast{root}; }
+  static plan::any get(direct_t, int root) { return plan::direct_broadcast{root}; }
+};
+
+template <>
+struct plan_of<plan::goal_kind::barrier> {
+  static plan::any get(dissemination_t, int) { return plan::dissemination_barrier{}; }
+};
+
+/// Whether the collective has such an algorithm.
+template <plan::goal_kind Kind, class Algorithm>
+concept has_algorithm = std::same_as<Algorithm, own_plan> ||
+                        requires(Algorithm named) { plan_of<Kind>::get(named, 0); };
+
+}  // namespace detail
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which algorithm runs when the caller names none: the cheapest by a small model.
+///
+/// The choice is a pure function of values that are equal on all ranks: goal, bytes, ranks, whether operands may be
+/// reordered, and what the members of the communicator agreed on when it was made. `explain` shows the same table.
+#pragma once
+
+#include <hocket/communicator/window.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
+#include <hocket/transport/link_costs.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace selection {
+
+/// What a choice depends on. `bytes` is the length of one block (see `plan::goal`).
+struct query {
+  plan::goal what;
+  std::size_t bytes = 0;
+  int ranks = 1;
+  bool commutative = true;
+  bool peer_pointers = false;     ///< all members reach each other's windows
+  std::size_t staging_bytes = 0;  ///< per region and operation; 0: peers read the callers' own buffers
+  transport::link_costs costs;
+};
+
+/// One algorithm's place in the table.
+struct candidate {
+  const char* name = nullptr;
+  double seconds = 0;             ///< by the model
+  const char* verdict = nullptr;  ///< why it can't be used; null if it can
+  plan::any (*make)(int root) = nullptr;
+};
+
+namespace detail {
+
+constexpr int ceiling_log2(int n) noexcept { 
+  return n <= 1 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)));
+}
+
+/// Closed forms of the plans, in terms of one query.
+class model {
+ public:
+  explicit model(const query& asked)
+      : q_(asked), p_(asked.ranks), n_(static_cast<double>(asked.bytes)), steps_(ceiling_log2(asked.ranks)) {}
+
+  double ring_all_reduce() const {
+    return 2 * (p_ - 1) * message(n_ / p_) + (p_ - 1) * (n_ / p_) * q_.costs.reduce_per_byte;
+  }
+  double recursive_doubling() const { return steps_ * (message(n_) + n_ * q_.costs.reduce_per_byte); }
+  double halving_doubling() const {
+    const double share = (p_ - 1) / p_ * n_;
+    const double fold = std::has_single_bit(static_cast<unsigned>(q_.ranks)) ? 0 : 2 * message(n_);
+    return 2 * steps_ * q_.costs.message_latency + 2 * share * q_.costs.message_per_byte +
+           share * q_.costs.reduce_per_byte + fold;
+  }
+  double double_tree(double pieces) const {
+    const double piece = n_ / (2 * pieces);
+    return (2 * steps_ + 4 * pieces) * message(piece) + n_ * q_.costs.reduce_per_byte;
+  }
+  double one_shot() const {
+    return 2 * flags() + (p_ - 1) * n_ * (q_.costs.load_per_byte + q_.costs.reduce_per_byte) + staging();
+  }
+  double two_shot() const {
+    const double share = (p_ - 1) / p_ * n_;
+    return 3 * flags() + share * (2 * q_.costs.load_per_byte + q_.costs.reduce_per_byte) + staging();
+  }
+  double push() const { return flags(); }
+
+  /// Blocks of n bytes: every rank takes in p - 1 of them.
+  double ring_blocks() const { return (p_ - 1) * message(n_); }
+  double direct_blocks() const { return 2 * flags() + (p_ - 1) * n_ * q_.costs.load_per_byte + staging(); }
+  double ring_reduce_scatter() const { return ring_blocks() + (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
+  double direct_reduce_scatter() const { return direct_blocks() + (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
+  double binomial() const { return steps_ * message(n_); }
+  double direct_broadcast() const { return 2 * flags() + n_ * q_.costs.load_per_byte + staging(); }
+  double dissemination() const { return steps_ * message(0); }
+
+ private:
+  double message(double bytes) const { return q_.costs.message_latency + bytes * q_.costs.message_per_byte; }
+  /// One round of flags from and to everybody.
+  double flags() const { return q_.costs.flag_latency * (1 + 0.25 * (p_ - 1)); }
+  /// Copying into memory that peers can read.
+  double staging() const { return q_.staging_bytes == 0 ? 0 : n_ * q_.costs.load_per_byte; }
+
+  const query& q_;
+  const double p_;
+  const double n_;
+  const double steps_;
+};
+
+}  // namespace detail
+
+/// All algorithms for a query with their prices, in a fixed order.
+class table {
+ public:
+  explicit table(const query& asked) : query_(asked) {
+    const detail::model price(asked);
+    switch (asked.what.kind) {
+      case plan::goal_kind::all_reduce:
+        add<plan::push_all_reduce>(price.push());
+        add<plan::one_shot>(price.one_shot());
+        add<plan::two_shot>(price.two_shot());
+        add<plan::recursive_doubling>(price.recursive_doubling());
+        add<plan::halving_doubling>(price.halving_doubling());
+        add<plan::double_tree>(price.double_tree(16));
+        add<plan::ring_all_reduce>(price.ring_all_reduce());
+        break;
+      case plan::goal_kind::reduce_scatter:
+        add<plan::direct_reduce_scatter>(price.direct_reduce_scatter());
+        add<plan::ring_reduce_scatter>(price.ring_reduce_scatter());
+        break;
+      case plan::goal_kind::all_gather:
+        add<plan::direct_all_gather>(price.direct_blocks());
+        add<plan::ring_all_gather>(price.ring_blocks());
+        break;
+      case plan::goal_kind::all_to_all:
+        add<plan::direct_all_to_all>(price.direct_blocks());
+        add<plan::pairwise_all_to_all>(price.ring_blocks());
+        break;
+      case plan::goal_kind::broadcast:
+        add<plan::direct_broadcast>(price.direct_broadcast());
+        add<plan::binomial_broadcast>(price.binomial());
+        break;
+      case plan::goal_kind::barrier: add<plan::dissemination_barrier>(price.dissemination()); break;
+    }
+  }
+
+  const candidate* begin() const noexcept { return rows_.data(); }
+  const candidate* end() const noexcept { return rows_.data() + count_; }
+
+  /// The cheapest that can be used. Each goal has one that always can.
+  const candidate& best() const noexcept {
+    const candidate* chosen = nullptr;
+    for (const candidate& each : *this) {
+      if (each.verdict == nullptr && (chosen == nullptr || each.seconds < chosen->seconds)) chosen = &each;
+    }
+    return *chosen;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 8;
+
+  template <class Plan>
+  void add(double seconds) {
+    rows_[count_++] = {Plan::name(), seconds, verdict(Plan{}, Plan{}.shape(query_.ranks)),
+                       [](int root) { return with_root(Plan{}, root); }};
+  }
+
+  template <class Plan>
+  static plan::any with_root(Plan made, int root) {
+    if constexpr (requires { made.root = root; }) made.root = root;
+    return made;
+  }
+
+  template <class Plan>
+  const char* verdict(const Plan&, const plan::shape& shape) const noexcept {
+    if (shape.peer_pointers && query_.ranks > 1 && !query_.peer_pointers) return "ranks can't read each other's memory";
+    if (shape.order == plan::combination_order::any_order && !query_.commutative) return "operation is not commutative";
+    if (std::is_same_v<Plan, plan::push_all_reduce> && query_.bytes > hocket::detail::push_line::capacity) {
+      return "longer than a line";
+    }
+    const bool segmented = query_.what.blocks(query_.ranks) == 1;
+    if (shape.peer_pointers && query_.staging_bytes != 0 && !segmented &&
+        query_.bytes * static_cast<std::size_t>(query_.ranks) > query_.staging_bytes) {
+      return "longer than the staging memory";
+    }
+    return nullptr;
+  }
+
+  const query query_;
+  std::size_t count_ = 0;
+  std::array<candidate, capacity> rows_{};
+};
+
+}  // namespace selection
+HOCKET_END_NAMESPACE

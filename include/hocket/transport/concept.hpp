@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What moves bytes between the ranks of one communicator.
+///
+/// A transport is a *wire* (one per rank: what all communicators of a rank share, such as a UCX worker with its
+/// endpoints) and *ports*, one per communicator, opened on the wire. The engine talks to a port alone; peers are ranks
+/// of that communicator. Messages are the floor that every port has. A port may also reach its peers' memory; whether it
+/// does is known at run time, for each peer and each buffer.
+///
+/// All member functions of one port are called from one thread at a time. Ports of one wire may be used from different
+/// threads at the same time.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/link_costs.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace transport {
+
+/// How many operations of one communicator may be in flight at once; further ones wait for their turn. Each has a slot
+/// of its own (sequence number modulo window), so that messages and flags of two operations never meet.
+inline constexpr unsigned window = 8;
+
+/// How many channels a plan may use between two ranks.
+inline constexpr unsigned max_channels = 4;
+
+/// How many messages of one channel a sender can be ahead of its receiver. Plans are proven with this depth.
+inline constexpr unsigned channel_depth = 4;
+
+/// Which message: channel `channel` of operation `sequence`.
+struct message_id {
+  std::uint32_t sequence = 0;
+  std::uint32_t channel = 0;
+
+  constexpr unsigned slot() const noexcept { return sequence % window; }
+};
+
+/// All-gather of small blobs among the members of a communicator that is being made: element r of the result is what
+/// member r passed. Collective; throws `error` if a member does not show up.
+using exchange_function = std::function<std::vector<std::vector<std::byte>>(std::span<const std::byte>)>;
+
+/// How a communicator is made on a wire.
+struct opening {
+  std::uint32_t context = 0;                        ///< equal on all members, unique among the communicators that share a member
+  std::shared_ptr<const std::vector<int>> members;  ///< ranks on the wire, in the order of the communicator's ranks
+  int rank = 0;                                     ///< this rank's place in `members`
+  std::size_t window_bytes = 0;                     ///< memory that each member offers to the others, zeroed
+  exchange_function exchange;
+};
+
+/// The engine's view of a transport.
+template <class Port>
+concept port = requires(Port& p, const Port& c, typename Port::sending& sending, typename Port::receiving& receiving,
+                        message_id id, int peer, const void* data, void* buffer, std::size_t bytes,
+                        std::uint64_t handle, failure& fail) {
+  /// True if `try_receive` may show memory that is not `buffer`: then no buffer need be given.
+  { Port::receives_in_place } -> std::convertible_to<bool>;
+  { c.rank() } -> std::convertible_to<int>;
+  { c.size() } -> std::convertible_to<int>;
+
+  /// Starts a message and returns true, or returns false if there is no room just now. `data` must stay unchanged until
+  /// `drained(sending)`.
+  { p.try_send(sending, peer, id, data, bytes, fail) } -> std::same_as<bool>;
+  { p.drained(sending) } -> std::same_as<bool>;
+
+  /// Where the next message of the channel lies, once it is here: in `buffer`, or in place. Null while it is not. The
+  /// same arguments must be passed until it is; what is returned stays valid until `release`.
+  { p.try_receive(receiving, peer, id, buffer, bytes, fail) } -> std::same_as<const void*>;
+  { p.release(receiving) };
+
+  /// Moves on whatever needs this thread's help. True if something happened.
+  { p.progress() } -> std::same_as<bool>;
+  /// True, and `fail` filled in, if a peer was lost or the transport broke.
+  { p.broken(fail) } -> std::same_as<bool>;
+  /// True if more ranks than cores share this machine: waits then yield early.
+  { c.oversubscribed() } -> std::same_as<bool>;
+
+  /// The memory of `opening::window_bytes` of a peer, or null if it can't be reached. This rank's own always can.
+  { c.window_of(peer) } -> std::same_as<std::byte*>;
+  /// True if the windows of all members can be reached from all members.
+  { c.windows_reachable() } -> std::same_as<bool>;
+  /// A handle by which peers may read `bytes` from `data` on; 0 if they can't.
+  { c.publish(data, bytes) } -> std::same_as<std::uint64_t>;
+  /// What a peer published, as an address here.
+  { c.resolve(peer, handle) } -> std::same_as<const std::byte*>;
+};
+
+/// One rank's share of a transport, from which ports are opened.
+template <class Wire>
+concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, failure& fail) {
+  typename Wire::port_type;
+  requires port<typename Wire::port_type>;
+  { w->rank() } -> std::convertible_to<int>;
+  { w->size() } -> std::convertible_to<int>;
+  { Wire::name } -> std::convertible_to<const char*>;
+  { w->costs() } -> std::same_as<link_costs>;
+  { Wire::open(w, how) } -> std::same_as<std::unique_ptr<typename Wire::port_type>>;
+};
+
+}  // namespace transport
+HOCKET_END_NAMESPACE

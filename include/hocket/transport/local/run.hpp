@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// `local::run(4, [](auto comm) { … })`: the same function on four threads, each of which is a rank.
+#pragma once
+
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/local/wire.hpp>
+#include <hocket/transport/local/world.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace local {
+
+/// A communicator of threads.
+using communicator = hocket::communicator<wire>;
+
+/// Makes this thread rank `rank` of `place` and returns the communicator of all its ranks. Each rank must be connected
+/// once, by a thread of its own. Throws `error` (timeout) if the others do not come within `timeout`.
+inline communicator connect(std::shared_ptr<world> place, int rank,
+                            std::chrono::nanoseconds timeout = default_timeout) {
+  auto members = std::make_shared<std::vector<int>>(static_cast<std::size_t>(place->size()));
+  std::iota(members->begin(), members->end(), 0);
+  world* const meeting = place.get();
+  transport::opening how;
+  how.members = std::move(members);
+  how.rank = rank;
+  how.exchange = [meeting, rank, timeout](std::span<const std::byte> blob) {
+    return meeting->exchange(rank, blob, deadline::after(timeout));
+  };
+  return communicator(std::make_shared<wire>(std::move(place), rank), std::move(how), 0);
+}
+
+/// Runs `body(communicator)` on `ranks` threads and waits for all of them. If any rank ends by an exception, the first
+/// one, by time, is thrown here when all have ended; ranks that wait for a rank that is gone end by their deadline.
+template <class Body>
+void run(int ranks, Body body) {
+  if (ranks < 1) {
+    raise(errc::invalid_argument, "local::run needs at least 1 rank, not " + std::to_string(ranks));
+  }
+  const auto place = std::make_shared<world>(ranks);
+#if HOCKET_HAS_EXCEPTIONS
+  std::mutex first_mutex;
+  std::exception_ptr first;
+#endif
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+#if HOCKET_HAS_EXCEPTIONS
+      try {
+        body(connect(place, rank));
+      } catch (...) {
+        const std::lock_guard lock(first_mutex);
+        if (!first) first = std::current_exception();
+        place->abandon();
+      }
+#else
+      body(connect(place, rank));
+#endif
+    });
+  }
+  for (auto& thread : threads) thread.join();
+#if HOCKET_HAS_EXCEPTIONS
+  if (first) std::rethrow_exception(first);
+#endif
+}
+
+}  // namespace local
+HOCKET_END_NAMESPACE

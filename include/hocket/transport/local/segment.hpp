@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The memory that one rank's port offers to the threads of its peers: the channels that they send to it, and the
+/// window that the communicator asked for.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+HOCKET_BEGIN_NAMESPACE
+namespace local {
+
+/// One message: where its bytes lie, or the bytes themselves if they are few. The payload comes first, so that it is
+/// aligned for every element type.
+struct alignas(platform::cache_line) cell {
+  static constexpr std::size_t inline_capacity = 40;
+
+  std::byte payload[inline_capacity];
+  const void* data = nullptr;  ///< in the sender's memory; null if the bytes are in `payload`
+  std::uint32_t bytes = 0;     ///< modulo 2^32: enough to notice a mismatch
+  std::uint32_t sequence = 0;
+  std::atomic<std::uint64_t> number{0};  ///< messages of this channel so far, this one included, once it is here
+};
+static_assert(sizeof(cell) == platform::cache_line);
+
+/// Messages from one rank to another, in order. One sender, one receiver.
+struct channel {
+  cell cells[transport::channel_depth];
+  alignas(platform::cache_line) std::atomic<std::uint64_t> consumed{0};  ///< written by the receiver
+};
+
+/// Owned by all members of a communicator together: the last one to leave frees it.
+class segment {
+ public:
+  segment(int members, std::size_t window_bytes)
+      : members_(static_cast<std::size_t>(members)),
+        channels_(new channel[transport::window * members_ * transport::max_channels]),
+        window_(allocate(window_bytes)),
+        window_bytes_(window_bytes),
+        owners_(members) {}
+  segment(const segment&) = delete;
+  segment& operator=(const segment&) = delete;
+  ~segment() { ::operator delete(window_, std::align_val_t(platform::cache_line)); }
+
+  channel& channel_from(int sender, unsigned slot, unsigned number) noexcept {
+    return channels_[(slot * members_ + static_cast<std::size_t>(sender)) * transport::max_channels + number];
+  }
+
+  std::byte* window() noexcept { return window_; }
+
+  /// Gives up one member's share.
+  void release() noexcept {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  static std::byte* allocate(std::size_t bytes) {
+    auto* const memory = static_cast<std::byte*>(
+        ::operator new(bytes > 0 ? bytes : 1, std::align_val_t(platform::cache_line)));
+    for (std::size_t i = 0; i < bytes; ++i) memory[i] = std::byte{0};
+    return memory;
+  }
+
+  const std::size_t members_;
+  const std::unique_ptr<channel[]> channels_;
+  std::byte* const window_;
+  const std::size_t window_bytes_;
+  std::atomic<int> owners_;
+};
+
+}  // namespace local
+HOCKET_END_NAMESPACE

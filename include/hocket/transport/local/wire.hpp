@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The transport whose ranks are threads of one process. A message is a pointer into the sender's memory, so that the
+/// receiver copies or reduces straight from there; every buffer can be reached by every rank.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/link_costs.hpp>
+#include <hocket/transport/local/segment.hpp>
+#include <hocket/transport/local/world.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace local {
+
+class wire;
+
+/// One rank's end of a communicator. See transport/concept.hpp for the meaning of the members.
+class port {
+ public:
+  static constexpr bool receives_in_place = true;
+
+  struct sending {
+    const channel* through = nullptr;
+    std::uint64_t number = 0;  ///< drained once this many were consumed; 0: at once
+  };
+  struct receiving {
+    channel* through = nullptr;
+    std::uint64_t number = 0;
+  };
+
+  port(std::shared_ptr<wire> owner, const transport::opening& how, bool oversubscribed)
+      : owner_(std::move(owner)),
+        rank_(how.rank),
+        oversubscribed_(oversubscribed),
+        counters_(how.members->size() * transport::window * transport::max_channels) {
+    auto* const own = new segment(static_cast<int>(how.members->size()), how.window_bytes);
+    const auto blob = std::as_bytes(std::span(&own, 1));
+    for (const auto& theirs : how.exchange(blob)) {
+      segment* address = nullptr;
+      std::memcpy(&address, theirs.data(), sizeof address);
+      segments_.push_back(address);
+    }
+  }
+  port(const port&) = delete;
+  port& operator=(const port&) = delete;
+  ~port() {
+    for (segment* each : segments_) each->release();
+  }
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return static_cast<int>(segments_.size()); }
+  bool oversubscribed() const noexcept { return oversubscribed_; }
+
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                failure&) noexcept {
+    channel& through = at(peer)->channel_from(rank_, id.slot(), id.channel);
+    counter& count = counter_of(peer, id);
+    if (count.sent - count.seen_consumed >= transport::channel_depth) {
+      count.seen_consumed = through.consumed.load(std::memory_order_acquire);
+      if (count.sent - count.seen_consumed >= transport::channel_depth) return false;
+    }
+    cell& place = through.cells[count.sent % transport::channel_depth];
+    const bool inlined = bytes <= cell::inline_capacity;
+    if (inlined && bytes > 0) std::memcpy(place.payload, data, bytes);
+    place.data = inlined ? nullptr : data;
+    place.bytes = static_cast<std::uint32_t>(bytes);
+    place.sequence = id.sequence;
+    ++count.sent;
+    place.number.store(count.sent, std::memory_order_release);
+    state = {&through, inlined ? 0 : count.sent};
+    return true;
+  }
+
+  bool drained(sending& state) const noexcept {
+    return state.number == 0 || state.through->consumed.load(std::memory_order_acquire) >= state.number;
+  }
+
+  const void* try_receive(receiving& state, int peer, transport::message_id id, void*, std::size_t bytes,
+                          failure& fail) {
+    channel& through = at(rank_)->channel_from(peer, id.slot(), id.channel);
+    const std::uint64_t next = counter_of(peer, id).received + 1;
+    cell& place = through.cells[(next - 1) % transport::channel_depth];
+    if (place.number.load(std::memory_order_acquire) != next) return nullptr;
+    if (place.sequence != id.sequence || place.bytes != static_cast<std::uint32_t>(bytes)) [[unlikely]] {
+      fail = unexpected(place, peer, id, bytes);
+      return nullptr;
+    }
+    counter_of(peer, id).received = next;
+    state = {&through, next};
+    return place.data == nullptr ? place.payload : place.data;
+  }
+
+  void release(receiving& state) noexcept { state.through->consumed.store(state.number, std::memory_order_release); }
+
+  static bool progress() noexcept { return false; }
+  static bool broken(failure&) noexcept { return false; }
+
+  std::byte* window_of(int peer) const noexcept { return at(peer)->window(); }
+  static bool windows_reachable() noexcept { return true; }
+  static std::uint64_t publish(const void* data, std::size_t) noexcept {
+    return reinterpret_cast<std::uintptr_t>(data);
+  }
+  static const std::byte* resolve(int, std::uint64_t handle) noexcept {
+    return reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(handle));
+  }
+
+ private:
+  /// Both ends of the channels between this rank and one peer.
+  struct counter {
+    std::uint64_t sent = 0;
+    std::uint64_t seen_consumed = 0;
+    std::uint64_t received = 0;
+  };
+
+  segment* at(int peer) const noexcept { return segments_[static_cast<std::size_t>(peer)]; }
+
+  counter& counter_of(int peer, transport::message_id id) noexcept {
+    return counters_[(static_cast<std::size_t>(peer) * transport::window + id.slot()) * transport::max_channels +
+                     id.channel];
+  }
+
+  static failure unexpected(const cell& place, int peer, transport::message_id id, std::size_t bytes) {
+    if (place.sequence != id.sequence) {
+      return make_failure(errc::mismatch,
+                          "the peer is at operation #" + std::to_string(place.sequence) + " with other steps than ours",
+                          {.sequence = id.sequence, .peer = peer});
+    }
+    return make_failure(errc::mismatch,
+                        "the peer sent " + std::to_string(place.bytes) + " bytes where " + std::to_string(bytes) +
+                            " were expected: counts, types and algorithm must be equal on all ranks",
+                        {.sequence = id.sequence, .peer = peer});
+  }
+
+  const std::shared_ptr<wire> owner_;
+  const int rank_;
+  const bool oversubscribed_;
+  std::vector<segment*> segments_;
+  std::vector<counter> counters_;
+};
+
+/// One thread's membership in a `world`.
+class wire {
+ public:
+  using port_type = port;
+  static constexpr const char* name = "local";
+
+  wire(std::shared_ptr<world> place, int rank) : world_(std::move(place)), rank_(rank) {}
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return world_->size(); }
+  world& meeting_place() const noexcept { return *world_; }
+
+  /// Rough figures of one machine; only their proportions matter for the choice of an algorithm.
+  static constexpr transport::link_costs costs() noexcept { return {1.5e-7, 6e-11, 8e-8, 5e-11, 5e-11}; }
+
+  static std::unique_ptr<port> open(const std::shared_ptr<wire>& self, const transport::opening& how) {
+    return std::make_unique<port>(self, how, self->world_->oversubscribed());
+  }
+
+ private:
+  const std::shared_ptr<world> world_;
+  const int rank_;
+};
+
+static_assert(transport::port<port>);
+static_assert(transport::wire<wire>);
+
+}  // namespace local
+HOCKET_END_NAMESPACE

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Threads of one process as ranks: the meeting place at which they make communicators.
+///
+/// Ranks meet here only to exchange the addresses of what they share, once per communicator. Everything after that
+/// goes directly from thread to thread.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace local {
+
+/// Shared by all ranks of one `local::run`. Thread-safe.
+class world {
+ public:
+  explicit world(int ranks) : ranks_(ranks), oversubscribed_(ranks > platform::usable_cores()) {
+    blobs_.resize(static_cast<std::size_t>(ranks));
+    present_.resize(static_cast<std::size_t>(ranks), false);
+  }
+
+  int size() const noexcept { return ranks_; }
+  bool oversubscribed() const noexcept { return oversubscribed_; }
+
+  /// All-gather of blobs among all ranks. Throws `error` (timeout) that names a rank which did not come, or (aborted) if
+  /// a rank left.
+  std::vector<std::vector<std::byte>> exchange(int rank, std::span<const std::byte> blob, deadline until) {
+    std::unique_lock lock(mutex_);
+    if (!wait_for(lock, until, [&] { return !leaving_; })) raise_missing(rank);
+    blobs_[index(rank)].assign(blob.begin(), blob.end());
+    present_[index(rank)] = true;
+    ++arrived_;
+    const std::size_t round = round_;
+    if (arrived_ == ranks_) {
+      leaving_ = true;
+      ++round_;
+      changed_.notify_all();
+    } else if (!wait_for(lock, until, [&] { return round_ != round; })) {
+      raise_missing(rank);
+    }
+    auto all = blobs_;
+    if (--arrived_ == 0) {
+      leaving_ = false;
+      present_.assign(present_.size(), false);
+      changed_.notify_all();
+    }
+    return all;
+  }
+
+  /// Ends all waiting: a rank has left by an exception, and the others must not wait for it.
+  void abandon() {
+    const std::lock_guard lock(mutex_);
+    abandoned_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  template <class Condition>
+  bool wait_for(std::unique_lock<std::mutex>& lock, deadline until, Condition condition) {
+    const auto ready = [&] { return condition() || abandoned_; };
+    if (until.never()) {
+      changed_.wait(lock, ready);
+    } else if (!changed_.wait_until(lock, until.when(), ready)) {
+      return false;
+    }
+    return condition();
+  }
+
+  [[noreturn]] void raise_missing(int rank) {
+    error_context context{.operation = "connect", .rank = rank, .ranks = ranks_};
+    if (abandoned_) raise(errc::aborted, "another rank ended early", context);
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (present_[index(peer)]) continue;
+      context.peer = peer;
+      raise(errc::timeout, "rank " + std::to_string(peer) + " has not shown up", context);
+    }
+    raise(errc::timeout, "the ranks did not meet in time", context);
+  }
+
+  const int ranks_;
+  const bool oversubscribed_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::vector<std::byte>> blobs_;
+  std::vector<bool> present_;
+  int arrived_ = 0;
+  std::size_t round_ = 0;
+  bool leaving_ = false;
+  bool abandoned_ = false;
+};
+
+}  // namespace local
+HOCKET_END_NAMESPACE

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/bootstrap/directory_store.hpp>
+
+#include <atomic>
+#include <string>
+
+#include "bootstrap/ranks.hpp"
+#include "support/catch.hpp"
+
+using namespace bootstrap_test;
+using bootstrap::directory_store;
+using bootstrap::exchange;
+using hocket::errc;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// What a job of which every process was killed leaves behind: a whole session, with everybody's notes in it.
+void leave_a_crashed_job(const std::string& directory, const std::string& token, int ranks) {
+  const auto outcomes = as_ranks(first_ranks(ranks), [&](int rank, outcome&) {
+    directory_store store({rank, ranks, directory, token}, within(5s));
+    exchange(store, "address", rank, ranks, bootstrap::text_bytes("stale"), within(5s));
+    // Destroying it would tidy up; a killed process does not get there.
+    static_cast<void>(new directory_store(std::move(store)));
+  });
+  for (const outcome& each : outcomes) REQUIRE_FALSE(each.cause);
+}
+
+}  // namespace
+
+TEST_CASE("exchange gives every rank the blobs of all, through a directory") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    const scratch_directory place;
+    const auto outcomes = as_ranks(first_ranks(ranks), [&](int rank, outcome& mine) {
+      directory_store store({rank, ranks, place.path(), "token"}, within(5s));
+      for (const char* round : {"a", "a b/c.d%", "ä"}) {
+        mine.all = exchange(store, round, rank, ranks, blob_of(rank), within(5s));
+        if (mine.all != blobs_of(ranks)) return;
+      }
+    });
+    for (const outcome& each : outcomes) {
+      INFO(ranks << " ranks: " << each.cause.message());
+      CHECK_FALSE(each.cause);
+      CHECK(each.all == blobs_of(ranks));
+    }
+    CHECK(place.entries() == 0);
+  }
+}
+
+TEST_CASE("jobs can follow each other in one directory without a pause") {
+  const scratch_directory place;
+  const auto outcomes = as_ranks(first_ranks(3), [&](int rank, outcome& mine) {
+    for (int round = 0; round < 10; ++round) {
+      directory_store store({rank, 3, place.path(), "token"}, within(5s));
+      mine.all = exchange(store, "a", rank, 3, blob_of(rank + round), within(5s));
+      if (mine.all[0] != blob_of(round)) return;
+      mine.all.clear();
+    }
+  });
+  for (const outcome& each : outcomes) {
+    INFO(each.cause.message());
+    CHECK_FALSE(each.cause);
+    CHECK(each.all.empty());
+  }
+}
+
+TEST_CASE("what a crashed job left behind is neither believed nor kept") {
+  const scratch_directory place;
+  leave_a_crashed_job(place.path(), "token", 3);
+  leave_a_crashed_job(place.path(), "token", 3);
+  CHECK(place.entries() == 1);
+  // Rank 0 comes last, so the others find only the stale session at first.
+  const auto outcomes = as_ranks(first_ranks(3), [&](int rank, outcome& mine) {
+    if (rank == 0) std::this_thread::sleep_for(200ms);
+    directory_store store({rank, 3, place.path(), "token"}, within(5s));
+    mine.all = exchange(store, "address", rank, 3, blob_of(rank), within(5s));
+  });
+  for (const outcome& each : outcomes) {
+    INFO(each.cause.message());
+    CHECK(each.all == blobs_of(3));
+  }
+  CHECK(place.entries() == 0);
+}
+
+TEST_CASE("jobs with other tokens share a directory and never meet") {
+  const scratch_directory place;
+  const auto outcomes = as_ranks(first_ranks(6), [&](int rank, outcome& mine) {
+    const std::string token = rank < 3 ? "one" : "two";
+    directory_store store({rank % 3, 3, place.path(), token}, within(5s));
+    mine.all = exchange(store, "a", rank % 3, 3, bootstrap::text_bytes(token), within(5s));
+  });
+  for (std::size_t rank = 0; rank < 6; ++rank) {
+    INFO(outcomes[rank].cause.message());
+    REQUIRE(outcomes[rank].all.size() == 3);
+    for (const auto& each : outcomes[rank].all) CHECK(bootstrap::blob_text(each) == (rank < 3 ? "one" : "two"));
+  }
+}
+
+TEST_CASE("a rank that never comes is named on every rank that did, when opening a directory") {
+  const scratch_directory place;
+  const auto outcomes = as_ranks({0, 1, 3, 4}, [&](int rank, outcome&) {
+    directory_store store({rank, 6, place.path(), ""}, within(300ms));
+  });
+  for (const outcome& each : outcomes) {
+    INFO(each.cause.message());
+    CHECK(each.cause.code == errc::timeout);
+    CHECK(each.cause.context.peer == 2);
+    CHECK(contains(each.cause.reason, "ranks 2 and 5 of 6 have not shown up after 0.3 s"));
+    CHECK(each.seconds.count() < 1.5);
+  }
+}
+
+TEST_CASE("a rank that does not take part in an exchange is named on every rank that does") {
+  const scratch_directory place;
+  const auto outcomes = as_ranks(first_ranks(4), [&](int rank, outcome&) {
+    directory_store store({rank, 4, place.path(), ""}, within(5s));
+    if (rank == 2) {
+      std::this_thread::sleep_for(500ms);
+    } else {
+      exchange(store, "a", rank, 4, {}, within(200ms));
+    }
+  });
+  for (const std::size_t rank : {0U, 1U, 3U}) {
+    INFO(outcomes[rank].cause.message());
+    CHECK(outcomes[rank].cause.code == errc::timeout);
+    CHECK(outcomes[rank].cause.context.peer == 2);
+    CHECK(contains(outcomes[rank].cause.reason, "rank 2 of 4 has not shown up"));
+  }
+  CHECK(place.entries() == 0);
+}
+
+TEST_CASE("a missing rank 0 is named too, also where a stale job lies") {
+  const scratch_directory place;
+  const bool stale = GENERATE(false, true);
+  if (stale) leave_a_crashed_job(place.path(), "", 2);
+  const auto outcomes = as_ranks({1}, [&](int rank, outcome&) {
+    directory_store store({rank, 2, place.path(), ""}, within(200ms));
+  });
+  CHECK(outcomes[0].cause.code == errc::timeout);
+  CHECK(outcomes[0].cause.context.peer == 0);
+  CHECK(contains(outcomes[0].cause.reason, place.path()));
+}
+
+TEST_CASE("ranks that disagree on the number of ranks are told so") {
+  const scratch_directory place;
+  const auto outcomes = as_ranks({0, 1}, [&](int rank, outcome&) {
+    directory_store store({rank, rank == 0 ? 2 : 3, place.path(), ""}, within(5s));
+  });
+  for (const outcome& each : outcomes) {
+    CHECK(each.cause.code == errc::mismatch);
+    CHECK(contains(each.cause.reason, "expects 2 ranks, but rank 1 of 3 came"));
+    CHECK(each.seconds.count() < 2);
+  }
+}
+
+TEST_CASE("get of a directory waits to its deadline, or until it is called off") {
+  const scratch_directory place;
+  directory_store store({0, 1, place.path(), ""}, within(5s));
+  std::atomic<bool> off{false};
+  const auto called_off = [&] { return off.load(); };
+  const auto late = as_ranks({0}, [&](int, outcome&) { store.get("never", within(100ms)); });
+  CHECK(late[0].cause.code == errc::timeout);
+  CHECK(contains(late[0].cause.reason, "nobody set 'never' within 0.1 s"));
+  off = true;
+  const auto aborted =
+      as_ranks({0}, [&](int, outcome&) { store.get("never", hocket::wait_limit(within(5s), called_off)); });
+  CHECK(aborted[0].cause.code == errc::aborted);
+  store.set("never", bootstrap::text_bytes("now"), within(5s));
+  CHECK(bootstrap::blob_text(store.get("never", within(0s))) == "now");
+  CHECK_THROWS_WITH(store.set(std::string(300, 'k'), {}, within(1s)), Catch::Contains("too long"));
+}
+
+TEST_CASE("a directory that cannot be made is a bad environment") {
+  try {
+    directory_store store({0, 1, "/proc/no/such/place", ""}, within(5s));
+    FAIL("made a directory in /proc");
+  } catch (const hocket::error& cause) {
+    INFO(cause.what());
+    CHECK(cause.code() == errc::bad_environment);
+    CHECK(contains(cause.reason(), "HOCKET_STORE=dir:///"));
+  }
+}

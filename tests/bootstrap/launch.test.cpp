@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/bootstrap/connect_store.hpp>
+#include <hocket/bootstrap/launch.hpp>
+
+#include <cstdlib>
+#include <string>
+
+#include "bootstrap/ranks.hpp"
+#include "support/catch.hpp"
+
+using namespace bootstrap_test;
+using bootstrap::connect_store;
+using bootstrap::world_description;
+using hocket::errc;
+using hocket::launch::describe_failures;
+using hocket::launch::process_options;
+using hocket::launch::process_result;
+using hocket::launch::run_processes;
+using hocket::launch::spawn;
+using hocket::launch::spawn_options;
+
+namespace {
+
+/// What `spawn` writes to stdout and stderr is checked from outside: by a forked process that calls it.
+process_result spawn_in_a_process(int ranks, const std::string& script, const spawn_options& options) {
+  process_options outer;
+  outer.capture_output = true;
+  outer.timeout = 20s;
+  return run_processes(1, [&](const world_description&) { return spawn(ranks, {"sh", "-c", script}, options); },
+                       outer)[0];
+}
+
+spawn_options quick() {
+  spawn_options options;
+  options.report = false;
+  options.grace = 50ms;
+  return options;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+TEST_CASE("processes exchange blobs over TCP and through a directory") {
+  const scratch_directory scratch;
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    for (const std::string& directory : {std::string(), scratch.path()}) {
+      process_options options;
+      options.capture_output = true;
+      options.timeout = 20s;
+      options.directory = directory;
+      const belongings before;
+      const auto results = run_processes(
+          ranks,
+          [](const world_description& world) {
+            auto store = connect_store(world, within(10s));
+            const auto all = bootstrap::exchange(store, "a", world.rank, world.ranks, blob_of(world.rank), within(10s));
+            return all == blobs_of(world.ranks) ? 0 : 1;
+          },
+          options);
+      INFO(ranks << " ranks, directory '" << directory << "'\n" << describe_failures(results));
+      CHECK(results.size() == static_cast<std::size_t>(ranks));
+      CHECK(describe_failures(results).empty());
+      CHECK(belongings() == before);
+    }
+  }
+  CHECK(scratch.entries() == 0);
+}
+
+TEST_CASE("a forked process finds its world in its environment too") {
+  const auto results = run_processes(3, [](const world_description& world) {
+    const world_description read = bootstrap::read_environment();
+    const bool same = read.rank == world.rank && read.ranks == 3 && read.local_rank == world.rank &&
+                      read.local_ranks == 3 && read.port == world.port && read.token == world.token &&
+                      read.listener == world.listener && !world.token.empty();
+    auto store = connect_store(read, within(10s));
+    bootstrap::exchange(store, "a", read.rank, read.ranks, {}, within(10s));
+    return same ? 0 : 1;
+  });
+  INFO(describe_failures(results));
+  CHECK(describe_failures(results).empty());
+}
+
+TEST_CASE("each result says how its process ended, and what it wrote") {
+  process_options options;
+  options.capture_output = true;
+  options.timeout = 1s;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto results = run_processes(
+      5,
+      [](const world_description& world) -> int {
+        if (world.rank == 1) return 7;
+        if (world.rank == 2) ::raise(SIGKILL);
+        if (world.rank == 3) hocket::raise(errc::mismatch, "on purpose");
+        if (world.rank == 4) std::this_thread::sleep_for(60s);
+        return 0;
+      },
+      options);
+  CHECK(seconds_since(begin) < 5);
+  CHECK(results[0].succeeded());
+  CHECK(results[1].exit_code == 7);
+  CHECK(results[2].signal == SIGKILL);
+  CHECK(results[2].status() == 128 + SIGKILL);
+  CHECK(results[3].exit_code == 125);
+  CHECK_THAT(results[3].output, Catch::Contains("on purpose"));
+  CHECK(results[4].timed_out);
+  const std::string text = describe_failures(results);
+  CHECK_THAT(text, Catch::Contains("rank 1 ended with exit code 7"));
+  CHECK_THAT(text, Catch::Contains("rank 2 was ended by signal 9"));
+  CHECK_THAT(text, Catch::Contains("rank 4 was still running at the time limit"));
+  CHECK_THAT(text, !Catch::Contains("rank 0"));
+}
+
+TEST_CASE("a killed rank is named on every survivor, long before the deadline") {
+  process_options options;
+  options.capture_output = true;
+  options.timeout = 20s;
+  const belongings before;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto results = run_processes(
+      4,
+      [](const world_description& world) {
+        auto store = connect_store(world, within(10s));
+        bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
+        if (world.rank == 2) ::raise(SIGKILL);
+        try {
+          bootstrap::exchange(store, "second", world.rank, world.ranks, {}, within(10s));
+        } catch (const hocket::error& cause) {
+          return cause.code() == errc::peer_lost && cause.context().peer == 2 ? 42 : 1;
+        }
+        return 0;
+      },
+      options);
+  CHECK(seconds_since(begin) < 3);
+  INFO(describe_failures(results));
+  CHECK(results[2].signal == SIGKILL);
+  for (const std::size_t rank : {0U, 1U, 3U}) CHECK(results[rank].exit_code == 42);
+  CHECK(belongings() == before);
+}
+
+TEST_CASE("a killed rank 0 ends the others' start-up too") {
+  process_options options;
+  options.timeout = 20s;
+  const auto results = run_processes(
+      3,
+      [](const world_description& world) {
+        auto store = connect_store(world, within(10s));
+        try {
+          // Rank 0 may die before it has passed on the others' answers of the first.
+          bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
+          if (world.rank == 0) ::raise(SIGKILL);
+          bootstrap::exchange(store, "second", world.rank, world.ranks, {}, within(10s));
+        } catch (const hocket::error& cause) {
+          return cause.code() == errc::peer_lost && cause.context().peer == 0 ? 42 : 1;
+        }
+        return 0;
+      },
+      options);
+  CHECK(results[1].exit_code == 42);
+  CHECK(results[2].exit_code == 42);
+}
+
+TEST_CASE("spawn sets the variables of each rank") {
+  const std::string script =
+      "echo $HOCKET_RANK/$HOCKET_RANKS $HOCKET_LOCAL_RANK/$HOCKET_LOCAL_RANKS ${HOCKET_STORE%:*} ${#HOCKET_TOKEN} "
+      "${HOCKET_STORE_FD:+socket}";
+  spawn_options options = quick();
+  options.prefix_output = true;
+  const process_result result = spawn_in_a_process(3, script, options);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, Catch::Contains("[0] 0/3 0/3 tcp://127.0.0.1 32 socket\n"));
+  CHECK_THAT(result.output, Catch::Contains("[1] 1/3 1/3 tcp://127.0.0.1 32\n"));
+  CHECK_THAT(result.output, Catch::Contains("[2] 2/3 2/3 tcp://127.0.0.1 32\n"));
+}
+
+TEST_CASE("spawn keeps lines whole, and ends the last one") {
+  spawn_options options = quick();
+  options.prefix_output = true;
+  const process_result result =
+      spawn_in_a_process(2, "printf 'a%s' $HOCKET_RANK; sleep 0.1; echo b; printf end >&2", options);
+  CHECK_THAT(result.output, Catch::Contains("[0] a0b\n"));
+  CHECK_THAT(result.output, Catch::Contains("[1] a1b\n"));
+  CHECK_THAT(result.output, Catch::Contains("[0] end\n"));
+}
+
+TEST_CASE("spawn returns the first status that is not 0, and ends the others") {
+  const belongings before;
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(spawn(3, {"true"}, quick()) == 0);
+  CHECK(spawn(3, {"sh", "-c", "test $HOCKET_RANK != 1 || exit 9; sleep 60"}, quick()) == 9);
+  CHECK(spawn(3, {"sh", "-c", "test $HOCKET_RANK != 2 || kill -9 $$; sleep 60"}, quick()) == 128 + SIGKILL);
+  CHECK(seconds_since(begin) < 5);
+  CHECK(belongings() == before);
+}
+
+TEST_CASE("spawn gives the others time to notice a failure, and kills what ignores SIGTERM") {
+  const belongings before;
+  spawn_options options = quick();
+  options.grace = 5s;
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(spawn(2, {"sh", "-c", "test $HOCKET_RANK = 0 && exit 3; sleep 0.3; exit 4"}, options) == 3);
+  CHECK(seconds_since(begin) > 0.25);
+  CHECK(spawn(2, {"sh", "-c", "test $HOCKET_RANK = 0 && exit 3; trap '' TERM; while :; do sleep 0.1; done"}, quick()) ==
+        3);
+  CHECK(seconds_since(begin) < 5);
+  CHECK(belongings() == before);
+}
+
+TEST_CASE("spawn kills all at its time limit") {
+  const belongings before;
+  spawn_options options = quick();
+  options.timeout = 200ms;
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(spawn(2, {"sleep", "60"}, options) == 124);
+  CHECK(seconds_since(begin) < 3);
+  CHECK(belongings() == before);
+}
+
+TEST_CASE("spawn names a command that cannot be run") {
+  const belongings before;
+  CHECK_THROWS_WITH(spawn(3, {"./no such program"}, quick()), Catch::Contains("./no such program"));
+  CHECK_THROWS_WITH(spawn(3, {}, quick()), Catch::Contains("no command"));
+  CHECK_THROWS_WITH(spawn(0, {"true"}, quick()), Catch::Contains("at least 1"));
+  CHECK(belongings() == before);
+}
+
+TEST_CASE("spawn through a directory removes it, also where its ranks were killed") {
+  const scratch_directory scratch;
+  spawn_options options = quick();
+  options.directory = scratch.path();
+  const std::string script =
+      "d=${HOCKET_STORE#dir://}; test -d $d || exit 5; mkdir -p $d/job/session; echo > $d/job/session/file; kill -9 $$";
+  CHECK(spawn(2, {"sh", "-c", script}, options) == 128 + SIGKILL);
+  CHECK(scratch.entries() == 0);
+}
+
+TEST_CASE("a signal to the launcher reaches the ranks, and all of them end") {
+  process_options outer;
+  outer.capture_output = true;
+  outer.timeout = 20s;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto results = run_processes(
+      1,
+      [](const world_description&) {
+        const pid_t launcher = ::getpid();
+        const pid_t sender = ::fork();
+        if (sender == 0) {
+          std::this_thread::sleep_for(300ms);
+          ::kill(launcher, SIGINT);
+          ::_exit(0);
+        }
+        const int status =
+            spawn(2, {"sh", "-c", "trap 'echo caught; exit 0' INT; while :; do sleep 0.05; done"}, quick());
+        ::waitpid(sender, nullptr, 0);
+        return status;
+      },
+      outer);
+  INFO(results[0].output);
+  CHECK(results[0].exit_code == 128 + SIGINT);
+  CHECK(seconds_since(begin) < 5);
+  CHECK_THAT(results[0].output, Catch::Contains("caught"));
+}
+
+TEST_CASE("ranks die with their launcher") {
+  const scratch_directory scratch;
+  const std::string file = scratch.path() + "/ranks";
+  const auto results = run_processes(1, [&](const world_description&) -> int {
+    return spawn(2, {"sh", "-c", "echo $$ >> " + file + "; test $HOCKET_RANK = 0 && sleep 0.3 && kill -9 $PPID; sleep 60"},
+                 quick());
+  });
+  CHECK(results[0].signal == SIGKILL);
+  bootstrap::blob content;
+  REQUIRE(platform::read_file(file, content));
+  const std::string text = bootstrap::blob_text(content);
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1, ++count) {
+    const pid_t rank = std::atoi(text.c_str() + at);
+    // Reaped by init a moment later; until then a zombie, which is dead too.
+    for (int i = 0; i < 100 && ::kill(rank, 0) == 0; ++i) {
+      platform::read_file("/proc/" + std::to_string(rank) + "/stat", content);
+      if (bootstrap::blob_text(content).find(") Z ") != std::string::npos) break;
+      std::this_thread::sleep_for(20ms);
+    }
+    platform::read_file("/proc/" + std::to_string(rank) + "/stat", content);
+    CHECK((::kill(rank, 0) != 0 || bootstrap::blob_text(content).find(") Z ") != std::string::npos));
+  }
+  CHECK(count == 2);
+}

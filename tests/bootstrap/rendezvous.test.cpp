@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/bootstrap/rendezvous.hpp>
+
+#include <string>
+
+#include "support/catch.hpp"
+
+namespace bootstrap = hocket::bootstrap;
+using namespace std::chrono_literals;
+using bootstrap::detail::hello;
+using bootstrap::detail::rendezvous;
+using bootstrap::detail::request;
+using bootstrap::detail::request_kind;
+using hocket::errc;
+
+namespace {
+
+const auto start = hocket::deadline::clock::now();
+
+/// A rendezvous of `ranks` where all of them are in.
+struct meeting {
+  explicit meeting(int ranks) : state(ranks, "") {
+    for (int rank = 0; rank < ranks; ++rank) {
+      hello greeting;
+      greeting.rank = rank;
+      greeting.ranks = ranks;
+      REQUIRE(state.greet(greeting).status == 0);
+    }
+  }
+  void ask(int rank, request_kind kind, std::string key, std::chrono::nanoseconds patience = 1s) {
+    request what;
+    what.kind = kind;
+    what.key = std::move(key);
+    what.value = bootstrap::text_blob(std::to_string(rank));
+    what.nanoseconds = static_cast<std::uint64_t>(patience.count());
+    what.number = 1;
+    state.handle(rank, std::move(what), start);
+  }
+  /// "rank:status:peer" for each answer that is due, in order.
+  std::string answers() {
+    std::string text;
+    for (const auto& each : state.take_answers()) {
+      text += std::to_string(each.rank) + ':' + std::to_string(each.what.status) + ':' +
+              std::to_string(each.what.peer) + ' ';
+    }
+    return text;
+  }
+  rendezvous state;
+};
+
+}  // namespace
+
+TEST_CASE("a gathering answers when the last rank has come, and its name is free again") {
+  meeting here(3);
+  for (int round = 0; round < 2; ++round) {
+    here.ask(2, request_kind::gather, "a");
+    here.ask(0, request_kind::gather, "a");
+    CHECK(here.answers().empty());
+    here.ask(1, request_kind::gather, "a");
+    CHECK(here.answers() == "2:0:-1 0:0:-1 1:0:-1 ");
+  }
+  CHECK(here.state.next_deadline().never());
+}
+
+TEST_CASE("the first deadline of a gathering ends it for all, also for those who come later") {
+  meeting here(4);
+  here.ask(0, request_kind::gather, "a", 10s);
+  here.ask(3, request_kind::gather, "a", 1s);
+  CHECK(here.state.next_deadline().when() == start + 1s);
+  here.state.expire(start + 999ms);
+  CHECK(here.answers().empty());
+  here.state.expire(start + 1s);
+  CHECK(here.answers() == "3:1:1 0:1:1 ");
+  here.ask(1, request_kind::gather, "a");
+  CHECK(here.answers() == "1:1:1 ");
+  // Other names are not concerned.
+  for (int rank = 0; rank < 4; ++rank) here.ask(rank, request_kind::gather, "b");
+  CHECK(here.answers() == "0:0:-1 1:0:-1 2:0:-1 3:0:-1 ");
+}
+
+TEST_CASE("a lost rank ends all gatherings and all waits; one that left only what it was needed for") {
+  const std::string lost = std::to_string(static_cast<int>(errc::peer_lost));
+  const bool goodbye = GENERATE(true, false);
+  meeting here(3);
+  here.ask(0, request_kind::gather, "a");
+  here.ask(1, request_kind::get, "k");
+  here.state.leave(2, goodbye);
+  CHECK(here.answers() == "0:" + lost + ":2 " + (goodbye ? "" : "1:" + lost + ":2 "));
+  here.ask(0, request_kind::gather, "b");
+  CHECK(here.answers() == "0:" + lost + ":2 ");
+}
+
+TEST_CASE("who leaves because of a failure does not take the blame for it") {
+  const std::string lost = std::to_string(static_cast<int>(errc::peer_lost));
+  meeting here(4);
+  CHECK_FALSE(here.state.has_failed());
+  here.state.leave(2, false);
+  here.ask(0, request_kind::gather, "a");
+  CHECK(here.answers() == "0:" + lost + ":2 ");
+  here.state.leave(0, true);
+  here.ask(1, request_kind::gather, "a");
+  here.ask(3, request_kind::gather, "b");
+  CHECK(here.answers() == "1:" + lost + ":2 3:" + lost + ":2 ");
+  CHECK(here.state.has_failed());
+}
+
+TEST_CASE("the end of the server answers whoever waits") {
+  meeting here(2);
+  here.ask(1, request_kind::get, "k");
+  here.state.close();
+  CHECK(here.answers() == "1:" + std::to_string(static_cast<int>(errc::peer_lost)) + ":0 ");
+}
+
+TEST_CASE("set wakes all who wait for that key, and no one else") {
+  meeting here(4);
+  here.ask(1, request_kind::get, "k");
+  here.ask(2, request_kind::get, "other");
+  here.ask(3, request_kind::get, "k");
+  here.ask(0, request_kind::set, "k");
+  CHECK(here.answers() == "1:0:-1 3:0:-1 0:0:-1 ");
+  here.state.expire(start + 1s);
+  CHECK(here.answers() == "2:1:-1 ");
+}
+
+TEST_CASE("missing ranks are listed in words") {
+  using bootstrap::detail::missing_text;
+  CHECK(missing_text({2}, 8, 10s) == "rank 2 of 8 has not shown up after 10 s");
+  CHECK(missing_text({2, 5}, 8, 9999ms) == "ranks 2 and 5 of 8 have not shown up after 10 s");
+  CHECK(missing_text({1, 2, 5}, 8, 1500ms) == "ranks 1, 2 and 5 of 8 have not shown up after 1.5 s");
+  std::vector<int> many;
+  for (int rank = 0; rank < 100; ++rank) many.push_back(rank);
+  CHECK(missing_text(many, 200, 20ms).find("15 and 84 more of 200 have not shown up after 0.02 s") != std::string::npos);
+}

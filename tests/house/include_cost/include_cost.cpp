@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What including the library costs a user.
+///
+///     include_cost COMPILER INCLUDE_FOLDER PROGRAM SCRATCH_FOLDER [INCLUDE_FOLDER_OF_UCX...]
+///
+/// Compiles `#include <hocket/hocket.hpp>` and, by turns, the standard headers that it uses, and fails if the first
+/// takes more than three times as long. Then, where there is UCX, compiles PROGRAM, one all_reduce over it, and prints
+/// seconds, memory and object size. Processor time is compared, not wall time, so that a busy machine does not decide.
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double allowed_ratio = 3.0;
+constexpr int repetitions = 5;
+
+struct cost {
+  double seconds = 0;  ///< user and system time of the compiler and all that it starts
+  double megabytes = 0;
+};
+
+/// Runs `command` to its end, with its output in `output` where that is not empty. Ends the program if it fails.
+cost run(const std::vector<std::string>& command, const fs::path& output = {}) {
+  std::vector<char*> arguments;
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!output.empty()) {
+      const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      if (file < 0 || dup2(file, STDOUT_FILENO) < 0) _exit(126);
+    }
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  rusage usage{};
+  if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
+    std::fputs("failed:", stderr);
+    for (const auto& word : command) std::fprintf(stderr, " %s", word.c_str());
+    std::fputs("\n", stderr);
+    std::exit(1);
+  }
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return {seconds(usage.ru_utime) + seconds(usage.ru_stime), static_cast<double>(usage.ru_maxrss) / 1024};
+}
+
+struct setting {
+  std::string compiler;
+  fs::path include;
+  fs::path scratch;
+
+  std::vector<std::string> command(const fs::path& source, std::vector<std::string> more) const {
+    std::vector<std::string> words = {compiler, "-std=c++20", "-O2", "-I", include.string(), source.string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  fs::path object(const fs::path& source) const { return scratch / source.filename().replace_extension(".o"); }
+  cost compile(const fs::path& source, std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"-c", "-o", object(source).string()});
+    return run(command(source, more));
+  }
+};
+
+/// Every file that `source` reads, as the compiler lists them.
+std::vector<std::string> files_read(const setting& machine, const fs::path& source) {
+  const fs::path list = machine.scratch / "files_read.txt";
+  run(machine.command(source, {"-M"}), list);
+  std::ifstream stream(list);
+  std::vector<std::string> files;
+  for (std::string word; stream >> word;) {
+    if (word != "\\") files.push_back(word);
+  }
+  return files;
+}
+
+/// The headers from outside that the library's own headers include by name, and that were really read.
+std::set<std::string> outside_headers(const setting& machine, const fs::path& source) {
+  const auto files = files_read(machine, source);
+  const auto was_read = [&](const std::string& name) {
+    return std::any_of(files.begin(), files.end(), [&](const std::string& file) { return file.ends_with('/' + name); });
+  };
+  std::set<std::string> names;
+  for (const auto& file : files) {
+    if (!file.starts_with(machine.include.string())) continue;
+    std::ifstream stream(file);
+    for (std::string line; std::getline(stream, line);) {
+      const auto hash = line.find_first_not_of(" \t");
+      if (hash == std::string::npos || line[hash] != '#') continue;
+      const auto open_bracket = line.find("include <");
+      const auto close_bracket = line.find('>', hash);
+      if (open_bracket == std::string::npos || close_bracket == std::string::npos) continue;
+      const auto begin = open_bracket + std::string("include <").size();
+      const auto name = line.substr(begin, close_bracket - begin);
+      if (!name.starts_with("hocket/") && was_read(name)) names.insert(name);
+    }
+  }
+  return names;
+}
+
+double median(std::array<double, repetitions> values) {
+  std::sort(values.begin(), values.end());
+  return values[repetitions / 2];
+}
+
+/// True if the library costs at most `allowed_ratio` times what the headers cost that it uses.
+bool library_is_cheap(const setting& machine) {
+  const fs::path ours = machine.scratch / "library.cpp";
+  const fs::path theirs = machine.scratch / "standard_headers.cpp";
+  std::ofstream(ours) << "#include <hocket/hocket.hpp>\n";
+  const auto names = outside_headers(machine, ours);
+  std::ofstream list(theirs);
+  std::printf("hocket.hpp uses:");
+  for (const auto& name : names) {
+    list << "#include <" << name << ">\n";
+    std::printf(" %s", name.c_str());
+  }
+  list.close();
+
+  std::array<double, repetitions> our_seconds{};
+  std::array<double, repetitions> their_seconds{};
+  machine.compile(ours);  // warms the file cache
+  machine.compile(theirs);
+  for (std::size_t i = 0; i < repetitions; ++i) {
+    their_seconds[i] = machine.compile(theirs).seconds;
+    our_seconds[i] = machine.compile(ours).seconds;
+  }
+  const double ratio = median(our_seconds) / median(their_seconds);
+  std::printf("\n#include <hocket/hocket.hpp>: %.2f s, those headers alone: %.2f s, ratio %.2f (at most %.1f)\n",
+              median(our_seconds), median(their_seconds), ratio, allowed_ratio);
+  return ratio <= allowed_ratio;
+}
+
+void print_cost_of_program(const setting& machine, const fs::path& program, std::vector<std::string> ucx_folders) {
+  std::vector<std::string> flags;
+  for (const auto& folder : ucx_folders) flags.insert(flags.end(), {"-I", folder});
+  const auto used = machine.compile(program, flags);
+  std::printf("one all_reduce over UCX, -O2: %.2f s, %.0f MB of memory, object of %.0f KiB\n", used.seconds,
+              used.megabytes, static_cast<double>(fs::file_size(machine.object(program))) / 1024);
+}
+
+}  // namespace
+
+int main(int argument_count, char* arguments[]) {
+  if (argument_count < 5) {
+    std::fputs("usage: include_cost COMPILER INCLUDE_FOLDER PROGRAM SCRATCH_FOLDER [INCLUDE_FOLDER_OF_UCX...]\n",
+               stderr);
+    return 2;
+  }
+  const setting machine{arguments[1], arguments[2], arguments[4]};
+  fs::create_directories(machine.scratch);
+
+  const bool cheap = library_is_cheap(machine);
+  if (argument_count > 5) {
+    print_cost_of_program(machine, arguments[3], {arguments + 5, arguments + argument_count});
+  } else {
+    std::puts("one all_reduce over UCX: left out, there is no UCX");
+  }
+  if (!cheap) std::fputs("including the library costs too much\n", stderr);
+  return cheap ? 0 : 1;
+}

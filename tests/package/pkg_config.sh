@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# pkg_config.sh COMPILER PKG_CONFIG FOLDER_OF_PC_FILES SOURCE_FOLDER SCRATCH_FOLDER
+#
+# Builds and runs the consumer by what hocket.pc says, and nothing else.
+set -eu
+compiler=$1 pkg_config=$2 sources=$4 scratch=$5
+export PKG_CONFIG_PATH="$3"
+mkdir -p "$scratch"
+# The flags are words, to be split.
+# shellcheck disable=SC2046
+"$compiler" -std=c++20 $("$pkg_config" --cflags hocket) "$sources/main.cpp" "$sources/unit.cpp" \
+  -o "$scratch/consumer" $("$pkg_config" --libs hocket)
+"$scratch/consumer"
