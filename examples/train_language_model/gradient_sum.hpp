@@ -6,9 +6,9 @@
 /// Each rank adds as many microbatches as it likes before the sum goes over the ranks. Sums and counts travel apart and
 /// are divided once, at the very end: a mean of means would weigh microbatches of different sizes wrongly.
 ///
-/// There are two kinds with one interface. `float_gradient_sum` adds floats: fast, and the last digits depend on how the
-/// batch was cut. `exact_gradient_sum` forms each sequence's gradient apart and adds these without any rounding: the
-/// result has the same bits for every number of ranks and microbatches.
+/// There are two kinds with one interface. `float_gradient_sum` adds floats: fast, and the last digits depend on how
+/// the batch was cut. `exact_gradient_sum` forms each sequence's gradient apart and adds these without any rounding:
+/// the result has the same bits for every number of ranks and microbatches.
 #pragma once
 
 #include "model.hpp"

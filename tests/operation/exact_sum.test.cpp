@@ -332,7 +332,7 @@ TEMPLATE_TEST_CASE("exact_sum: rounds to nearest, ties to even, once", "[exact_s
   }
 }
 
-TEMPLATE_TEST_CASE("exact_sum: the lowest bit decides ties, however far below and in whatever limb", "[exact_sum]", float,
+TEMPLATE_TEST_CASE("exact_sum: the lowest bit decides ties, however far below it lies", "[exact_sum]", float,
                    double) {
   using T = TestType;
   std::mt19937_64 random(8);

@@ -285,6 +285,12 @@ class interpreter {
     return true;
   }
 
+  /// Pushes bring signals of their own, apart from those that come alone.
+  static int signal_of(const plan::action& a) {
+    const bool pushed = a.what == plan::verb::push || (a.what == plan::verb::wait && a.from == plan::region::inbox);
+    return pushed ? -1 - int{a.tag} : int{a.tag};
+  }
+
   bool tell(int rank, const plan::action& a) {
     return all_of_peers(rank, a, [&](int peer) {
       if (a.what == plan::verb::push) {
@@ -292,16 +298,16 @@ class interpreter {
         if (from == nullptr) return false;
         std::copy(from, from + size_of(a), memory_at(peer).inbox[static_cast<std::size_t>(rank)].begin());
       }
-      if (!signals_.insert({{rank, peer, a.tag}, false}).second) return fail("tag reused");
+      if (!signals_.insert({{rank, peer, signal_of(a)}, false}).second) return fail("tag reused");
       return true;
     });
   }
 
   bool wait(int rank, const plan::action& a) {
-    const auto there = [&](int peer) { return signals_.count({peer, rank, a.tag}) != 0; };
+    const auto there = [&](int peer) { return signals_.count({peer, rank, signal_of(a)}) != 0; };
     if (!all_of_peers(rank, a, there)) return false;
     return all_of_peers(rank, a, [&](int peer) {
-      bool& seen = signals_.at({peer, rank, a.tag});
+      bool& seen = signals_.at({peer, rank, signal_of(a)});
       return std::exchange(seen, true) ? fail("tag reused") : true;
     });
   }

@@ -43,6 +43,8 @@ failure run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
 }  // namespace detail
 
 struct all_reduce_t {
+  static constexpr plan::goal_kind goal = plan::goal_kind::all_reduce;
+
   /// Combines `in` element-wise over all ranks of `comm` with `op`, and leaves the result in `out` on every rank.
   ///
   /// Collective: every rank must pass an equal `in.size()`, element type, `op` and algorithm.

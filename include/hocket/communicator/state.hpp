@@ -46,6 +46,7 @@ class communicator_state {
   }
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
+  ~communicator_state() { wire_->contexts().release(context_); }
 
   int rank() const noexcept { return port_->rank(); }
   int size() const noexcept { return port_->size(); }
@@ -155,10 +156,6 @@ class communicator_state {
   std::vector<operation*>& active() noexcept { return active_; }
   const std::vector<operation*>& active() const noexcept { return active_; }
 
-  /// Numbers the contexts of communicators split from here; equal on all ranks as splits are collective.
-  std::uint32_t next_context() const noexcept { return next_context_; }
-  void set_next_context(std::uint32_t value) noexcept { next_context_ = value; }
-
  private:
   static std::int32_t distance(std::uint32_t from, std::uint32_t to) noexcept {
     return static_cast<std::int32_t>(to - from);  // sequence numbers wrap
@@ -194,7 +191,6 @@ class communicator_state {
   std::uint32_t last_sequence_ = 0;
   std::uint32_t completed_ = 0;
   std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is over
-  std::uint32_t next_context_ = 1;
   std::array<growing_buffer, transport::window> scratch_;
   std::vector<growing_buffer> spare_;
   std::array<std::vector<growing_buffer>, transport::window> landing_;

@@ -22,4 +22,14 @@ struct tag {
   unsigned value = 0;
 };
 
+/// Ranks of equal colour end up in the same part of a split communicator.
+struct color {
+  int value = 0;
+};
+
+/// Orders the ranks within a part of a split communicator; equal keys keep the order of ranks.
+struct key {
+  int value = 0;
+};
+
 HOCKET_END_NAMESPACE

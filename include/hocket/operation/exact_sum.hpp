@@ -150,13 +150,11 @@ class exact_sum {
       if (to_positive && to_negative) return std::numeric_limits<T>::quiet_NaN();
       return assemble(to_negative, infinity_bits);
     }
-    std::size_t top = limb_count - 1;
-    while (top > 0 && limbs_[top] == 0) --top;
-    if (top == 0 && limbs_[0] == flags) return assemble((flags & (negative_zero | ordinary)) == negative_zero, 0);
-    // The highest digit that is not zero has the sign of the whole.
-    const bool negative = (limbs_[top] & top_bit) != 0;
-    limb magnitude[limb_count] = {};
-    top = absolute(magnitude, top, negative);
+    limb magnitude[limb_count + 1] = {};
+    const bool negative = absolute(magnitude);
+    std::size_t top = 0;
+    for (std::size_t i = 1; i <= limb_count; ++i) top = magnitude[i] != 0 ? i : top;
+    if (top == 0) return assemble((flags & (negative_zero | ordinary)) == negative_zero, 0);
     return assemble(negative, round(magnitude, top));
   }
 
@@ -266,45 +264,44 @@ class exact_sum {
     return true;
   }
 
-  /// Writes the absolute value, flags left out, as ordinary unsigned limbs; returns the index of the highest one that
-  /// is not zero. All limbs above `top` are zero, and `negative` is the sign of the whole.
-  constexpr std::size_t absolute(limb (&magnitude)[limb_count], std::size_t top, bool negative) const noexcept {
-    limb borrow = 0;
-    for (std::size_t i = 0; i <= top; ++i) {
+  /// Writes the absolute value, flags left out, as ordinary unsigned limbs, from magnitude[1] on; returns the sign.
+  /// Signs of sums are as good as random, so this has no branches on them.
+  constexpr bool absolute(limb (&magnitude)[limb_count + 1]) const noexcept {
+    limb below_zero = 0;  // all ones if what lies below the current digit is negative
+    for (std::size_t i = 0; i != limb_count; ++i) {
       const limb digit = i == 0 ? limbs_[0] & ~flag_mask : limbs_[i];
-      // Minus the smallest digit wraps to 2^63, and that is what it means here.
-      const bool below_zero = negative ? static_cast<signed_limb>(digit) > 0 : static_cast<signed_limb>(digit) < 0;
-      magnitude[i] = (negative ? 0 - digit : digit) - borrow;
-      borrow = static_cast<limb>(below_zero || (digit == 0 && borrow != 0));
+      magnitude[i + 1] = digit + below_zero;
+      below_zero = static_cast<limb>(static_cast<signed_limb>(digit | magnitude[i + 1]) >> 63);
     }
-    while (top > 0 && magnitude[top] == 0) --top;
-    return top;
+    const limb sign = below_zero;
+    limb carry = sign & 1;
+    for (std::size_t i = 1; i <= limb_count; ++i) {
+      magnitude[i] = (magnitude[i] ^ sign) + carry;
+      carry = static_cast<limb>(magnitude[i] < carry);
+    }
+    return sign != 0;
   }
 
-  /// The pattern, without sign, of the value of T next to `magnitude`, whose highest limb that is not zero is `top`.
-  static constexpr word round(const limb (&magnitude)[limb_count], std::size_t top) noexcept {
+  /// The pattern, without sign, of the value of T next to the magnitude in limbs 1 to `top`, which is not zero. Limb 0
+  /// is zero.
+  static constexpr word round(const limb (&magnitude)[limb_count + 1], std::size_t top) noexcept {
     const int zeros = std::countl_zero(magnitude[top]);
-    const int highest = static_cast<int>(top) * 64 + 63 - zeros - flag_bits;  // in units of the smallest subnormal
-    if (highest < fraction_bits) return static_cast<word>(magnitude[0] >> flag_bits);
+    const int highest = static_cast<int>(top) * 64 - 1 - zeros - flag_bits;  // in units of the smallest subnormal
+    if (highest < fraction_bits) return static_cast<word>(magnitude[1] >> flag_bits);
     if (highest >= magnitude_bits) return infinity_bits;
 
-    limb leading = magnitude[top] << zeros;
-    limb dropped = 0;
-    if (top > 0 && zeros > 0) {
-      leading |= magnitude[top - 1] >> (64 - zeros);
-      dropped = magnitude[top - 1] << zeros;
-    } else if (top > 0) {
-      dropped = magnitude[top - 1];
-    }
-    for (std::size_t i = 0; i + 1 < top; ++i) dropped |= magnitude[i];
-
     constexpr int kept = fraction_bits + 1;
-    const limb rest = leading << kept;
+    const limb leading = (magnitude[top] << zeros) | ((magnitude[top - 1] >> 1) >> (63 - zeros));
     const limb significand = leading >> (64 - kept);
-    const bool up = rest > top_bit || (rest == top_bit && (dropped != 0 || (significand & 1) != 0));
+    const limb rest = leading << kept;
+    limb up = rest >> 63;
+    if (rest == top_bit) [[unlikely]] {
+      limb beyond = magnitude[top - 1] << zeros;
+      for (std::size_t i = 1; i + 1 < top; ++i) beyond |= magnitude[i];
+      up = beyond != 0 ? 1 : significand & 1;
+    }
     // The hidden bit adds one to the exponent, and so does a carry out of the significand: up to infinity, if need be.
-    return static_cast<word>((static_cast<limb>(highest - fraction_bits) << fraction_bits) + significand +
-                             static_cast<limb>(up));
+    return static_cast<word>((static_cast<limb>(highest - fraction_bits) << fraction_bits) + significand + up);
   }
 
   static constexpr T assemble(bool negative, word magnitude) noexcept {

@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/plan.hpp>
+#include <hocket/plan/to_string.hpp>
 
 #include <cstdint>
 #include <string>
@@ -64,14 +65,14 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::undeclared_peer_pointers: return "the plan uses peer pointers, but its shape does not say so";
     case violation::size_mismatch: return "the message that arrives here may have another length";
     case violation::unordered_channel: return "two messages on one channel have no order: use another channel";
-    case violation::tag_reused: return "a tag may be used once per pair of ranks";
+    case violation::tag_reused: return "a tag may be used once per pair of ranks, and a peer be pushed to once";
     case violation::reads_nothing: return "nothing was written there before";
     case violation::repacked_slot: return "slots that are filled together must always be used together, from the same chunk on";
     case violation::read_races_write: return "the step reads what the other may still be writing";
     case violation::write_races_write: return "both steps write the same memory, in no order";
     case violation::overwrites_read: return "the step overwrites what the other may still be reading";
     case violation::overwrites_send: return "the step overwrites what may still be on its way to a peer";
-    case violation::reads_before_begin: return "the step reads a peer's memory before it is known that the peer has begun";
+    case violation::reads_before_begin: return "the step reads a peer's memory without having waited for a signal from that peer before";
     case violation::reads_after_end: return "the peer may return, and change what is read here, before this step is done";
     case violation::counted_twice: return "a contribution would be counted twice";
     case violation::mixed_chunks: return "different chunks would be combined";
@@ -125,25 +126,7 @@ struct proof {
 namespace detail {
 
 inline std::string text_of(const place& at) {
-  const std::string index = "[" + std::to_string(at.at) + "]";
-  switch (at.where) {
-    case region::none: return "nothing";
-    case region::in: return "in" + index;
-    case region::out: return "out" + index;
-    case region::scratch: return "scratch" + index;
-    case region::inbox: return "inbox";
-  }
-  return "an unknown region";
-}
-
-inline std::string chunks_of(const action& a) {
-  if (a.count == 0) return "no data";
-  if (a.count == 1) return "chunk " + std::to_string(a.chunk);
-  return "chunks " + std::to_string(a.chunk) + " to " + std::to_string(a.chunk + a.count - 1);
-}
-
-inline std::string peer_of(const action& a) {
-  return a.peer == all_peers ? "all peers" : "rank " + std::to_string(a.peer);
+  return at.where == region::inbox ? "the inbox" : range_text(to_string(at.where), at.at, 1);
 }
 
 inline std::string text_of(const step& s) {
@@ -153,31 +136,6 @@ inline std::string text_of(const step& s) {
 }
 
 }  // namespace detail
-
-/// One action in words: "send chunk 3 from out[3] to rank 2".
-inline std::string to_string(const action& a) {
-  const std::string from = detail::text_of({a.from, a.from_at});
-  const std::string to = detail::text_of({a.to, a.to_at});
-  const std::string peer = detail::peer_of(a);
-  const std::string data = detail::chunks_of(a);
-  const std::string channel = a.channel == 0 ? "" : " on channel " + std::to_string(a.channel);
-  const std::string tag = " tag " + std::to_string(a.tag);
-  const std::string start = a.join ? "join, then " : "";
-  switch (a.what) {
-    case verb::copy: return start + "copy " + data + " from " + from + " to " + to;
-    case verb::send: return start + "send " + data + " from " + from + " to " + peer + channel;
-    case verb::receive: return start + "receive " + data + " from " + peer + channel + " into " + to;
-    case verb::receive_reduce:
-      return start + "receive " + data + " from " + peer + channel + ", combine " +
-             (a.message_first ? "it with " + from : from + " with it") + " into " + to;
-    case verb::load: return start + "load " + data + " from " + from + " of " + peer + " into " + to;
-    case verb::load_reduce: return start + "combine " + data + " from " + from + " of all ranks into " + to;
-    case verb::push: return start + "push " + data + " from " + from + " to the inbox of " + peer + "," + tag;
-    case verb::signal: return start + "signal" + tag + " to " + peer;
-    case verb::wait: return start + "wait for" + tag + " from " + peer;
-  }
-  return "unknown action";
-}
 
 inline std::string proof::message() const {
   std::string text = "on " + std::to_string(ranks) + (ranks == 1 ? " rank: " : " ranks: ");

@@ -13,6 +13,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
 
 #include <concepts>
@@ -33,14 +34,19 @@ inline constexpr unsigned window = 8;
 /// How many channels a plan may use between two ranks.
 inline constexpr unsigned max_channels = 4;
 
+/// The channel of messages that belong to no plan: those of `send` and `recv`. Their "sequence" is the caller's tag, and
+/// they are matched by it.
+inline constexpr unsigned point_to_point_channel = max_channels;
+
 /// How many messages of one channel a sender can be ahead of its receiver. Plans are proven with this depth.
 inline constexpr unsigned channel_depth = 4;
 
-/// Which message: channel `channel` of operation `sequence`.
+/// Which message: channel `channel` of operation `sequence`, or a message from `send` to `recv` with a tag.
 struct message_id {
   std::uint32_t sequence = 0;
   std::uint32_t channel = 0;
 
+  constexpr bool point_to_point() const noexcept { return channel == point_to_point_channel; }
   constexpr unsigned slot() const noexcept { return sequence % window; }
 };
 
@@ -103,6 +109,7 @@ concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, fail
   { w->size() } -> std::convertible_to<int>;
   { Wire::name } -> std::convertible_to<const char*>;
   { w->costs() } -> std::same_as<link_costs>;
+  { w->contexts() } -> std::same_as<contexts&>;
   { Wire::open(w, how) } -> std::same_as<std::unique_ptr<typename Wire::port_type>>;
 };
 

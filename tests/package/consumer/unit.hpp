@@ -3,6 +3,5 @@
 /// What the consumer's second translation unit offers.
 #pragma once
 
-#include <string>
-
-std::string message_from_unit();
+/// The sum of 1 … `ranks`, by an all_reduce over as many threads.
+int sum_of_ranks(int ranks);

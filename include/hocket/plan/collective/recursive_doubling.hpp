@@ -12,8 +12,8 @@ namespace plan {
 /// In round k, members whose numbers differ in bit k exchange what they have. log2(p) rounds, two more where p is no
 /// power of two. Combines in rank order.
 ///
-/// Partial results alternate between two scratch slots. A slot may be overwritten when the message that was sent from
-/// it has drained: hence the join before the send of every round but the first. The last round writes `out`.
+/// Partial results alternate between two scratch slots; the last round writes `out`. A slot may be overwritten when the
+/// message that was sent from it has drained: hence a join where a slot is used again, which up to 8 ranks none is.
 struct recursive_doubling {
   bool in_place = false;  ///< also right where `in` and `out` are the same memory; costs a copy on two and three ranks
 
@@ -49,7 +49,7 @@ struct recursive_doubling {
     const int peer = who.rank_of(who.member() ^ (1 << round));
     if (i % 2 == 0) {
       const action first = send(peer, {0}, partial(who, round));
-      return round == 0 ? first : joined(first);
+      return joins_before(who, round) ? joined(first) : first;
     }
     return receive_reduce(peer, {0}, partial(who, round), partial(who, round + 1),
                           peer < rank ? operand_order::message_first : operand_order::local_first);
@@ -61,6 +61,12 @@ struct recursive_doubling {
     if (round == 0 && !who.stands_in()) return in(0);
     if (round == who.steps()) return leaves_by_copy(who) ? scratch(0) : out(0);
     return scratch(static_cast<std::uint32_t>(round % 2));
+  }
+
+  /// Whether this round overwrites what an earlier one sent: a slot, or `in` where it is the same memory as `out`.
+  constexpr bool joins_before(const detail::fold& who, int round) const noexcept {
+    if (round + 1 == who.steps()) return in_place && round > 0;
+    return round >= 2 || (round == 1 && who.stands_in());
   }
 
   /// With one round, the result would overwrite what is still being sent if `in` and `out` were the same memory.

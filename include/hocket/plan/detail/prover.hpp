@@ -265,11 +265,13 @@ class prover {
     return progress::done;
   }
 
-  /// A peer's buffers are there only after it has begun, and until it ends: the latter is checked in the end.
+  /// Where a peer's buffers are is known from its first signal on; that they stay until it ends is checked in the end.
   constexpr bool may_look_at(int owner, event now) {
-    if (owner == table_.rank_of(now.lane)) return true;
+    const int rank = table_.rank_of(now.lane);
+    if (owner == rank) return true;
     foreign_reads_.push_back({now, owner});
-    if (has_begun(owner, now.lane)) return true;
+    const std::uint32_t index = first_heard_.find(pair_of(owner, rank));
+    if (index != none && known_.knows(now.lane, waits_[index])) return true;
     return fail(violation::reads_before_begin, now) == progress::done;
   }
 
@@ -347,8 +349,10 @@ class prover {
 
   // Signals.
 
-  constexpr std::uint64_t signal_key(int from, int to, std::uint16_t tag) const noexcept {
-    return (pair_of(from, to) << 16) | tag;
+  /// A signal that comes with a push is another one than a signal with the same tag that comes alone.
+  constexpr std::uint64_t signal_key(int from, int to, const action& a) const noexcept {
+    const bool pushed = a.what == verb::push || (a.what == verb::wait && a.from == region::inbox);
+    return (pair_of(from, to) << 17) | (pushed ? 0x10000U : 0U) | a.tag;
   }
 
   /// Calls visit(peer) for the peer that `a` names, or for all; stops when it returns anything but `done`.
@@ -367,29 +371,40 @@ class prover {
     if (a.what == verb::push && !gather(now, rank, a)) return progress::failed;
     const std::uint32_t knowledge = known_.keep(now.lane);
     return for_each_peer(rank, a, [&](int peer) {
-      std::uint32_t& index = signal_index_[signal_key(rank, peer, a.tag)];
+      std::uint32_t& index = signal_index_[signal_key(rank, peer, a)];
       if (index != none) return fail(violation::tag_reused, now, signals_[index].sent);
       index = static_cast<std::uint32_t>(signals_.size());
       signals_.push_back({now, knowledge});
       if (a.what == verb::signal) return progress::done;
-      return store_at(now, peer, memory_.inbox_of(peer, rank), a, 0, true);
+      const std::size_t where = memory_.inbox_of(peer, rank);
+      if (memory_.value(where) != none) return fail(violation::tag_reused, now);
+      return store_at(now, peer, where, a, 0, true);
     });
   }
 
   constexpr progress wait(event now, const action& a) {
     const int rank = table_.rank_of(now.lane);
     const progress ready = for_each_peer(rank, a, [&](int peer) {
-      const std::uint32_t index = signal_index_.find(signal_key(peer, rank, a.tag));
+      const std::uint32_t index = signal_index_.find(signal_key(peer, rank, a));
       if (index == none) return progress::blocked;
       return signals_[index].waited_for ? fail(violation::tag_reused, now, signals_[index].sent) : progress::done;
     });
     if (ready != progress::done) return ready;
     return for_each_peer(rank, a, [&](int peer) {
-      signal_state& s = signals_[signal_index_.find(signal_key(peer, rank, a.tag))];
+      signal_state& s = signals_[signal_index_.find(signal_key(peer, rank, a))];
       s.waited_for = true;
       known_.learn(now.lane, s.knowledge);
+      note_heard(now, rank, peer, a);
       return progress::done;
     });
+  }
+
+  constexpr void note_heard(event now, int rank, int peer, const action& a) {
+    if (a.from == region::inbox) return;
+    std::uint32_t& index = first_heard_[pair_of(peer, rank)];
+    if (index != none) return;
+    index = static_cast<std::uint32_t>(waits_.size());
+    waits_.push_back(now);
   }
 
   // After the run.
@@ -429,7 +444,7 @@ class prover {
     if (a.peer != all_peers) return a.peer;
     const int rank = table_.rank_of(now.lane);
     for (int peer = 0; peer < table_.ranks; ++peer) {
-      if (peer != rank && signal_index_.find(signal_key(peer, rank, a.tag)) == none) return peer;
+      if (peer != rank && signal_index_.find(signal_key(peer, rank, a)) == none) return peer;
     }
     return rank;
   }
@@ -554,6 +569,8 @@ class prover {
   index_map channel_index_;
   std::vector<signal_state> signals_;
   index_map signal_index_;
+  std::vector<event> waits_;
+  index_map first_heard_;
 };
 
 }  // namespace plan::detail

@@ -20,11 +20,11 @@ namespace local {
 /// One message: where its bytes lie, or the bytes themselves if they are few. The payload comes first, so that it is
 /// aligned for every element type.
 struct alignas(platform::cache_line) cell {
-  static constexpr std::size_t inline_capacity = 40;
+  static constexpr std::size_t inline_capacity = 32;
 
   std::byte payload[inline_capacity];
   const void* data = nullptr;  ///< in the sender's memory; null if the bytes are in `payload`
-  std::uint32_t bytes = 0;     ///< modulo 2^32: enough to notice a mismatch
+  std::uint64_t bytes = 0;
   std::uint32_t sequence = 0;
   std::atomic<std::uint64_t> number{0};  ///< messages of this channel so far, this one included, once it is here
 };
@@ -41,7 +41,7 @@ class segment {
  public:
   segment(int members, std::size_t window_bytes)
       : members_(static_cast<std::size_t>(members)),
-        channels_(new channel[transport::window * members_ * transport::max_channels]),
+        channels_(new channel[channels_per_peer * members_]),
         window_(allocate(window_bytes)),
         window_bytes_(window_bytes),
         owners_(members) {}
@@ -49,8 +49,14 @@ class segment {
   segment& operator=(const segment&) = delete;
   ~segment() { ::operator delete(window_, std::align_val_t(platform::cache_line)); }
 
-  channel& channel_from(int sender, unsigned slot, unsigned number) noexcept {
-    return channels_[(slot * members_ + static_cast<std::size_t>(sender)) * transport::max_channels + number];
+  /// Channels of one sender, numbered by `channel_index`, lie side by side.
+  channel& channel_from(int sender, std::size_t index) noexcept {
+    return channels_[static_cast<std::size_t>(sender) * channels_per_peer + index];
+  }
+
+  static constexpr std::size_t channels_per_peer = transport::window * transport::max_channels + 1;
+  static constexpr std::size_t channel_index(transport::message_id id) noexcept {
+    return id.point_to_point() ? channels_per_peer - 1 : id.slot() * transport::max_channels + id.channel;
   }
 
   std::byte* window() noexcept { return window_; }

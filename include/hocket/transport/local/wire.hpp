@@ -7,6 +7,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
 #include <hocket/transport/local/segment.hpp>
 #include <hocket/transport/local/world.hpp>
@@ -37,13 +38,14 @@ class port {
   struct receiving {
     channel* through = nullptr;
     std::uint64_t number = 0;
+    std::vector<std::byte> kept;  ///< a message that came before it was asked for
   };
 
   port(std::shared_ptr<wire> owner, const transport::opening& how, bool oversubscribed)
       : owner_(std::move(owner)),
         rank_(how.rank),
         oversubscribed_(oversubscribed),
-        counters_(how.members->size() * transport::window * transport::max_channels) {
+        counters_(how.members->size() * segment::channels_per_peer) {
     auto* const own = new segment(static_cast<int>(how.members->size()), how.window_bytes);
     const auto blob = std::as_bytes(std::span(&own, 1));
     for (const auto& theirs : how.exchange(blob)) {
@@ -64,17 +66,17 @@ class port {
 
   bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
                 failure&) noexcept {
-    channel& through = at(peer)->channel_from(rank_, id.slot(), id.channel);
+    channel& through = at(peer)->channel_from(rank_, segment::channel_index(id));
     counter& count = counter_of(peer, id);
     if (count.sent - count.seen_consumed >= transport::channel_depth) {
       count.seen_consumed = through.consumed.load(std::memory_order_acquire);
       if (count.sent - count.seen_consumed >= transport::channel_depth) return false;
     }
-    cell& place = through.cells[count.sent % transport::channel_depth];
+    cell& place = cell_of(through, count.sent + 1);
     const bool inlined = bytes <= cell::inline_capacity;
     if (inlined && bytes > 0) std::memcpy(place.payload, data, bytes);
     place.data = inlined ? nullptr : data;
-    place.bytes = static_cast<std::uint32_t>(bytes);
+    place.bytes = bytes;
     place.sequence = id.sequence;
     ++count.sent;
     place.number.store(count.sent, std::memory_order_release);
@@ -88,20 +90,27 @@ class port {
 
   const void* try_receive(receiving& state, int peer, transport::message_id id, void*, std::size_t bytes,
                           failure& fail) {
-    channel& through = at(rank_)->channel_from(peer, id.slot(), id.channel);
+    if (id.point_to_point()) {
+      if (const void* const early = take_early(state, peer, id, bytes, fail); early != nullptr || fail) return early;
+      keep_early(peer, id);
+    }
+    channel& through = at(rank_)->channel_from(peer, segment::channel_index(id));
     const std::uint64_t next = counter_of(peer, id).received + 1;
-    cell& place = through.cells[(next - 1) % transport::channel_depth];
+    cell& place = cell_of(through, next);
     if (place.number.load(std::memory_order_acquire) != next) return nullptr;
-    if (place.sequence != id.sequence || place.bytes != static_cast<std::uint32_t>(bytes)) [[unlikely]] {
-      fail = unexpected(place, peer, id, bytes);
+    if (place.sequence != id.sequence || place.bytes != bytes) [[unlikely]] {
+      fail = unexpected(place.sequence, place.bytes, peer, id, bytes);
       return nullptr;
     }
     counter_of(peer, id).received = next;
-    state = {&through, next};
+    state.through = &through;
+    state.number = next;
     return place.data == nullptr ? place.payload : place.data;
   }
 
-  void release(receiving& state) noexcept { state.through->consumed.store(state.number, std::memory_order_release); }
+  void release(receiving& state) noexcept {
+    if (state.through != nullptr) state.through->consumed.store(state.number, std::memory_order_release);
+  }
 
   static bool progress() noexcept { return false; }
   static bool broken(failure&) noexcept { return false; }
@@ -123,23 +132,64 @@ class port {
     std::uint64_t received = 0;
   };
 
+  /// A point-to-point message whose tag nobody had asked for when it came.
+  struct early_message {
+    int peer = 0;
+    std::uint32_t tag = 0;
+    std::vector<std::byte> bytes;
+  };
+
+  static cell& cell_of(channel& through, std::uint64_t number) noexcept {
+    return through.cells[(number - 1) % transport::channel_depth];
+  }
+
+  const void* take_early(receiving& state, int peer, transport::message_id id, std::size_t bytes, failure& fail) {
+    for (auto each = early_.begin(); each != early_.end(); ++each) {
+      if (each->peer != peer || each->tag != id.sequence) continue;
+      if (each->bytes.size() != bytes) {
+        fail = unexpected(each->tag, each->bytes.size(), peer, id, bytes);
+        return nullptr;
+      }
+      state.through = nullptr;
+      state.kept = std::move(each->bytes);
+      state.kept.reserve(1);  // so that an empty message has an address too
+      early_.erase(each);
+      return state.kept.data();
+    }
+    return nullptr;
+  }
+
+  /// Copies messages with other tags out of the way, so that those behind them can be seen.
+  void keep_early(int peer, transport::message_id id) {
+    channel& through = at(rank_)->channel_from(peer, segment::channel_index(id));
+    for (;;) {
+      const std::uint64_t next = counter_of(peer, id).received + 1;
+      const cell& place = cell_of(through, next);
+      if (place.number.load(std::memory_order_acquire) != next || place.sequence == id.sequence) return;
+      const auto* const data = place.data == nullptr ? place.payload : static_cast<const std::byte*>(place.data);
+      early_.push_back({peer, place.sequence, std::vector<std::byte>(data, data + place.bytes)});
+      counter_of(peer, id).received = next;
+      through.consumed.store(next, std::memory_order_release);
+    }
+  }
+
   segment* at(int peer) const noexcept { return segments_[static_cast<std::size_t>(peer)]; }
 
   counter& counter_of(int peer, transport::message_id id) noexcept {
-    return counters_[(static_cast<std::size_t>(peer) * transport::window + id.slot()) * transport::max_channels +
-                     id.channel];
+    return counters_[static_cast<std::size_t>(peer) * segment::channels_per_peer + segment::channel_index(id)];
   }
 
-  static failure unexpected(const cell& place, int peer, transport::message_id id, std::size_t bytes) {
-    if (place.sequence != id.sequence) {
+  static failure unexpected(std::uint32_t their_sequence, std::size_t their_bytes, int peer, transport::message_id id,
+                            std::size_t bytes) {
+    if (their_sequence != id.sequence) {
       return make_failure(errc::mismatch,
-                          "the peer is at operation #" + std::to_string(place.sequence) + " with other steps than ours",
-                          {.sequence = id.sequence, .peer = peer});
+                          "the peer is at operation #" + std::to_string(their_sequence) + " with other steps than ours",
+                          {.peer = peer});
     }
     return make_failure(errc::mismatch,
-                        "the peer sent " + std::to_string(place.bytes) + " bytes where " + std::to_string(bytes) +
+                        "the peer sent " + std::to_string(their_bytes) + " bytes where " + std::to_string(bytes) +
                             " were expected: counts, types and algorithm must be equal on all ranks",
-                        {.sequence = id.sequence, .peer = peer});
+                        {.peer = peer});
   }
 
   const std::shared_ptr<wire> owner_;
@@ -147,6 +197,7 @@ class port {
   const bool oversubscribed_;
   std::vector<segment*> segments_;
   std::vector<counter> counters_;
+  std::vector<early_message> early_;
 };
 
 /// One thread's membership in a `world`.
@@ -159,7 +210,7 @@ class wire {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return world_->size(); }
-  world& meeting_place() const noexcept { return *world_; }
+  transport::contexts& contexts() noexcept { return contexts_; }
 
   /// Rough figures of one machine; only their proportions matter for the choice of an algorithm.
   static constexpr transport::link_costs costs() noexcept { return {1.5e-7, 6e-11, 8e-8, 5e-11, 5e-11}; }
@@ -171,6 +222,7 @@ class wire {
  private:
   const std::shared_ptr<world> world_;
   const int rank_;
+  transport::contexts contexts_;
 };
 
 static_assert(transport::port<port>);

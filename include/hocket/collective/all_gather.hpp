@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Gives every rank what each rank has.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+
+#include <source_location>
+#include <system_error>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct all_gather_t {
+  static constexpr plan::goal_kind goal = plan::goal_kind::all_gather;
+
+  /// Leaves in `out`, on every rank, the `in` of all p ranks of `comm` one after the other, in rank order.
+  ///
+  /// Collective: every rank must pass an equal `in.size()`, element type and algorithm.
+  /// **Buffers.** `out` has p blocks of `in.size()` elements. `in` may be block r of `out` on rank r; else they must not
+  ///   overlap.
+  /// **Cost.** p - 1 blocks into each rank: ring in p - 1 messages, direct in one step over peer pointers.
+  /// **Progress, threads, errors.** As for `all_reduce`.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options = options<>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
+    detail::deliver(detail::run_call(comm, job, options, site));
+  }
+
+  /// The same, with the error as a code instead of an exception.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options,
+                  std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
+    code = detail::run_call(comm, job, options, site).code;
+  }
+};
+
+struct all_gather_async_t {
+  /// As `all_gather`, but returns at once. The buffers belong to the operation until the request is over.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options = options<>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+  request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    const auto job =
+        detail::make_moving_job<all_gather_t::goal>(detail::as_input(in), detail::as_output(out), 0, options);
+    return detail::start_call(comm, job, options, site);
+  }
+};
+
+inline constexpr all_gather_t all_gather{};
+inline constexpr all_gather_async_t all_gather_async{};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Each rank has something for each other rank.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+
+#include <source_location>
+#include <system_error>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct all_to_all_t {
+  static constexpr plan::goal_kind goal = plan::goal_kind::all_to_all;
+
+  /// Block d of `in` on rank s arrives as block s of `out` on rank d.
+  ///
+  /// Collective: every rank must pass an equal `in.size()`, element type and algorithm.
+  /// **Buffers.** `in` and `out` have equal size, a multiple of the p ranks of `comm`. They must not overlap.
+  /// **Cost.** p - 1 blocks out of and into each rank: pairwise in p - 1 messages, direct in one step over peer pointers.
+  /// **Progress, threads, errors.** As for `all_reduce`.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options = options<>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
+    detail::deliver(detail::run_call(comm, job, options, site));
+  }
+
+  /// The same, with the error as a code instead of an exception.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options,
+                  std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
+    code = detail::run_call(comm, job, options, site).code;
+  }
+};
+
+struct all_to_all_async_t {
+  /// As `all_to_all`, but returns at once. The buffers belong to the operation until the request is over.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options = options<>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+  request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    const auto job =
+        detail::make_moving_job<all_to_all_t::goal>(detail::as_input(in), detail::as_output(out), 0, options);
+    return detail::start_call(comm, job, options, site);
+  }
+};
+
+inline constexpr all_to_all_t all_to_all{};
+inline constexpr all_to_all_async_t all_to_all_async{};
+
+HOCKET_END_NAMESPACE

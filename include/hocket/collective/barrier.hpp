@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Waits until all ranks are here.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <system_error>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct barrier_t {
+  static constexpr plan::goal_kind goal = plan::goal_kind::barrier;
+
+  /// Returns when every rank of `comm` has called it.
+  ///
+  /// **Cost.** log2 p empty messages, one after the other. **Progress, threads, errors.** As for `all_reduce`.
+  template <class Wire, class Options = options<>>
+  void operator()(const communicator<Wire>& comm, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    detail::deliver(detail::run_call(comm, job(options), options, site));
+  }
+
+  /// The same, with the error as a code instead of an exception.
+  template <class Wire, class Options>
+  void operator()(const communicator<Wire>& comm, const Options& options, std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    code = detail::run_call(comm, job(options), options, site).code;
+  }
+
+ private:
+  friend struct barrier_async_t;
+
+  template <class Options>
+  static auto job(const Options& options) {
+    return detail::make_moving_job<goal>(std::span<const std::byte>(), std::span<std::byte>(), 0, options);
+  }
+};
+
+struct barrier_async_t {
+  /// As `barrier`, but returns at once: the request is over when every rank has called it.
+  template <class Wire, class Options = options<>>
+  request operator()(const communicator<Wire>& comm, const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    return detail::start_call(comm, barrier_t::job(options), options, site);
+  }
+};
+
+inline constexpr barrier_t barrier{};
+inline constexpr barrier_async_t barrier_async{};
+
+HOCKET_END_NAMESPACE

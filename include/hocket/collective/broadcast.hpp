@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Gives every rank what one rank has.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/core/strong_types.hpp>
+
+#include <source_location>
+#include <span>
+#include <system_error>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct broadcast_t {
+  static constexpr plan::goal_kind goal = plan::goal_kind::broadcast;
+
+  /// Leaves in `buffer`, on every rank, what it held on rank `from.rank`.
+  ///
+  /// Collective: every rank must pass an equal `buffer.size()`, element type, root and algorithm.
+  /// **Cost.** p ranks: binomial log2 p messages of the whole vector, one after the other; direct one step over peer
+  ///   pointers.
+  /// **Progress, threads, errors.** As for `all_reduce`.
+  template <class Wire, writable_buffer Buffer, class Options = options<>>
+    requires element<element_type_t<Buffer>>
+  void operator()(const communicator<Wire>& comm, Buffer&& buffer, root from = {}, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    detail::deliver(detail::run_call(comm, job(detail::as_output(buffer), from, options), options, site));
+  }
+
+  /// The same, with the error as a code instead of an exception.
+  template <class Wire, writable_buffer Buffer, class Options>
+    requires element<element_type_t<Buffer>>
+  void operator()(const communicator<Wire>& comm, Buffer&& buffer, root from, const Options& options,
+                  std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    code = detail::run_call(comm, job(detail::as_output(buffer), from, options), options, site).code;
+  }
+
+ private:
+  friend struct broadcast_async_t;
+
+  template <class T, class Options>
+  static auto job(std::span<T> buffer, root from, const Options& options) {
+    return detail::make_moving_job<goal>(std::span<const T>(), buffer, from.rank, options);
+  }
+};
+
+struct broadcast_async_t {
+  /// As `broadcast`, but returns at once. The buffer belongs to the operation until the request is over.
+  template <class Wire, writable_buffer Buffer, class Options = options<>>
+    requires element<element_type_t<Buffer>>
+  request operator()(const communicator<Wire>& comm, Buffer&& buffer, root from = {}, const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    return detail::start_call(comm, broadcast_t::job(detail::as_output(buffer), from, options), options, site);
+  }
+};
+
+inline constexpr broadcast_t broadcast{};
+inline constexpr broadcast_async_t broadcast_async{};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Messages between two ranks, outside any plan: `send`, `recv` and both at once.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// At most one message out and one message in. A missing half is over from the start.
+struct message_job {
+  const char* name = "";
+  std::span<const std::byte> out;
+  std::span<std::byte> in;
+  int to = -1;    ///< -1: nothing is sent
+  int from = -1;  ///< -1: nothing is received
+  std::uint32_t tag = 0;
+
+  template <class State>
+  failure check(const State& state) const {
+    const auto valid = [&](int rank) { return rank >= -1 && rank < state.size(); };
+    const int bad = !valid(to) ? to : from;
+    if (!valid(to) || !valid(from)) {
+      return make_failure(errc::invalid_argument, "peer is " + std::to_string(bad) + "; it must be one of 0 to " +
+                                                      std::to_string(state.size() - 1));
+    }
+    if (tag > 0xffff) {
+      return make_failure(errc::invalid_argument, "tag is " + std::to_string(tag) + "; it must be at most 65535");
+    }
+    return {};
+  }
+};
+
+template <class State>
+class message_exchange final : public operation {
+ public:
+  message_exchange(State& state, const message_job& job)
+      : state_(state), job_(job), received_(job.from < 0), drained_(job.to < 0), sent_(job.to < 0) {}
+
+  machine_status advance() override {
+    const bool moved = send() | receive();
+    if (cause_) return machine_status::failed;
+    if (received_ && drained_) return machine_status::done;
+    return moved ? machine_status::progressed : machine_status::blocked;
+  }
+  const failure& cause() const override { return cause_; }
+  void locate(error_context& context) override { context.peer = received_ ? job_.to : job_.from; }
+
+ private:
+  transport::message_id id() const noexcept { return {job_.tag, transport::point_to_point_channel}; }
+
+  bool send() {
+    if (drained_) return false;
+    if (!sent_) {
+      sent_ = state_.port().try_send(sending_, job_.to, id(), job_.out.data(), job_.out.size(), cause_);
+      if (!sent_) return false;
+    }
+    drained_ = state_.port().drained(sending_);
+    return drained_;
+  }
+
+  bool receive() {
+    if (received_) return false;
+    const void* const message =
+        state_.port().try_receive(receiving_, job_.from, id(), job_.in.data(), job_.in.size(), cause_);
+    if (message == nullptr) return false;
+    if (message != job_.in.data() && !job_.in.empty()) std::memcpy(job_.in.data(), message, job_.in.size());
+    state_.port().release(receiving_);
+    received_ = true;
+    return true;
+  }
+
+  State& state_;
+  const message_job job_;
+  bool received_;
+  bool drained_;
+  bool sent_;
+  typename State::port_type::sending sending_{};
+  typename State::port_type::receiving receiving_{};
+  failure cause_;
+};
+
+template <class Options>
+constexpr void check_message_options() {
+  static_assert(Options::template only<kind::timeout, kind::stop>,
+                "with(...): a message can't use one of these properties; wrap it in hint(...) to have it ignored");
+}
+
+template <class State>
+failure check_message(const State& state, const message_job& job) {
+  if (state.revoked()) {
+    return make_failure(errc::revoked, "an earlier operation failed: " + state.cause().message(),
+                        {.peer = state.cause().context.peer});
+  }
+  return job.check(state);
+}
+
+template <class Wire, class Options>
+failure run_message(const communicator<Wire>& comm, const message_job& job, const Options& options,
+                    const std::source_location& site) {
+  check_message_options<Options>();
+  auto& state = communicator_access::state(comm);
+  const call_site call = site_of(state, job.name, options, site);
+  if (failure cause = check_message(state, job)) return in_context(std::move(cause), state, call);
+  message_exchange<communicator_state<Wire>> work(state, job);
+  return drive(state, work, stop_of(options), call);
+}
+
+template <class Wire, class Options>
+request start_message(const communicator<Wire>& comm, const message_job& job, const Options& options,
+                      const std::source_location& site) {
+  check_message_options<Options>();
+  using state_type = communicator_state<Wire>;
+  const auto& state = communicator_access::shared_state(comm);
+  const call_site call = site_of(*state, job.name, options, site);
+  if (failure cause = check_message(*state, job)) raise(in_context(std::move(cause), *state, call));
+  auto stop = stop_of(options);
+  auto pending = std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop,
+                                                                                                     job);
+  pending->test();
+  return request(std::move(pending));
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

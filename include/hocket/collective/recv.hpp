@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Receives a message from one rank.
+#pragma once
+
+#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/core/strong_types.hpp>
+
+#include <source_location>
+#include <span>
+#include <system_error>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct recv_t {
+  /// Fills `buffer` with the next message from rank `from.rank` of `comm` that has the same tag.
+  ///
+  /// The sender must have sent as many elements as `buffer` has; else the call fails with `mismatch` or `truncated`.
+  /// **Progress, threads, errors.** As for `all_reduce`.
+  template <class Wire, writable_buffer Buffer, class Options = options<>>
+    requires element<element_type_t<Buffer>>
+  void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {}, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    detail::deliver(detail::run_message(comm, job("recv", detail::as_output(buffer), from, label), options, site));
+  }
+
+  /// The same, with the error as a code instead of an exception.
+  template <class Wire, writable_buffer Buffer, class Options>
+    requires element<element_type_t<Buffer>>
+  void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label, const Options& options, std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    code = detail::run_message(comm, job("recv", detail::as_output(buffer), from, label), options, site).code;
+  }
+
+ private:
+  friend struct recv_async_t;
+
+  template <class T>
+  static detail::message_job job(const char* name, std::span<T> buffer, peer from, tag label) {
+    return {.name = name, .in = std::as_writable_bytes(buffer), .from = from.rank, .tag = label.value};
+  }
+};
+
+struct recv_async_t {
+  /// As `recv`, but returns at once. The buffer belongs to the operation until the request is over.
+  template <class Wire, writable_buffer Buffer, class Options = options<>>
+    requires element<element_type_t<Buffer>>
+  request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {}, const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    return detail::start_message(comm, recv_t::job("recv_async", detail::as_output(buffer), from, label), options, site);
+  }
+};
+
+inline constexpr recv_t recv{};
+inline constexpr recv_async_t recv_async{};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Sends a message to one rank.
+#pragma once
+
+#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/core/strong_types.hpp>
+
+#include <source_location>
+#include <span>
+#include <system_error>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct send_t {
+  /// Sends `buffer` to rank `to.rank` of `comm`, where `recv` with the same tag takes it.
+  ///
+  /// Messages between two ranks that have the same tag arrive in order. The receiver must ask for as many elements as are
+  /// sent. Collectives and messages of one communicator do not meet: they may be under way at once.
+  /// **Buffers.** `buffer` may be reused when the call returns. That may be before the message is received, so the return
+  ///   says nothing of the peer; and it may be no sooner, so two ranks must not both `send` first: use `send_recv`.
+  /// **Progress, threads, errors.** As for `all_reduce`.
+  template <class Wire, contiguous_buffer Buffer, class Options = options<>>
+    requires element<element_type_t<Buffer>>
+  void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {}, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    detail::deliver(detail::run_message(comm, job("send", detail::as_input(buffer), to, label), options, site));
+  }
+
+  /// The same, with the error as a code instead of an exception.
+  template <class Wire, contiguous_buffer Buffer, class Options>
+    requires element<element_type_t<Buffer>>
+  void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label, const Options& options, std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    code = detail::run_message(comm, job("send", detail::as_input(buffer), to, label), options, site).code;
+  }
+
+ private:
+  friend struct send_async_t;
+
+  template <class T>
+  static detail::message_job job(const char* name, std::span<const T> buffer, peer to, tag label) {
+    return {.name = name, .out = std::as_bytes(buffer), .to = to.rank, .tag = label.value};
+  }
+};
+
+struct send_async_t {
+  /// As `send`, but returns at once. The buffer must not change until the request is over.
+  template <class Wire, contiguous_buffer Buffer, class Options = options<>>
+    requires element<element_type_t<Buffer>>
+  request operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {}, const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    return detail::start_message(comm, send_t::job("send_async", detail::as_input(buffer), to, label), options, site);
+  }
+};
+
+inline constexpr send_t send{};
+inline constexpr send_async_t send_async{};
+
+HOCKET_END_NAMESPACE

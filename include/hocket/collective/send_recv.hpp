@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Sends a message to one rank and receives one from another, at the same time.
+#pragma once
+
+#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/core/strong_types.hpp>
+
+#include <source_location>
+#include <span>
+#include <system_error>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct send_recv_t {
+  /// Sends `out` to rank `to.rank` and fills `in` with a message from rank `from.rank`, both with the same tag; returns
+  /// when both are done. Ranks may so exchange data in pairs or in a circle without one having to be first.
+  ///
+  /// **Buffers.** They must not overlap, and may differ in size and type.
+  /// **Progress, threads, errors.** As for `all_reduce`.
+  template <class Wire, contiguous_buffer Out, writable_buffer In, class Options = options<>>
+    requires (element<element_type_t<Out>> && element<element_type_t<In>>)
+  void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from,
+                  tag label = {}, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    detail::deliver(detail::run_message(comm, job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label), options, site));
+  }
+
+  /// The same, with the error as a code instead of an exception.
+  template <class Wire, contiguous_buffer Out, writable_buffer In, class Options>
+    requires (element<element_type_t<Out>> && element<element_type_t<In>>)
+  void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label, const Options& options, std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
+    code = detail::run_message(comm, job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label), options, site).code;
+  }
+
+ private:
+  friend struct send_recv_async_t;
+
+  template <class Sent, class Received>
+  static detail::message_job job(const char* name, std::span<const Sent> out, peer to, std::span<Received> in,
+                                 peer from, tag label) {
+    return {.name = name,
+            .out = std::as_bytes(out),
+            .in = std::as_writable_bytes(in),
+            .to = to.rank,
+            .from = from.rank,
+            .tag = label.value};
+  }
+};
+
+struct send_recv_async_t {
+  /// As `send_recv`, but returns at once. The buffers belong to the operation until the request is over.
+  template <class Wire, contiguous_buffer Out, writable_buffer In, class Options = options<>>
+    requires (element<element_type_t<Out>> && element<element_type_t<In>>)
+  request operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from,
+                  tag label = {}, const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
+    return detail::start_message(comm, send_recv_t::job("send_recv_async", detail::as_input(out), to, detail::as_output(in), from, label), options, site);
+  }
+};
+
+inline constexpr send_recv_t send_recv{};
+inline constexpr send_recv_async_t send_recv_async{};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The door to hocket on the host: collectives, with threads as ranks. Processes as ranks: <hocket/ucx.hpp>; thousands of
+/// simulated ranks: <hocket/sim.hpp>; plans, their proofs, prices and drawings: <hocket/plan.hpp>.
+#pragma once
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/barrier.hpp>
+#include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/recv.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/collective/send.hpp>
+#include <hocket/collective/send_recv.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/split.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/scalar/scalar.hpp>
+#include <hocket/selection/algorithm.hpp>
+#include <hocket/selection/explain.hpp>
+#include <hocket/transport/local/run.hpp>

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The numbers by which the messages of one communicator are told from those of another on the same wire.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace transport {
+
+/// Which context numbers are in use on one rank. 0 belongs to the first communicator. Thread-safe: communicators may be
+/// split from several threads at once.
+class contexts {
+ public:
+  /// A number that is free here; another one each time, so that threads do not propose the same.
+  std::uint32_t propose() {
+    const std::lock_guard lock(mutex_);
+    return ++last_;
+  }
+
+  /// Takes `context` if it is free.
+  bool claim(std::uint32_t context) {
+    const std::lock_guard lock(mutex_);
+    if (std::find(used_.begin(), used_.end(), context) != used_.end()) return false;
+    used_.push_back(context);
+    last_ = std::max(last_, context);
+    return true;
+  }
+
+  void release(std::uint32_t context) {
+    const std::lock_guard lock(mutex_);
+    std::erase(used_, context);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::uint32_t last_ = 0;
+  std::vector<std::uint32_t> used_;
+};
+
+}  // namespace transport
+HOCKET_END_NAMESPACE

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "support/catch.hpp"
+
+#include "plan/every_plan.hpp"
+
+#include <hocket/core/error.hpp>
+#include <hocket/plan/listed.hpp>
+#include <hocket/plan/prove.hpp>
+
+#include <string>
+#include <type_traits>
+
+namespace plan = hocket::plan;
+using plan::in;
+using plan::out;
+using plan::scratch;
+using plan::violation;
+
+namespace {
+
+constexpr plan::goal all_gather{plan::goal_kind::all_gather, 0};
+constexpr plan::goal all_reduce{plan::goal_kind::all_reduce, 0};
+constexpr plan::goal barrier{plan::goal_kind::barrier, 0};
+
+plan::shape pointers() { return {.scratch = 2, .peer_pointers = true, .order = plan::combination_order::rank_order}; }
+
+/// Two ranks swap their blocks.
+plan::listed swap_blocks() {
+  plan::listed swap("swap", all_gather, 2, {});
+  for (const unsigned own : {0U, 1U}) {
+    const int peer = own == 0 ? 1 : 0;
+    swap.lane(static_cast<int>(own)) = {plan::send(peer, {own}, in(own)), plan::copy({own}, in(own), out(own)),
+                                        plan::receive(peer, {1 - own}, out(1 - own))};
+  }
+  return swap;
+}
+
+/// Two ranks exchange contributions and combine them in rank order.
+plan::listed exchange(plan::shape shape = {.scratch = 2, .order = plan::combination_order::rank_order}) {
+  plan::listed both("exchange", all_reduce, 2, shape);
+  both.lane(0) = {plan::send(1, {0}, in(0)), plan::receive_reduce(1, {0}, in(0), out(0), plan::operand_order::local_first)};
+  both.lane(1) = {plan::send(0, {0}, in(0)), plan::receive_reduce(0, {0}, in(0), out(0), plan::operand_order::message_first)};
+  return both;
+}
+
+}  // namespace
+
+TEST_CASE("a correct list is proven") {
+  const plan::proof swapped = plan::prove(swap_blocks(), 2);
+  CHECK(swapped);
+  CHECK(swapped.what == violation::none);
+  const plan::proof exchanged = plan::prove(exchange(), 2);
+  CHECK(exchanged);
+  CHECK(exchanged.order == plan::combination_order::rank_order);
+  CHECK(exchanged.same_on_all_ranks);
+  CHECK(exchanged.message() == "on 2 ranks: proven, combines in rank order, same bits on all ranks");
+}
+
+TEST_CASE("a proof is a small value without ownership") { STATIC_REQUIRE(std::is_trivially_copyable_v<plan::proof>); }
+
+TEST_CASE("rank counts and shapes that make no sense are refused") {
+  CHECK(plan::prove(plan::ring_all_reduce{}, 0).what == violation::bad_rank_count);
+  CHECK(plan::prove(plan::ring_all_reduce{}, -3).what == violation::bad_rank_count);
+  CHECK(plan::prove(plan::binomial_broadcast{4}, 4).what == violation::bad_shape);
+  CHECK(plan::prove(plan::double_tree{.pieces = 0}, 4).what == violation::bad_shape);
+}
+
+TEST_CASE("actions are checked for what they reach") {
+  plan::listed p = swap_blocks();
+  const auto with = [&](plan::action a) {
+    plan::listed changed = p;
+    changed.lane(1).push_back(a);
+    return plan::prove(changed, 2);
+  };
+  CHECK(with(plan::send(2, {0}, out(0))).what == violation::no_such_peer);
+  CHECK(with(plan::send(1, {0}, out(0))).what == violation::no_such_peer);
+  CHECK(with(plan::send(plan::all_peers, {0}, out(0))).what == violation::no_such_peer);
+  CHECK(with(plan::copy({2}, out(2), out(0))).what == violation::no_such_place);
+  CHECK(with(plan::copy({0, 3}, out(0), out(0))).what == violation::no_such_place);
+  CHECK(with(plan::copy({0}, in(0), out(0))).what == violation::no_such_place);  // in all_gather, in is the own block
+  CHECK(with(plan::copy({0}, out(0), scratch(0))).what == violation::no_such_place);
+  CHECK(with(plan::copy({1}, out(1), in(1))).what == violation::writes_in);
+  CHECK(with(plan::copy({0, 0}, out(0), out(1))).what == violation::malformed);
+  CHECK(with(plan::signal(0, 3)).what == violation::undeclared_peer_pointers);
+  CHECK(with(plan::load(0, {0}, in(0), out(0))).what == violation::undeclared_peer_pointers);
+  const plan::proof verdict = with(plan::send(2, {0}, out(0)));
+  CHECK(verdict.where == plan::step{1, 0, 3, plan::send(2, {0}, out(0))});
+}
+
+TEST_CASE("pieces of other lengths are not confused") {
+  plan::listed p = exchange({.pieces = 2, .order = plan::combination_order::rank_order});
+  for (const int rank : {0, 1}) {
+    for (plan::action& a : p.lane(rank)) a.count = 2;
+  }
+  CHECK(plan::prove(p, 2));
+  plan::listed shifted = p;
+  shifted.lane(0).push_back(plan::copy({0}, out(1), out(0)));
+  CHECK(plan::prove(shifted, 2).what == violation::wrong_length);
+  plan::listed overlapping("overlap", all_reduce, 1, {.pieces = 1, .scratch = 3});
+  overlapping.lane(0) = {plan::copy({0}, in(0), scratch(0)), plan::copy({0}, in(0), out(0))};
+  CHECK(plan::prove(overlapping, 1));
+  plan::listed shorter = p;
+  shorter.lane(0)[0].count = 1;
+  CHECK(plan::prove(shorter, 2).what == violation::size_mismatch);
+}
+
+TEST_CASE("slots that hold several chunks are used together") {
+  const auto two_slots = [](plan::action last) {
+    plan::listed p("slots", all_reduce, 1, {.pieces = 2, .scratch = 2});
+    p.lane(0) = {plan::copy({0, 2}, in(0), scratch(0)), last};
+    return plan::prove(p, 1);
+  };
+  CHECK(two_slots(plan::copy({0, 2}, scratch(0), out(0))));
+  CHECK(two_slots(plan::copy({1, 1}, scratch(1), out(1))).what == violation::repacked_slot);
+}
+
+TEST_CASE("what is overwritten while on its way to a peer is found") {
+  plan::listed p = exchange();
+  CHECK(plan::prove(p, 2, {.in_place = true}).what == violation::overwrites_send);
+  p = exchange();
+  p.lane(0) = {plan::copy({0}, in(0), scratch(0)), plan::send(1, {0}, scratch(0)),
+               plan::receive_reduce(1, {0}, in(0), out(0), plan::operand_order::local_first),
+               plan::copy({0}, out(0), scratch(0))};
+  const plan::proof found = plan::prove(p, 2);
+  CHECK(found.what == violation::overwrites_send);
+  CHECK(found.where.position == 3);
+  CHECK(found.other.position == 1);
+  CHECK(found.memory.where == plan::region::scratch);
+  CHECK(found.message() ==
+        "on 2 ranks: rank 0, step 3 (copy out[0] to scratch[0]): the step overwrites what may still be on its way to a "
+        "peer; the other step: rank 0, step 1 (send scratch[0] to rank 1, as long as chunk[0]); in scratch[0] of rank 0");
+  p.lane(0)[3] = plan::joined(p.lane(0)[3]);
+  CHECK(plan::prove(p, 2));
+}
+
+TEST_CASE("lanes that touch the same memory without order are found") {
+  plan::listed p("lanes", all_reduce, 1, {.lanes = 2});
+  p.lane(0, 0) = {plan::copy({0}, in(0), out(0))};
+  p.lane(0, 1) = {plan::copy({0}, in(0), out(0))};
+  CHECK(plan::prove(p, 1).what == violation::write_races_write);
+  plan::listed q = exchange({.lanes = 2, .order = plan::combination_order::rank_order});
+  q.lane(0, 1) = {q.lane(0, 0)[1]};
+  q.lane(0, 0).pop_back();
+  CHECK(plan::prove(q, 2));
+}
+
+TEST_CASE("two lanes must not share a channel") {
+  plan::listed p("shared", all_reduce, 2, {.pieces = 2, .lanes = 2, .order = plan::combination_order::rank_order});
+  for (const unsigned lane : {0U, 1U}) {
+    for (const int rank : {0, 1}) {
+      const auto order = rank == 0 ? plan::operand_order::local_first : plan::operand_order::message_first;
+      p.lane(rank, lane) = {plan::send(1 - rank, {lane}, in(lane)),
+                            plan::receive_reduce(1 - rank, {lane}, in(lane), out(lane), order)};
+    }
+  }
+  CHECK(plan::prove(p, 2).what == violation::unordered_channel);
+  for (const int rank : {0, 1}) {
+    for (plan::action& a : p.lane(rank, 1)) a.channel = 1;
+  }
+  CHECK(plan::prove(p, 2));
+}
+
+TEST_CASE("waiting for ever is found, and who waits for whom") {
+  plan::listed p = exchange();
+  for (const int rank : {0, 1}) std::swap(p.lane(rank)[0], p.lane(rank)[1]);
+  plan::proof found = plan::prove(p, 2);
+  CHECK(found.what == violation::deadlock);
+  CHECK(found.where.rank == 0);
+  CHECK(found.other.rank == 1);
+  p = exchange();
+  for (const int rank : {0, 1}) p.lane(rank)[1].join = true;  // the message has drained only when the peer has received it
+  CHECK(plan::prove(p, 2).what == violation::deadlock);
+  p = exchange();
+  p.lane(1).erase(p.lane(1).begin());
+  CHECK(plan::prove(p, 2).what == violation::never_sent);
+  p = exchange();
+  p.lane(1).push_back(plan::send(0, {0}, out(0)));
+  found = plan::prove(p, 2);
+  CHECK(found.what == violation::never_received);
+  CHECK(found.where == plan::step{1, 0, 2, plan::send(0, {0}, out(0))});
+}
+
+TEST_CASE("signals are used once, and waited for") {
+  const plan::listed sound = plan::materialise(plan::one_shot{}, 3);
+  REQUIRE(plan::prove(sound, 3));
+  plan::listed p = sound;
+  p.lane(2).push_back(plan::signal(0, 7));
+  CHECK(plan::prove(p, 3).what == violation::never_waited_for);
+  p.lane(0).push_back(plan::wait(2, 7));
+  CHECK(plan::prove(p, 3));
+  p.lane(0).push_back(plan::wait(2, 7));
+  CHECK(plan::prove(p, 3).what == violation::tag_reused);
+  p.lane(0).back() = plan::wait(2, 8);
+  CHECK(plan::prove(p, 3).what == violation::never_signalled);
+  p = sound;
+  p.lane(2).push_back(plan::signal(0, 1));
+  CHECK(plan::prove(p, 3).what == violation::tag_reused);
+}
+
+TEST_CASE("a signal alone is not the signal of a push") {
+  plan::listed p = plan::materialise(plan::push_all_reduce{}, 3);
+  REQUIRE(plan::prove(p, 3));
+  p.lane(1)[1] = plan::wait(plan::all_peers, 0);
+  CHECK(plan::prove(p, 3).what == violation::never_signalled);
+  p = plan::materialise(plan::push_all_reduce{}, 3);
+  p.lane(1).push_back(plan::push(0, {0}, in(0), 1));
+  p.lane(0).push_back(plan::wait_push(1, 1));
+  CHECK(plan::prove(p, 3).what == violation::tag_reused);
+}
+
+TEST_CASE("a peer's memory is read only between its first signal and its end") {
+  plan::listed p = plan::materialise(plan::one_shot{}, 3);
+  p.lane(1).erase(p.lane(1).begin() + 1);
+  CHECK(plan::prove(p, 3).what == violation::reads_before_begin);
+  p = plan::materialise(plan::one_shot{}, 3);
+  for (const int rank : {0, 1, 2}) p.lane(rank).resize(3);
+  CHECK(plan::prove(p, 3).what == violation::reads_after_end);
+}
+
+TEST_CASE("contributions are counted exactly once") {
+  plan::listed p = plan::materialise(plan::ring_all_reduce{}, 4);
+  plan::listed twice = exchange();
+  twice.lane(0).push_back(plan::send(1, {0}, out(0)));
+  twice.lane(1).push_back(plan::receive_reduce(0, {0}, in(0), out(0), plan::operand_order::local_first));
+  const plan::proof found = plan::prove(twice, 2);
+  CHECK(found.what == violation::counted_twice);
+  CHECK(found.contribution == 1);
+  plan::listed less = exchange();
+  less.lane(0)[1] = plan::receive(1, {0}, out(0));
+  CHECK(plan::prove(less, 2).what == violation::missing_contribution);
+  CHECK(plan::prove(less, 2).contribution == 0);
+  for (plan::action& a : p.lane(2)) {
+    if (a.what == plan::verb::receive_reduce) a.from_at = (a.from_at + 1) % 4;
+  }
+  CHECK_FALSE(plan::prove(p, 4));
+}
+
+TEST_CASE("a plan may not claim more than is true") {
+  plan::listed p = exchange();
+  for (const int rank : {0, 1}) p.lane(rank)[1].message_first = !p.lane(rank)[1].message_first;
+  CHECK(plan::prove(p, 2).what == violation::order_overclaimed);
+  plan::listed humble = exchange({.order = plan::combination_order::any_order});
+  humble.lane(1)[1].message_first = false;
+  const plan::proof found = plan::prove(humble, 2);
+  CHECK(found);
+  CHECK_FALSE(found.same_on_all_ranks);  // 0 ∘ 1 here, 1 ∘ 0 there
+  CHECK(found.order == plan::combination_order::any_order);
+}
+
+TEST_CASE("a barrier that lets someone out early is found") {
+  plan::listed p("star", barrier, 3, {});
+  p.lane(0) = {plan::receive(1, {0, 0}, {}), plan::receive(2, {0, 0}, {}), plan::send(1, {0, 0}, {}), plan::send(2, {0, 0}, {})};
+  p.lane(1) = {plan::send(0, {0, 0}, {}), plan::receive(0, {0, 0}, {})};
+  p.lane(2) = p.lane(1);
+  CHECK(plan::prove(p, 3));
+  std::swap(p.lane(0)[1], p.lane(0)[2]);  // rank 1 is let go before rank 2 has come
+  const plan::proof found = plan::prove(p, 3);
+  CHECK(found.what == violation::barrier_leaks);
+  CHECK(found.where.rank == 1);
+  CHECK(found.other.rank == 2);
+}
+
+TEST_CASE("a list that does not end up with the goal is found") {
+  plan::listed p = swap_blocks();
+  p.lane(1).erase(p.lane(1).begin() + 1);
+  const plan::proof found = plan::prove(p, 2);
+  CHECK(found.what == violation::wrong_result);
+  CHECK(found.memory_of == 1);
+  CHECK(found.memory.at == 1);
+}
+
+TEST_CASE("materialise keeps every action") {
+  const plan::double_tree tree{.pieces = 3};
+  const plan::listed list = plan::materialise(tree, 7);
+  CHECK(std::string(list.name()) == "double_tree");
+  for (int rank = 0; rank < 7; ++rank) {
+    for (unsigned lane = 0; lane < 4; ++lane) {
+      REQUIRE(list.length(7, rank, lane) == tree.length(7, rank, lane));
+      for (unsigned i = 0; i < list.length(7, rank, lane); ++i) {
+        CHECK(list.at(7, rank, lane, i) == tree.at(7, rank, lane, i));
+      }
+    }
+  }
+}
+
+TEST_CASE("a list is for one number of ranks and says so") {
+  const plan::listed p = swap_blocks();
+  try {
+    static_cast<void>(p.shape(3));
+    FAIL("no error");
+  } catch (const hocket::error& e) {
+    CHECK(e.code() == hocket::errc::invalid_argument);
+    CHECK(e.reason() == "plan 'swap' is listed for 2 ranks and cannot run on 3: list it for that number too, or choose "
+                        "another algorithm");
+  }
+  CHECK_THROWS_AS(p.lane(2), hocket::error);
+  CHECK_THROWS_AS(p.lane(0, 1), hocket::error);
+  CHECK_THROWS_AS(plan::listed("none", all_reduce, 0, {}), hocket::error);
+  CHECK(plan::prove(plan::any(swap_blocks()), 2));
+}
+
+TEST_CASE("every violation has words of its own") {
+  for (int i = 0; i <= static_cast<int>(violation::barrier_leaks); ++i) {
+    for (int j = 0; j < i; ++j) {
+      CHECK(std::string(to_string(static_cast<violation>(i))) != to_string(static_cast<violation>(j)));
+    }
+    CHECK(std::string(to_string(static_cast<violation>(i))) != "unknown violation");
+  }
+}
