@@ -22,4 +22,4 @@
 #include <hocket/scalar/scalar.hpp>
 #include <hocket/selection/algorithm.hpp>
 #include <hocket/selection/explain.hpp>
-#include <hocket/transport/local/run.hpp>
+#include <hocket/communicator/local.hpp>

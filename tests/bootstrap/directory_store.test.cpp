@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <hocket/bootstrap/directory_store.hpp>
+#include <hocket/bootstrap/launch.hpp>
 
 #include <atomic>
+#include <csignal>
 #include <string>
 
 #include "bootstrap/ranks.hpp"
@@ -18,13 +20,12 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 /// What a job of which every process was killed leaves behind: a whole session, with everybody's notes in it.
 void leave_a_crashed_job(const std::string& directory, const std::string& token, int ranks) {
-  const auto outcomes = as_ranks(first_ranks(ranks), [&](int rank, outcome&) {
-    directory_store store({rank, ranks, directory, token}, within(5s));
-    exchange(store, "address", rank, ranks, bootstrap::text_bytes("stale"), within(5s));
-    // Destroying it would tidy up; a killed process does not get there.
-    static_cast<void>(new directory_store(std::move(store)));
+  const auto results = hocket::launch::run_processes(ranks, [&](const bootstrap::world_description& world) {
+    directory_store store({world.rank, ranks, directory, token}, within(5s));
+    exchange(store, "address", world.rank, ranks, bootstrap::text_bytes("stale"), within(5s));
+    return ::raise(SIGKILL);
   });
-  for (const outcome& each : outcomes) REQUIRE_FALSE(each.cause);
+  for (const auto& each : results) REQUIRE(each.signal == SIGKILL);
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ inline std::vector<int> first_ranks(int count) {
 /// A blob that only `rank` would send, of a size that differs from its neighbours'; empty for rank 1.
 inline bootstrap::blob blob_of(int rank) {
   bootstrap::blob result(static_cast<std::size_t>(rank == 1 ? 0 : 17 * rank + 3));
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] = static_cast<std::byte>(i * 7 + static_cast<unsigned>(rank));
+  const auto first = static_cast<unsigned>(rank);
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = static_cast<std::byte>(i * 7 + first);
   return result;
 }
 

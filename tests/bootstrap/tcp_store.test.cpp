@@ -275,7 +275,8 @@ TEST_CASE("another version or byte order is refused with the values of both side
     client.send(encode(greeting));
     const std::string answer = client.read_to_end();
     CHECK(contains(answer, "rank 1 runs hocket 7.3.1 (protocol 1)"));
-    CHECK(contains(answer, "rank 0 runs hocket " + bootstrap::detail::version_text(bootstrap::detail::library_version)));
+    const std::string own = bootstrap::detail::version_text(bootstrap::detail::library_version);
+    CHECK(contains(answer, "rank 0 runs hocket " + own));
   }
   SECTION("protocol") {
     greeting.protocol = 2;
@@ -303,7 +304,8 @@ TEST_CASE("a client reports a refusal by another version as such") {
     const platform::file_descriptor socket(::accept(listener.get(), nullptr, nullptr));
     bootstrap::blob hello(bootstrap::detail::hello_size);
     static_cast<void>(platform::receive_all(socket.get(), hello, within(5s)));
-    const auto refusal = bootstrap::detail::make_refusal(static_cast<std::uint32_t>(errc::refused), "rank 0 runs 9.9.9");
+    const auto status = static_cast<std::uint32_t>(errc::refused);
+    const auto refusal = bootstrap::detail::make_refusal(status, "rank 0 runs 9.9.9");
     bootstrap::blob answer = bootstrap::detail::encode_hello_answer();
     bootstrap::detail::append_bytes(answer, encode_head(refusal));
     bootstrap::detail::append_bytes(answer, *refusal.body);
@@ -324,7 +326,8 @@ TEST_CASE("a port that serves something else is recognised") {
     std::thread other([&] {
       static_cast<void>(platform::wait_ready(listener.get(), POLLIN, within(5s)));
       const platform::file_descriptor socket(::accept(listener.get(), nullptr, nullptr));
-      static_cast<void>(platform::send_all(socket.get(), bootstrap::text_bytes("HTTP/1.1 400 Bad Request\r\n"), within(5s)));
+      const auto page = bootstrap::text_bytes("HTTP/1.1 400 Bad Request\r\n");
+      static_cast<void>(platform::send_all(socket.get(), page, within(5s)));
       std::this_thread::sleep_for(50ms);
     });
     const auto outcomes =

@@ -131,7 +131,8 @@ TEST_CASE("actions of plans for very many ranks are computed in no time") {
   constexpr int ranks = 100000;
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t steps = 0;
-  for (const plan::any& p : {plan::any(plan::double_tree{}), plan::any(plan::halving_doubling{}), plan::any(plan::recursive_doubling{})}) {
+  for (const plan::any& p :
+       {plan::any(plan::double_tree{}), plan::any(plan::halving_doubling{}), plan::any(plan::recursive_doubling{})}) {
     for (int rank = 0; rank < ranks; rank += 97) {
       for (unsigned lane = 0; lane < p.shape(ranks).lanes; ++lane) {
         for (unsigned i = 0; i < p.length(ranks, rank, lane); ++i) {

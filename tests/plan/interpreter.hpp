@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a plan on real numbers under one random schedule. It shares no code and no idea with the proof: no clocks and no
-/// expressions, only memory, queues and luck. What the proof accepts must survive it under every schedule that is tried.
+/// Runs a plan on real numbers under one random schedule. It shares no code and no idea with the proof: no clocks and
+/// no expressions, only memory, queues and luck. What the proof accepts must survive it under every schedule that is
+/// tried.
 #pragma once
 
 #include <hocket/plan/layout.hpp>
@@ -42,7 +43,8 @@ struct number {
 class interpreter {
  public:
   interpreter(const plan::listed& plan, schedule how)
-      : plan_(plan), how_(how), ranks_(plan.ranks()), shape_(plan.shape(ranks_)), goal_(plan.goal()), random_(how.seed) {
+      : plan_(plan), how_(how), ranks_(plan.ranks()), shape_(plan.shape(ranks_)), goal_(plan.goal()),
+        random_(how.seed) {
     layout_ = {2 * std::size_t{shape_.pieces} + random_() % (shape_.pieces + 1),
                static_cast<std::uint32_t>(goal_.blocks(ranks_)), shape_.pieces};
     if (goal_.kind == plan::goal_kind::barrier) layout_.block_size = 0;
@@ -79,7 +81,7 @@ class interpreter {
   };
   struct message {
     numbers data;
-    bool taken = false;     // out of the sender's memory
+    bool taken = false;  // out of the sender's memory
     bool received = false;
     int sender = 0;
     plan::action what;

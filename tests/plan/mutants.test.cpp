@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Is the proof worth anything? Damage each step of each plan in turn. The proof must reject what comes out, unless it is
-// still right: then random schedules on real numbers must not find a fault either.
+// Is the proof worth anything? Damage each step of each plan in turn. The proof must reject what comes out, unless it
+// is still right: then random schedules on real numbers must not find a fault either.
 #include "support/catch.hpp"
 
 #include "plan/every_plan.hpp"
@@ -28,8 +28,8 @@ struct tally {
 };
 
 /// The damaged forms of one lane at one step, each with its kind.
-std::vector<std::pair<const char*, std::vector<plan::action>>> damage(const std::vector<plan::action>& lane, std::size_t i,
-                                                                       int rank, int ranks) {
+std::vector<std::pair<const char*, std::vector<plan::action>>> damage(const std::vector<plan::action>& lane,
+                                                                      std::size_t i, int rank, int ranks) {
   std::vector<std::pair<const char*, std::vector<plan::action>>> all;
   const auto begin = [&](std::size_t n) { return static_cast<std::ptrdiff_t>(n); };
   const auto changed = [&](const char* kind, auto change) {
@@ -113,8 +113,8 @@ void check_mutants(const Plan& original) {
       REQUIRE(plan::prove(form, ranks, {.in_place = in_place}));
       const tally count = try_mutants(form, ranks, in_place);
       std::printf("%-15s %-20s %d ranks%s: %5d mutants, %5d rejected (%5d of them seen to fail), %3d equivalent\n",
-                  to_string(form.goal().kind), form.name(), ranks, in_place ? ", in place" : "          ", count.mutants,
-                  count.rejected, count.shown_wrong, count.equivalent);
+                  to_string(form.goal().kind), form.name(), ranks, in_place ? ", in place" : "          ",
+                  count.mutants, count.rejected, count.shown_wrong, count.equivalent);
       for (const auto& [kind, how_many] : count.kinds) std::printf("    %s: %d\n", kind.c_str(), how_many);
       CHECK(count.mutants == count.rejected + count.equivalent);
       CHECK(count.shown_wrong * 10 >= count.rejected * 8);  // it does not reject for no reason

@@ -38,8 +38,10 @@ plan::listed swap_blocks() {
 /// Two ranks exchange contributions and combine them in rank order.
 plan::listed exchange(plan::shape shape = {.scratch = 2, .order = plan::combination_order::rank_order}) {
   plan::listed both("exchange", all_reduce, 2, shape);
-  both.lane(0) = {plan::send(1, {0}, in(0)), plan::receive_reduce(1, {0}, in(0), out(0), plan::operand_order::local_first)};
-  both.lane(1) = {plan::send(0, {0}, in(0)), plan::receive_reduce(0, {0}, in(0), out(0), plan::operand_order::message_first)};
+  both.lane(0) = {plan::send(1, {0}, in(0)),
+                  plan::receive_reduce(1, {0}, in(0), out(0), plan::operand_order::local_first)};
+  both.lane(1) = {plan::send(0, {0}, in(0)),
+                  plan::receive_reduce(0, {0}, in(0), out(0), plan::operand_order::message_first)};
   return both;
 }
 
@@ -126,9 +128,10 @@ TEST_CASE("what is overwritten while on its way to a peer is found") {
   CHECK(found.where.position == 3);
   CHECK(found.other.position == 1);
   CHECK(found.memory.where == plan::region::scratch);
-  CHECK(found.message() ==
-        "on 2 ranks: rank 0, step 3 (copy out[0] to scratch[0]): the step overwrites what may still be on its way to a "
-        "peer; the other step: rank 0, step 1 (send scratch[0] to rank 1, as long as chunk[0]); in scratch[0] of rank 0");
+  CHECK(
+      found.message() ==
+      "on 2 ranks: rank 0, step 3 (copy out[0] to scratch[0]): the step overwrites what may still be on its way to a "
+      "peer; the other step: rank 0, step 1 (send scratch[0] to rank 1, as long as chunk[0]); in scratch[0] of rank 0");
   p.lane(0)[3] = plan::joined(p.lane(0)[3]);
   CHECK(plan::prove(p, 2));
 }
@@ -168,7 +171,8 @@ TEST_CASE("waiting for ever is found, and who waits for whom") {
   CHECK(found.where.rank == 0);
   CHECK(found.other.rank == 1);
   p = exchange();
-  for (const int rank : {0, 1}) p.lane(rank)[1].join = true;  // the message has drained only when the peer has received it
+  for (const int rank : {0, 1})
+    p.lane(rank)[1].join = true;  // the message has drained only when the peer has received it
   CHECK(plan::prove(p, 2).what == violation::deadlock);
   p = exchange();
   p.lane(1).erase(p.lane(1).begin());
@@ -249,7 +253,8 @@ TEST_CASE("a plan may not claim more than is true") {
 
 TEST_CASE("a barrier that lets someone out early is found") {
   plan::listed p("star", barrier, 3, {});
-  p.lane(0) = {plan::receive(1, {0, 0}, {}), plan::receive(2, {0, 0}, {}), plan::send(1, {0, 0}, {}), plan::send(2, {0, 0}, {})};
+  p.lane(0) = {plan::receive(1, {0, 0}, {}), plan::receive(2, {0, 0}, {}), plan::send(1, {0, 0}, {}),
+               plan::send(2, {0, 0}, {})};
   p.lane(1) = {plan::send(0, {0, 0}, {}), plan::receive(0, {0, 0}, {})};
   p.lane(2) = p.lane(1);
   CHECK(plan::prove(p, 3));
@@ -290,8 +295,9 @@ TEST_CASE("a list is for one number of ranks and says so") {
     FAIL("no error");
   } catch (const hocket::error& e) {
     CHECK(e.code() == hocket::errc::invalid_argument);
-    CHECK(e.reason() == "plan 'swap' is listed for 2 ranks and cannot run on 3: list it for that number too, or choose "
-                        "another algorithm");
+    CHECK(e.reason() ==
+          "plan 'swap' is listed for 2 ranks and cannot run on 3: list it for that number too, or choose "
+          "another algorithm");
   }
   CHECK_THROWS_AS(p.lane(2), hocket::error);
   CHECK_THROWS_AS(p.lane(0, 1), hocket::error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Checksums over conversions of all floats, so that a machine without CUDA can check against what CUDA gave on another.
-/// A single wrong result always changes the checksum of its block; several hide with a probability of 2^-64.
+/// Checksums over conversions of all floats, so that a machine without CUDA can check against what CUDA gave on
+/// another. A single wrong result always changes the checksum of its block; several hide with a probability of 2^-64.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ struct record {
   std::uint64_t decoded;
 };
 
-/// Each step is a bijection of the state and of the input, and the order counts. Starts from a state other than 0, which
-/// zeros would not change.
+/// Each step is a bijection of the state and of the input, and the order counts. Starts from a state other than 0,
+/// which zeros would not change.
 template <class Unsigned>
 std::uint64_t extend(std::uint64_t state, const Unsigned* values, std::size_t count) {
   constexpr std::size_t per_word = 8 / sizeof(Unsigned);
@@ -54,9 +54,8 @@ void for_each_chunk(std::size_t block, Encode encode, Consume consume) {
 template <class Bits, class Encode>
 std::uint64_t checksum_of_encodings(std::size_t block, Encode encode) {
   std::uint64_t state = block + 1;
-  for_each_chunk<Bits>(block, encode, [&](std::uint32_t, const Bits* encodings) {
-    state = extend(state, encodings, chunk_size);
-  });
+  for_each_chunk<Bits>(block, encode,
+                       [&](std::uint32_t, const Bits* encodings) { state = extend(state, encodings, chunk_size); });
   return state;
 }
 

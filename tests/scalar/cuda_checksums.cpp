@@ -34,14 +34,16 @@ int main() {
   std::printf("// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n/// @file\n");
   std::printf("/// Checksums of the conversions in the headers of CUDA %d.%d, written by cuda_checksums.cpp.\n",
               CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-  std::printf("#pragma once\n\n#include \"scalar/checksums.hpp\"\n\nnamespace scalar_checksums {\n");
-  print_record<std::uint16_t>("half", [](float value) { return cuda_conversions::encode_half(value); },
-                              cuda_conversions::decode_half);
-  print_record<std::uint16_t>("bfloat16", [](float value) { return cuda_conversions::encode_bfloat16(value); },
-                              cuda_conversions::decode_bfloat16);
-  print_record<std::uint8_t>("e4m3", [](float value) { return cuda_conversions::encode_e4m3(value); },
-                             cuda_conversions::decode_e4m3);
-  print_record<std::uint8_t>("e5m2", [](float value) { return cuda_conversions::encode_e5m2(value); },
-                             cuda_conversions::decode_e5m2);
+  std::printf(
+      "#pragma once\n\n// clang-format off\n#include \"scalar/checksums.hpp\"\n\nnamespace scalar_checksums {\n");
+  print_record<std::uint16_t>(
+      "half", [](float value) { return cuda_conversions::encode_half(value); }, cuda_conversions::decode_half);
+  print_record<std::uint16_t>(
+      "bfloat16", [](float value) { return cuda_conversions::encode_bfloat16(value); },
+      cuda_conversions::decode_bfloat16);
+  print_record<std::uint8_t>(
+      "e4m3", [](float value) { return cuda_conversions::encode_e4m3(value); }, cuda_conversions::decode_e4m3);
+  print_record<std::uint8_t>(
+      "e5m2", [](float value) { return cuda_conversions::encode_e5m2(value); }, cuda_conversions::decode_e5m2);
   std::printf("\n}  // namespace scalar_checksums\n");
 }

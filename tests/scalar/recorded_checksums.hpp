@@ -3,6 +3,7 @@
 /// Checksums of the conversions in the headers of CUDA 13.0, written by cuda_checksums.cpp.
 #pragma once
 
+// clang-format off
 #include "scalar/checksums.hpp"
 
 namespace scalar_checksums {

@@ -137,8 +137,8 @@ TEMPLATE_TEST_CASE("small_float: encoding never reverses the order of two floats
 }
 
 TEMPLATE_TEST_CASE("small_float: every NaN becomes the one without a sign", "[scalar]", SMALL_FLOATS) {
-  for (const std::uint32_t bits : {0x7f800001U, 0x7fbfffffU, 0x7fc00000U, 0x7fffffffU, 0xff800001U, 0xffc00000U,
-                                   0xffffffffU}) {
+  for (const std::uint32_t bits :
+       {0x7f800001U, 0x7fbfffffU, 0x7fc00000U, 0x7fffffffU, 0xff800001U, 0xffc00000U, 0xffffffffU}) {
     CHECK(TestType(std::bit_cast<float>(bits)).bits() == sign_bit<TestType> - 1);
   }
   CHECK(TestType(std::numeric_limits<double>::quiet_NaN()).bits() == sign_bit<TestType> - 1);

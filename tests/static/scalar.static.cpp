@@ -18,30 +18,32 @@ using hocket::float8_e5m2;
 using hocket::half;
 
 template <class T, std::size_t Size>
-constexpr bool is_storage_type =
-    sizeof(T) == Size && alignof(T) == Size && std::is_trivial_v<T> && std::is_trivially_copyable_v<T> &&
-    std::is_standard_layout_v<T> && std::has_unique_object_representations_v<T> &&
-    std::is_same_v<decltype(T{}.bits()), typename T::bits_type> && sizeof(typename T::bits_type) == Size;
+constexpr bool is_storage_type() {
+  return sizeof(T) == Size && alignof(T) == Size && std::is_trivial_v<T> && std::is_trivially_copyable_v<T> &&
+         std::is_standard_layout_v<T> && std::has_unique_object_representations_v<T> &&
+         std::is_same_v<decltype(T{}.bits()), typename T::bits_type> && sizeof(typename T::bits_type) == Size;
+}
 
-static_assert(is_storage_type<half, 2>);
-static_assert(is_storage_type<bfloat16, 2>);
-static_assert(is_storage_type<float8_e4m3, 1>);
-static_assert(is_storage_type<float8_e5m2, 1>);
+static_assert(is_storage_type<half, 2>());
+static_assert(is_storage_type<bfloat16, 2>());
+static_assert(is_storage_type<float8_e4m3, 1>());
+static_assert(is_storage_type<float8_e5m2, 1>());
 
 template <class From, class To>
 constexpr bool only_explicitly = std::is_constructible_v<To, From> && !std::is_convertible_v<From, To>;
 
 template <class T>
-constexpr bool converts_as_promised =
-    std::is_nothrow_convertible_v<T, float> && std::is_convertible_v<T, double> && only_explicitly<float, T> &&
-    only_explicitly<double, T> && only_explicitly<int, T> && only_explicitly<bool, T> &&
-    only_explicitly<unsigned long long, T> && std::is_nothrow_constructible_v<T, float> &&
-    !std::is_constructible_v<T, long double> && !std::is_constructible_v<T, void*>;
+constexpr bool converts_as_promised() {
+  return std::is_nothrow_convertible_v<T, float> && std::is_convertible_v<T, double> && only_explicitly<float, T> &&
+         only_explicitly<double, T> && only_explicitly<int, T> && only_explicitly<bool, T> &&
+         only_explicitly<unsigned long long, T> && std::is_nothrow_constructible_v<T, float> &&
+         !std::is_constructible_v<T, long double> && !std::is_constructible_v<T, void*>;
+}
 
-static_assert(converts_as_promised<half>);
-static_assert(converts_as_promised<bfloat16>);
-static_assert(converts_as_promised<float8_e4m3>);
-static_assert(converts_as_promised<float8_e5m2>);
+static_assert(converts_as_promised<half>());
+static_assert(converts_as_promised<bfloat16>());
+static_assert(converts_as_promised<float8_e4m3>());
+static_assert(converts_as_promised<float8_e5m2>());
 
 static_assert(only_explicitly<half, bfloat16>);
 static_assert(only_explicitly<bfloat16, half>);
@@ -49,15 +51,16 @@ static_assert(only_explicitly<half, float8_e4m3>);
 static_assert(only_explicitly<float8_e5m2, float8_e4m3>);
 
 template <class T>
-constexpr bool calculates_as_float =
-    std::totally_ordered<T> && std::totally_ordered_with<T, float> && std::is_same_v<decltype(T{} + T{}), float> &&
-    std::is_same_v<decltype(T{} * 2), float> && std::is_same_v<decltype(T{} * 2.0), double> &&
-    std::is_same_v<decltype(-T{}), float> && std::is_same_v<std::common_type_t<T, float>, float>;
+constexpr bool calculates_as_float() {
+  return std::totally_ordered<T> && std::totally_ordered_with<T, float> && std::is_same_v<decltype(T{} + T{}), float> &&
+         std::is_same_v<decltype(T{} * 2), float> && std::is_same_v<decltype(T{} * 2.0), double> &&
+         std::is_same_v<decltype(-T{}), float> && std::is_same_v<std::common_type_t<T, float>, float>;
+}
 
-static_assert(calculates_as_float<half>);
-static_assert(calculates_as_float<bfloat16>);
-static_assert(calculates_as_float<float8_e4m3>);
-static_assert(calculates_as_float<float8_e5m2>);
+static_assert(calculates_as_float<half>());
+static_assert(calculates_as_float<bfloat16>());
+static_assert(calculates_as_float<float8_e4m3>());
+static_assert(calculates_as_float<float8_e5m2>());
 
 // Everything works in constant expressions.
 static_assert(half(1.0F).bits() == 0x3c00 && half(-2).bits() == 0xc000 && half::from_bits(0x3555) < 1.0F / 3);
@@ -67,6 +70,10 @@ static_assert(float8_e5m2(1.0F).bits() == 0x3c && float8_e5m2(-1e30F).bits() == 
 static_assert(half(1e-7F).bits() == 2 && half::from_bits(1) == 0x1p-24F && half(1e300).bits() == 0x7c00);
 static_assert(half(std::numeric_limits<float>::quiet_NaN()).bits() == 0x7fff);
 static_assert(half{}.bits() == 0 && half(-0.0F).bits() == 0x8000 && half(-0.0) == half(0));
+
+// Cut, with the last bit telling whether anything was lost.
+static_assert(hocket::detail::round_to_odd(0.0) == 0 && hocket::detail::round_to_odd(-0x1p-1000) == -0x1p-149F);
+static_assert(hocket::detail::round_to_odd(1.0) == 1.0F && hocket::detail::round_to_odd(1 + 0x1p-52) == 1 + 0x1p-23F);
 
 static_assert(std::numeric_limits<half>::is_specialized && std::numeric_limits<const half>::max() == 65504);
 static_assert(std::numeric_limits<bfloat16>::digits == 8 && std::numeric_limits<bfloat16>::is_signed);

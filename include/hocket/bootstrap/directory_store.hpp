@@ -3,12 +3,13 @@
 /// A store in a directory that all ranks see, local or on a shared file system: for where no port can be opened.
 ///
 /// Each job is a session: a directory of its own, which rank 0 makes under a random name. Another rank cannot know
-/// whether a session that it finds is alive or was left behind by a job that crashed; so it leaves a random word in every
-/// one, and takes part in the one where rank 0 repeats its word. Rank 0 removes what was left behind once all ranks
-/// are in; the last rank to leave removes the session. Jobs that share a directory at the same time need different tokens.
+/// whether a session that it finds is alive or was left behind by a job that crashed; so it leaves a random word in
+/// every one, and takes part in the one where rank 0 repeats its word. Rank 0 removes what was left behind once all
+/// ranks are in; the last rank to leave removes the session. Jobs that share a directory at the same time need
+/// different tokens.
 ///
-/// Nothing tells that a rank has died: that is a `timeout` here. Waiting ranks look again every 1 to 50 ms; a network file
-/// system may show new files seconds later.
+/// Nothing tells that a rank has died: that is a `timeout` here. Waiting ranks look again every 1 to 50 ms; a network
+/// file system may show new files seconds later.
 #pragma once
 
 #include <hocket/bootstrap/rendezvous.hpp>
@@ -287,8 +288,8 @@ class directory_store {
       }
     }
     if (name.size() > 250) {
-      fail("store", make_failure(errc::invalid_argument, "the key '" + std::string(key) +
-                                                             "' is too long for a file name: use at most 80 characters"));
+      const std::string words = "the key '" + std::string(key) + "' is too long for a file name: use at most 80 bytes";
+      fail("store", make_failure(errc::invalid_argument, words));
     }
     return name;
   }

@@ -13,8 +13,8 @@
 ///
 /// Without `HOCKET_RANK` and `HOCKET_RANKS` the torchrun contract is read: `RANK`, `WORLD_SIZE`, `LOCAL_RANK`,
 /// `LOCAL_WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`. Where torchrun's own agent serves at `MASTER_PORT`
-/// (`TORCHELASTIC_USE_AGENT_STORE=True`) hocket uses the port after it; `HOCKET_STORE` overrides both. Without any of these
-/// the program is a world of one. A variable that is set to nothing counts as not set.
+/// (`TORCHELASTIC_USE_AGENT_STORE=True`) hocket uses the port after it; `HOCKET_STORE` overrides both. Without any of
+/// these the program is a world of one. A variable that is set to nothing counts as not set.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -67,8 +67,8 @@ class variable_reader {
   bool has(const char* name) const { return !text(name).empty(); }
 
   [[noreturn]] void reject(const char* name, const std::string& what_is_right) const {
-    raise(errc::bad_environment,
-          std::string(name) + (has(name) ? "='" + std::string(text(name)) + "'" : " is not set") + ": " + what_is_right);
+    const std::string state = has(name) ? "='" + std::string(text(name)) + "'" : " is not set";
+    raise(errc::bad_environment, name + state + ": " + what_is_right);
   }
 
   int integer(const char* name, int least, int most) const {

@@ -3,9 +3,10 @@
 /// Local processes as ranks, for examples, tests and benchmarks: `spawn` runs a command n times, `run_processes` runs a
 /// function in n forked processes. Many machines are the business of the launchers that exist.
 ///
-/// The ranks meet over TCP on this machine. The parent makes the listening socket before the first fork, and rank 0 inherits
-/// it (`HOCKET_STORE_FD`): so no port is guessed, and nobody can take it in between. The children die with the
-/// thread that started them. Nothing is left behind: no zombie, no file, no socket.
+/// The ranks meet over TCP on this machine. The parent makes the listening socket before the first fork, and rank 0
+/// inherits it (`HOCKET_STORE_FD`): so no port is guessed, and nobody can take it in between. The children die with
+/// the thread that started them. Nothing is left behind: no zombie, no file, no socket; what a rank has started itself
+/// ends with that rank, unless it made itself a process group or the launcher was killed.
 #pragma once
 
 #include <hocket/bootstrap/environment.hpp>
@@ -212,8 +213,8 @@ class command_group {
     group_.start([&] {
       signals_.restore();
       if (rank == 0 && place_.listener() >= 0) platform::set_inherited(place_.listener(), true);
-      // One terminal has one reader.
-      if (rank != 0) ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
+      // A terminal can be read by one process group alone, and that is the launcher's.
+      if (rank != 0 || ::isatty(0) == 1) ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
       ::execvpe(arguments[0], arguments.data(), variables.data());
       const int error = errno;
       static_cast<void>(platform::write_all(trouble.write.get(), std::as_bytes(std::span(&error, 1))));
@@ -244,11 +245,10 @@ class command_group {
     }
   }
 
-  /// A terminal has sent its signal to the children already; one that was sent to this process alone is passed on.
   void forward_signals() {
     while (const auto info = signals_.next()) {
       const int number = static_cast<int>(info->ssi_signo);
-      if (info->ssi_code != SI_KERNEL) group_.signal_all(number);
+      group_.signal_all(number);
       if (status_ == 0) status_ = 128 + number;
       if (next_kill_.never()) next_kill_ = deadline::after(options_.grace);
     }
@@ -319,8 +319,9 @@ inline void check_ranks(int ranks) {
 
 /// Runs `command` (a program and its arguments) once for each of `ranks` ranks, with `HOCKET_*` set, and waits for all.
 ///
-/// Returns 0, or the status of the first rank that failed (its exit code, or 128 plus its signal); 124 at the time limit.
-/// SIGINT, SIGTERM and SIGHUP are passed on while it waits. Rank 0 keeps stdin, the others have none.
+/// Returns 0, or the status of the first rank that failed (its exit code, or 128 plus its signal); 124 at the time
+/// limit. SIGINT, SIGTERM and SIGHUP are passed on while it waits. Rank 0 keeps stdin unless it is a terminal, the
+/// others have none.
 /// **Errors.** `invalid_argument`: no command, or it cannot be run. **Threads.** Signals reach it only where the
 /// other threads of the program block them.
 inline int spawn(int ranks, std::vector<std::string> command, const spawn_options& options = {}) {
@@ -331,8 +332,8 @@ inline int spawn(int ranks, std::vector<std::string> command, const spawn_option
 
 /// Runs `function(world)` in `ranks` forked processes; what it returns is the exit code, an exception makes it 125.
 ///
-/// For tests. Call it from a program with a single thread: a fork copies no other. A rank that fails ends no other; those
-/// that still run after the timeout are killed, and their results say so. `HOCKET_*` is set in the children too.
+/// For tests. Call it from a program with a single thread: a fork copies no other. A rank that fails ends no other;
+/// those that still run after the timeout are killed, and their results say so. `HOCKET_*` is set in them too.
 template <typename Function>
   requires std::is_invocable_r_v<int, Function&, bootstrap::world_description>
 std::vector<process_result> run_processes(int ranks, Function function, const process_options& options = {}) {

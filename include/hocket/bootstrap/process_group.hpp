@@ -79,6 +79,8 @@ class line_prefixer {
 };
 
 /// Forks, watches and reaps. What still runs when it is destroyed is killed. One thread only.
+///
+/// Each child leads a process group of its own, so that what it has started itself gets its signals and ends with it.
 class process_group {
  public:
   explicit process_group(output_handling output) : output_(output) {}
@@ -103,6 +105,7 @@ class process_group {
     const pid_t pid = ::fork();
     if (pid < 0) raise(platform::system_failure("cannot start a process", errno));
     if (pid == 0) {
+      ::setpgid(0, 0);
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(127);
       for (std::size_t i = 0; i < pipes.size(); ++i) {
@@ -111,6 +114,8 @@ class process_group {
       }
       ::_exit(body());
     }
+    // Here as well as in the child: whoever comes first, signals from now on reach the group.
+    ::setpgid(pid, pid);
     child added;
     added.pid = pid;
     added.running = true;
@@ -140,7 +145,7 @@ class process_group {
 
   void signal_all(int number) noexcept {
     for (const child& each : children_) {
-      if (each.running) ::kill(each.pid, number);
+      if (each.running) ::kill(-each.pid, number);
     }
   }
 
@@ -187,6 +192,11 @@ class process_group {
   };
 
   static void reap(child& each, int options) noexcept {
+    siginfo_t info{};
+    while (::waitid(P_PID, static_cast<id_t>(each.pid), &info, WEXITED | WNOWAIT | options) != 0 && errno == EINTR) {
+    }
+    // Before its number is free for others: end what it has left behind.
+    if (info.si_pid == each.pid) ::kill(-each.pid, SIGKILL);
     int status = 0;
     pid_t ended = 0;
     do {

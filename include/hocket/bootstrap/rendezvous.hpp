@@ -294,9 +294,11 @@ class rendezvous {
       if (missing.size() > 4) continue;
       const std::string who = "rank " + std::to_string(rank);
       if (presence_[rank].now == state::here) notes += "; " + who + " is connected, but has not come to '" + key + "'";
-      if (!presence_[rank].note.empty()) notes += "; one that said it is " + who + " was refused: " + presence_[rank].note;
+      const std::string& note = presence_[rank].note;
+      if (!note.empty()) notes += "; one that said it is " + who + " was refused: " + note;
     }
-    return refusal(errc::timeout, missing_text(missing, ranks_, waited) + notes, missing.empty() ? -1 : missing.front());
+    const int first = missing.empty() ? -1 : missing.front();
+    return refusal(errc::timeout, missing_text(missing, ranks_, waited) + notes, first);
   }
 
   int ranks_;

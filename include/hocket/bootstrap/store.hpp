@@ -2,9 +2,9 @@
 /// @file
 /// What ranks need in order to find each other before any transport exists: a place for small blobs under names.
 ///
-/// A `store` has `set` and `get`. It may also offer `gather` (everybody's blob in one round trip) and `add` (a counter).
-/// `exchange` is what start-up is built of: it works on any store, uses `gather` where there is one, and says
-/// which ranks are missing if some never come. The store is needed for start-up only, and never again.
+/// A `store` has `set` and `get`. It may also offer `gather` (everybody's blob in one round trip) and `add` (a
+/// counter). `exchange` is what start-up is built of: it works on any store, uses `gather` where there is one, and
+/// says which ranks are missing if some never come. The store is needed for start-up only, and never again.
 ///
 ///     auto world = hocket::bootstrap::read_environment();
 ///     auto store = hocket::bootstrap::connect_store(world, hocket::deadline::after(world.timeout));
@@ -30,8 +30,9 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap {
 
-/// A place that all ranks of a job reach, where small blobs lie under names. `set` stores or replaces; `get` waits until
-/// the key exists. Both end at the limit, and raise `error`: `timeout`, `aborted`, `peer_lost`. One thread at a time.
+/// A place that all ranks of a job reach, where small blobs lie under names. `set` stores or replaces; `get` waits
+/// until the key exists. Both end at the limit, and raise `error`: `timeout`, `aborted`, `peer_lost`. One thread at a
+/// time.
 template <typename Store>
 concept store = requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
   place.set(key, value, limit);
@@ -133,7 +134,8 @@ class generic_exchange {
     return all;
   }
 
-  /// Rank 0 sees the deadline at the same moment as the others and then says who is missing, so they wait a little longer.
+  /// Rank 0 sees the deadline at the same moment as the others and then says who is missing, so they wait a little
+  /// longer.
   blob fetch_merged() {
     blob merged;
     if (try_get(merged_key(), limit_.later_by(std::chrono::milliseconds(200)), merged)) return merged;

@@ -57,9 +57,10 @@ inline platform::file_descriptor open_listener(const tcp_store_options& options)
   const int error = platform::listen_on(address, options.port, listener, cause);
   if (error == EADDRINUSE) {
     const std::string port = std::to_string(options.port);
-    cause = make_failure(errc::bad_environment, "port " + port + " is in use by another program: set HOCKET_STORE=tcp://" +
-                                                    platform::endpoint_text(options.host, options.port) +
-                                                    " with another port instead of " + port + ", the same on every rank");
+    const std::string place = platform::endpoint_text(options.host, options.port);
+    cause = make_failure(errc::bad_environment, "port " + port + " is in use by another program: set HOCKET_STORE=" +
+                                                    "tcp://" + place + " with another port instead of " + port +
+                                                    ", the same on every rank");
   } else if (error == EACCES) {
     cause = make_failure(errc::bad_environment, "this user may not listen on port " + std::to_string(options.port) +
                                                     ": set a port of 1024 or more in HOCKET_STORE");
@@ -73,8 +74,8 @@ inline platform::file_descriptor open_listener(const tcp_store_options& options)
 
 }  // namespace detail
 
-/// A connection to the store, and on rank 0 also the server. Move-only; one thread at a time. After an error that is not
-/// about a single key (`aborted`, `peer_lost`) it is of no more use.
+/// A connection to the store, and on rank 0 also the server. Move-only; one thread at a time. After an error that is
+/// not about a single key (`aborted`, `peer_lost`) it is of no more use.
 class tcp_store {
  public:
   /// Serves if this is rank 0, and connects. **Errors.** `bad_environment`: the port is taken; `refused`: wrong token,

@@ -18,9 +18,6 @@
 #include <source_location>
 #include <string>
 
-#include <sched.h>
-#include <time.h>
-
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
@@ -54,10 +51,9 @@ class patience {
     platform::pause();
     if (polls_ % polls_per_check != 0) return false;
     if (polls_ >= polls_until_sleep) {
-      const timespec nap{0, 50'000};
-      ::nanosleep(&nap, nullptr);
+      platform::nap(50'000);
     } else if (oversubscribed_ || polls_ >= polls_until_sleep / 4) {
-      ::sched_yield();
+      platform::yield();
     }
     return true;
   }

@@ -66,6 +66,12 @@ struct rank_count_invariant_operation<Op, T> {
 
 }  // namespace detail
 
+/// Adding exact sums loses nothing.
+template <class U, class T>
+struct is_exact<std::plus<U>, exact_sum<T>> : std::true_type {};
+template <class U, class T>
+struct is_commutative<std::plus<U>, exact_sum<T>> : std::true_type {};
+
 template <class Op, class Wire, class T>
 struct is_commutative<detail::wired<Op, Wire>, T> : is_commutative<Op, T> {};
 

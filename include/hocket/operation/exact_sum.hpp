@@ -19,8 +19,9 @@
 /// so equal sums are equal bit for bit, and small values of changing sign do not carry through all limbs, as they
 /// would in two's complement. All bits zero is the empty sum. Bytes travel between machines of one byte order only.
 ///
-/// **Cost.** 40 bytes for a float, 272 for a double; about 3 ns to add or merge a float on a core of 2021, from cache.
-/// Nothing here is floating-point arithmetic: rounding modes, -ffast-math and flush-to-zero have no influence.
+/// **Cost.** 40 bytes for a float, 272 for a double. From cache, on a core of 2021: a float takes 3 ns to add, 3 ns to
+/// merge (6 where magnitudes have no pattern at all) and 9 to 16 to round; a double takes 4, 45 to 75 and 70 to 90.
+/// Nothing here is floating-point arithmetic: rounding modes and flush-to-zero have no influence.
 #pragma once
 
 #include <hocket/core/config.hpp>

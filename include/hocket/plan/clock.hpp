@@ -260,7 +260,7 @@ class clock {
   constexpr void check_end() const {
     for (const lane_state& lane : lanes_)
       if (lane.next != lane.length)
-        complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.next), "never ends: what it waits for never comes");
+        complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.next), "never ends: what it needs never comes");
     for (const lane_state& lane : lanes_)
       if (lane.undrained != 0)
         complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.length - 1),

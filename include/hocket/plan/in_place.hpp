@@ -8,8 +8,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// The form of `plan` that is right where `in` and `out` are the same memory. Ranks may mix both forms in one call: they
-/// exchange the same messages and signals.
+/// The form of `plan` that is right where `in` and `out` are the same memory. Ranks may mix both forms in one call:
+/// they exchange the same messages and signals.
 template <algorithm Plan>
 constexpr Plan for_in_place(Plan plan) {
   if constexpr (requires { plan.in_place = true; }) plan.in_place = true;

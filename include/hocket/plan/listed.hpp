@@ -27,7 +27,7 @@ namespace plan {
 /// }
 /// @endcode
 ///
-/// All ranks must list what fits together: `plan::prove` says whether they do. Changing a list while it runs is an error.
+/// All ranks must list what fits together: `plan::prove` says whether they do. A list must not change while it runs.
 class listed {
  public:
   constexpr listed(std::string name, plan::goal goal, int ranks, plan::shape shape)

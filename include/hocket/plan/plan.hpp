@@ -101,7 +101,7 @@ concept algorithm = std::copy_constructible<Plan> && requires(const Plan& plan, 
 class any {
  public:
   template <class Plan>
-    requires(algorithm<Plan> && !std::same_as<Plan, any>)
+    requires(!std::same_as<Plan, any> && algorithm<Plan>)
   any(Plan plan) : table_(&table_of<Plan>) {  // NOLINT: implicit, so that a plan can be passed wherever one is asked for
     if constexpr (stored_inside<Plan>) {
       ::new (static_cast<void*>(storage_)) Plan(std::move(plan));
@@ -142,6 +142,15 @@ class any {
   };
 
   template <class Plan>
+  static void make_in_place_of([[maybe_unused]] const void* p, [[maybe_unused]] any& self) {
+    if constexpr (requires(Plan made) { made.in_place = true; }) {
+      Plan made = *static_cast<const Plan*>(p);
+      made.in_place = true;
+      self = any(std::move(made));
+    }
+  }
+
+  template <class Plan>
   static constexpr table table_of{
       [](const void* p) -> const char* { return static_cast<const Plan*>(p)->name(); },
       [](const void* p) { return static_cast<const Plan*>(p)->goal(); },
@@ -152,13 +161,7 @@ class any {
       [](const void* p, int ranks, int rank, unsigned lane, unsigned i) {
         return static_cast<const Plan*>(p)->at(ranks, rank, lane, i);
       },
-      []([[maybe_unused]] const void* p, [[maybe_unused]] any& self) {
-        if constexpr (requires(Plan made) { made.in_place = true; }) {
-          Plan made = *static_cast<const Plan*>(p);
-          made.in_place = true;
-          self = any(std::move(made));
-        }
-      }};
+      &make_in_place_of<Plan>};
 
   const void* state() const noexcept { return shared_ ? shared_.get() : static_cast<const void*>(storage_); }
 

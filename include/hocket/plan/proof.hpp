@@ -67,13 +67,16 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::unordered_channel: return "two messages on one channel have no order: use another channel";
     case violation::tag_reused: return "a tag may be used once per pair of ranks, and a peer be pushed to once";
     case violation::reads_nothing: return "nothing was written there before";
-    case violation::repacked_slot: return "slots that are filled together must always be used together, from the same chunk on";
+    case violation::repacked_slot:
+      return "slots that are filled together must always be used together, from the same chunk on";
     case violation::read_races_write: return "the step reads what the other may still be writing";
     case violation::write_races_write: return "both steps write the same memory, in no order";
     case violation::overwrites_read: return "the step overwrites what the other may still be reading";
     case violation::overwrites_send: return "the step overwrites what may still be on its way to a peer";
-    case violation::reads_before_begin: return "the step reads a peer's memory without having waited for a signal from that peer before";
-    case violation::reads_after_end: return "the peer may return, and change what is read here, before this step is done";
+    case violation::reads_before_begin:
+      return "the step reads a peer's memory without having waited for a signal from that peer before";
+    case violation::reads_after_end:
+      return "the peer may return, and change what is read here, before this step is done";
     case violation::counted_twice: return "a contribution would be counted twice";
     case violation::mixed_chunks: return "different chunks would be combined";
     case violation::never_sent: return "no message arrives here, for the peer ends without having sent one";
@@ -111,9 +114,9 @@ struct proof {
   bool same_on_all_ranks = false;  ///< every rank evaluates the same expression, so all get the same bits
 
   // If it does not:
-  step where;             ///< the step at fault
-  step other;             ///< the step that it is in conflict with
-  int memory_of = -1;     ///< whose memory they meet in, and where
+  step where;          ///< the step at fault
+  step other;          ///< the step that it is in conflict with
+  int memory_of = -1;  ///< whose memory they meet in, and where
   place memory;
   int contribution = -1;  ///< the rank whose contribution is missing or counted twice
 
@@ -140,7 +143,8 @@ inline std::string text_of(const step& s) {
 inline std::string proof::message() const {
   std::string text = "on " + std::to_string(ranks) + (ranks == 1 ? " rank: " : " ranks: ");
   if (ok) {
-    text += order == combination_order::rank_order ? "proven, combines in rank order" : "proven, combines in another order";
+    text +=
+        order == combination_order::rank_order ? "proven, combines in rank order" : "proven, combines in another order";
     return text + (same_on_all_ranks ? ", same bits on all ranks" : ", bits may differ between ranks");
   }
   if (where.known()) {

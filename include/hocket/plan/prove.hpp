@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Proof that a plan does what its goal says, however the ranks are scheduled: every contribution arrives exactly once, in
-/// the order that the plan claims; nothing is overwritten while it is read; no rank waits for ever; no message or signal is
-/// left over; and nobody reads a peer's memory before that peer has begun or after it may have ended.
+/// Proof that a plan does what its goal says, however the ranks are scheduled: every contribution arrives exactly once,
+/// in the order that the plan claims; nothing is overwritten while it is read; no rank waits for ever; no message or
+/// signal is left over; and nobody reads a peer's memory before that peer has begun or after it may have ended.
 ///
 /// Works at compile time too. With g++'s default limits that is up to 16 ranks for every plan of this library:
 ///

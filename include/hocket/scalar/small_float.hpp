@@ -3,8 +3,8 @@
 /// Floating-point numbers of one or two bytes, written once for all formats: `half`, `bfloat16`, `float8_e4m3` and
 /// `float8_e5m2` are `small_float` with four formats. They store and travel; they do not calculate.
 ///
-/// - To float: implicit. It is exact, like float to double, and makes `a + b`, `a < b`, `std::abs(a)` or `std::isnan(a)`
-///   mean what they mean for floats. A sum of two halves is a float, so nothing is rounded behind one's back.
+/// - To float: implicit. It is exact, like float to double, and makes `a + b`, `a < b`, `std::abs(a)` and
+///   `std::isnan(a)` mean what they mean for floats. A sum of two halves is a float: nothing is rounded silently.
 /// - From float or any other arithmetic type: explicit, because it rounds. Once, to nearest, ties to even, also from
 ///   double and from 64-bit integers. Flush-to-zero modes and -ffast-math change nothing; a rounding mode other than
 ///   the default one may show in results below the format's smallest normal value.
@@ -27,7 +27,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// What follows from a format: `bits_type`, `mantissa_bits`, `exponent_bias`, `largest` (bits of the
-/// largest finite value), `has_infinity` (whose bits are then largest + 1) and `saturates`. The highest bit is the sign.
+/// largest finite value), `has_infinity` (its bits are then largest + 1) and `saturates`. The highest bit is the sign.
 /// Signed 32-bit integers throughout: the vector units of the oldest targets compare only those.
 template <class Format>
 struct small_float_layout : Format {
@@ -123,8 +123,8 @@ constexpr float round_to_odd(double value) noexcept {
     result = 0x7f7fffffU;
   } else {
     const bool subnormal = exponent < 1;
-    const std::uint64_t significand =
-        (magnitude & 0xfffffffffffffULL) | (subnormal ? 0x10000000000000ULL : static_cast<std::uint64_t>(exponent) << 52);
+    const std::uint64_t above_mantissa = subnormal ? 1 : static_cast<std::uint64_t>(exponent);
+    const std::uint64_t significand = (magnitude & 0xfffffffffffffULL) | above_mantissa << 52;
     const int shift = subnormal ? 30 - exponent : 29;
     const std::uint64_t kept = shift < 64 ? significand >> shift : 0;
     const bool lost = shift < 64 ? (kept << shift) != significand : magnitude != 0;
@@ -164,7 +164,7 @@ class small_float {
 
   /// Rounds once: the result is the nearest value to `value`, not to the nearest float.
   template <class Arithmetic>
-    requires std::is_integral_v<Arithmetic>
+  requires std::is_integral_v<Arithmetic>
   explicit constexpr small_float(Arithmetic value) noexcept : small_float(detail::round_to_odd_integer(value)) {}
   explicit constexpr small_float(double value) noexcept : small_float(detail::round_to_odd(value)) {}
 

@@ -174,7 +174,7 @@ int main(int argument_count, char* arguments[]) {
   if (argument_count > 5) {
     print_cost_of_program(machine, arguments[3], {arguments + 5, arguments + argument_count});
   } else {
-    std::puts("one all_reduce over UCX: left out, there is no UCX");
+    std::puts("one all_reduce over UCX: left out, there is no UCX or no <hocket/ucx.hpp>");
   }
   if (!cheap) std::fputs("including the library costs too much\n", stderr);
   return cheap ? 0 : 1;

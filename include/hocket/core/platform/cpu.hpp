@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include <sched.h>
+#include <time.h>
 
 HOCKET_BEGIN_NAMESPACE
 namespace platform {
@@ -22,6 +23,15 @@ inline void pause() noexcept {
 #elif defined(__aarch64__)
   asm volatile("yield" ::: "memory");
 #endif
+}
+
+/// Lets another thread have this core.
+inline void yield() noexcept { ::sched_yield(); }
+
+/// Leaves the core for a while; for waits that have become long.
+inline void nap(long nanoseconds) noexcept {
+  const timespec duration{0, nanoseconds};
+  ::nanosleep(&duration, nullptr);
 }
 
 /// How many cores this process may run on; at least 1.

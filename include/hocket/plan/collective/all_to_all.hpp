@@ -8,7 +8,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// In round k, rank r exchanges blocks with rank k-r: everyone has one partner at a time, or itself. p-1 messages per rank.
+/// In round k, rank r exchanges blocks with rank k-r (modulo p): everyone has one partner at a time, or itself. p-1
+/// messages per rank.
 struct pairwise_all_to_all {
   /// Also right where `in` and `out` are the same memory: what comes waits in scratch until what was there has gone.
   bool in_place = false;

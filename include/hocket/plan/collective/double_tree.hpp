@@ -10,11 +10,12 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// Two binary trees over the ranks (Sanders, Speck and Träff, 2009); who is an inner node of one is a leaf of the other.
-/// Each half of the vector goes up one tree, being combined, and down again, in `pieces` pieces that follow each other.
+/// Two binary trees over the ranks (Sanders, Speck and Träff, 2009); who is an inner node of one is a leaf of the
+/// other. Each half of the vector goes up one tree, being combined, and down again, in `pieces` pieces that follow each
+/// other.
 /// A subtree holds consecutive ranks, so the order of combination is rank order.
 ///
-/// Lanes and channels: 2·tree + (0 up, 1 down). A root goes on downwards within its lane up. No scratch and no joins: a
+/// Lanes and channels: 2·tree + (0 up, 1 down). A root goes on downwards within its lane up. No scratch, no joins: a
 /// rank's result comes down only after its parent has received what it sent up.
 struct double_tree {
   std::uint32_t pieces = 16;  ///< chunks of each half
@@ -77,7 +78,9 @@ struct double_tree {
   /// is above both roots.
   static constexpr node node_of(int ranks, int rank, unsigned tree) noexcept {
     const int spanned = ranks - ranks % 2;
-    const auto rank_at = [&](int position) { return position == 0 ? -1 : tree == 0 ? position - 1 : spanned - position; };
+    const auto rank_at = [&](int position) {
+      return position == 0 ? -1 : tree == 0 ? position - 1 : spanned - position;
+    };
     const int top = static_cast<int>(std::bit_floor(static_cast<unsigned>(spanned)));
     if (rank == spanned) return {-1, rank_at(top), -1};
     const int position = tree == 0 ? rank + 1 : spanned - rank;

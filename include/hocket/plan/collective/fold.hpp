@@ -10,13 +10,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
-/// With p = 2^k + e ranks, the first 2e ranks form pairs of neighbours. The even one of a pair hands its contribution to
-/// the odd one, sits out, and gets the result in the end. What is left is 2^k members, numbered in rank order, so that
+/// With p = 2^k + e ranks, the first 2e ranks form pairs of neighbours. The even one of a pair hands its contribution
+/// to the odd one, sits out, and gets the result in the end. What is left is 2^k members, numbered in rank order, so that
 /// the order of combination is kept.
 class fold {
  public:
   constexpr fold(int ranks, int rank) noexcept
-      : members_(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), extra_(ranks - members_), rank_(rank) {}
+      : members_(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), extra_(ranks - members_),
+        rank_(rank) {}
 
   constexpr int members() const noexcept { return members_; }
   /// log2 of the number of members.

@@ -17,7 +17,9 @@ struct one_shot {
   static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
-    return {.pieces = 1, .scratch = in_place && ranks > 1 ? 1U : 0U, .peer_pointers = true,
+    return {.pieces = 1,
+            .scratch = in_place && ranks > 1 ? 1U : 0U,
+            .peer_pointers = true,
             .order = combination_order::rank_order};
   }
 

@@ -22,7 +22,9 @@ struct recursive_doubling {
 
   constexpr plan::shape shape(int ranks) const noexcept {
     return {.pieces = 1,
-            .scratch = ranks == 1 ? 0U : ranks == 2 ? (in_place ? 1U : 0U) : 2U,
+            .scratch = ranks == 1   ? 0U
+                       : ranks == 2 ? (in_place ? 1U : 0U)
+                                    : 2U,
             .order = combination_order::rank_order};
   }
 

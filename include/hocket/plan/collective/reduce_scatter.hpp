@@ -17,7 +17,9 @@ struct ring_reduce_scatter {
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = 1,
-            .scratch = ranks <= 2 ? 0U : ranks == 3 ? 1U : 2U,
+            .scratch = ranks <= 2   ? 0U
+                       : ranks == 3 ? 1U
+                                    : 2U,
             .order = ranks <= 2 ? combination_order::rank_order : combination_order::any_order};
   }
 

@@ -9,8 +9,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// Three rounds of flags. Rank r combines chunk r, in rank order; then each rank reads the other chunks, beginning with its
-/// right neighbour's so that no rank is read by all at once.
+/// Three rounds of flags. Rank r combines chunk r, in rank order; then each rank reads the other chunks, beginning with
+/// its right neighbour's so that no rank is read by all at once.
 struct two_shot {
   static constexpr const char* name() noexcept { return "two_shot"; }
   static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }

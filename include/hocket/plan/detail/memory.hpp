@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory of all ranks while a plan is being proven: what each chunk and slot holds, who wrote it, and who may still
-/// be reading it.
+/// The memory of all ranks while a plan is being proven: what each chunk and slot holds, who wrote it, and who may
+/// still be reading it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -42,11 +42,8 @@ class memory {
 
   template <class Aliased>
   constexpr memory(const action_table& table, const clocks& known, const std::vector<flight>& flights, Aliased aliased)
-      : chunks_(table.chunks()),
-        pieces_(table.shape.pieces),
-        inbox_places_(static_cast<std::uint32_t>(table.ranks)),
-        known_(known),
-        flights_(flights) {
+      : chunks_(table.chunks()), pieces_(table.shape.pieces), inbox_places_(static_cast<std::uint32_t>(table.ranks)),
+        known_(known), flights_(flights) {
     for (const action& a : table.actions) {
       if (a.what == verb::push) pushed_ = std::max(pushed_, a.count);
     }
@@ -107,7 +104,8 @@ class memory {
     if (packed && pieces_ > 1) {
       const std::uint32_t first = a.chunk % pieces_;
       const bool alone = i == 0 && a.count == 1 && !c.together;
-      if (c.base != none && (c.base != base || (!alone && c.first != first))) return {violation::repacked_slot, c.written};
+      if (c.base != none && (c.base != base || (!alone && c.first != first)))
+        return {violation::repacked_slot, c.written};
       c.base = base;
       c.first = first;
       c.together = c.together || a.count > 1;

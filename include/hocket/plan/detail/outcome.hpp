@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What must hold when all ranks have ended: nothing left over, nobody still reading, the goal reached.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/detail/traffic.hpp>
+
+#include <cstdint>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::detail {
+
+class outcome : public traffic {
+ protected:
+  using traffic::traffic;
+  constexpr ~outcome() = default;
+
+  constexpr bool signals_waited_for() {
+    for (const signal_state& s : signals_) {
+      if (!s.waited_for) return fail(violation::never_waited_for, s.sent) == progress::done;
+    }
+    return true;
+  }
+
+  constexpr bool ends_in_time() {
+    for (const foreign_read& read : foreign_reads_) {
+      if (any_lane_of(read.owner, [&](std::uint32_t lane) { return known_.knows(lane, read.when); })) continue;
+      result_.memory_of = read.owner;
+      result_.memory = {step_of(read.when).what.from, step_of(read.when).what.from_at};
+      return fail(violation::reads_after_end, read.when) == progress::done;
+    }
+    return true;
+  }
+
+  constexpr void check_goal() {
+    result_.same_on_all_ranks = true;
+    result_.order = combination_order::rank_order;
+    if (table_.goal.kind == goal_kind::barrier) return check_barrier();
+    for (int rank = 0; rank < table_.ranks; ++rank) {
+      for (std::uint32_t c = 0; c < table_.chunks(); ++c) {
+        if (table_.goal.kind == goal_kind::reduce_scatter &&
+            c / table_.shape.pieces != static_cast<std::uint32_t>(rank)) {
+          continue;
+        }
+        const violation v = check_result(rank, c, memory_.value(memory_.cell_of(rank, out(c))));
+        if (v == violation::none) continue;
+        result_.what = v;
+        result_.memory_of = rank;
+        result_.memory = out(c);
+        return;
+      }
+    }
+    if (!table_.goal.reduces() || result_.order == combination_order::rank_order) return;
+    if (table_.shape.order == combination_order::rank_order) result_.what = violation::order_overclaimed;
+  }
+
+  constexpr violation check_result(int rank, std::uint32_t c, std::uint32_t value) {
+    if (value == none) return violation::wrong_result;
+    if (!table_.goal.reduces()) return value == wanted(rank, c) ? violation::none : violation::wrong_result;
+    if (values_.chunk_of(value) != c) return violation::wrong_result;
+    result_.contribution = values_.missing(value);
+    if (result_.contribution >= 0) return violation::missing_contribution;
+    if (!values_.in_rank_order(value)) result_.order = combination_order::any_order;
+    if (table_.goal.kind == goal_kind::all_reduce && value != memory_.value(memory_.cell_of(0, out(c)))) {
+      result_.same_on_all_ranks = false;
+    }
+    return violation::none;
+  }
+
+  constexpr std::uint32_t wanted(int rank, std::uint32_t c) const noexcept {
+    const std::uint32_t pieces = table_.shape.pieces;
+    const auto block = static_cast<int>(c / pieces);
+    switch (table_.goal.kind) {
+      case goal_kind::broadcast: return values_.contribution(table_.goal.root, c);
+      case goal_kind::all_to_all:
+        return values_.contribution(block, static_cast<std::uint32_t>(rank) * pieces + c % pieces);
+      default: return values_.contribution(block, c);
+    }
+  }
+
+  constexpr void check_barrier() {
+    for (int rank = 0; rank < table_.ranks; ++rank) {
+      for (int peer = 0; peer < table_.ranks; ++peer) {
+        if (peer == rank || knows_of_begin(rank, peer)) continue;
+        result_.what = violation::barrier_leaks;
+        result_.where.rank = rank;
+        result_.other.rank = peer;
+        return;
+      }
+    }
+  }
+
+  constexpr bool knows_of_begin(int rank, int peer) const {
+    return any_lane_of(rank, [&](std::uint32_t lane) {
+      return any_lane_of(peer, [&](std::uint32_t other) { return known_.knows(lane, {other, 0}); });
+    });
+  }
+};
+
+}  // namespace plan::detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All peers of one process: connections that are made on first use, and what is known of each peer's life.
+///
+/// A peer's end is noticed in three ways: UCX reports a broken connection, the kernel reports the end of a process of
+/// this host, or another rank tells. A rank that ends in order says goodbye to those it has exchanged messages with, so
+/// that the end of a finished rank is no failure for the others; one that knows of a lost rank passes that on.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/ucx/endpoint.hpp>
+#include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/ucx/status.hpp>
+#include <hocket/transport/ucx/worker.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ucp/api/ucp.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// What a process tells all others when the world is made.
+struct introduction {
+  process_identity identity;
+  std::vector<std::byte> address;
+};
+
+enum class presence : std::uint8_t {
+  here,
+  left,   ///< it said goodbye
+  ended,  ///< its process has ended; whether in order is not known, since it had no reason to tell us
+  lost
+};
+
+/// Shared by all communicators of a process. Thread-safe; members that say so want the worker's lock held.
+class connections {
+ public:
+  connections(std::shared_ptr<worker> through, int rank, std::vector<introduction> all)
+      : worker_(std::move(through)), rank_(rank), size_(static_cast<int>(all.size())), peers_(new peer[all.size()]) {
+    for (int i = 0; i < size_; ++i) {
+      peer& each = at(i);
+      each.owner = this;
+      each.rank = i;
+      each.address = std::move(all[static_cast<std::size_t>(i)].address);
+      each.identity = all[static_cast<std::size_t>(i)].identity;
+    }
+    set_notice_handler(&connections::on_notice);
+  }
+  connections(const connections&) = delete;
+  connections& operator=(const connections&) = delete;
+
+  /// Waits at most a second, for what is still on its way.
+  ~connections() {
+    const std::lock_guard guard(worker_->lock());
+    say_goodbye();
+    close_all();
+    set_notice_handler(nullptr);
+  }
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  const std::shared_ptr<worker>& through() const noexcept { return worker_; }
+  spin_lock& lock() noexcept { return worker_->lock(); }
+  const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
+  bool on_this_host(int rank) const noexcept { return at(rank).identity.same_host(at(rank_).identity); }
+
+  /// With the lock. Makes the connection if there is none. `messages`: it will carry some, so that it is worth a goodbye.
+  ucs_status_t connect(int rank, bool messages) noexcept {
+    peer& to = at(rank);
+    if (messages) to.talks = true;
+    if (to.link) return UCS_OK;
+    if (presence_of(rank) == presence::lost) return UCS_ERR_CONNECTION_RESET;
+    return to.link.open(*worker_, to.address, &connections::on_error, &to);
+  }
+  const endpoint& link_to(int rank) const noexcept { return at(rank).link; }
+
+  bool progress() noexcept {
+    if (!lock().try_lock()) return false;
+    const bool moved = progress_locked();
+    lock().unlock();
+    return moved;
+  }
+
+  /// With the lock.
+  bool progress_locked() noexcept {
+    const bool moved = worker_->progress();
+    if (!untold_.empty()) [[unlikely]] pass_on();
+    if (!running_.empty()) [[unlikely]] sweep();
+    return moved;
+  }
+
+  presence presence_of(int rank) const noexcept { return at(rank).state.load(std::memory_order_acquire); }
+  /// Grows whenever a peer's presence changes.
+  std::uint32_t news() const noexcept { return news_.load(std::memory_order_acquire); }
+
+  /// Why a peer is not here.
+  std::string reason_of(int rank) {
+    const std::lock_guard guard(lock());
+    return at(rank).reason;
+  }
+
+  /// Looks whether processes of this host have ended; at most every 20 ms, however often it is called.
+  void look_around() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    auto due = next_look_.load(std::memory_order_relaxed);
+    const auto period = std::chrono::steady_clock::duration(std::chrono::milliseconds(20)).count();
+    if (now < due || !next_look_.compare_exchange_strong(due, now + period, std::memory_order_relaxed)) return;
+    const std::lock_guard guard(lock());
+    while (worker_->progress()) {  // a goodbye may be waiting
+    }
+    for (int i = 0; i < size_; ++i) {
+      peer& each = at(i);
+      if (i == rank_ || presence_of(i) != presence::here || !at(rank_).identity.can_watch(each.identity)) continue;
+      if (!each.watch.ended(each.identity)) continue;
+      if (each.found_ended) note_end(each);
+      each.found_ended = true;  // its goodbye gets until the next look
+    }
+  }
+
+  /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
+  /// it any more. If need be that costs the connection.
+  void abandon(void* request, int peer_rank, bool cancel) noexcept {
+    if (cancel) ucp_request_cancel(worker_->get(), request);
+    if (!finished_within(request, std::chrono::milliseconds(cancel ? 1000 : 20))) {
+      peer& with = at(peer_rank);
+      if (with.link) keep(with.link.close());
+      change(with, presence::lost, "the connection was closed when an operation that used it was given up");
+      finished_within(request, std::chrono::milliseconds(200));
+    }
+    ucp_request_free(request);
+  }
+
+  /// With the lock. A request on the connection to `rank` ended with an error.
+  void note_error(int rank, ucs_status_t status) noexcept { on_error(&at(rank), nullptr, status); }
+
+ private:
+  struct peer {
+    connections* owner = nullptr;
+    int rank = 0;
+    std::vector<std::byte> address;
+    process_identity identity;
+    process_watch watch;
+    endpoint link;
+    bool talks = false;
+    bool found_ended = false;
+    std::atomic<presence> state{presence::here};
+    std::string reason;
+  };
+
+  /// Sent from rank to rank.
+  struct notice {
+    enum class kind : std::uint32_t { goodbye, rank_lost } what;
+    std::int32_t sender;
+    std::int32_t lost;  ///< -1: none
+  };
+  static constexpr unsigned notice_id = 1;
+
+  peer& at(int rank) noexcept { return peers_[static_cast<std::size_t>(rank)]; }
+  const peer& at(int rank) const noexcept { return peers_[static_cast<std::size_t>(rank)]; }
+
+  // ── Lives ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void change(peer& who, presence to, std::string reason) {
+    const presence from = who.state.load(std::memory_order_relaxed);
+    if (from == presence::lost || (from == presence::left && to != presence::left)) return;
+    who.reason = std::move(reason);
+    who.state.store(to, std::memory_order_release);
+    if (to == presence::lost) {
+      if (first_lost_ < 0) first_lost_ = who.rank;
+      untold_.push_back(who.rank);
+    }
+    news_.fetch_add(1, std::memory_order_release);
+  }
+
+  void note_end(peer& who) {
+    change(who, who.talks && who.link ? presence::lost : presence::ended, "its process has ended");
+  }
+
+  static void on_error(void* argument, ucp_ep_h, ucs_status_t status) {
+    peer& who = *static_cast<peer*>(argument);
+    who.owner->change(who, presence::lost, std::string("its connection broke: ") + ucs_status_string(status));
+  }
+
+  // ── Notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void set_notice_handler(ucp_am_recv_callback_t handler) noexcept {
+    ucp_am_handler_param_t how{};
+    how.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    how.id = notice_id;
+    how.cb = handler;
+    how.arg = this;
+    ucp_worker_set_am_recv_handler(worker_->get(), &how);
+  }
+
+  static ucs_status_t on_notice(void* argument, const void* header, std::size_t header_size, void*, std::size_t,
+                                const ucp_am_recv_param_t*) {
+    auto& self = *static_cast<connections*>(argument);
+    notice told{};
+    if (header_size != sizeof told) return UCS_OK;
+    std::memcpy(&told, header, sizeof told);
+    const auto known = [&](int rank) { return rank >= 0 && rank < self.size_ && rank != self.rank_; };
+    if (!known(told.sender)) return UCS_OK;
+    if (known(told.lost)) {
+      self.change(self.at(told.lost), presence::lost, "rank " + std::to_string(told.sender) + " of the world has lost it");
+    }
+    if (told.what == notice::kind::goodbye) {
+      self.change(self.at(told.sender), presence::left, "it has left the communicator");
+    }
+    return UCS_OK;
+  }
+
+  void tell_all(notice::kind what, int lost) noexcept {
+    notices_.push_back({what, rank_, lost});
+    for (int i = 0; i < size_; ++i) {
+      const peer& to = at(i);
+      if (!to.talks || !to.link || i == rank_ || presence_of(i) != presence::here) continue;
+      ucp_request_param_t how{};
+      how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+      how.flags = UCP_AM_SEND_FLAG_EAGER;
+      keep(ucp_am_send_nbx(to.link.get(), notice_id, &notices_.back(), sizeof(notice), nullptr, 0, &how));
+    }
+  }
+
+  void pass_on() noexcept {
+    const std::vector<int> lost = std::exchange(untold_, {});
+    for (const int each : lost) tell_all(notice::kind::rank_lost, each);
+  }
+
+  // ── Requests of our own ──────────────────────────────────────────────────────────────────────────────────────────
+
+  void keep(ucs_status_ptr_t request) {
+    if (UCS_PTR_IS_PTR(request)) running_.push_back(request);
+  }
+
+  void sweep() noexcept {
+    std::erase_if(running_, [](void* each) {
+      if (ucp_request_check_status(each) == UCS_INPROGRESS) return false;
+      ucp_request_free(each);
+      return true;
+    });
+  }
+
+  bool finished_within(void* request, std::chrono::nanoseconds longest) noexcept {
+    const deadline last = deadline::after(longest);
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) {
+      if (!worker_->progress()) {
+        if (last.passed()) return false;
+        ::sched_yield();
+      }
+    }
+    return true;
+  }
+
+  void finish_running(std::chrono::nanoseconds longest) noexcept {
+    const deadline last = deadline::after(longest);
+    for (sweep(); !running_.empty() && !last.passed(); sweep()) {
+      if (!worker_->progress()) ::sched_yield();
+    }
+  }
+
+  // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void say_goodbye() noexcept {
+    tell_all(notice::kind::goodbye, first_lost_);
+    for (int i = 0; i < size_; ++i) {
+      const peer& to = at(i);
+      if (!to.talks || !to.link || presence_of(i) != presence::here) continue;
+      const ucp_request_param_t how{};
+      keep(ucp_ep_flush_nbx(to.link.get(), &how));
+    }
+    finish_running(std::chrono::milliseconds(500));
+  }
+
+  void close_all() noexcept {
+    for (int i = 0; i < size_; ++i) {
+      if (at(i).link) keep(at(i).link.close());
+    }
+    finish_running(std::chrono::milliseconds(500));
+    for (void* each : running_) ucp_request_free(each);
+    running_.clear();
+  }
+
+  const std::shared_ptr<worker> worker_;
+  const int rank_;
+  const int size_;
+  const std::unique_ptr<peer[]> peers_;
+  std::atomic<std::uint32_t> news_{0};
+  std::atomic<std::chrono::steady_clock::rep> next_look_{0};
+  std::vector<int> untold_;  ///< lost ranks that the others have not been told of
+  int first_lost_ = -1;
+  std::deque<notice> notices_;  ///< UCX may read them until their requests are over
+  std::vector<void*> running_;  ///< requests that nobody waits for
+};
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

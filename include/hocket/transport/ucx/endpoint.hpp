@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A connection to one peer.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/ucx/status.hpp>
+#include <hocket/transport/ucx/worker.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ucp/api/ucp.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// All members are called with the worker's lock held.
+class endpoint {
+ public:
+  endpoint() = default;
+  endpoint(const endpoint&) = delete;
+  endpoint& operator=(const endpoint&) = delete;
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  ucp_ep_h get() const noexcept { return handle_; }
+
+  /// Does not wait for the peer. `on_error(argument, ...)` is called from within `worker::progress` if the peer is lost,
+  /// where the transports can tell; where they can't, the connection goes without.
+  ucs_status_t open(const worker& through, std::span<const std::byte> address, ucp_err_handler_cb_t on_error,
+                    void* argument) noexcept {
+    ucp_ep_params_t wanted{};
+    wanted.field_mask =
+        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    wanted.address = reinterpret_cast<const ucp_address_t*>(address.data());
+    wanted.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    wanted.err_handler.cb = on_error;
+    wanted.err_handler.arg = argument;
+    ucs_status_t status = ucp_ep_create(through.get(), &wanted, &handle_);
+    notices_death_ = status == UCS_OK;
+    if (status == UCS_ERR_UNREACHABLE || status == UCS_ERR_UNSUPPORTED) {
+      wanted.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+      status = ucp_ep_create(through.get(), &wanted, &handle_);
+    }
+    if (status != UCS_OK) handle_ = nullptr;
+    return status;
+  }
+
+  /// Begins to close. The result is UCX's: null, an error, or a request to be waited for and freed.
+  ucs_status_ptr_t close() noexcept {
+    ucp_request_param_t how{};
+    how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    how.flags = notices_death_ ? static_cast<std::uint32_t>(UCP_EP_CLOSE_FLAG_FORCE) : 0U;
+    ucs_status_ptr_t const request = ucp_ep_close_nbx(handle_, &how);
+    handle_ = nullptr;
+    return request;
+  }
+
+  /// Names of the transports that this connection uses: "posix", "tcp".
+  std::vector<std::string> transports() const {
+    char* text = nullptr;
+    std::size_t size = 0;
+    std::FILE* const stream = ::open_memstream(&text, &size);
+    if (stream == nullptr) return {};
+    ucp_ep_print_info(handle_, stream);
+    std::fclose(stream);
+    std::vector<std::string> names = names_in({text, size});
+    std::free(text);
+    return names;
+  }
+
+ private:
+  /// Lanes are printed as "lane[0]:  5:posix/memory.0 md[4] ...".
+  static std::vector<std::string> names_in(std::string_view text) {
+    std::vector<std::string> names;
+    for (std::size_t at = text.find("lane["); at != std::string_view::npos; at = text.find("lane[", at)) {
+      at = text.find("]:", at);
+      const std::size_t slash = text.find('/', at);
+      const std::size_t colon = text.rfind(':', slash);
+      if (at == std::string_view::npos || slash == std::string_view::npos) break;
+      names.emplace_back(text.substr(colon + 1, slash - colon - 1));
+    }
+    return names;
+  }
+
+  ucp_ep_h handle_ = nullptr;
+  bool notices_death_ = false;
+};
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

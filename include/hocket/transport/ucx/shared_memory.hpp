@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Pieces of memory that all ranks of a communicator can read: one of each rank, all reachable from here.
+///
+/// A piece is freed by its owner alone. Peers keep it mapped until they see the owner's mark, which lies in the piece
+/// itself: so neither waits for the other, and what a peer still publishes can still be read.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/memory.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// How a rank stands to a piece of memory, or to the communicator whose window it is.
+enum class ownership : std::uint32_t {
+  held = 0,  ///< fresh memory says so
+  given_up,
+  failed  ///< given up while an exception unwound the stack
+};
+
+/// One piece per rank, of equal size.
+class shared_memory {
+ public:
+  /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks.
+  shared_memory(const std::shared_ptr<connections>& links, const transport::opening& how, std::size_t bytes)
+      : links_(links), own_(links->through(), header_bytes + bytes), rank_(how.rank) {
+    pieces_.resize(how.members->size());
+    bases_.resize(how.members->size(), nullptr);
+    bases_[index(rank_)] = own_.data() + header_bytes;
+    new (own_.data()) header;
+    if (how.members->size() > 1) open_all(how);
+  }
+  shared_memory(const shared_memory&) = delete;
+  shared_memory& operator=(const shared_memory&) = delete;
+  ~shared_memory() { give_up(ownership::given_up); }
+
+  /// Marks, and frees, this rank's piece. Those of the peers stay.
+  void give_up(ownership how) noexcept {
+    if (own_.data() == nullptr) return;
+    header_of(bases_[index(rank_)])->state.store(how, std::memory_order_release);
+    bases_[index(rank_)] = nullptr;
+    own_ = memory();
+  }
+
+  bool reachable() const noexcept { return reachable_; }
+  /// Null if it can't be reached, or is this rank's own and was given up.
+  std::byte* piece_of(int rank) const noexcept { return bases_[index(rank)]; }
+
+  ownership state_of(int rank) const noexcept {
+    return header_of(bases_[index(rank)])->state.load(std::memory_order_acquire);
+  }
+
+  /// Whether nobody can ask for any of it any more.
+  bool unused() const noexcept {
+    for (std::byte* const base : bases_) {
+      if (base != nullptr && header_of(base)->state.load(std::memory_order_acquire) == ownership::held) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct alignas(platform::cache_line) header {
+    std::atomic<ownership> state{ownership::held};
+  };
+  static constexpr std::size_t header_bytes = 4096;  ///< pieces begin on a page
+
+  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+  static header* header_of(std::byte* base) noexcept { return reinterpret_cast<header*>(base - header_bytes); }
+
+  /// The ranks must agree, so they tell each other how far they got.
+  void open_all(const transport::opening& how) {
+    const auto tickets = how.exchange(own_.ticket());
+    const char whole = open_peers(how, tickets) ? 1 : 0;
+    reachable_ = true;
+    for (const auto& answer : how.exchange(std::as_bytes(std::span(&whole, 1)))) {
+      reachable_ = reachable_ && answer.size() == 1 && answer[0] == std::byte{1};
+    }
+    if (reachable_) return;
+    pieces_.clear();
+    for (int peer = 0; peer < static_cast<int>(bases_.size()); ++peer) {
+      if (peer != rank_) bases_[index(peer)] = nullptr;
+    }
+  }
+
+  /// Begins with the neighbour: where memory can't be reached, one connection is enough to know.
+  bool open_peers(const transport::opening& how, const std::vector<std::vector<std::byte>>& tickets) {
+    const int size = static_cast<int>(how.members->size());
+    for (const int rank : *how.members) {
+      if (!links_->on_this_host(rank)) return false;
+    }
+    for (int step = 1; step < size; ++step) {
+      const int peer = (rank_ + step) % size;
+      if (!open_peer(peer, (*how.members)[index(peer)], tickets[index(peer)])) return false;
+    }
+    return true;
+  }
+
+  bool open_peer(int peer, int rank_on_wire, std::span<const std::byte> ticket) {
+    {
+      const std::lock_guard guard(links_->lock());
+      if (links_->connect(rank_on_wire, false) != UCS_OK) return false;
+    }
+    peer_memory& piece = pieces_[index(peer)];
+    if (!piece.open(links_->through(), links_->link_to(rank_on_wire), ticket)) return false;
+    bases_[index(peer)] = piece.data() + header_bytes;
+    return true;
+  }
+
+  const std::shared_ptr<connections> links_;
+  memory own_;
+  const int rank_;
+  bool reachable_ = true;
+  std::vector<peer_memory> pieces_;
+  std::vector<std::byte*> bases_;
+};
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// From UCX's status codes to failures that say what to do.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <ucs/type/status.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+inline errc code_of(ucs_status_t status) noexcept {
+  switch (status) {
+    case UCS_ERR_NO_MEMORY:
+    case UCS_ERR_SHMEM_SEGMENT: return errc::out_of_memory;
+    case UCS_ERR_UNREACHABLE:
+    case UCS_ERR_NO_DEVICE: return errc::unreachable;
+    case UCS_ERR_MESSAGE_TRUNCATED: return errc::truncated;
+    case UCS_ERR_CANCELED:
+    case UCS_ERR_NOT_CONNECTED:
+    case UCS_ERR_CONNECTION_RESET:
+    case UCS_ERR_REJECTED:
+    case UCS_ERR_TIMED_OUT:
+    case UCS_ERR_IO_ERROR:
+    case UCS_ERR_ENDPOINT_TIMEOUT: return errc::peer_lost;
+    default: return errc::system;
+  }
+}
+
+/// "UCX_TLS='tcp'" or "UCX_TLS is not set".
+inline std::string variable_text(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string(name) + " is not set" : std::string(name) + "='" + value + "'";
+}
+
+/// What a person can do about it.
+inline std::string hint_for(ucs_status_t status) {
+  switch (code_of(status)) {
+    case errc::unreachable:
+      return "; " + variable_text("UCX_TLS") + ", " + variable_text("UCX_NET_DEVICES") +
+             ": the transports and devices that remain must lead from each rank to each other; `ucx_info -d` lists "
+             "those of this host";
+    case errc::out_of_memory:
+      return "; shared memory is limited by the size of /dev/shm, by kernel.shmall and by the container's memory limit";
+    default: return "";
+  }
+}
+
+/// "what: UCX's words; a hint".
+inline failure status_failure(std::string_view what, ucs_status_t status, error_context context = {}) {
+  return make_failure(code_of(status), std::string(what) + ": " + ucs_status_string(status) + hint_for(status), context);
+}
+
+inline void check(ucs_status_t status, std::string_view what) {
+  if (status != UCS_OK) raise(status_failure(what, status));
+}
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One process's share of UCX: a context, and a worker that moves its messages.
+///
+/// UCX is entered by one thread at a time: whoever calls it holds the worker's lock. Loads and stores in peers' memory
+/// don't.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/ucx/status.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <sched.h>
+#include <ucp/api/ucp.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Held for the length of a call into UCX, mostly tens of nanoseconds; cheaper than `std::mutex` where nobody waits.
+class spin_lock {
+ public:
+  bool try_lock() noexcept { return !taken_.exchange(true, std::memory_order_acquire); }
+  void lock() noexcept {
+    for (unsigned turn = 1; !try_lock(); ++turn) {
+      turn % 64 == 0 ? static_cast<void>(::sched_yield()) : platform::pause();
+    }
+  }
+  void unlock() noexcept { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_{false};
+};
+
+/// The library's configuration and its devices.
+class context {
+ public:
+  /// `ranks` and `ranks_on_host` guide UCX's choice of transports.
+  context(int ranks, int ranks_on_host) {
+    ucp_config_t* config = nullptr;
+    check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its variables");
+    prefer(config, "MM_ERROR_HANDLING", "y");  // else shared memory is left out where peers' deaths are to be noticed
+    prefer(config, "KEEPALIVE_INTERVAL", "200ms");
+    ucp_params_t wanted{};
+    wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;
+    wanted.features = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_AM;
+    wanted.estimated_num_eps = static_cast<std::size_t>(ranks);
+    wanted.estimated_num_ppn = static_cast<std::size_t>(ranks_on_host);
+    const ucs_status_t status = ucp_init(&wanted, config, &handle_);
+    ucp_config_release(config);
+    check(status, "UCX can't start");
+  }
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+  ~context() { ucp_cleanup(handle_); }
+
+  ucp_context_h get() const noexcept { return handle_; }
+
+ private:
+  /// What the user has set stays; a UCX that does not know `name` goes without.
+  static void prefer(ucp_config_t* config, const char* name, const char* value) {
+    if (std::getenv((std::string("UCX_") + name).c_str()) == nullptr) ucp_config_modify(config, name, value);
+  }
+
+  ucp_context_h handle_ = nullptr;
+};
+
+/// Sends, receives, and is woken by nobody: whoever waits calls `progress`.
+class worker {
+ public:
+  worker(int ranks, int ranks_on_host) : context_(ranks, ranks_on_host) {
+    ucp_worker_params_t wanted{};
+    wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    check(ucp_worker_create(context_.get(), &wanted, &handle_), "UCX can't make a worker");
+  }
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+  ~worker() { ucp_worker_destroy(handle_); }
+
+  ucp_worker_h get() const noexcept { return handle_; }
+  ucp_context_h library() const noexcept { return context_.get(); }
+  spin_lock& lock() noexcept { return lock_; }
+
+  /// With the lock held. True if something moved.
+  bool progress() noexcept { return ucp_worker_progress(handle_) != 0; }
+
+  /// What other processes need in order to connect.
+  std::vector<std::byte> address() const {
+    ucp_address_t* address = nullptr;
+    std::size_t size = 0;
+    check(ucp_worker_get_address(handle_, &address, &size), "UCX has no address for this process");
+    const auto* const begin = reinterpret_cast<const std::byte*>(address);
+    std::vector<std::byte> copy(begin, begin + size);
+    ucp_worker_release_address(handle_, address);
+    return copy;
+  }
+
+ private:
+  const context context_;
+  ucp_worker_h handle_ = nullptr;
+  spin_lock lock_;
+};
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE
