@@ -63,7 +63,7 @@ class pair_of_ranks {
   pair_of_ranks(benchmark::State& state, Body body) : state_(state), body_(std::move(body)) {}
 
   void run() {
-    const int batch = state_.range(0) <= 1024 ? 20'000 : state_.range(0) <= (128 << 10) ? 1000 : 20;
+    const int batch = state_.range(0) <= 1024 ? 20'000 : state_.range(0) <= (128 << 10) ? 2000 : 20;
     time_pair(body_, batch / 10 + 1);  // warm-up
     for (auto unused : state_) {
       static_cast<void>(unused);

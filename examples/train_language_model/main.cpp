@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx eigen cli11
+// arguments: --help
+// expect: ranks to start
 /// @file
 /// Trains a small language model on a text, data-parallel over several processes, and shows that it worked: the loss
 /// on text it has not seen ends below that of a bigram model, and it writes a sample of its own.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -27,7 +28,7 @@ struct all_gather_t {
   ///   overlap.
   /// **Cost.** p - 1 blocks into each rank: ring in p - 1 messages, direct in one step over peer pointers.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
@@ -36,7 +37,7 @@ struct all_gather_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options,
                   std::error_code& code,
@@ -48,7 +49,7 @@ struct all_gather_t {
 
 struct all_gather_async_t {
   /// As `all_gather`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
@@ -58,7 +59,7 @@ struct all_gather_async_t {
   }
 };
 
-inline constexpr all_gather_t all_gather{};
-inline constexpr all_gather_async_t all_gather_async{};
+inline constexpr detail::explained<all_gather_t, detail::moving_form> all_gather{};
+inline constexpr detail::explained<all_gather_async_t, detail::moving_form> all_gather_async{};
 
 HOCKET_END_NAMESPACE

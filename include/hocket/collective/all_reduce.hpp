@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/push.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
@@ -32,7 +33,7 @@ failure run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
   if constexpr (can_be_pushed) {
     auto& state = communicator_access::state(comm);
     if (can_push(state, in.size_bytes()) && !state.revoked() && in.size() == out.size()) {
-      const auto signature = mix(job_type::type_signature, in.size());
+      const auto signature = call_signature(job_type::type_signature, in.size(), plan::push_all_reduce::name(), 0);
       return push_all_reduce(state, in, out, job.op, signature, stop_of(options),
                              site_of(state, job_type::name, options, site), observer_of(options));
     }
@@ -60,7 +61,7 @@ struct all_reduce_t {
   /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
   /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
   ///   `peer_lost` later, and then the communicator is revoked.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, class Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
                   const Options& options = {},
@@ -69,7 +70,7 @@ struct all_reduce_t {
   }
 
   /// The same, with one buffer for both.
-  template <class Wire, class T, class Op = std::plus<>, class Options = options<>>
+  template <class Wire, class T, class Op = std::plus<>, call_options Options = options<>>
     requires reduction_for<Op, T>
   void operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op = {},
                   const Options& options = {},
@@ -79,7 +80,7 @@ struct all_reduce_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op, class Options>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op, call_options Options>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op, const Options& options,
                   std::error_code& code,
@@ -87,7 +88,7 @@ struct all_reduce_t {
     code = detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site).code;
   }
 
-  template <class Wire, class T, class Op, class Options>
+  template <class Wire, class T, class Op, call_options Options>
     requires reduction_for<Op, T>
   void operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op, const Options& options,
                   std::error_code& code,
@@ -100,7 +101,7 @@ struct all_reduce_t {
 struct all_reduce_async_t {
   /// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
   /// for what is wrong with the call itself.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, class Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
                      const Options& options = {},
@@ -111,7 +112,7 @@ struct all_reduce_async_t {
                               options, site);
   }
 
-  template <class Wire, class T, class Op = std::plus<>, class Options = options<>>
+  template <class Wire, class T, class Op = std::plus<>, call_options Options = options<>>
     requires reduction_for<Op, T>
   request operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op = {},
                      const Options& options = {},
@@ -123,7 +124,7 @@ struct all_reduce_async_t {
   }
 };
 
-inline constexpr all_reduce_t all_reduce{};
-inline constexpr all_reduce_async_t all_reduce_async{};
+inline constexpr detail::explained<all_reduce_t, detail::reduction_form> all_reduce{};
+inline constexpr detail::explained<all_reduce_async_t, detail::reduction_form> all_reduce_async{};
 
 HOCKET_END_NAMESPACE

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -23,10 +24,11 @@ struct all_to_all_t {
   /// Block d of `in` on rank s arrives as block s of `out` on rank d.
   ///
   /// Collective: every rank must pass an equal `in.size()`, element type and algorithm.
-  /// **Buffers.** `in` and `out` have equal size, a multiple of the p ranks of `comm`. They must not overlap.
+  /// **Buffers.** `in` and `out` have equal size, a multiple of the p ranks of `comm`. They may be the same memory; else
+  ///   they must not overlap.
   /// **Cost.** p - 1 blocks out of and into each rank: pairwise in p - 1 messages, direct in one step over peer pointers.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
@@ -35,7 +37,7 @@ struct all_to_all_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options,
                   std::error_code& code,
@@ -47,7 +49,7 @@ struct all_to_all_t {
 
 struct all_to_all_async_t {
   /// As `all_to_all`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
@@ -57,7 +59,7 @@ struct all_to_all_async_t {
   }
 };
 
-inline constexpr all_to_all_t all_to_all{};
-inline constexpr all_to_all_async_t all_to_all_async{};
+inline constexpr detail::explained<all_to_all_t, detail::moving_form> all_to_all{};
+inline constexpr detail::explained<all_to_all_async_t, detail::moving_form> all_to_all_async{};
 
 HOCKET_END_NAMESPACE

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
@@ -23,14 +24,14 @@ struct barrier_t {
   /// Returns when every rank of `comm` has called it.
   ///
   /// **Cost.** log2 p empty messages, one after the other. **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, class Options = options<>>
+  template <class Wire, call_options Options = options<>>
   void operator()(const communicator<Wire>& comm, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     detail::deliver(detail::run_call(comm, job(options), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, class Options>
+  template <class Wire, call_options Options>
   void operator()(const communicator<Wire>& comm, const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     code = detail::run_call(comm, job(options), options, site).code;
@@ -47,14 +48,14 @@ struct barrier_t {
 
 struct barrier_async_t {
   /// As `barrier`, but returns at once: the request is over when every rank has called it.
-  template <class Wire, class Options = options<>>
+  template <class Wire, call_options Options = options<>>
   request operator()(const communicator<Wire>& comm, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_call(comm, barrier_t::job(options), options, site);
   }
 };
 
-inline constexpr barrier_t barrier{};
-inline constexpr barrier_async_t barrier_async{};
+inline constexpr detail::explained<barrier_t, detail::bare_form> barrier{};
+inline constexpr detail::explained<barrier_async_t, detail::bare_form> barrier_async{};
 
 HOCKET_END_NAMESPACE

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -27,7 +28,7 @@ struct broadcast_t {
   /// **Cost.** p ranks: binomial log2 p messages of the whole vector, one after the other; direct one step over peer
   ///   pointers.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, writable_buffer Buffer, class Options = options<>>
+  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, root from = {}, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
@@ -35,7 +36,7 @@ struct broadcast_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, writable_buffer Buffer, class Options>
+  template <class Wire, writable_buffer Buffer, call_options Options>
     requires element<element_type_t<Buffer>>
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, root from, const Options& options,
                   std::error_code& code,
@@ -54,7 +55,7 @@ struct broadcast_t {
 
 struct broadcast_async_t {
   /// As `broadcast`, but returns at once. The buffer belongs to the operation until the request is over.
-  template <class Wire, writable_buffer Buffer, class Options = options<>>
+  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, root from = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
@@ -62,7 +63,7 @@ struct broadcast_async_t {
   }
 };
 
-inline constexpr broadcast_t broadcast{};
-inline constexpr broadcast_async_t broadcast_async{};
+inline constexpr detail::explained<broadcast_t, detail::rooted_form> broadcast{};
+inline constexpr detail::explained<broadcast_async_t, detail::rooted_form> broadcast_async{};
 
 HOCKET_END_NAMESPACE

@@ -3,6 +3,7 @@
 /// Receives a message from one rank.
 #pragma once
 
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -22,7 +23,7 @@ struct recv_t {
   ///
   /// The sender must have sent as many elements as `buffer` has; else the call fails with `mismatch` or `truncated`.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, writable_buffer Buffer, class Options = options<>>
+  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {}, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
@@ -30,7 +31,7 @@ struct recv_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, writable_buffer Buffer, class Options>
+  template <class Wire, writable_buffer Buffer, call_options Options>
     requires element<element_type_t<Buffer>>
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label, const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
@@ -48,7 +49,7 @@ struct recv_t {
 
 struct recv_async_t {
   /// As `recv`, but returns at once. The buffer belongs to the operation until the request is over.
-  template <class Wire, writable_buffer Buffer, class Options = options<>>
+  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
@@ -56,7 +57,7 @@ struct recv_async_t {
   }
 };
 
-inline constexpr recv_t recv{};
-inline constexpr recv_async_t recv_async{};
+inline constexpr detail::explained<recv_t, detail::message_form<true>> recv{};
+inline constexpr detail::explained<recv_async_t, detail::message_form<true>> recv_async{};
 
 HOCKET_END_NAMESPACE

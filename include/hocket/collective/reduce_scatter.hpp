@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -29,7 +30,7 @@ struct reduce_scatter_t {
   /// **Operation.** As for `all_reduce`.
   /// **Cost.** p - 1 blocks in and out of each rank: ring in p - 1 messages, direct in one step over peer pointers.
   /// **Order, progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, class Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
                   const Options& options = {},
@@ -39,7 +40,7 @@ struct reduce_scatter_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op, class Options>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op, call_options Options>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op, const Options& options,
                   std::error_code& code,
@@ -51,7 +52,7 @@ struct reduce_scatter_t {
 
 struct reduce_scatter_async_t {
   /// As `reduce_scatter`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, class Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
                      const Options& options = {},
@@ -62,7 +63,7 @@ struct reduce_scatter_async_t {
   }
 };
 
-inline constexpr reduce_scatter_t reduce_scatter{};
-inline constexpr reduce_scatter_async_t reduce_scatter_async{};
+inline constexpr detail::explained<reduce_scatter_t, detail::reduction_form> reduce_scatter{};
+inline constexpr detail::explained<reduce_scatter_async_t, detail::reduction_form> reduce_scatter_async{};
 
 HOCKET_END_NAMESPACE

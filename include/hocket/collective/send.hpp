@@ -3,6 +3,7 @@
 /// Sends a message to one rank.
 #pragma once
 
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -25,7 +26,7 @@ struct send_t {
   /// **Buffers.** `buffer` may be reused when the call returns. That may be before the message is received, so the return
   ///   says nothing of the peer; and it may be no sooner, so two ranks must not both `send` first: use `send_recv`.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer Buffer, class Options = options<>>
+  template <class Wire, contiguous_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {}, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
@@ -33,7 +34,7 @@ struct send_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer Buffer, class Options>
+  template <class Wire, contiguous_buffer Buffer, call_options Options>
     requires element<element_type_t<Buffer>>
   void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label, const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
@@ -51,7 +52,7 @@ struct send_t {
 
 struct send_async_t {
   /// As `send`, but returns at once. The buffer must not change until the request is over.
-  template <class Wire, contiguous_buffer Buffer, class Options = options<>>
+  template <class Wire, contiguous_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
@@ -59,7 +60,7 @@ struct send_async_t {
   }
 };
 
-inline constexpr send_t send{};
-inline constexpr send_async_t send_async{};
+inline constexpr detail::explained<send_t, detail::message_form<false>> send{};
+inline constexpr detail::explained<send_async_t, detail::message_form<false>> send_async{};
 
 HOCKET_END_NAMESPACE

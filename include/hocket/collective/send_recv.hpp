@@ -3,6 +3,7 @@
 /// Sends a message to one rank and receives one from another, at the same time.
 #pragma once
 
+#include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -23,7 +24,7 @@ struct send_recv_t {
   ///
   /// **Buffers.** They must not overlap, and may differ in size and type.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer Out, writable_buffer In, class Options = options<>>
+  template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options = options<>>
     requires (element<element_type_t<Out>> && element<element_type_t<In>>)
   void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from,
                   tag label = {}, const Options& options = {},
@@ -32,7 +33,7 @@ struct send_recv_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer Out, writable_buffer In, class Options>
+  template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options>
     requires (element<element_type_t<Out>> && element<element_type_t<In>>)
   void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label, const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
@@ -56,7 +57,7 @@ struct send_recv_t {
 
 struct send_recv_async_t {
   /// As `send_recv`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, contiguous_buffer Out, writable_buffer In, class Options = options<>>
+  template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options = options<>>
     requires (element<element_type_t<Out>> && element<element_type_t<In>>)
   request operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from,
                   tag label = {}, const Options& options = {},
@@ -65,7 +66,7 @@ struct send_recv_async_t {
   }
 };
 
-inline constexpr send_recv_t send_recv{};
-inline constexpr send_recv_async_t send_recv_async{};
+inline constexpr detail::explained<send_recv_t, detail::exchange_form> send_recv{};
+inline constexpr detail::explained<send_recv_async_t, detail::exchange_form> send_recv_async{};
 
 HOCKET_END_NAMESPACE

@@ -44,7 +44,7 @@ inline communicator connect(std::shared_ptr<world> place, int rank,
 }
 
 /// Runs `body(communicator)` on `ranks` threads and waits for all of them. If any rank ends by an exception, the first
-/// one, by time, is thrown here when all have ended; ranks that wait for a rank that is gone end by their deadline.
+/// one, by time, is thrown here when all have ended; ranks that wait for a rank that is gone hear that it is lost.
 template <class Body>
 void run(int ranks, Body body) {
   if (ranks < 1) {
@@ -65,7 +65,7 @@ void run(int ranks, Body body) {
       } catch (...) {
         const std::lock_guard lock(first_mutex);
         if (!first) first = std::current_exception();
-        place->abandon();
+        place->abandon(rank);
       }
 #else
       body(connect(place, rank));

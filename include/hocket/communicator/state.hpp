@@ -27,6 +27,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 class operation;
+struct posted_message;
 
 template <class Wire>
 class communicator_state {
@@ -107,10 +108,11 @@ class communicator_state {
 
   /// Operation `sequence` is over on this rank.
   void complete(std::uint32_t sequence) noexcept {
-    finished_ |= 1U << static_cast<unsigned>(distance(completed_, sequence) - 1);
-    while ((finished_ & 1U) != 0) {
-      finished_ >>= 1;
-      ++completed_;
+    if (finished_ == 0 && sequence == completed_ + 1) {
+      completed_ = sequence;
+    } else {
+      finished_ |= 1U << static_cast<unsigned>(distance(completed_, sequence) - 1);
+      for (; (finished_ & 1U) != 0; finished_ >>= 1) ++completed_;
     }
     if (has_windows()) layout_.header(window(rank())).completed.store(completed_, std::memory_order_release);
   }
@@ -156,6 +158,9 @@ class communicator_state {
   std::vector<operation*>& active() noexcept { return active_; }
   const std::vector<operation*>& active() const noexcept { return active_; }
 
+  /// Messages outside any plan that are under way, in the order in which they were asked for.
+  std::vector<const posted_message*>& messages() noexcept { return messages_; }
+
  private:
   static std::int32_t distance(std::uint32_t from, std::uint32_t to) noexcept {
     return static_cast<std::int32_t>(to - from);  // sequence numbers wrap
@@ -195,6 +200,7 @@ class communicator_state {
   std::vector<growing_buffer> spare_;
   std::array<std::vector<growing_buffer>, transport::window> landing_;
   std::vector<operation*> active_;
+  std::vector<const posted_message*> messages_;
   std::chrono::nanoseconds timeout_ = default_timeout;
   failure cause_;
   std::atomic<bool> aborted_{false};

@@ -118,6 +118,19 @@ class options : detail::held<Properties>... {
 
 namespace detail {
 
+template <class T>
+inline constexpr bool is_options = false;
+template <class... Properties>
+inline constexpr bool is_options<options<Properties...>> = true;
+
+}  // namespace detail
+
+/// What calls take as their options: made by `with`, and by nothing else.
+template <class T>
+concept call_options = detail::is_options<T>;
+
+namespace detail {
+
 template <class Value>
 constexpr auto as_property(Value value) {
   if constexpr (property<Value>) {

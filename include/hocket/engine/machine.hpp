@@ -17,10 +17,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -34,13 +37,29 @@ enum class machine_status : std::uint8_t {
   failed       ///< see `cause()`
 };
 
+/// A port that sets the pace: before each action it says whether that lane may do it now, and before a lane ends
+/// whether it may. How simulated ranks keep virtual time.
+template <class Port>
+concept paced_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
+                              std::size_t bytes) {
+  port.enter(sequence, lane);  // with that many lanes
+  { port.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
+  { port.may_end(sequence, lane) } -> std::same_as<bool>;
+  port.leave(sequence);  // the operation is over; asked for again when it is destroyed
+};
+
 template <class State>
 class machine {
  public:
   using port_type = typename State::port_type;
+  static constexpr bool paced = paced_port<port_type>;
 
-  /// How many bytes of element work one call of `advance` does before it returns.
-  static constexpr std::size_t slice_bytes = 128 * 1024;
+  /// How many bytes are combined in one call of `advance` before it returns. A simulated action is never cut.
+  static constexpr std::size_t slice_bytes = paced ? std::numeric_limits<std::size_t>::max() : 128 * 1024;
+
+  /// How many bytes are copied. More, as `memcpy` of a peer's memory is four times slower below the size at which it
+  /// takes to non-temporal stores (384 KiB where that was measured), and copies take less time than combinations.
+  static constexpr std::size_t copy_slice_bytes = paced ? slice_bytes : 8 * slice_bytes;
 
   /// `sequence` was taken from the communicator. The binding's buffers must outlive the machine.
   machine(State& state, std::uint32_t sequence, binding bound)
@@ -55,6 +74,9 @@ class machine {
   }
   machine(const machine&) = delete;
   machine& operator=(const machine&) = delete;
+  ~machine() {
+    if constexpr (paced) state_.port().leave(sequence_);
+  }
 
   machine_status advance() {
     if (!begun_ && !begin()) return machine_status::blocked;
@@ -69,6 +91,7 @@ class machine {
       }
     }
     if (over == shape_.lanes) {
+      if constexpr (paced) state_.port().leave(sequence_);
       state_.complete(sequence_);
       return machine_status::done;
     }
@@ -99,6 +122,7 @@ class machine {
     bool over = false;
     int next_peer = 0;         ///< of an action on all peers: those before it are done
     std::size_t elements = 0;  ///< of the current action: those before it are done
+    std::size_t size = 0;      ///< of the current action, in elements
     plan::action current;
     const void* message = nullptr;  ///< of a receive: where it lies, once it is here
     typename port_type::receiving receiving{};
@@ -121,6 +145,7 @@ class machine {
     for (unsigned i = 0; i < shape_.lanes; ++i) {
       lane_at(i).length = bound_.plan.length(state_.size(), state_.rank(), i);
     }
+    if constexpr (paced) state_.port().enter(sequence_, shape_.lanes);
     begun_ = true;
     return true;
   }
@@ -215,16 +240,22 @@ class machine {
     for (;;) {
       if (!at.loaded) {
         if (at.position == at.length) {
-          if (!all_drained(at)) return progressed ? machine_status::progressed : machine_status::blocked;
+          if (!may_end(number) || !all_drained(at)) {
+            return progressed ? machine_status::progressed : machine_status::blocked;
+          }
           at.over = true;
           return machine_status::done;
         }
-        at.current = bound_.plan.at(state_.size(), state_.rank(), number, at.position);
+        // Made where it stays: to copy what was just written in smaller parts would stall.
+        ::new (static_cast<void*>(&at.current))
+            plan::action(bound_.plan.at(state_.size(), state_.rank(), number, at.position));
         at.loaded = true;
+        at.size = elements_of(at.current);
         at.next_peer = 0;
         at.elements = 0;
         at.message = nullptr;
       }
+      if (!may_act(at, number)) return progressed ? machine_status::progressed : machine_status::blocked;
       if (at.current.join && at.elements == 0 && !all_drained(at)) {
         return progressed ? machine_status::progressed : machine_status::blocked;
       }
@@ -238,6 +269,22 @@ class machine {
       at.loaded = false;
       ++at.position;
       progressed = true;
+    }
+  }
+
+  bool may_act(const lane& at, unsigned number) {
+    if constexpr (paced) {
+      return state_.port().may_act(sequence_, number, at.current, at.size * element_size());
+    } else {
+      return true;
+    }
+  }
+
+  bool may_end(unsigned number) {
+    if constexpr (paced) {
+      return state_.port().may_end(sequence_, number);
+    } else {
+      return true;
     }
   }
 
@@ -265,7 +312,7 @@ class machine {
     const plan::action& what = at.current;
     typename port_type::sending sending{};
     const transport::message_id id{sequence_, what.channel};
-    const std::size_t bytes = elements_of(what) * element_size();
+    const std::size_t bytes = at.size * element_size();
     if (!state_.port().try_send(sending, what.peer, id, source(what), bytes, cause_)) return blocked_or_failed();
     if (!state_.port().drained(sending)) at.sends.push_back(std::move(sending));
     return machine_status::done;
@@ -274,7 +321,7 @@ class machine {
   bool try_receive(lane& at, void* buffer) {
     const plan::action& what = at.current;
     const transport::message_id id{sequence_, what.channel};
-    const std::size_t bytes = elements_of(what) * element_size();
+    const std::size_t bytes = at.size * element_size();
     at.message = state_.port().try_receive(at.receiving, what.peer, id, buffer, bytes, cause_);
     return at.message != nullptr;
   }
@@ -292,7 +339,7 @@ class machine {
     if (at.message == nullptr) {
       void* buffer = nullptr;
       if constexpr (!port_type::receives_in_place) {
-        buffer = state_.landing(slot(), number).get(elements_of(at.current) * element_size());
+        buffer = state_.landing(slot(), number).get(at.size * element_size());
       }
       if (!try_receive(at, buffer)) return blocked_or_failed();
     }
@@ -343,22 +390,22 @@ class machine {
 
   machine_status copy_slice(lane& at, const std::byte* from) {
     const std::size_t first = at.elements;
-    const std::size_t count = next_slice(at);
+    const std::size_t count = next_slice(at, copy_slice_bytes);
     std::byte* const to = destination(at.current) + first * element_size();
     from += first * element_size();
-    if (count > 0 && to != from) std::memcpy(to, from, count * element_size());
+    if (count > 0 && to != from) bound_.leaf->copy(to, from, count * element_size());
     copy_to_staging(at.current, first, count);
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
   }
 
-  std::size_t next_slice(const lane& at) const noexcept {
-    const std::size_t most = std::max<std::size_t>(1, slice_bytes / element_size());
-    return std::min(elements_of(at.current) - at.elements, most);
+  std::size_t next_slice(const lane& at, std::size_t bytes = slice_bytes) const noexcept {
+    const std::size_t most = std::max<std::size_t>(1, bytes / element_size());
+    return std::min(at.size - at.elements, most);
   }
 
   bool slice_done(lane& at, std::size_t count) const noexcept {
     at.elements += count;
-    return at.elements == elements_of(at.current);
+    return at.elements == at.size;
   }
 
   // ── Flags ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -375,7 +422,7 @@ class machine {
 
   machine_status push(lane& at) {
     const plan::action& what = at.current;
-    const std::size_t bytes = elements_of(what) * element_size();
+    const std::size_t bytes = at.size * element_size();
     for_each_peer(what.peer, [&](int peer) {
       push_line& line = state_.push_line_at(peer, slot());
       if (bytes > 0) std::memcpy(line.payload, source(what), bytes);
@@ -450,7 +497,7 @@ class machine {
 
   void report(const lane& at, unsigned number) {
     if (bound_.observer.on_step == nullptr) return;
-    const std::size_t bytes = elements_of(at.current) * element_size();
+    const std::size_t bytes = at.size * element_size();
     bound_.observer.on_step(bound_.observer.context, {sequence_, number, at.position, at.current, bytes});
   }
 

@@ -113,10 +113,13 @@ concept three_part_operation = requires(const Op& op, const T& value) {
   op.finish(op.combine(op.prepare(value), op.prepare(value)), 1);
 };
 
+/// By a cast: the sum of two halves is a float, and so are the sums of all small floating-point types.
 template <class Op, class T>
-concept callable_operation = requires(const Op& op, const T& value) {
-  { op(value, value) } -> std::convertible_to<T>;
-};
+concept callable_operation = requires(const Op& op, const T& value) { static_cast<T>(op(value, value)); };
+
+/// The type in which `Op` combines values of T: their accumulator, or T itself for an operation that takes only that.
+template <class Op, class T>
+using combining_type = std::conditional_t<callable_operation<Op, accumulator_t<T>>, accumulator_t<T>, T>;
 
 }  // namespace detail
 
@@ -128,11 +131,11 @@ concept reduction_for = element<T> && std::is_trivially_copyable_v<Op> &&
 /// An operation in its three parts, whichever way it was written. The engine knows operations in this form alone.
 ///
 /// Partial results are stored and sent as `partial`; they are widened to `accumulator`, combined, and narrowed once.
-/// For small floating-point types the accumulator is float.
+/// For small floating-point types the accumulator is float, unless the operation takes nothing but the type itself.
 template <class Op, class T>
 struct reduction {
   using partial = T;
-  using accumulator = accumulator_t<T>;
+  using accumulator = detail::combining_type<Op, T>;
   static constexpr bool prepares = false;  ///< whether `prepare` or `finish` does something
 
   static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {

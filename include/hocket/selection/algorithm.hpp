@@ -78,54 +78,68 @@ own_plan algorithm(Plan chosen) {
 
 namespace detail {
 
-/// The plan that an algorithm's name stands for; no member for what does not exist. `root` is used by broadcast alone.
+/// The plan that an algorithm's name stands for; no member for what does not exist. The number is the root, which is
+/// used by broadcast alone.
 template <plan::goal_kind Kind>
 struct plan_of;
 
 template <>
 struct plan_of<plan::goal_kind::all_reduce> {
-  static plan::any get(ring_t, int) { return plan::ring_all_reduce{}; }
-  static plan::any get(recursive_doubling_t, int) { return plan::recursive_doubling{}; }
-  static plan::any get(halving_doubling_t, int) { return plan::halving_doubling{}; }
-  static plan::any get(double_tree_t tree, int) { return plan::double_tree{tree.pieces}; }
-  static plan::any get(one_shot_t, int) { return plan::one_shot{}; }
-  static plan::any get(two_shot_t, int) { return plan::two_shot{}; }
-  static plan::any get(push_t, int) { return plan::push_all_reduce{}; }
+  static constexpr auto get(ring_t, int) { return plan::ring_all_reduce{}; }
+  static constexpr auto get(recursive_doubling_t, int) { return plan::recursive_doubling{}; }
+  static constexpr auto get(halving_doubling_t, int) { return plan::halving_doubling{}; }
+  static constexpr auto get(double_tree_t tree, int) { return plan::double_tree{tree.pieces}; }
+  static constexpr auto get(one_shot_t, int) { return plan::one_shot{}; }
+  static constexpr auto get(two_shot_t, int) { return plan::two_shot{}; }
+  static constexpr auto get(push_t, int) { return plan::push_all_reduce{}; }
 };
 
 template <>
 struct plan_of<plan::goal_kind::reduce_scatter> {
-  static plan::any get(ring_t, int) { return plan::ring_reduce_scatter{}; }
-  static plan::any get(direct_t, int) { return plan::direct_reduce_scatter{}; }
+  static constexpr auto get(ring_t, int) { return plan::ring_reduce_scatter{}; }
+  static constexpr auto get(direct_t, int) { return plan::direct_reduce_scatter{}; }
 };
 
 template <>
 struct plan_of<plan::goal_kind::all_gather> {
-  static plan::any get(ring_t, int) { return plan::ring_all_gather{}; }
-  static plan::any get(direct_t, int) { return plan::direct_all_gather{}; }
+  static constexpr auto get(ring_t, int) { return plan::ring_all_gather{}; }
+  static constexpr auto get(direct_t, int) { return plan::direct_all_gather{}; }
 };
 
 template <>
 struct plan_of<plan::goal_kind::all_to_all> {
-  static plan::any get(pairwise_t, int) { return plan::pairwise_all_to_all{}; }
-  static plan::any get(direct_t, int) { return plan::direct_all_to_all{}; }
+  static constexpr auto get(pairwise_t, int) { return plan::pairwise_all_to_all{}; }
+  static constexpr auto get(direct_t, int) { return plan::direct_all_to_all{}; }
 };
 
 template <>
 struct plan_of<plan::goal_kind::broadcast> {
-  static plan::any get(binomial_t, int root) { return plan::binomial_broadcast{root}; }
-  static plan::any get(direct_t, int root) { return plan::direct_broadcast{root}; }
+  static constexpr auto get(binomial_t, int root) { return plan::binomial_broadcast{root}; }
+  static constexpr auto get(direct_t, int root) { return plan::direct_broadcast{root}; }
 };
 
 template <>
 struct plan_of<plan::goal_kind::barrier> {
-  static plan::any get(dissemination_t, int) { return plan::dissemination_barrier{}; }
+  static constexpr auto get(dissemination_t, int) { return plan::dissemination_barrier{}; }
 };
 
 /// Whether the collective has such an algorithm.
 template <plan::goal_kind Kind, class Algorithm>
 concept has_algorithm = std::same_as<Algorithm, own_plan> ||
                         requires(Algorithm named) { plan_of<Kind>::get(named, 0); };
+
+/// Whether the algorithm combines contributions in another order than that of the ranks, for some number of ranks. Of
+/// the caller's own plans that is known only when they run.
+template <plan::goal_kind Kind, class Algorithm>
+constexpr bool reorders_operands() {
+  if constexpr (requires(Algorithm named) { plan_of<Kind>::get(named, 0); }) {
+    for (int ranks = 1; ranks <= 8; ++ranks) {
+      const plan::shape shape = plan_of<Kind>::get(Algorithm{}, 0).shape(ranks);
+      if (shape.order == plan::combination_order::any_order) return true;
+    }
+  }
+  return false;
+}
 
 }  // namespace detail
 

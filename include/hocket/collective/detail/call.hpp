@@ -84,6 +84,7 @@ template <class State>
 const char* obstacle(const State& state, const call_request& asked, const plan::any& chosen) {
   const plan::shape shape = chosen.shape(state.size());
   if (!(chosen.goal() == asked.what)) return "the plan's goal is another collective, or another root";
+  if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
   if (shape.peer_pointers && state.size() > 1 && !state.has_windows()) {
     return "the plan reads peers' memory, which this transport can't; choose one that sends messages";
   }
@@ -94,29 +95,96 @@ const char* obstacle(const State& state, const call_request& asked, const plan::
   return nullptr;
 }
 
+/// Which limit of the engine an action of this rank exceeds; null if none. Plans that the library chooses keep to them.
+template <class State>
+const char* exceeded_limit(const State& state, const call_request& asked, const plan::any& chosen) {
+  const plan::shape shape = chosen.shape(state.size());
+  const plan::layout layout{asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
+                            shape.pieces};
+  for (unsigned lane = 0; lane < shape.lanes; ++lane) {
+    const unsigned length = chosen.length(state.size(), state.rank(), lane);
+    for (unsigned i = 0; i < length; ++i) {
+      const plan::action each = chosen.at(state.size(), state.rank(), lane, i);
+      const bool flags = each.what == plan::verb::signal || each.what == plan::verb::wait;
+      if (each.peer >= state.size()) return "the plan names a rank that this communicator does not have";
+      if (each.channel >= transport::max_channels) return "the plan uses a channel beyond the 4 that there are: 0 to 3";
+      if (flags && each.tag >= signal_line::tags) return "the plan uses a tag beyond the 5 that there are: 0 to 4";
+      if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) {
+        return "the plan names a chunk that its own shape does not have";
+      }
+      if (each.what == plan::verb::push &&
+          layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
+        return "the plan pushes more than the 48 bytes that fit a line; choose one for longer vectors";
+      }
+    }
+  }
+  return nullptr;
+}
+
 /// A plan and how much of a block it can take at once.
 struct chosen_plan {
   plan::any plan;
   std::size_t segment_elements = std::numeric_limits<std::size_t>::max();
 };
 
+/// Why the plan that the caller named can't run; null if it can. Plans of the caller's own may throw when asked for a
+/// number of ranks that they do not have.
+template <class Algorithm, class State>
+const char* obstacle_of_named(const State& state, const call_request& asked, const plan::any& named, failure& fail) {
+  if constexpr (std::is_same_v<Algorithm, own_plan>) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      const char* const reason = obstacle(state, asked, named);
+      return reason != nullptr ? reason : exceeded_limit(state, asked, named);
+    } catch (const error& refused) {
+      fail = refused.cause();
+      return nullptr;
+    }
+#endif
+  }
+  const char* const reason = obstacle(state, asked, named);
+  if constexpr (std::is_same_v<Algorithm, own_plan> || std::is_same_v<Algorithm, push_t>) {
+    if (reason == nullptr) return exceeded_limit(state, asked, named);
+  }
+  return reason;
+}
+
+/// The plan that the caller named, if it can run; else, the cheapest where it was only a hint, or a failure.
+template <plan::goal_kind Kind, class State, class Options>
+plan::any choose_plan(State& state, const call_request& asked, const Options& options, failure& fail) {
+  if constexpr (Options::template has<kind::algorithm>) {
+    const auto named = options.template get<kind::algorithm>(0);
+    using algorithm_type = std::remove_const_t<decltype(named)>;
+    constexpr bool wish = Options::template is_hint<kind::algorithm>;
+    static_assert(wish || has_algorithm<Kind, algorithm_type>,
+                  "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
+                  "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter and all_gather have ring "
+                  "and direct; all_to_all has pairwise and direct; broadcast has binomial and direct; barrier has "
+                  "dissemination; all take algorithm(a_plan_of_yours)");
+    if constexpr (has_algorithm<Kind, algorithm_type>) {
+      const plan::any chosen = [&]() -> plan::any {
+        if constexpr (std::is_same_v<algorithm_type, own_plan>) {
+          return named.chosen;
+        } else {
+          return plan_of<Kind>::get(named, asked.what.root);
+        }
+      }();
+      const char* const reason = obstacle_of_named<algorithm_type>(state, asked, chosen, fail);
+      if (reason == nullptr && !fail) return chosen;
+      if constexpr (!wish) {
+        if (!fail) fail = make_failure(errc::invalid_argument, std::string(chosen.name()) + ": " + reason);
+        return chosen;
+      }
+      fail = {};
+    }
+  }
+  return selection::table(query_of(state, asked)).best().make(asked.what.root);
+}
+
 template <plan::goal_kind Kind, class State, class Options>
 chosen_plan choose(State& state, const call_request& asked, const Options& options, failure& fail) {
-  chosen_plan result = [&]() -> chosen_plan {
-    if constexpr (Options::template has<kind::algorithm>) {
-      const auto named = options.template get<kind::algorithm>(0);
-      if constexpr (std::is_same_v<std::remove_const_t<decltype(named)>, own_plan>) {
-        return {named.chosen};
-      } else if constexpr (has_algorithm<Kind, decltype(named)>) {
-        return {plan_of<Kind>::get(named, asked.what.root)};
-      }
-    }
-    return {selection::table(query_of(state, asked)).best().make(asked.what.root)};
-  }();
-  if (const char* const reason = obstacle(state, asked, result.plan); reason != nullptr) {
-    fail = make_failure(errc::invalid_argument, std::string(result.plan.name()) + ": " + reason);
-    return result;
-  }
+  chosen_plan result{choose_plan<Kind>(state, asked, options, fail)};
+  if (fail) return result;
   const plan::shape shape = result.plan.shape(state.size());
   const std::size_t staging = state.layout().staging_bytes;
   if (shape.peer_pointers && staging != 0) {
@@ -149,6 +217,12 @@ failure check_overlap(std::span<const T> in, std::span<T> out, std::ptrdiff_t sh
                       "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
 }
 
+/// What travels with every flag of a call. Calls that are equal on all ranks have the same, whichever path they take.
+constexpr std::uint32_t call_signature(std::uint32_t type_signature, std::size_t block_elements, const char* plan_name,
+                                       int root) noexcept {
+  return mix(mix(type_signature, block_elements), hash_text(plan_name) ^ static_cast<std::uint32_t>(root));
+}
+
 /// Everything known of a call once its plan is chosen.
 struct planned_call {
   chosen_plan chosen;
@@ -174,8 +248,8 @@ planned_call plan_call(State& state, const Job& job, const Options& options, fai
   if (job.works_in_place(state)) result.chosen.plan = result.chosen.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.chosen.plan.shape(state.size()).pieces};
-  result.signature = mix(mix(asked.type_signature, asked.block_elements),
-                         hash_text(result.chosen.plan.name()) ^ static_cast<std::uint32_t>(asked.what.root));
+  result.signature =
+      call_signature(asked.type_signature, asked.block_elements, result.chosen.plan.name(), asked.what.root);
   return result;
 }
 
@@ -208,18 +282,30 @@ class started final : public pending {
  public:
   template <class... Arguments>
   started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
-      : state_(std::move(state)), call_(call), stop_(std::move(stop)), work_(*state_, std::forward<Arguments>(arguments)...) {
+      : state_(std::move(state)),
+        call_(call),
+        stop_(std::move(stop)),
+        waiting_(call.timeout, state_->port().oversubscribed()),
+        work_(*state_, std::forward<Arguments>(arguments)...) {
     state_->active().push_back(&work_);
   }
   ~started() override { leave(); }
 
   bool test() override {
-    if (!work_.over() && !cause_) {
-      state_->port().progress();
-      advance_others(*state_, &work_);
-      note(work_.poll());
+    if (cause_ || work_.status() == machine_status::done) return true;
+    state_->port().progress();
+    advance_others(*state_, &work_);
+    switch (work_.poll()) {
+      case machine_status::done: return true;
+      case machine_status::progressed: waiting_.progressed(); return false;
+      case machine_status::failed: end(work_.cause()); return true;
+      case machine_status::blocked: break;
     }
-    return work_.over() || cause_;
+    if (!waiting_.tick()) return false;
+    failure cause = reason_to_give_up(*state_, stop_, waiting_, call_, [&](error_context& at) { work_.locate(at); });
+    if (!cause) return false;
+    end(std::move(cause));
+    return true;
   }
 
   void wait() override {
@@ -230,9 +316,8 @@ class started final : public pending {
   const failure& cause() const override { return cause_; }
 
  private:
-  void note(machine_status status) {
-    if (status != machine_status::failed) return;
-    cause_ = in_context(work_.cause(), *state_, call_);
+  void end(failure cause) {
+    cause_ = in_context(std::move(cause), *state_, call_);
     state_->revoke(cause_);
   }
 
@@ -241,6 +326,7 @@ class started final : public pending {
   const std::shared_ptr<State> state_;
   const call_site call_;
   const Stop stop_;
+  patience waiting_;  ///< of `test`
   Operation work_;
   failure cause_;
 };

@@ -36,7 +36,7 @@ struct moving_job {
       if (out.size() == in.size() * ranks) return check_overlap(in, out, in_place_shift(state));
       return sizes("out must have as many as in for each rank");
     } else if constexpr (Kind == plan::goal_kind::all_to_all) {
-      if (in.size() == out.size() && out.size() % ranks == 0) return check_overlap(in, out, 1);
+      if (in.size() == out.size() && out.size() % ranks == 0) return check_overlap(in, out, 0);
       return sizes("they must be equal, and a multiple of the number of ranks");
     } else {
       if (root >= 0 && root < state.size()) return {};
@@ -53,7 +53,8 @@ struct moving_job {
 
   template <class State>
   bool works_in_place(const State& state) const {
-    return Kind == plan::goal_kind::all_gather && in.data() + in_place_shift(state) == out.data();
+    constexpr bool has_input = Kind == plan::goal_kind::all_gather || Kind == plan::goal_kind::all_to_all;
+    return has_input && in.data() + in_place_shift(state) == out.data();
   }
 
   template <class State>

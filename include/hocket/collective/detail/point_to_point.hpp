@@ -11,24 +11,29 @@
 
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// No number that a caller could mean: -1 might be a neighbour at the edge.
+inline constexpr int no_peer = std::numeric_limits<int>::min();
+
 /// At most one message out and one message in. A missing half is over from the start.
 struct message_job {
   const char* name = "";
-  std::span<const std::byte> out;
-  std::span<std::byte> in;
-  int to = -1;    ///< -1: nothing is sent
-  int from = -1;  ///< -1: nothing is received
+  std::span<const std::byte> out = {};
+  std::span<std::byte> in = {};
+  int to = no_peer;    ///< `no_peer`: nothing is sent
+  int from = no_peer;  ///< `no_peer`: nothing is received
   std::uint32_t tag = 0;
 
   template <class State>
   failure check(const State& state) const {
-    const auto valid = [&](int rank) { return rank >= -1 && rank < state.size(); };
+    const auto valid = [&](int rank) { return rank == no_peer || (rank >= 0 && rank < state.size()); };
     const int bad = !valid(to) ? to : from;
     if (!valid(to) || !valid(from)) {
       return make_failure(errc::invalid_argument, "peer is " + std::to_string(bad) + "; it must be one of 0 to " +
@@ -41,50 +46,77 @@ struct message_job {
   }
 };
 
+/// How far a message is. Those of equal peer and tag are sent, and received, in the order in which they were asked for,
+/// whichever of them is waited for first.
+struct posted_message {
+  int to = no_peer;
+  int from = no_peer;
+  std::uint32_t tag = 0;
+  bool sent = false;
+  bool received = false;
+};
+
 template <class State>
 class message_exchange final : public operation {
  public:
   message_exchange(State& state, const message_job& job)
-      : state_(state), job_(job), received_(job.from < 0), drained_(job.to < 0), sent_(job.to < 0) {}
+      : state_(state),
+        job_(job),
+        posted_{job.to, job.from, job.tag, job.to == no_peer, job.from == no_peer},
+        drained_(job.to == no_peer) {
+    state_.messages().push_back(&posted_);
+  }
+  ~message_exchange() override { std::erase(state_.messages(), &posted_); }
 
   machine_status advance() override {
     const bool moved = send() | receive();
     if (cause_) return machine_status::failed;
-    if (received_ && drained_) return machine_status::done;
+    if (posted_.received && drained_) return machine_status::done;
     return moved ? machine_status::progressed : machine_status::blocked;
   }
   const failure& cause() const override { return cause_; }
-  void locate(error_context& context) override { context.peer = received_ ? job_.to : job_.from; }
+  void locate(error_context& context) override { context.peer = posted_.received ? job_.to : job_.from; }
 
  private:
   transport::message_id id() const noexcept { return {job_.tag, transport::point_to_point_channel}; }
 
+  /// Whether `earlier(message)` holds for none of those that were asked for before this one.
+  template <class Earlier>
+  bool is_next(Earlier earlier) const noexcept {
+    for (const posted_message* each : state_.messages()) {
+      if (each == &posted_) return true;
+      if (each->tag == posted_.tag && earlier(*each)) return false;
+    }
+    return true;
+  }
+
   bool send() {
     if (drained_) return false;
-    if (!sent_) {
-      sent_ = state_.port().try_send(sending_, job_.to, id(), job_.out.data(), job_.out.size(), cause_);
-      if (!sent_) return false;
+    if (!posted_.sent) {
+      if (!is_next([&](const auto& each) { return each.to == job_.to && !each.sent; })) return false;
+      posted_.sent = state_.port().try_send(sending_, job_.to, id(), job_.out.data(), job_.out.size(), cause_);
+      if (!posted_.sent) return false;
     }
     drained_ = state_.port().drained(sending_);
     return drained_;
   }
 
   bool receive() {
-    if (received_) return false;
+    if (posted_.received) return false;
+    if (!is_next([&](const auto& each) { return each.from == job_.from && !each.received; })) return false;
     const void* const message =
         state_.port().try_receive(receiving_, job_.from, id(), job_.in.data(), job_.in.size(), cause_);
     if (message == nullptr) return false;
     if (message != job_.in.data() && !job_.in.empty()) std::memcpy(job_.in.data(), message, job_.in.size());
     state_.port().release(receiving_);
-    received_ = true;
+    posted_.received = true;
     return true;
   }
 
   State& state_;
   const message_job job_;
-  bool received_;
+  posted_message posted_;
   bool drained_;
-  bool sent_;
   typename State::port_type::sending sending_{};
   typename State::port_type::receiving receiving_{};
   failure cause_;

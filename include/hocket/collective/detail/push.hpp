@@ -9,6 +9,7 @@
 
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/platform/cpu.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/step_event.hpp>
 #include <hocket/operation/traits.hpp>
@@ -19,7 +20,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
@@ -45,47 +45,50 @@ class pushed_reduction {
         in_(in),
         out_(out),
         op_(op),
+        ranks_(state.size()),
+        rank_(state.rank()),
         sequence_(state.take_sequence()),
-        flag_(make_flag(sequence_, signature)) {}
+        flag_(make_flag(sequence_, signature)),
+        arrivals_(&state.push_line_from(0, slot())) {}
 
   bool may_begin() noexcept { return state_.has_turn(sequence_) && state_.has_credit(sequence_); }
 
   void push() noexcept {
-    for (int peer = 0; peer < state_.size(); ++peer) {
-      if (peer == state_.rank()) continue;
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer == rank_) continue;
       push_line& line = state_.push_line_at(peer, slot());
-      std::memcpy(line.payload, in_.data(), in_.size_bytes());
+      T* const payload = reinterpret_cast<T*>(line.payload);
+      for (std::size_t i = 0; i < in_.size(); ++i) payload[i] = in_[i];
       line.completed = state_.completed();
       line.word.store(flag_, std::memory_order_release);
     }
   }
 
   /// Whether the contribution of `peer` is here.
-  bool arrived(int peer, failure& fail) {
-    const push_line& line = state_.push_line_from(peer, slot());
-    const flag_word word = line.word.load(std::memory_order_acquire);
-    if (word == flag_) [[likely]] {
-      state_.heard(peer, line.completed);
-      return true;
-    }
-    if (static_cast<std::uint32_t>(word >> 32) == sequence_) fail = different_call(peer);
-    return false;
+  bool arrived(int peer) noexcept {
+    const push_line& line = arrivals_[peer];
+    if (line.word.load(std::memory_order_acquire) != flag_) return false;
+    state_.heard(peer, line.completed);
+    return true;
+  }
+
+  /// Whether `peer` has pushed something else in this operation.
+  failure mismatch(int peer) const {
+    const flag_word word = arrivals_[peer].word.load(std::memory_order_acquire);
+    if (word == flag_ || static_cast<std::uint32_t>(word >> 32) != sequence_) return {};
+    return make_failure(errc::mismatch,
+                        "the peer's call differs from ours: operation, count, type, reduction operation, root and "
+                        "algorithm must be equal on all ranks",
+                        {.peer = peer});
   }
 
   /// In rank order, beginning with rank 0.
   void combine() {
-    constexpr std::size_t most = push_line::capacity / sizeof(T);
-    alignas(accumulator) std::byte storage[most * sizeof(accumulator)];
-    auto* const sum = reinterpret_cast<accumulator*>(storage);
-    const T* next = contribution(0);
-    for (std::size_t i = 0; i < in_.size(); ++i) sum[i] = static_cast<accumulator>(next[i]);
-    for (int rank = 1; rank < state_.size(); ++rank) {
-      next = contribution(rank);
-      for (std::size_t i = 0; i < in_.size(); ++i) {
-        sum[i] = reduction::combine(op_, sum[i], static_cast<accumulator>(next[i]));
-      }
+    if (ranks_ == 2) {
+      combine_two(contribution(0), contribution(1));
+    } else {
+      combine_many();
     }
-    for (std::size_t i = 0; i < in_.size(); ++i) out_[i] = static_cast<T>(sum[i]);
     state_.complete(sequence_);
   }
 
@@ -107,40 +110,62 @@ class pushed_reduction {
  private:
   unsigned slot() const noexcept { return sequence_ % transport::window; }
 
-  const T* contribution(int rank) const noexcept {
-    if (rank == state_.rank()) return in_.data();
-    return reinterpret_cast<const T*>(state_.push_line_from(rank, slot()).payload);
+  void combine_two(const T* first, const T* second) {
+    const std::size_t count = in_.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      out_[i] = static_cast<T>(
+          reduction::combine(op_, static_cast<accumulator>(first[i]), static_cast<accumulator>(second[i])));
+    }
   }
 
-  static failure different_call(int peer) {
-    return make_failure(errc::mismatch,
-                        "the peer's call differs from ours: operation, count, type, reduction operation, root and "
-                        "algorithm must be equal on all ranks",
-                        {.peer = peer});
+  void combine_many() {
+    constexpr std::size_t most = push_line::capacity / sizeof(T);
+    alignas(accumulator) std::byte storage[most * sizeof(accumulator)];
+    auto* const sum = reinterpret_cast<accumulator*>(storage);
+    const std::size_t count = in_.size();
+    const T* next = contribution(0);
+    for (std::size_t i = 0; i < count; ++i) sum[i] = static_cast<accumulator>(next[i]);
+    for (int rank = 1; rank < ranks_; ++rank) {
+      next = contribution(rank);
+      for (std::size_t i = 0; i < count; ++i) {
+        sum[i] = reduction::combine(op_, sum[i], static_cast<accumulator>(next[i]));
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) out_[i] = static_cast<T>(sum[i]);
+  }
+
+  const T* contribution(int rank) const noexcept {
+    return rank == rank_ ? in_.data() : reinterpret_cast<const T*>(arrivals_[rank].payload);
   }
 
   State& state_;
   const std::span<const T> in_;
   const std::span<T> out_;
   const Op& op_;
+  const int ranks_;
+  const int rank_;
   const std::uint32_t sequence_;
   const flag_word flag_;
+  const push_line* const arrivals_;  ///< the lines that peers write, by rank
 };
 
-/// Waits until `condition(fail)` holds. `step` and `peer` are for the message of a timeout.
+/// Waits until `condition()` holds, or gives up; out of the way of the calls that need not wait long. `step` and `peer`
+/// say what is waited for; -1: for every peer.
 template <class State, class Work, class Stop, class Condition>
-failure push_wait(State& state, const Work& work, const Stop& stop, const call_site& call, patience& waiting, int step,
-                  int peer, Condition condition) {
-  failure cause;
-  while (!condition(cause)) {
+HOCKET_NO_INLINE failure wait_patiently(State& state, const Work& work, const Stop& stop, const call_site& call,
+                                        int step, int peer, Condition condition) {
+  patience waiting(call.timeout, state.port().oversubscribed());
+  while (!condition()) {
+    if (!waiting.tick()) continue;
+    state.port().progress();
+    failure cause = peer >= 0 ? work.mismatch(peer) : failure{};
     if (!cause) {
-      if (!waiting.tick()) continue;
-      state.port().progress();
       cause = reason_to_give_up(state, stop, waiting, call,
                                 [&](error_context& context) { work.locate(context, step, peer); });
-      if (!cause) continue;
     }
-    work.locate(cause.context, step, peer);
+    if (!cause) continue;
+    const int blamed = cause.context.peer;
+    work.locate(cause.context, step, blamed);
     cause = in_context(std::move(cause), state, call);
     state.revoke(cause);
     return cause;
@@ -148,27 +173,42 @@ failure push_wait(State& state, const Work& work, const Stop& stop, const call_s
   return {};
 }
 
+/// How often a rank looks for a contribution before it waits patiently: longer than a peer that is there takes.
+inline constexpr int quick_polls = 1000;
+
+/// True if `condition()` holds within `polls` polls.
+template <class Condition>
+bool holds_soon(int polls, Condition condition) {
+  for (int i = 0; i < polls; ++i) {
+    if (condition()) return true;
+    platform::pause();
+  }
+  return false;
+}
+
 template <class State, class Op, class T, class Stop>
 failure push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                         const Stop& stop, const call_site& call, step_observer observer) {
   pushed_reduction<State, Op, T> work(state, in, out, op, signature);
-  patience waiting(call.timeout, state.port().oversubscribed());
+  failure cause;
   if (!work.may_begin()) [[unlikely]] {
-    if (failure cause = push_wait(state, work, stop, call, waiting, 0, -1, [&](failure&) { return work.may_begin(); })) {
-      return cause;
-    }
+    cause = wait_patiently(state, work, stop, call, 0, -1, [&] { return work.may_begin(); });
+    if (cause) return cause;
   }
   work.push();
-  for (int peer = 0; peer < state.size(); ++peer) {
-    if (peer == state.rank()) continue;
-    if (failure cause = push_wait(state, work, stop, call, waiting, 1, peer,
-                                  [&](failure& fail) { return work.arrived(peer, fail); })) {
-      return cause;
-    }
+  const int ranks = state.size();
+  const int rank = state.rank();
+  const int polls = state.port().oversubscribed() ? 1 : quick_polls;
+  for (int peer = 0; peer < ranks; ++peer) {
+    if (peer == rank) continue;
+    const auto here = [&work, peer] { return work.arrived(peer); };
+    if (holds_soon(polls, here)) [[likely]] continue;
+    cause = wait_patiently(state, work, stop, call, 1, peer, here);
+    if (cause) return cause;
   }
   work.combine();
   if (observer.on_step != nullptr) [[unlikely]] work.report(observer);
-  return {};
+  return cause;
 }
 
 }  // namespace detail

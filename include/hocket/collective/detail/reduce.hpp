@@ -107,17 +107,17 @@ class reduction_job<Kind, Op, T>::work final : public operation {
   void locate(error_context& context) override { run_.locate(context); }
 
  private:
-  binding bind(std::span<const T> in, const planned_call& call) {
+  binding bind(std::span<const T> contributions, const planned_call& call) {
     binding bound{call.chosen.plan, call.layout, &kernel::leaf_of<Op, T>, &op_, nullptr, nullptr,
                   call.signature,   call.observer};
     if constexpr (prepares) {
-      auto* const prepared = reinterpret_cast<partial*>(buffer_.get(in.size() * sizeof(partial)));
-      prepare_all<Op, T>(op_, prepared, in.data(), in.size());
+      auto* const prepared = reinterpret_cast<partial*>(buffer_.get(contributions.size() * sizeof(partial)));
+      prepare_all<Op, T>(op_, prepared, contributions.data(), contributions.size());
       result_ = prepared + origin_of(Kind, plan::region::out, call.layout, state_.rank());
       bound.in = reinterpret_cast<const std::byte*>(prepared);
       bound.out = reinterpret_cast<std::byte*>(result_);
     } else {
-      bound.in = reinterpret_cast<const std::byte*>(in.data());
+      bound.in = reinterpret_cast<const std::byte*>(contributions.data());
       bound.out = reinterpret_cast<std::byte*>(out_.data());
     }
     return bound;
@@ -161,6 +161,14 @@ auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, c
                                        kind::exactness>,
                 "with(...): a reduction can't use one of these properties; wrap it in hint(...) to have it ignored");
   auto effective = effective_operation<Op, T>(op, options);
+  if constexpr (Options::template has<kind::algorithm> && !Options::template is_hint<kind::algorithm>) {
+    using algorithm_type = decltype(options.template get<kind::algorithm>(0));
+    static_assert(is_commutative_v<decltype(effective), T> || !reorders_operands<Kind, algorithm_type>(),
+                  "with(...): this algorithm combines operands in another order than that of the ranks, and the operation "
+                  "is not known to be commutative: give it `static constexpr bool commutative = true`, or choose an "
+                  "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
+                  "one_shot, two_shot; reduce_scatter: direct)");
+  }
   return reduction_job<Kind, decltype(effective), T>{in, out, std::move(effective)};
 }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 
 /// Optimises one function as -O3 does, whatever the including program is compiled with. clang vectorises at -O2 anyway.
@@ -25,6 +26,12 @@
 HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 
+namespace detail {
+
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+}  // namespace detail
+
 /// The element loops of one operation on one type. All counts are in elements; no pointer need be aligned beyond its
 /// type. A destination may be the same memory as a source, never a shifted part of it.
 struct leaf {
@@ -33,6 +40,8 @@ struct leaf {
   void (*two)(const void* op, void* to, const void* a, const void* b, std::size_t count) = nullptr;
   /// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order
   void (*many)(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) = nullptr;
+  /// to = from, for memory that does not overlap
+  void (*copy)(void* to, const void* from, std::size_t bytes) = &detail::copy_bytes;
 };
 
 namespace detail {

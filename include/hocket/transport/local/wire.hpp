@@ -12,6 +12,7 @@
 #include <hocket/transport/local/segment.hpp>
 #include <hocket/transport/local/world.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -43,6 +45,7 @@ class port {
 
   port(std::shared_ptr<wire> owner, const transport::opening& how, bool oversubscribed)
       : owner_(std::move(owner)),
+        members_(how.members),
         rank_(how.rank),
         oversubscribed_(oversubscribed),
         counters_(how.members->size() * segment::channels_per_peer) {
@@ -113,7 +116,7 @@ class port {
   }
 
   static bool progress() noexcept { return false; }
-  static bool broken(failure&) noexcept { return false; }
+  bool broken(failure& fail) const;
 
   std::byte* window_of(int peer) const noexcept { return at(peer)->window(); }
   static bool windows_reachable() noexcept { return true; }
@@ -193,6 +196,7 @@ class port {
   }
 
   const std::shared_ptr<wire> owner_;
+  const std::shared_ptr<const std::vector<int>> members_;
   const int rank_;
   const bool oversubscribed_;
   std::vector<segment*> segments_;
@@ -210,6 +214,7 @@ class wire {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return world_->size(); }
+  const world& place() const noexcept { return *world_; }
   transport::contexts& contexts() noexcept { return contexts_; }
 
   /// Rough figures of one machine; only their proportions matter for the choice of an algorithm.
@@ -224,6 +229,17 @@ class wire {
   const int rank_;
   transport::contexts contexts_;
 };
+
+/// A member of this communicator whose thread ended by an exception is lost.
+inline bool port::broken(failure& fail) const {
+  const int lost = owner_->place().lost();
+  if (lost < 0) return false;
+  const auto member = std::find(members_->begin(), members_->end(), lost);
+  if (member == members_->end()) return false;
+  fail = make_failure(errc::peer_lost, "its thread ended by an exception",
+                      {.peer = static_cast<int>(member - members_->begin())});
+  return true;
+}
 
 static_assert(transport::port<port>);
 static_assert(transport::wire<wire>);

@@ -11,6 +11,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -57,12 +58,17 @@ class world {
     return all;
   }
 
-  /// Ends all waiting: a rank has left by an exception, and the others must not wait for it.
-  void abandon() {
+  /// Ends all waiting: `rank` has left by an exception, and the others must not wait for it.
+  void abandon(int rank) {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
+    int nobody = -1;
+    lost_.compare_exchange_strong(nobody, rank);
     changed_.notify_all();
   }
+
+  /// The first rank that has left by an exception; -1 if none has.
+  int lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
  private:
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
@@ -99,6 +105,7 @@ class world {
   std::size_t round_ = 0;
   bool leaving_ = false;
   bool abandoned_ = false;
+  std::atomic<int> lost_{-1};
 };
 
 }  // namespace local

@@ -83,7 +83,7 @@ class connections {
     if (messages) to.talks = true;
     if (to.link) return UCS_OK;
     if (presence_of(rank) == presence::lost) return UCS_ERR_CONNECTION_RESET;
-    return to.link.open(*worker_, to.address, &connections::on_error, &to);
+    return to.link.open(*worker_, to.address, rank == rank_ ? nullptr : &connections::on_error, &to);
   }
   const endpoint& link_to(int rank) const noexcept { return at(rank).link; }
 
@@ -125,16 +125,18 @@ class connections {
       peer& each = at(i);
       if (i == rank_ || presence_of(i) != presence::here || !at(rank_).identity.can_watch(each.identity)) continue;
       if (!each.watch.ended(each.identity)) continue;
-      if (each.found_ended) note_end(each);
+      if (each.found_ended) note_end(each, "its process has ended");
       each.found_ended = true;  // its goodbye gets until the next look
     }
   }
 
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
   /// it any more. If need be that costs the connection.
-  void abandon(void* request, int peer_rank, bool cancel) noexcept {
-    if (cancel) ucp_request_cancel(worker_->get(), request);
-    if (!finished_within(request, std::chrono::milliseconds(cancel ? 1000 : 20))) {
+  void abandon(void* request, int peer_rank, bool receives) noexcept {
+    if (receives) ucp_request_cancel(worker_->get(), request);
+    const bool alive = presence_of(peer_rank) == presence::here;
+    const auto patience = std::chrono::milliseconds(!alive ? 1 : receives ? 1000 : 20);
+    if (!finished_within(request, patience)) {
       peer& with = at(peer_rank);
       if (with.link) keep(with.link.close());
       change(with, presence::lost, "the connection was closed when an operation that used it was given up");
@@ -142,6 +144,13 @@ class connections {
     }
     ucp_request_free(request);
   }
+
+  /// With the lock: `by` more, or fewer, requests wait for progress.
+  void count_waiting(int by) noexcept {
+    waiting_.store(waiting_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  /// Whether any communicator of this process has a request that waits for progress.
+  bool waiting() const noexcept { return waiting_.load(std::memory_order_relaxed) > 0; }
 
   /// With the lock. A request on the connection to `rank` ended with an error.
   void note_error(int rank, ucs_status_t status) noexcept { on_error(&at(rank), nullptr, status); }
@@ -185,13 +194,14 @@ class connections {
     news_.fetch_add(1, std::memory_order_release);
   }
 
-  void note_end(peer& who) {
-    change(who, who.talks && who.link ? presence::lost : presence::ended, "its process has ended");
+  /// A peer with which messages were exchanged would have said goodbye.
+  void note_end(peer& who, std::string reason) {
+    change(who, who.talks && who.link ? presence::lost : presence::ended, std::move(reason));
   }
 
   static void on_error(void* argument, ucp_ep_h, ucs_status_t status) {
     peer& who = *static_cast<peer*>(argument);
-    who.owner->change(who, presence::lost, std::string("its connection broke: ") + ucs_status_string(status));
+    who.owner->note_end(who, std::string("its connection broke: ") + ucs_status_string(status));
   }
 
   // ── Notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -299,6 +309,7 @@ class connections {
   const std::unique_ptr<peer[]> peers_;
   std::atomic<std::uint32_t> news_{0};
   std::atomic<std::chrono::steady_clock::rep> next_look_{0};
+  std::atomic<int> waiting_{0};
   std::vector<int> untold_;  ///< lost ranks that the others have not been told of
   int first_lost_ = -1;
   std::deque<notice> notices_;  ///< UCX may read them until their requests are over

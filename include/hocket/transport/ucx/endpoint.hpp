@@ -31,24 +31,24 @@ class endpoint {
   ucp_ep_h get() const noexcept { return handle_; }
 
   /// Does not wait for the peer. `on_error(argument, ...)` is called from within `worker::progress` if the peer is lost,
-  /// where the transports can tell; where they can't, the connection goes without.
+  /// where the transports can tell; where they can't, or `on_error` is null, the connection goes without.
   ucs_status_t open(const worker& through, std::span<const std::byte> address, ucp_err_handler_cb_t on_error,
                     void* argument) noexcept {
     ucp_ep_params_t wanted{};
-    wanted.field_mask =
-        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     wanted.address = reinterpret_cast<const ucp_address_t*>(address.data());
-    wanted.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    wanted.err_handler.cb = on_error;
-    wanted.err_handler.arg = argument;
-    ucs_status_t status = ucp_ep_create(through.get(), &wanted, &handle_);
-    notices_death_ = status == UCS_OK;
-    if (status == UCS_ERR_UNREACHABLE || status == UCS_ERR_UNSUPPORTED) {
-      wanted.err_mode = UCP_ERR_HANDLING_MODE_NONE;
-      status = ucp_ep_create(through.get(), &wanted, &handle_);
+    wanted.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+    if (on_error != nullptr) {
+      ucp_ep_params_t watched = wanted;
+      watched.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
+      watched.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+      watched.err_handler.cb = on_error;
+      watched.err_handler.arg = argument;
+      const ucs_status_t status = ucp_ep_create(through.get(), &watched, &handle_);
+      notices_death_ = status == UCS_OK;
+      if (status != UCS_ERR_UNREACHABLE && status != UCS_ERR_UNSUPPORTED) return status;
     }
-    if (status != UCS_OK) handle_ = nullptr;
-    return status;
+    return ucp_ep_create(through.get(), &wanted, &handle_);
   }
 
   /// Begins to close. The result is UCX's: null, an error, or a request to be waited for and freed.
@@ -72,6 +72,14 @@ class endpoint {
     std::vector<std::string> names = names_in({text, size});
     std::free(text);
     return names;
+  }
+
+  /// Whether messages go through memory that both processes map.
+  bool shares_memory() const {
+    for (const std::string& each : transports()) {
+      if (each == "posix" || each == "sysv" || each == "xpmem") return true;
+    }
+    return false;
   }
 
  private:

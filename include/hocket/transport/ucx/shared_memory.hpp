@@ -40,9 +40,7 @@ class shared_memory {
  public:
   /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks.
   shared_memory(const std::shared_ptr<connections>& links, const transport::opening& how, std::size_t bytes)
-      : links_(links), own_(links->through(), header_bytes + bytes), rank_(how.rank) {
-    pieces_.resize(how.members->size());
-    bases_.resize(how.members->size(), nullptr);
+      : links_(links), own_(links->through(), header_bytes + bytes), rank_(how.rank), bases_(how.members->size(), nullptr) {
     bases_[index(rank_)] = own_.data() + header_bytes;
     new (own_.data()) header;
     if (how.members->size() > 1) open_all(how);
@@ -84,32 +82,49 @@ class shared_memory {
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
   static header* header_of(std::byte* base) noexcept { return reinterpret_cast<header*>(base - header_bytes); }
 
-  /// The ranks must agree, so they tell each other how far they got.
+  /// What a rank tells the others, who must all come to the same conclusion.
+  enum class outcome : std::uint8_t { reached_all, not_reachable, no_room };
+
   void open_all(const transport::opening& how) {
     const auto tickets = how.exchange(own_.ticket());
-    const char whole = open_peers(how, tickets) ? 1 : 0;
+    pieces_ = std::make_unique<peer_memory[]>(bases_.size());
+    const outcome own = open_peers(how, tickets);
     reachable_ = true;
-    for (const auto& answer : how.exchange(std::as_bytes(std::span(&whole, 1)))) {
-      reachable_ = reachable_ && answer.size() == 1 && answer[0] == std::byte{1};
+    for (const auto& answer : how.exchange(std::as_bytes(std::span(&own, 1)))) {
+      const auto theirs = answer.size() == 1 ? static_cast<outcome>(answer[0]) : outcome::not_reachable;
+      reachable_ = reachable_ && theirs == outcome::reached_all;
+      if (theirs == outcome::no_room) raise(no_room());
     }
     if (reachable_) return;
-    pieces_.clear();
+    pieces_.reset();
     for (int peer = 0; peer < static_cast<int>(bases_.size()); ++peer) {
       if (peer != rank_) bases_[index(peer)] = nullptr;
     }
   }
 
+  failure no_room() const {
+    return make_failure(errc::out_of_memory,
+                        "ranks of this host talk through shared memory, but some got no " + std::to_string(own_.size()) +
+                            " bytes of it (" + shared_memory_text() +
+                            "): make /dev/shm larger (containers: --shm-size), ask for less, or set UCX_TLS=tcp,self");
+  }
+
   /// Begins with the neighbour: where memory can't be reached, one connection is enough to know.
-  bool open_peers(const transport::opening& how, const std::vector<std::vector<std::byte>>& tickets) {
+  outcome open_peers(const transport::opening& how, const std::vector<std::vector<std::byte>>& tickets) {
     const int size = static_cast<int>(how.members->size());
     for (const int rank : *how.members) {
-      if (!links_->on_this_host(rank)) return false;
+      if (!links_->on_this_host(rank)) return outcome::not_reachable;
     }
     for (int step = 1; step < size; ++step) {
       const int peer = (rank_ + step) % size;
-      if (!open_peer(peer, (*how.members)[index(peer)], tickets[index(peer)])) return false;
+      const int rank_on_wire = (*how.members)[index(peer)];
+      if (open_peer(peer, rank_on_wire, tickets[index(peer)])) continue;
+      // UCX falls back to memory of one process if it can't have shared memory.
+      const std::lock_guard guard(links_->lock());
+      const endpoint& link = links_->link_to(rank_on_wire);
+      return link && link.shares_memory() ? outcome::no_room : outcome::not_reachable;
     }
-    return true;
+    return outcome::reached_all;
   }
 
   bool open_peer(int peer, int rank_on_wire, std::span<const std::byte> ticket) {
@@ -127,7 +142,7 @@ class shared_memory {
   memory own_;
   const int rank_;
   bool reachable_ = true;
-  std::vector<peer_memory> pieces_;
+  std::unique_ptr<peer_memory[]> pieces_;
   std::vector<std::byte*> bases_;
 };
 

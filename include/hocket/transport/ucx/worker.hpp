@@ -44,7 +44,8 @@ class context {
   context(int ranks, int ranks_on_host) {
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its variables");
-    prefer(config, "MM_ERROR_HANDLING", "y");  // else shared memory is left out where peers' deaths are to be noticed
+    // Else shared memory is left out where peers' deaths are to be noticed.
+    if (may_share_memory()) prefer(config, "MM_ERROR_HANDLING", "y");
     prefer(config, "KEEPALIVE_INTERVAL", "200ms");
     ucp_params_t wanted{};
     wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;
@@ -65,6 +66,17 @@ class context {
   /// What the user has set stays; a UCX that does not know `name` goes without.
   static void prefer(ucp_config_t* config, const char* name, const char* value) {
     if (std::getenv((std::string("UCX_") + name).c_str()) == nullptr) ucp_config_modify(config, name, value);
+  }
+
+  /// False if UCX_TLS rules out shared memory; then UCX would warn of a setting that it has no use for.
+  static bool may_share_memory() {
+    const char* const value = std::getenv("UCX_TLS");
+    if (value == nullptr || *value == '^') return true;
+    const std::string list = ',' + std::string(value) + ',';
+    for (const char* const each : {",all,", ",sm,", ",shm,", ",mm,", ",posix,", ",sysv,", ",xpmem,"}) {
+      if (list.find(each) != std::string::npos) return true;
+    }
+    return false;
   }
 
   ucp_context_h handle_ = nullptr;

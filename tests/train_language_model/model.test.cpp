@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: eigen
-#include "model.hpp"
+#include "../../examples/train_language_model/model.hpp"
 
-#include "bigram.hpp"
-#include "optimizer.hpp"
-#include "sampler.hpp"
-#include "text.hpp"
+#include "../../examples/train_language_model/bigram.hpp"
+#include "../../examples/train_language_model/optimizer.hpp"
+#include "../../examples/train_language_model/sampler.hpp"
+#include "../../examples/train_language_model/text.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: eigen
-#include "training.hpp"
+#include "../../examples/train_language_model/training.hpp"
 
-#include "gradient_sum.hpp"
-#include "model.hpp"
-#include "text.hpp"
+#include "../../examples/train_language_model/gradient_sum.hpp"
+#include "../../examples/train_language_model/model.hpp"
+#include "../../examples/train_language_model/text.hpp"
 
 #include <hocket/hocket.hpp>
 

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of a call that fits no overload: in words, the first thing that is wrong with it.
+///
+/// Without this, it would list every overload with every constraint. Each collective's function object is an
+/// `explained<Calls>`: `Calls` has the overloads that do something, and this adds the one for calls that fit none of
+/// them. Whether a call fits is answered silently by `valid_call`.
+#pragma once
+
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <cstddef>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// Whether `collective(arguments...)` compiles: `static_assert(valid_call<decltype(all_reduce), communicator&, ...>)`.
+template <class Collective, class... Arguments>
+concept valid_call = std::is_invocable_v<const typename std::remove_cvref_t<Collective>::calls&, Arguments...>;
+
+namespace detail {
+
+template <class T>
+struct is_in_place : std::false_type {};
+template <class T>
+struct is_in_place<in_place_buffer<T>> : std::true_type {};
+
+/// The arguments of a call that was not understood. Those that are missing are `none`.
+template <class... Arguments>
+struct argument_list {
+  struct none {};
+
+  template <std::size_t I>
+  using at = std::tuple_element_t<(I < sizeof...(Arguments) ? I : sizeof...(Arguments)), std::tuple<Arguments..., none>>;
+  template <std::size_t I>
+  using plain = std::remove_cvref_t<at<I>>;
+  template <std::size_t I>
+  static constexpr bool has = I < sizeof...(Arguments);
+};
+
+template <class Arguments>
+consteval bool explain_communicator() {
+  constexpr bool first = is_communicator<typename Arguments::template plain<0>>::value;
+  static_assert(first, "the first argument must be a communicator, such as local::run and ucx::connect make them");
+  return first;
+}
+
+template <class Range>
+consteval bool explain_input() {
+  constexpr bool range = contiguous_buffer<std::remove_reference_t<Range>>;
+  static_assert(range, "a buffer must be a contiguous range that knows its size: a vector, an array, a span");
+  return range;
+}
+
+template <class Range>
+consteval bool explain_output() {
+  if constexpr (explain_input<Range>()) {
+    constexpr bool writable = writable_buffer<Range>;
+    static_assert(writable, "a buffer that receives a result must be writable; its elements are const here");
+    return writable;
+  } else {
+    return false;
+  }
+}
+
+template <class T>
+consteval bool explain_element() {
+  static_assert(!std::is_pointer_v<T>, "elements must not be pointers: they mean nothing on another rank");
+  constexpr bool copyable = std::is_trivially_copyable_v<T>;
+  static_assert(copyable, "elements must be trivially copyable: their bytes are what travels");
+  return element<T>;
+}
+
+template <class In, class Out>
+consteval bool explain_same_elements() {
+  constexpr bool equal = std::is_same_v<element_type_t<In>, element_type_t<Out>>;
+  static_assert(equal, "in and out must have the same type of elements; convert one of them first");
+  return equal;
+}
+
+template <class Op, class T>
+consteval bool explain_operation() {
+  static_assert(!is_options<Op>, "the operation comes before with(...): say std::plus<>{} for a sum");
+  constexpr bool copyable = is_options<Op> || std::is_trivially_copyable_v<Op>;
+  static_assert(copyable, "the reduction operation must be trivially copyable: capture values, not containers");
+  constexpr bool callable = is_options<Op> || !copyable || reduction_for<Op, T>;
+  static_assert(callable, "the reduction operation must be callable as op(a, b) on const elements and give one of them, "
+                          "or have prepare, combine and finish: see hocket/operation/traits.hpp");
+  return !is_options<Op> && copyable && callable;
+}
+
+/// The end of every call: with(...), and a std::error_code for those who want no exception.
+template <class Arguments, std::size_t I>
+consteval bool explain_options() {
+  constexpr bool options = !Arguments::template has<I> || is_options<typename Arguments::template plain<I>>;
+  static_assert(options, "the argument in the place of the options must be made by with(...), as in "
+                         "with(ring, timeout(5s)); those before it must not be left out");
+  constexpr bool code = !options || !Arguments::template has<I + 1> ||
+                        std::is_same_v<typename Arguments::template at<I + 1>, std::error_code&>;
+  static_assert(code, "the last argument can be a std::error_code, which must not be const or a temporary");
+  return options && code;
+}
+
+/// For what no rule above found wrong.
+template <class... Arguments>
+inline constexpr bool always_false = false;
+
+// ── The forms of calls ─────────────────────────────────────────────────────────────────────────────────────────────
+// Each says what is wrong with arguments of that form; true if it finds nothing.
+
+/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code)
+struct reduction_form {
+  template <class Arguments, std::size_t I, class T>
+  static consteval bool explain_rest() {
+    if constexpr (!explain_element<T>()) {
+      return false;
+    } else if constexpr (!Arguments::template has<I>) {
+      return explain_operation<std::plus<>, T>();
+    } else if constexpr (explain_operation<typename Arguments::template plain<I>, T>()) {
+      return explain_options<Arguments, I + 1>();
+    } else {
+      return false;
+    }
+  }
+
+  template <class Arguments>
+  static consteval bool explain() {
+    static_assert(Arguments::template has<1>, "a reduction is called as (communicator, in, out, op, options), or with "
+                                              "in_place(buffer) in the place of in and out");
+    using first = typename Arguments::template plain<1>;
+    if constexpr (is_in_place<first>::value) {
+      return explain_rest<Arguments, 2, typename decltype(first::elements)::element_type>();
+    } else if constexpr (!Arguments::template has<1>) {
+      return false;
+    } else if constexpr (explain_input<typename Arguments::template at<1>>()) {
+      static_assert(Arguments::template has<2>, "out is missing; use in_place(buffer) to have one buffer for both");
+      if constexpr (!Arguments::template has<2>) {
+        return false;
+      } else if constexpr (explain_output<typename Arguments::template at<2>>()) {
+        using in = typename Arguments::template at<1>;
+        using out = typename Arguments::template at<2>;
+        if constexpr (explain_same_elements<in, out>()) return explain_rest<Arguments, 3, element_type_t<out>>();
+      }
+    }
+    return false;
+  }
+};
+
+/// (communicator, in, out, options, code)
+struct moving_form {
+  template <class Arguments>
+  static consteval bool explain() {
+    static_assert(Arguments::template has<2>, "the call needs (communicator, in, out)");
+    if constexpr (Arguments::template has<2>) {
+      using in = typename Arguments::template at<1>;
+      using out = typename Arguments::template at<2>;
+      if constexpr (explain_input<in>() && explain_output<out>()) {
+        if constexpr (explain_same_elements<in, out>() && explain_element<element_type_t<out>>()) {
+          return explain_options<Arguments, 3>();
+        }
+      }
+    }
+    return false;
+  }
+};
+
+/// Whether argument I, if there is one, is a `Wanted`.
+template <class Arguments, std::size_t I, class Wanted>
+inline constexpr bool is_or_missing = !Arguments::template has<I> ||
+                                      std::is_same_v<typename Arguments::template plain<I>, Wanted>;
+
+/// (communicator, buffer, root, options, code)
+struct rooted_form {
+  template <class Arguments>
+  static consteval bool explain() {
+    static_assert(Arguments::template has<1>, "the call needs (communicator, buffer)");
+    if constexpr (Arguments::template has<1>) {
+      using buffer = typename Arguments::template at<1>;
+      if constexpr (explain_output<buffer>()) {
+        if constexpr (explain_element<element_type_t<buffer>>()) {
+          constexpr bool rooted = is_or_missing<Arguments, 2, root>;
+          static_assert(rooted, "the root is said as root{0}, after the buffer and before with(...)");
+          return rooted && explain_options<Arguments, 3>();
+        }
+      }
+    }
+    return false;
+  }
+};
+
+/// (communicator, options, code)
+struct bare_form {
+  template <class Arguments>
+  static consteval bool explain() {
+    return explain_options<Arguments, 1>();
+  }
+};
+
+template <class Arguments, std::size_t I>
+consteval bool explain_peer() {
+  constexpr bool said = std::is_same_v<typename Arguments::template plain<I>, peer>;
+  static_assert(said, "the rank at the other end is said as peer{1}, right after its buffer");
+  return said;
+}
+
+template <class Arguments, std::size_t I>
+consteval bool explain_tag() {
+  constexpr bool said = is_or_missing<Arguments, I, tag>;
+  static_assert(said, "the tag is said as tag{7}, before with(...)");
+  return said && explain_options<Arguments, I + 1>();
+}
+
+/// (communicator, buffer, peer, tag, options, code)
+template <bool Receives>
+struct message_form {
+  template <class Buffer>
+  static consteval bool explain_buffer() {
+    if constexpr (Receives) {
+      return explain_output<Buffer>();
+    } else {
+      return explain_input<Buffer>();
+    }
+  }
+
+  template <class Arguments>
+  static consteval bool explain() {
+    static_assert(Arguments::template has<2>, "the call needs (communicator, buffer, peer)");
+    if constexpr (Arguments::template has<2>) {
+      using buffer = typename Arguments::template at<1>;
+      if constexpr (explain_buffer<buffer>()) {
+        if constexpr (explain_element<element_type_t<buffer>>() && explain_peer<Arguments, 2>()) {
+          return explain_tag<Arguments, 3>();
+        }
+      }
+    }
+    return false;
+  }
+};
+
+/// (communicator, out, peer, in, peer, tag, options, code)
+struct exchange_form {
+  template <class Arguments>
+  static consteval bool explain() {
+    static_assert(Arguments::template has<4>, "the call needs (communicator, out, peer, in, peer)");
+    if constexpr (Arguments::template has<4>) {
+      using sent = typename Arguments::template at<1>;
+      using received = typename Arguments::template at<3>;
+      if constexpr (explain_input<sent>() && explain_peer<Arguments, 2>() && explain_output<received>()) {
+        if constexpr (explain_element<element_type_t<sent>>() && explain_element<element_type_t<received>>() &&
+                      explain_peer<Arguments, 4>()) {
+          return explain_tag<Arguments, 5>();
+        }
+      }
+    }
+    return false;
+  }
+};
+
+/// `Calls`, and one overload more for every call that fits none of theirs.
+template <class Calls, class Form>
+struct explained : Calls {
+  using calls = Calls;
+  using Calls::operator();
+
+  template <class... Arguments>
+    requires(!std::is_invocable_v<const Calls&, Arguments...>)
+  void operator()(Arguments&&...) const {
+    using list = argument_list<Arguments...>;
+    if constexpr (explain_communicator<list>()) {
+      if constexpr (Form::template explain<list>()) {
+        static_assert(always_false<Arguments...>, "too many arguments, or one in the place of another");
+      }
+    }
+  }
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

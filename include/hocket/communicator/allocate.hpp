@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Buffers that all ranks of a communicator can read: collectives on them copy nothing into staging memory first.
+///
+/// Any contiguous memory works as a buffer. One from here is worth it for large vectors that are communicated often, such
+/// as gradients, where ranks are processes of one host; where they are threads, or on different hosts, it is ordinary
+/// memory and costs nothing more.
+#pragma once
+
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/split.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// Owns elements that other ranks may read. Move-only; may outlive the communicator that it was made on, but is of no
+/// more use to others then. Destroying it is local: peers are not waited for, and keep what they still need.
+template <class T>
+class shared_buffer {
+ public:
+  using value_type = T;
+
+  shared_buffer() = default;
+  /// For `allocate`.
+  shared_buffer(std::shared_ptr<std::byte> memory, std::size_t size)
+      : memory_(std::move(memory)), elements_(reinterpret_cast<T*>(memory_.get()), size) {}
+  shared_buffer(const shared_buffer&) = delete;
+  shared_buffer& operator=(const shared_buffer&) = delete;
+  shared_buffer(shared_buffer&& other) noexcept
+      : memory_(std::move(other.memory_)), elements_(std::exchange(other.elements_, {})) {}
+  shared_buffer& operator=(shared_buffer&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    elements_ = std::exchange(other.elements_, {});
+    return *this;
+  }
+  ~shared_buffer() = default;
+
+  std::size_t size() const noexcept { return elements_.size(); }
+  bool empty() const noexcept { return elements_.empty(); }
+  T* data() noexcept { return elements_.data(); }
+  const T* data() const noexcept { return elements_.data(); }
+  T* begin() noexcept { return data(); }
+  T* end() noexcept { return data() + size(); }
+  const T* begin() const noexcept { return data(); }
+  const T* end() const noexcept { return data() + size(); }
+  T& operator[](std::size_t i) noexcept { return elements_[i]; }
+  const T& operator[](std::size_t i) const noexcept { return elements_[i]; }
+
+  std::span<T> span() noexcept { return elements_; }
+  std::span<const T> span() const noexcept { return elements_; }
+
+ private:
+  std::shared_ptr<std::byte> memory_;
+  std::span<T> elements_;
+};
+
+namespace detail {
+
+/// Zeroed memory of this process alone.
+inline std::shared_ptr<std::byte> ordinary_memory(std::size_t bytes) {
+  constexpr std::align_val_t alignment{platform::cache_line};
+  std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
+                                    [](std::byte* each) { ::operator delete(each, alignment); });
+  std::memset(memory.get(), 0, bytes);
+  return memory;
+}
+
+/// A port that has memory of its own kind to offer.
+template <class Port>
+concept allocates = requires(Port& p, std::size_t bytes, const transport::exchange_function& exchange) {
+  { p.allocate(bytes, exchange) } -> std::same_as<std::shared_ptr<std::byte>>;
+};
+
+}  // namespace detail
+
+/// Gives each rank of `comm` a buffer of `size` zero elements, on a cache line of its own, that all of them can read.
+///
+/// Collective: every rank calls it, in the same order among the collectives on `comm`; sizes may differ. Use the buffer
+/// from the thread that uses `comm`.
+/// **Cost.** Two small all-gathers. **Errors.** Throws `error`: `out_of_memory`, and what any collective throws.
+template <class T, class Wire>
+shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size) {
+  static_assert(std::is_trivially_copyable_v<T>, "allocate<T>: other ranks read the elements byte by byte, so T must be "
+                                                 "trivially copyable");
+  static_assert(alignof(T) <= platform::cache_line, "allocate<T>: T may not need more than the alignment of a cache line");
+  if (size > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) {
+    raise(errc::out_of_memory, "allocate: " + std::to_string(size) + " elements are more than memory can hold");
+  }
+  const std::size_t bytes = std::max<std::size_t>(size * sizeof(T), 1);
+  auto& port = detail::communicator_access::state(comm).port();
+  if constexpr (detail::allocates<std::remove_reference_t<decltype(port)>>) {
+    std::vector<int> everybody(static_cast<std::size_t>(comm.size()));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    return {port.allocate(bytes, [&](std::span<const std::byte> blob) {
+              return detail::gather_blobs(comm, blob, everybody);
+            }),
+            size};
+  } else {
+    return {detail::ordinary_memory(bytes), size};
+  }
+}
+
+HOCKET_END_NAMESPACE

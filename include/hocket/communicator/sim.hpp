@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A world of simulated ranks: the same collectives, the same engine, thousands of ranks on one thread, and a clock
+/// that tells how long it would have taken on the machine of a cost model.
+///
+/// @code
+/// hocket::sim::world world(4096);
+/// std::vector<hocket::request> requests;
+/// for (int rank = 0; rank < world.size(); ++rank) {
+///   requests.push_back(hocket::all_reduce_async(world.comm(rank), in[rank], out[rank]));
+/// }
+/// world.run();
+/// std::printf("%g s\n", world.now());
+/// @endcode
+#pragma once
+
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/plan/cost_model.hpp>
+#include <hocket/transport/sim/wire.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace sim {
+
+/// A communicator of simulated ranks.
+using communicator = hocket::communicator<wire>;
+
+/// All ranks of a simulation, and the clock.
+///
+/// Start calls with their `_async` forms on as many ranks as take part, then `run()`. A request's `wait` runs the world
+/// too; its `test` does not. A call that blocks lets the world run until it is over; if that can't be, because a rank
+/// that it waits for has not started its part, it fails with `timeout` and names who waits.
+///
+/// **Time.** An operation begins on a rank when those that `run()` ended before it were over there. Operations that are
+/// under way at once share the rank's ports and processor.
+/// **Threads.** One thread for the whole world. **Lifetime.** Communicators and requests may outlive the world.
+class world {
+ public:
+  /// Raises `invalid_argument` if `ranks` is less than 1.
+  explicit world(int ranks, const plan::cost_model& model = plan::example_machine)
+      : world(ranks, conditions{.model = model}) {}
+
+  world(int ranks, const conditions& how) : network_(std::make_shared<network>(checked(ranks), how)) {
+    wires_.reserve(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) wires_.push_back(std::make_shared<wire>(network_, rank));
+    auto all = std::vector<int>(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    comms_ = group(std::move(all));
+  }
+
+  int size() const noexcept { return network_->size(); }
+
+  /// The communicator of all ranks, as `rank` holds it.
+  communicator& comm(int rank) {
+    if (rank < 0 || rank >= size()) {
+      raise(errc::invalid_argument, "there is no rank " + std::to_string(rank) + " in a world of " +
+                                        std::to_string(size()) + " ranks");
+    }
+    return comms_[static_cast<std::size_t>(rank)];
+  }
+
+  /// A further communicator of the world's ranks `members`: element r of the result is the one that rank r of it holds.
+  /// In place of `split`, which ranks that share a thread can't call.
+  std::vector<communicator> group(std::vector<int> members) {
+    for (const int rank : members) {
+      if (rank < 0 || rank >= size()) raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is not in this world");
+    }
+    const std::uint32_t context = contexts_++;
+    const auto shared = std::make_shared<const std::vector<int>>(std::move(members));
+    std::vector<communicator> made;
+    made.reserve(shared->size());
+    for (std::size_t rank = 0; rank < shared->size(); ++rank) {
+      const auto& through = wires_[static_cast<std::size_t>((*shared)[rank])];
+      through->contexts().claim(context);
+      transport::opening how;
+      how.context = context;
+      how.members = shared;
+      how.rank = static_cast<int>(rank);
+      made.emplace_back(through, std::move(how), 0);
+      auto& state = hocket::detail::communicator_access::state(made.back());
+      state.port().attach(&state, &poll);
+    }
+    return made;
+  }
+
+  /// Runs until all operations that were started are over. Throws `error`: the first failure of an operation; or
+  /// `timeout`, if some wait for what nobody will do, with the ranks that wait. They are not ended by it: they go on if
+  /// what they wait for is started later.
+  void run() {
+    if (failure cause = run_all()) raise(std::move(cause));
+  }
+  void run(std::error_code& code) { code = run_all().code; }
+
+  /// Seconds from the beginning until the last operation was over, on any rank or on one.
+  double now() const noexcept { return network_->now(); }
+  double time_of(int rank) const noexcept { return network_->time_of(rank); }
+
+  /// `rank` computes for so many seconds: its next operation begins later.
+  void spend(int rank, double seconds) noexcept { network_->spend(rank, seconds); }
+
+  /// Messages sent so far, and bytes in them.
+  std::uint64_t messages() const noexcept { return network_->messages(); }
+  std::uint64_t bytes() const noexcept { return network_->bytes(); }
+
+ private:
+  using state_type = hocket::detail::communicator_state<wire>;
+
+  static int checked(int ranks) {
+    if (ranks < 1) raise(errc::invalid_argument, "a world needs at least 1 rank, not " + std::to_string(ranks));
+    return ranks;
+  }
+
+  /// Polls what is under way on one communicator. An operation that ends gives those behind it their turn.
+  static void poll(void* owner) {
+    auto& state = *static_cast<state_type*>(owner);
+    for (hocket::detail::operation* const each : state.active()) {
+      if (each->over() || each->poll() != hocket::detail::machine_status::failed) continue;
+      failure cause = each->cause();
+      cause.context.rank = state.rank();
+      cause.context.ranks = state.size();
+      state.revoke(cause);
+      state.port().note(std::move(cause));
+    }
+  }
+
+  failure run_all() {
+    network_->run();
+    network_->ask_all();
+    if (network_->first_failure()) return network_->first_failure();
+    return network_->stuck();
+  }
+
+  const std::shared_ptr<network> network_;
+  std::vector<std::shared_ptr<wire>> wires_;
+  std::uint32_t contexts_ = 0;
+  std::vector<communicator> comms_;
+};
+
+}  // namespace sim
+HOCKET_END_NAMESPACE

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The door to simulated ranks: all of <hocket/hocket.hpp>, thousands of ranks on one thread, virtual time.
+#pragma once
+
+#include <hocket/communicator/sim.hpp>
+#include <hocket/engine/simulate.hpp>
+#include <hocket/hocket.hpp>
+#include <hocket/plan/listed.hpp>
+#include <hocket/plan/price.hpp>

@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The machine that a simulated world runs on: ranks with ports and processors, messages between them, and one clock.
+///
+/// The engine itself is what runs; the network only says when. Each lane of each operation has a time of its own. A lane
+/// that waits sleeps; when what it waits for has come, the operation is polled with that lane awake. So nothing is
+/// polled in vain, whatever the number of ranks.
+///
+/// Times mean what plan/cost_model.hpp says, and events are served in the order in which plan/clock.hpp serves them:
+/// a run takes the time that `plan::price` gives, to the last bit where lanes and operations do not mix.
+///
+/// Not thread-safe: one thread runs a world.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/sim/agenda.hpp>
+#include <hocket/transport/sim/conditions.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace sim {
+
+struct endpoint;
+
+/// The ports of one communicator, by rank; null where there is none (any more).
+struct group {
+  std::uint32_t context = 0;
+  std::shared_ptr<const std::vector<int>> ranks;  ///< in the world
+  std::vector<endpoint*> members;
+};
+
+/// A message between `send` and `recv`: it is kept here, so that either end may give up.
+struct parcel {
+  std::vector<std::byte> bytes;
+  int to = 0;
+  bool received = false;
+  double received_at = 0;
+};
+
+/// What the network knows of one rank's port.
+struct endpoint {
+  group* of = nullptr;
+  int rank = 0;                          ///< in the communicator
+  std::size_t station = 0;               ///< rank in the world
+  std::uint32_t first_letter = nobody;   ///< delivered and not received, oldest first
+  std::uint32_t last_letter = nobody;
+  std::vector<std::uint32_t> lanes;      ///< of operations under way
+  std::uint32_t parcels_sent = 0;
+  int awaited_peer = -1;                 ///< of the parcel that was last asked for in vain
+  void* owner = nullptr;                 ///< who polls the operations, and how; null: only calls that block do
+  void (*poll)(void* owner) = nullptr;
+};
+
+class network {
+ public:
+  network(int ranks, const conditions& how) : how_(how), stations_(static_cast<std::size_t>(ranks)) {}
+  network(const network&) = delete;
+  network& operator=(const network&) = delete;
+
+  int size() const noexcept { return static_cast<int>(stations_.size()); }
+  const conditions& how() const noexcept { return how_; }
+  /// When the last operation so far was over, anywhere or on one rank of the world.
+  double now() const noexcept { return latest_; }
+  double time_of(int rank) const noexcept { return stations_[static_cast<std::size_t>(rank)].clock; }
+  std::uint64_t messages() const noexcept { return messages_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+  /// `rank` does something else for a while: its next operation begins later.
+  void spend(int rank, double seconds) noexcept {
+    station& here = stations_[static_cast<std::size_t>(rank)];
+    here.clock += seconds;
+    latest_ = std::max(latest_, here.clock);
+  }
+
+  void join(endpoint& at, std::uint32_t context, const std::shared_ptr<const std::vector<int>>& ranks) {
+    const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& each) {
+      return each->context == context && (each->ranks == ranks || *each->ranks == *ranks) &&
+             each->members[static_cast<std::size_t>(at.rank)] == nullptr;
+    });
+    if (found != groups_.end()) {
+      at.of = found->get();
+    } else {
+      groups_.push_back(std::make_unique<group>(group{context, ranks, std::vector<endpoint*>(ranks->size())}));
+      at.of = groups_.back().get();
+    }
+    at.of->members[static_cast<std::size_t>(at.rank)] = &at;
+  }
+
+  void part(endpoint& at) {
+    at.of->members[static_cast<std::size_t>(at.rank)] = nullptr;
+    std::erase(calls_, &at);
+  }
+
+  /// An operation failed while the world ran. The first one is kept.
+  void note(failure cause) {
+    if (!first_failure_) first_failure_ = std::move(cause);
+  }
+  const failure& first_failure() const noexcept { return first_failure_; }
+
+  // ── What the lanes of an operation ask ───────────────────────────────────────────────────────────────────────────
+
+  void enter(endpoint& at, std::uint32_t sequence, unsigned lanes) {
+    station& here = stations_[at.station];
+    for (unsigned i = 0; i < lanes; ++i) {
+      const std::uint32_t index = make_lane();
+      lane& made = lanes_[index];
+      made.at = &at;
+      made.sequence = sequence;
+      made.number = i;
+      made.has_siblings = lanes > 1;
+      made.time = made.ready = made.drained = here.clock;
+      at.lanes.push_back(index);
+      starting_.push_back(index);
+    }
+    alive_ += lanes;
+    ++here.operations;
+  }
+
+  /// Whether this lane does `what` now; then it has taken its time.
+  bool may_act(const endpoint& at, std::uint32_t sequence, unsigned number, const plan::action& what,
+               std::size_t bytes) {
+    if (awake_ == nobody) return false;
+    lane& self = lanes_[awake_];
+    if (self.at != &at || self.sequence != sequence || self.number != number) return false;
+    visited_ = true;
+    const bool acts = begins(self, at, what);
+    if (acts) {
+      perform(self, at, what, static_cast<double>(bytes));
+    } else {
+      awake_ = nobody;
+    }
+    return acts;
+  }
+
+  /// Whether all that this lane sent has been received. Asked after its last action.
+  bool may_end(const endpoint& at, std::uint32_t sequence, unsigned number) {
+    const std::uint32_t index = find_lane(at, sequence, number);
+    lane& self = lanes_[index];
+    if (index == awake_) {
+      visited_ = true;
+      awake_ = nobody;
+    }
+    self.ending = true;
+    if (self.undrained != 0) return false;
+    if (!self.over) --alive_;
+    self.over = true;
+    return true;
+  }
+
+  /// The operation is over, or given up.
+  void leave(endpoint& at, std::uint32_t sequence) {
+    station& here = stations_[at.station];
+    bool found = false;
+    std::erase_if(at.lanes, [&](std::uint32_t index) {
+      if (lanes_[index].sequence != sequence) return false;
+      found = true;
+      here.clock = std::max({here.clock, lanes_[index].time, lanes_[index].drained});
+      lanes_[index].over ? release(index) : abandon(index);
+      return true;
+    });
+    if (!found) return;
+    latest_ = std::max(latest_, here.clock);
+    --here.operations;
+  }
+
+  // ── Messages of plans ────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// What was taken out for the lane that may now act on it.
+  struct taken_message {
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  const taken_message& taken() const noexcept { return taken_; }
+
+  /// For the lane that may act, and whose action this is.
+  void send(const endpoint& at, int peer, transport::message_id id, const void* data, std::size_t bytes) {
+    lane& self = lanes_[awake_];
+    const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
+    ++self.undrained;
+    post({key, data, bytes, at.of, peer, awake_, self.sent++}, at, self.time);
+  }
+
+  // ── Messages between `send` and `recv` ───────────────────────────────────────────────────────────────────────────
+
+  std::shared_ptr<parcel> mail(endpoint& at, int peer, std::uint32_t tag, const void* data, std::size_t bytes) {
+    const auto* const begin = static_cast<const std::byte*>(data);
+    auto sent = std::make_shared<parcel>(parcel{std::vector<std::byte>(begin, begin + bytes), peer});
+    const std::uint64_t key = key_of(tag, transport::point_to_point_channel, at.rank);
+    const std::uint32_t index = post({key, nullptr, bytes, at.of, peer, nobody, at.parcels_sent++}, at,
+                                     after_overhead(stations_[at.station], plan::verb::send, 0));
+    parcels_[index] = sent;
+    return sent;
+  }
+
+  /// The first parcel from `peer` with this tag that has come, if any.
+  std::shared_ptr<parcel> fetch(endpoint& at, int peer, std::uint32_t tag) {
+    const found_letter found = find_letter(at, key_of(tag, transport::point_to_point_channel, peer));
+    at.awaited_peer = found.index == nobody ? peer : -1;
+    if (found.index == nobody) return nullptr;
+    station& here = stations_[at.station];
+    const auto entry = parcels_.find(found.index);
+    const std::shared_ptr<parcel> content = std::move(entry->second);
+    content->received = true;
+    content->received_at = after_overhead(here, plan::verb::receive, letters_[found.index].arrival);
+    here.clock = std::max(here.clock, content->received_at);
+    latest_ = std::max(latest_, here.clock);
+    parcels_.erase(entry);
+    endpoint* const sender = at.of->members[static_cast<std::size_t>(peer)];
+    if (sender != nullptr) calls_.push_back(sender);
+    unlink(at, found);
+    return content;
+  }
+
+  /// The sender of a parcel has learnt that it was received.
+  void note_received(const endpoint& at, const parcel& sent) noexcept {
+    double& clock = stations_[at.station].clock;
+    clock = std::max(clock, sent.received_at);
+    latest_ = std::max(latest_, clock);
+  }
+
+  // ── Running ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Until nothing can move any more, or something may move that only the blocking call on `caller` can poll. True if
+  /// anything happened.
+  bool run(const endpoint* caller = nullptr) {
+    bool moved = false;
+    awake_ = nobody;
+    for (;; moved = true) {
+      if (!calls_.empty()) {
+        endpoint& called = *calls_.back();
+        calls_.pop_back();
+        if (called.poll != nullptr) called.poll(called.owner);
+        if (&called == caller) return true;
+        continue;
+      }
+      std::uint32_t next = nobody;
+      if (!ready_.empty()) {
+        next = ready_.back();
+        ready_.pop_back();
+      } else if (next_start_ != starting_.size()) {
+        next = starting_[next_start_++];
+      } else if (!agenda_.empty()) {
+        const auto [time, subject] = agenda_.take();
+        now_ = time;
+        if ((subject & letter_bit) != 0) {
+          arrive(subject & ~letter_bit);
+          continue;
+        }
+        next = subject;
+      } else {
+        starting_.clear();
+        next_start_ = 0;
+        return moved;
+      }
+      if (resume(next, caller)) return true;
+    }
+  }
+
+  /// Lanes that are not over.
+  std::uint64_t alive() const noexcept { return alive_; }
+
+  /// Which ranks wait for what, when nothing can move. No failure if none does.
+  failure stuck() {
+    constexpr unsigned most_named = 8;
+    unsigned named = 0;
+    std::string reason = "nothing in this world can move any more:";
+    error_context where;
+    const auto name = [&](const endpoint& at, int peer, std::uint32_t sequence, const std::string& text) {
+      reason += (named++ == 0 ? " " : ", ") + text;
+      if (named == 1) {
+        where = {.sequence = sequence, .rank = at.rank, .ranks = static_cast<int>(at.of->members.size()), .peer = peer};
+      }
+    };
+    while (oldest_ < lanes_.size() && !waits(lanes_[oldest_])) ++oldest_;
+    for (std::size_t i = oldest_; i < lanes_.size() && named < most_named && named < alive_; ++i) {
+      const lane& each = lanes_[i];
+      if (waits(each)) name(*each.at, each.awaited_peer, each.sequence, describe(each));
+    }
+    if (alive_ > named) reason += ", and " + std::to_string(alive_ - named) + " more lanes wait";
+    for (const auto& each : groups_) {
+      for (const endpoint* const at : each->members) {
+        if (at == nullptr || at->awaited_peer < 0 || named >= most_named) continue;
+        name(*at, at->awaited_peer, 0, "rank " + std::to_string(at->rank) + " waits for or with rank " +
+                                           std::to_string(at->awaited_peer));
+      }
+    }
+    if (named == 0) return {};
+    return make_failure(errc::timeout, std::move(reason), where);
+  }
+
+  /// Has all operations polled: those that still wait for `send` and `recv` say so, before `stuck` is asked.
+  void ask_all() {
+    for (const auto& each : groups_) {
+      for (endpoint* const at : each->members) {
+        if (at == nullptr) continue;
+        at->awaited_peer = -1;
+        if (at->poll != nullptr) at->poll(at->owner);
+      }
+    }
+  }
+
+ private:
+  /// One lane of one operation.
+  struct lane {
+    endpoint* at = nullptr;  ///< null: free, or given up
+    std::uint32_t sequence = 0;
+    std::uint32_t number = 0;
+    double time = 0;         ///< it came to its next action
+    double ready = 0;        ///< what is known so far that this action waits for
+    double drained = 0;      ///< the last send did
+    std::uint64_t awaited = no_key;
+    std::uint32_t undrained = 0;  ///< sends
+    std::uint32_t sent = 0;
+    std::int32_t awaited_peer = -1;
+    bool has_siblings = false;
+    bool turn_over = false;  ///< it shares its rank, and the others come first
+    bool joining = false;
+    bool ending = false;
+    bool over = false;
+  };
+
+  /// A rank's ports and processor: when they are free again.
+  struct station {
+    double out = 0;
+    double in = 0;
+    double processor = 0;
+    double clock = 0;              ///< the last operation was over
+    std::uint32_t operations = 0;  ///< under way
+  };
+
+  /// A message under way, or delivered.
+  struct letter {
+    std::uint64_t key = 0;
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+    group* of = nullptr;
+    std::int32_t to = 0;
+    std::uint32_t sender = nobody;  ///< lane; nobody: a parcel
+    std::uint32_t count = 0;        ///< messages that the sender sent before
+    std::uint32_t next = nobody;
+    double arrival = 0;
+  };
+
+  struct found_letter {
+    std::uint32_t index = nobody;
+    std::uint32_t before = nobody;
+  };
+
+  static constexpr std::uint32_t letter_bit = std::uint32_t{1} << 31;
+  static constexpr std::uint64_t no_key = ~std::uint64_t{0};
+
+  /// Which messages a receive takes: operation (or tag), channel and sender.
+  static std::uint64_t key_of(std::uint32_t sequence, unsigned channel, int sender) noexcept {
+    return (std::uint64_t{sequence} << 32) | (std::uint64_t{channel} << 28) | static_cast<std::uint32_t>(sender);
+  }
+
+  // ── Lanes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::uint32_t make_lane() {
+    if (free_lanes_.empty()) {
+      lanes_.emplace_back();
+      return static_cast<std::uint32_t>(lanes_.size() - 1);
+    }
+    const std::uint32_t index = free_lanes_.back();
+    free_lanes_.pop_back();
+    oldest_ = std::min<std::size_t>(oldest_, index);
+    lanes_[index] = {};
+    return index;
+  }
+
+  std::uint32_t find_lane(const endpoint& at, std::uint32_t sequence, unsigned number) const noexcept {
+    for (const std::uint32_t index : at.lanes) {
+      if (lanes_[index].sequence == sequence && lanes_[index].number == number) return index;
+    }
+    return nobody;
+  }
+
+  void release(std::uint32_t index) {
+    lanes_[index].at = nullptr;
+    free_lanes_.push_back(index);
+  }
+
+  /// Nobody may look at what it sent any more. Its place is not used again, as events may still name it.
+  void abandon(std::uint32_t index) {
+    lanes_[index].at = nullptr;
+    --alive_;
+    for (letter& each : letters_) {
+      if (each.sender == index && each.of != nullptr) each.data = nullptr;
+    }
+  }
+
+  /// Polls the operation of a lane with that lane awake. True if the blocking call on `caller` must do so.
+  bool resume(std::uint32_t index, const endpoint* caller) {
+    endpoint* const at = lanes_[index].at;
+    if (at == nullptr) return false;
+    awake_ = index;
+    visited_ = false;
+    if (at->poll != nullptr) at->poll(at->owner);
+    if (!visited_ && at == caller) return true;
+    awake_ = nobody;
+    return false;
+  }
+
+  void wake(std::uint32_t index) { ready_.push_back(index); }
+
+  // The three steps that follow are those of plan::detail::clock.
+
+  /// Whether what this lane wants to do can begin now. Otherwise it will be woken.
+  bool begins(lane& self, const endpoint& at, const plan::action& what) {
+    const bool takes_turns = self.has_siblings || stations_[at.station].operations > 1;
+    if (std::exchange(self.turn_over, false)) {
+      agenda_.add(self.time, awake_);
+      return false;
+    }
+    self.ready = std::max(self.ready, self.time);
+    self.awaited = no_key;
+    self.awaited_peer = what.peer;
+    if (what.join) {
+      self.joining = self.undrained != 0;
+      if (self.joining) return false;
+      self.ready = std::max(self.ready, self.drained);
+    }
+    if (receives(what)) {
+      const std::uint64_t key = key_of(self.sequence, what.channel, what.peer);
+      found_ = find_letter(at, key);
+      if (found_.index == nobody) {
+        self.awaited = key;
+        return false;
+      }
+      self.ready = std::max(self.ready, letters_[found_.index].arrival);
+    }
+    if (!takes_turns) return true;
+    self.turn_over = true;
+    if (self.ready <= now_) return true;
+    self.turn_over = false;
+    agenda_.add(self.ready, awake_);
+    return false;
+  }
+
+  void perform(lane& self, const endpoint& at, const plan::action& what, double bytes) {
+    station& here = stations_[at.station];
+    const double work = how_.model.processor(what, bytes, static_cast<int>(at.of->members.size()));
+    const double begin = work > 0 ? std::max(self.ready, here.processor) : self.ready;
+    const double end = begin + work;
+    if (work > 0) here.processor = end;
+    self.time = self.ready = end;
+    if (!receives(what)) return;
+    const letter& message = letters_[found_.index];
+    taken_ = {message.data, message.bytes};
+    drain(message.sender, end);
+    unlink(const_cast<endpoint&>(at), found_);
+  }
+
+  static bool receives(const plan::action& what) noexcept {
+    return what.what == plan::verb::receive || what.what == plan::verb::receive_reduce;
+  }
+
+  void drain(std::uint32_t sender, double time) {
+    lane& self = lanes_[sender];
+    self.drained = std::max(self.drained, time);
+    if (--self.undrained == 0 && (self.joining || self.ending)) wake(sender);
+  }
+
+  // ── Letters ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Queues a letter for the sender's port, from `time` on.
+  std::uint32_t post(const letter& content, const endpoint& from, double time) {
+    station& here = stations_[from.station];
+    const double start = std::max(time, here.out);
+    here.out = start + how_.model.port(static_cast<double>(content.bytes)) + delay_of(content) * port_share();
+    ++messages_;
+    bytes_ += content.bytes;
+    const std::uint32_t index = make_letter(content);
+    agenda_.add(start, index | letter_bit);
+    return index;
+  }
+
+  /// It has got the sender's port: now it needs the receiver's.
+  void arrive(std::uint32_t index) {
+    letter& message = letters_[index];
+    endpoint* const to = message.of->members[static_cast<std::size_t>(message.to)];
+    if (to == nullptr) return;  // nobody will ever ask for it
+    double& port = stations_[to->station].in;
+    const double begin = std::max(now_, port);
+    const double delay = delay_of(message);
+    message.arrival = begin + how_.model.message(static_cast<double>(message.bytes)) + delay;
+    port = begin + how_.model.port(static_cast<double>(message.bytes)) + delay * port_share();
+    (to->last_letter == nobody ? to->first_letter : letters_[to->last_letter].next) = index;
+    to->last_letter = index;
+    if (message.sender == nobody) {
+      calls_.push_back(to);
+      return;
+    }
+    for (const std::uint32_t reader : to->lanes) {
+      if (lanes_[reader].awaited != message.key) continue;
+      lanes_[reader].awaited = no_key;
+      wake(reader);
+    }
+  }
+
+  /// What jitter adds to the latency of a message.
+  double delay_of(const letter& message) const noexcept {
+    if (how_.jitter == 0) return 0;
+    const auto receiver = static_cast<std::uint64_t>(message.to) ^ (std::uint64_t{message.of->context} << 24);
+    return how_.jitter * detail::draw(how_.seed, message.key, receiver, message.count) * how_.model.latency;
+  }
+  double port_share() const noexcept { return 1 - how_.model.latency_overlap; }
+
+  std::uint32_t make_letter(const letter& content) {
+    if (free_letter_ == nobody) {
+      letters_.push_back(content);
+      return static_cast<std::uint32_t>(letters_.size() - 1);
+    }
+    const std::uint32_t index = free_letter_;
+    free_letter_ = letters_[index].next;
+    letters_[index] = content;
+    return index;
+  }
+
+  found_letter find_letter(const endpoint& at, std::uint64_t key) const noexcept {
+    found_letter found{at.first_letter, nobody};
+    while (found.index != nobody && letters_[found.index].key != key) {
+      found = {letters_[found.index].next, found.index};
+    }
+    return found;
+  }
+
+  void unlink(endpoint& at, found_letter which) noexcept {
+    letter& message = letters_[which.index];
+    (which.before == nobody ? at.first_letter : letters_[which.before].next) = message.next;
+    if (at.last_letter == which.index) at.last_letter = which.before;
+    message.of = nullptr;
+    message.next = std::exchange(free_letter_, which.index);
+  }
+
+  double after_overhead(station& here, plan::verb what, double ready) const noexcept {
+    const double work = how_.model.processor({.what = what}, 0, size());
+    ready = std::max(ready, here.clock);
+    if (work <= 0) return ready;
+    here.processor = std::max(ready, here.processor) + work;
+    return here.processor;
+  }
+
+  static bool waits(const lane& each) noexcept { return each.at != nullptr && !each.over; }
+
+  static std::string describe(const lane& each) {
+    std::string text = "rank " + std::to_string(each.at->rank) + " in operation #" + std::to_string(each.sequence);
+    if (each.has_siblings) text += " (lane " + std::to_string(each.number) + ")";
+    if (each.awaited != no_key) return text + " waits for a message of rank " + std::to_string(each.awaited_peer);
+    return text + " waits until what it sent is received";
+  }
+
+  const conditions how_;
+  std::vector<station> stations_;
+  std::vector<std::unique_ptr<group>> groups_;
+  std::vector<lane> lanes_;
+  std::vector<std::uint32_t> free_lanes_;
+  std::size_t oldest_ = 0;  ///< no lane before this one waits
+  std::vector<letter> letters_;
+  std::uint32_t free_letter_ = nobody;
+  std::unordered_map<std::uint32_t, std::shared_ptr<parcel>> parcels_;  ///< by letter
+  agenda agenda_;                 ///< lanes, and letters that get their sender's port
+  std::vector<std::uint32_t> ready_;                        ///< lanes that can go on now
+  std::vector<std::uint32_t> starting_;                     ///< lanes that have not acted yet
+  std::size_t next_start_ = 0;
+  std::vector<endpoint*> calls_;  ///< to be polled for parcels
+  double now_ = 0;
+  double latest_ = 0;
+  std::uint32_t awake_ = nobody;  ///< the lane that may act
+  bool visited_ = false;          ///< it has been asked
+  found_letter found_;
+  taken_message taken_;
+  failure first_failure_;
+  std::uint64_t alive_ = 0;
+  std::uint64_t messages_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace sim
+HOCKET_END_NAMESPACE

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// `auto comm = hocket::ucx::connect();`: from the variables that the launcher has set to a communicator of all ranks.
+#pragma once
+
+#include <hocket/bootstrap/connect_store.hpp>
+#include <hocket/bootstrap/environment.hpp>
+#include <hocket/bootstrap/store.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/wire.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// A communicator of processes.
+using communicator = hocket::communicator<wire>;
+
+/// How the world is made. All ranks pass the same.
+struct connect_options {
+  /// How long start-up may take, and each call by default; 0: as the world says (`HOCKET_TIMEOUT`, or 60 s).
+  std::chrono::nanoseconds timeout{};
+  /// Memory through which ranks of one host read buffers that are not from `hocket::allocate`: so much for each of two
+  /// regions and `transport::window` operations, on each rank and communicator. Only what is used takes up memory.
+  std::size_t staging_bytes = 256 * 1024;
+};
+
+namespace detail {
+
+/// Start-up of one rank.
+class start_up {
+ public:
+  start_up(const bootstrap::world_description& world, std::chrono::nanoseconds timeout)
+      : world_(world), until_(deadline::after(timeout)), store_(bootstrap::connect_store(world, until_)) {}
+
+  communicator run(const connect_options& options) {
+    const std::vector<process_identity> identities = exchange_identities();
+    const host_share here = share_of_host(identities[index(world_.rank)], identities);
+    auto through = std::make_shared<worker>(world_.ranks, here.ranks);
+    auto links = std::make_shared<connections>(through, world_.rank, exchange_addresses(*through, identities));
+    try_neighbour(*links);
+    auto members = std::make_shared<std::vector<int>>(index(world_.ranks));
+    std::iota(members->begin(), members->end(), 0);
+    transport::opening how;
+    how.members = std::move(members);
+    how.rank = world_.rank;
+    how.exchange = [this](std::span<const std::byte> blob) { return exchange(blob); };
+    return communicator(std::make_shared<wire>(std::move(links), here.ranks > here.cores), std::move(how),
+                        options.staging_bytes);
+  }
+
+ private:
+  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
+    return bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine, until_);
+  }
+
+  std::vector<process_identity> exchange_identities() {
+    const process_identity own = own_identity();
+    std::vector<process_identity> all;
+    for (const auto& blob : exchange(std::as_bytes(std::span(&own, 1)))) {
+      process_identity& each = all.emplace_back();
+      if (blob.size() != sizeof each) {
+        raise(errc::mismatch, "rank " + std::to_string(all.size() - 1) + " runs another version of hocket",
+              {.peer = static_cast<int>(all.size()) - 1});
+      }
+      std::memcpy(&each, blob.data(), sizeof each);
+    }
+    return all;
+  }
+
+  std::vector<introduction> exchange_addresses(const worker& through, const std::vector<process_identity>& identities) {
+    auto addresses = exchange(through.address());
+    std::vector<introduction> all;
+    for (std::size_t i = 0; i < addresses.size(); ++i) all.push_back({identities[i], std::move(addresses[i])});
+    return all;
+  }
+
+  /// Connections are made on first use; one is made now, so that settings which lead nowhere are found at once.
+  void try_neighbour(connections& links) {
+    const int peer = (world_.rank + 1) % world_.ranks;
+    if (peer == world_.rank) return;
+    const std::lock_guard guard(links.lock());
+    const ucs_status_t status = links.connect(peer, false);
+    if (status == UCS_OK) return;
+    error_context context{.operation = "connect", .rank = world_.rank, .ranks = world_.ranks};
+    context.peer = peer;
+    raise(status_failure("UCX finds no way to rank " + std::to_string(peer), status, context));
+  }
+
+  const bootstrap::world_description& world_;
+  const deadline until_;
+  bootstrap::any_store store_;
+  int round_ = 0;
+};
+
+}  // namespace detail
+
+/// Joins the world that `world` describes, and returns the communicator of all its ranks.
+///
+/// Collective over the world: returns when all ranks have come. The store is not needed afterwards.
+/// **Errors.** Throws `error`: `timeout` names ranks that have not come; `refused`, `mismatch`: they do not fit;
+/// `unreachable`: UCX's settings lead from some rank to none; `out_of_memory`: no memory to share; `bad_environment`.
+inline communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
+  const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
+  communicator made = detail::start_up(world, timeout).run(options);
+  made.set_timeout(timeout);
+  return made;
+}
+
+/// Joins the world that this process's variables describe (see bootstrap/environment.hpp); without any, a world of one.
+inline communicator connect(const connect_options& options = {}) {
+  return connect(bootstrap::read_environment(), options);
+}
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

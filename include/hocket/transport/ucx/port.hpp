@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One process's end of a communicator over UCX. See transport/concept.hpp for the meaning of the members.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/contexts.hpp>
+#include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/message.hpp>
+#include <hocket/transport/ucx/shared_memory.hpp>
+#include <hocket/transport/ucx/status.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ucp/api/ucp.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Messages go through UCX's tag matching; windows and shared buffers are plain memory, in which UCX has no part.
+class port {
+ public:
+  static constexpr bool receives_in_place = false;
+
+  struct sending {
+    request_handle request;
+  };
+  struct receiving {
+    request_handle request;
+  };
+
+  port(std::shared_ptr<connections> links, const transport::opening& how, bool oversubscribed)
+      : links_(std::move(links)),
+        members_(how.members),
+        rank_(how.rank),
+        context_(checked_context(how)),
+        oversubscribed_(oversubscribed),
+        exceptions_at_start_(std::uncaught_exceptions()),
+        with_(how.members->size()) {
+    window_ = std::make_shared<shared_memory>(links_, how, how.window_bytes);
+    if (!window_->reachable()) window_.reset();
+  }
+  port(const port&) = delete;
+  port& operator=(const port&) = delete;
+  ~port() {
+    const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
+    if (window_ != nullptr) window_->give_up(unwinding ? ownership::failed : ownership::given_up);
+  }
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return static_cast<int>(members_->size()); }
+  bool oversubscribed() const noexcept { return oversubscribed_; }
+
+  // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                failure& fail) noexcept {
+    const int to = rank_on_wire(peer);
+    const std::lock_guard guard(links_->lock());
+    if (const ucs_status_t status = links_->connect(to, true); status != UCS_OK) [[unlikely]] {
+      fail = broken_link(peer, status);
+      return false;
+    }
+    const ucp_request_param_t how{};
+    ucs_status_ptr_t const request =
+        ucp_tag_send_nbx(links_->link_to(to).get(), data, bytes, message_tag::make(context_, rank_, id), &how);
+    if (request == nullptr) return true;
+    if (UCS_PTR_IS_ERR(request)) [[unlikely]] {
+      links_->note_error(to, UCS_PTR_STATUS(request));
+      fail = broken_link(peer, UCS_PTR_STATUS(request));
+      return false;
+    }
+    state.request = request_handle(*links_, request, to, false, with_[index(peer)].counts);
+    return true;
+  }
+
+  bool drained(sending& state) const noexcept {
+    if (!state.request.pending()) return true;
+    const std::lock_guard guard(links_->lock());
+    const ucs_status_t status = ucp_request_check_status(state.request.get());
+    if (status == UCS_INPROGRESS) return false;
+    state.request.finish(status);
+    return true;
+  }
+
+  const void* try_receive(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
+                          failure& fail) noexcept {
+    const std::lock_guard guard(links_->lock());
+    if (!state.request.pending()) {
+      if (const ucs_status_t status = post(state, peer, id, buffer, bytes); status != UCS_OK) [[unlikely]] {
+        fail = broken_link(peer, status);
+        return nullptr;
+      }
+    }
+    ucp_tag_recv_info_t info{};
+    ucs_status_t status = ucp_tag_recv_request_test(state.request.get(), &info);
+    if (status == UCS_INPROGRESS) {
+      polled_ = true;
+      if (!links_->progress_locked()) return nullptr;
+      status = ucp_tag_recv_request_test(state.request.get(), &info);
+      if (status == UCS_INPROGRESS) return nullptr;
+    }
+    state.request.finish(status);
+    if (status != UCS_OK || info.length != bytes) [[unlikely]] {
+      fail = bad_message(peer, id, status, info.length, bytes);
+      return nullptr;
+    }
+    return buffer != nullptr ? buffer : this;  // an empty message has an address too
+  }
+
+  static void release(receiving&) noexcept {}
+
+  bool progress() noexcept {
+    if (std::exchange(polled_, false)) return false;  // `try_receive` did
+    // Where nobody waits for a message, only what peers need from us is left: connections, keep-alive.
+    if (!links_->waiting() && ++idle_polls_ % 16 != 0) return false;
+    return links_->progress();
+  }
+
+  bool broken(failure& fail) {
+    links_->look_around();
+    const bool news = links_->news() != 0;
+    if (window_ == nullptr && !news) return false;
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      const presence found = news ? links_->presence_of(rank_on_wire(peer)) : presence::here;
+      if (const char* const what = complaint(peer, found); what != nullptr) {
+        fail = lost(peer, what);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::byte* window_of(int peer) const noexcept { return window_ == nullptr ? nullptr : window_->piece_of(peer); }
+  bool windows_reachable() const noexcept { return window_ != nullptr; }
+
+  /// Collective: `bytes` of zeroed memory on each rank that all ranks can read, if `windows_reachable()`. Freed when the
+  /// last copy of the pointer goes.
+  std::shared_ptr<std::byte> allocate(std::size_t bytes, const transport::exchange_function& exchange) {
+    for (auto& each : shared_) {
+      if (each != nullptr && each->memory->unused()) each.reset();
+    }
+    transport::opening how;
+    how.members = members_;
+    how.rank = rank_;
+    how.exchange = exchange;
+    auto memory = std::make_shared<shared_memory>(links_, how, bytes);
+    std::byte* const begin = memory->piece_of(rank_);
+    if (windows_reachable()) {
+      auto listed = std::make_unique<published>();
+      if (memory->reachable()) *listed = {memory, bytes};
+      shared_.push_back(std::move(listed));
+    }
+    return {begin, [memory](std::byte*) { memory->give_up(ownership::given_up); }};
+  }
+
+  std::uint64_t publish(const void* data, std::size_t bytes) const noexcept {
+    const auto* const begin = static_cast<const std::byte*>(data);
+    for (std::size_t i = 0; i < shared_.size(); ++i) {
+      if (shared_[i] == nullptr) continue;
+      const std::byte* const piece = shared_[i]->memory->piece_of(rank_);
+      if (piece == nullptr || begin < piece || begin + bytes > piece + shared_[i]->bytes) continue;
+      return ((i + 1) << offset_bits) | static_cast<std::uint64_t>(begin - piece);
+    }
+    return 0;
+  }
+
+  const std::byte* resolve(int peer, std::uint64_t handle) const noexcept {
+    const std::uint64_t offset = handle & ((std::uint64_t{1} << offset_bits) - 1);
+    return shared_[(handle >> offset_bits) - 1]->memory->piece_of(peer) + offset;
+  }
+
+ private:
+  /// Memory from `allocate`, by the order in which it was made: the same number on all ranks.
+  struct published {
+    std::shared_ptr<shared_memory> memory;
+    std::size_t bytes = 0;
+  };
+  static constexpr unsigned offset_bits = 44;
+
+  /// Messages from and to one peer, and the suspicion that an expected one will not come as the peer has left.
+  struct correspondence {
+    traffic counts;
+    bool suspected = false;
+    std::uint32_t finished_then = 0;
+    deadline until;
+  };
+
+  static std::size_t index(int peer) noexcept { return static_cast<std::size_t>(peer); }
+  int rank_on_wire(int peer) const noexcept { return (*members_)[index(peer)]; }
+
+  static std::uint32_t checked_context(const transport::opening& how) {
+    if (how.context >> message_tag::context_bits != 0) {
+      raise(errc::system, "this process has made 2^20 communicators; it can't make more: split once, and keep them");
+    }
+    if (how.members->size() >> message_tag::rank_bits > 1) {
+      raise(errc::invalid_argument, "a communicator over UCX has at most 65536 ranks");
+    }
+    return how.context;
+  }
+
+  /// With the lock. Receiving needs no connection, but only who has one learns of the peer's end.
+  ucs_status_t post(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes) noexcept {
+    const int from = rank_on_wire(peer);
+    if (const ucs_status_t status = links_->connect(from, true); status != UCS_OK) return status;
+    ucp_request_param_t how{};
+    how.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // a request can tell the message's length
+    ucs_status_ptr_t const request = ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes,
+                                                      message_tag::make(context_, peer, id), ~ucp_tag_t{0}, &how);
+    if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
+    state.request = request_handle(*links_, request, from, true, with_[index(peer)].counts);
+    return UCS_OK;
+  }
+
+  static failure broken_link(int peer, ucs_status_t status) {
+    return status_failure("no connection to rank " + std::to_string(peer), status, {.peer = peer});
+  }
+
+  static failure bad_message(int peer, transport::message_id id, ucs_status_t status, std::size_t length,
+                             std::size_t bytes) {
+    if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
+    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED;
+    const std::string sent = too_long ? "more than the " + std::to_string(bytes) + " bytes that were expected"
+                                      : std::to_string(length) + " bytes where " + std::to_string(bytes) + " were expected";
+    return make_failure(too_long && id.point_to_point() ? errc::truncated : errc::mismatch,
+                        "the peer sent " + sent + ": counts, types and algorithm must be equal on all ranks",
+                        {.peer = peer});
+  }
+
+  /// What is wrong with a peer: null if nothing is, empty if `reason_of` says it.
+  const char* complaint(int peer, presence found) {
+    if (window_ != nullptr) {
+      switch (window_->state_of(peer)) {
+        case ownership::failed: return "it has left the communicator after an error";
+        case ownership::given_up: return waits_in_vain(peer) ? "it has left the communicator" : nullptr;
+        case ownership::held: return found == presence::here ? nullptr : "";
+      }
+    }
+    if (found == presence::here) return nullptr;
+    return found == presence::lost || waits_in_vain(peer) ? "" : nullptr;
+  }
+
+  /// Whether something is still expected of a peer that has left. It may have sent that before, so this is not said until
+  /// nothing has come for a while.
+  bool waits_in_vain(int peer) {
+    correspondence& with = with_[index(peer)];
+    if (with.counts.waiting == 0) return false;
+    const auto now = deadline::clock::now();
+    if (!with.suspected || with.finished_then != with.counts.finished) {
+      with.suspected = true;
+      with.finished_then = with.counts.finished;
+      with.until = deadline::after(std::chrono::milliseconds(200), now);
+    }
+    return with.until.passed(now);
+  }
+
+  failure lost(int peer, std::string what) {
+    if (what.empty()) what = links_->reason_of(rank_on_wire(peer));
+    return make_failure(errc::peer_lost, "rank " + std::to_string(peer) + " is gone: " + what, {.peer = peer});
+  }
+
+  const std::shared_ptr<connections> links_;
+  const std::shared_ptr<const std::vector<int>> members_;
+  const int rank_;
+  const std::uint32_t context_;
+  const bool oversubscribed_;
+  const int exceptions_at_start_;
+  std::vector<correspondence> with_;
+  std::shared_ptr<shared_memory> window_;
+  std::vector<std::unique_ptr<published>> shared_;
+  unsigned idle_polls_ = 0;
+  bool polled_ = false;
+};
+
+static_assert(transport::port<port>);
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

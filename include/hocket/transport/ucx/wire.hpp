@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The transport whose ranks are processes, on one host or many: messages through UCX, and peers' memory directly where
+/// the hosts and UCX's transports allow it.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/contexts.hpp>
+#include <hocket/transport/link_costs.hpp>
+#include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/port.hpp>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// One process's membership in a world. All communicators that are split from the world's share it.
+class wire {
+ public:
+  using port_type = port;
+  static constexpr const char* name = "ucx";
+
+  wire(std::shared_ptr<connections> links, bool oversubscribed)
+      : links_(std::move(links)), oversubscribed_(oversubscribed) {}
+
+  int rank() const noexcept { return links_->rank(); }
+  int size() const noexcept { return links_->size(); }
+  transport::contexts& contexts() noexcept { return contexts_; }
+  transport::link_costs costs() const noexcept { return costs_; }
+
+  /// Names of UCX's transports that messages to `rank` of the world go through; connects if need be.
+  std::vector<std::string> transports_to(int rank) {
+    const std::lock_guard guard(links_->lock());
+    if (links_->connect(rank, false) != UCS_OK) return {};
+    return links_->link_to(rank).transports();
+  }
+
+  static std::unique_ptr<port> open(const std::shared_ptr<wire>& self, const transport::opening& how) {
+    auto made = std::make_unique<port>(self->links_, how, self->oversubscribed_);
+    // The first is that of the whole world; what its members agreed on is equal everywhere.
+    if (how.context == 0) self->costs_ = made->windows_reachable() ? one_host() : network();
+    return made;
+  }
+
+ private:
+  /// Measured roughly; only the proportions matter for the choice of an algorithm.
+  static constexpr transport::link_costs one_host() noexcept { return {1.5e-7, 1.2e-10, 1e-7, 6e-11, 5e-11}; }
+  static constexpr transport::link_costs network() noexcept { return {1e-5, 2.5e-10, 1e-7, 6e-11, 5e-11}; }
+
+  const std::shared_ptr<connections> links_;
+  const bool oversubscribed_;
+  transport::contexts contexts_;
+  transport::link_costs costs_ = network();
+};
+
+static_assert(transport::wire<wire>);
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

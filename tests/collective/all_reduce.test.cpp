@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// all_reduce against the sequential evaluation of its plans.
+//
+// The full product of plans, types, operations, ranks, sizes and placements does not fit the time. Covered are all
+// pairs of (plan, ranks), (plan, type), (plan, size) and (type, ranks); each operation with one integer and one
+// floating-point type; each plan in place and apart, aligned and not; large vectors with float and double on all plans.
+#include "collective/cases.hpp"
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/operation/exact_sum.hpp>
+#include <hocket/operation/operations.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace hocket_test;
+
+namespace {
+
+/// The plans that a vector of at most `bytes` can take.
+std::vector<plan::any> plans_for(int ranks, bool commutative) {
+  std::vector<plan::any> chosen;
+  for (plan::any each : {plan::any(plan::ring_all_reduce{}), plan::any(plan::recursive_doubling{}),
+                         plan::any(plan::halving_doubling{}), plan::any(plan::double_tree{1}),
+                         plan::any(plan::double_tree{5}), plan::any(plan::one_shot{}), plan::any(plan::two_shot{})}) {
+    if (commutative || keeps_order(each, ranks)) chosen.push_back(std::move(each));
+  }
+  return chosen;
+}
+
+template <class T, class Op>
+void check(int ranks, const std::vector<call_case>& cases, const Op& op = {}) {
+  const auto one_buffer = [](int, std::span<T> whole, std::size_t, std::size_t) { return std::pair(whole, whole); };
+  check_cases<T>(ranks, cases, op, one_buffer,
+                 [&](thread_rank& me, const call_case& each, std::span<const T> in, std::span<T> out, const auto& options) {
+                   if (each.in_place) {
+                     hocket::all_reduce(me.comm(), hocket::in_place(out), op, options);
+                   } else {
+                     hocket::all_reduce(me.comm(), in, out, op, options);
+                   }
+                 });
+}
+
+template <class T, class Op>
+void check_small(const Op& op = {}) {
+  for (const int ranks : rank_counts) {
+    auto cases = pair_up(plans_for(ranks, hocket::is_commutative_v<Op, T>), {0, 1, 7, 1003});
+    const std::size_t line = 48 / sizeof(typename hocket::reduction<Op, T>::partial);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, line}) {
+      if (size <= line) cases.push_back({plan::push_all_reduce{}, size, false, 0});
+    }
+    check<T>(ranks, cases, op);
+  }
+}
+
+template <class T, class Op>
+void check_large(const Op& op = {}) {
+  for (const int ranks : {2, 3, 8}) check<T>(ranks, pair_up(plans_for(ranks, true), {100'003, 262'144}), op);
+}
+
+}  // namespace
+
+TEST_CASE("all_reduce of float equals the evaluation of its plan, on every plan") {
+  check_small<float>(std::plus<>{});
+  check_small<float>(std::multiplies<>{});
+  check_small<float>(hocket::minimum{});
+  check_small<float>(hocket::average{});
+  check_small<float>(hocket::scaled_sum<float>{0.3F});
+}
+
+TEST_CASE("all_reduce of more than a slice equals the evaluation of its plan") {
+  check_large<float>(std::plus<>{});
+  check_large<double>(std::plus<>{});
+}
+
+TEST_CASE("all_reduce of double and integers equals the evaluation of its plan") {
+  check_small<double>(std::plus<>{});
+  check_small<double>(hocket::maximum{});
+  check_small<std::int32_t>(std::plus<>{});
+  check_small<std::int32_t>(std::multiplies<>{});
+  check_small<std::int32_t>(hocket::average{});
+  check_small<std::uint8_t>(std::plus<>{});
+  check_small<std::uint8_t>(hocket::maximum{});
+}
+
+TEST_CASE("all_reduce of small floating-point types equals the evaluation of its plan") {
+  check_small<hocket::half>(std::plus<>{});
+  check_small<hocket::half>(hocket::average{});
+  check_small<hocket::bfloat16>(std::plus<>{});
+  check_small<hocket::bfloat16>(hocket::scaled_sum<float>{0.7F});
+  check_small<hocket::float8_e4m3>(std::plus<>{});
+  check_small<hocket::float8_e4m3>(hocket::minimum{});
+  check_small<hocket::float8_e5m2>(std::plus<>{});
+}
+
+TEST_CASE("all_reduce keeps the order of ranks for an operation that is not commutative") {
+  check_small<affine_map>(compose{});
+}
+
+TEST_CASE("all_reduce of exact sums equals the evaluation of its plan") {
+  check_small<hocket::exact_sum<float>>(std::plus<>{});
+}

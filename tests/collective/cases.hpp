@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Runs a collective on threads, for many plans, sizes and placements, and compares each rank's result with the
+/// sequential evaluation of the plan, bit by bit, and each rank's trace with the plan's list, step by step.
+#pragma once
+
+#include "support/elements.hpp"
+#include "support/reference.hpp"
+#include "support/thread_ranks.hpp"
+#include "support/trace.hpp"
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hocket_test {
+
+namespace plan = hocket::plan;
+
+inline const std::vector<int> rank_counts = {1, 2, 3, 5, 7, 8};
+
+/// One call: which plan, how many elements in a block, how the buffers lie.
+struct call_case {
+  plan::any chosen;
+  std::size_t elements = 0;
+  bool in_place = false;
+  std::size_t offset = 0;  ///< elements after an aligned address
+
+  std::string text() const {
+    return std::string(plan::to_string(chosen.goal().kind)) + " by " + chosen.name() + " of " +
+           std::to_string(elements) + " elements" + (in_place ? ", in place" : "") +
+           (offset != 0 ? ", misaligned" : "");
+  }
+};
+
+/// A case with what each rank passes and must get.
+template <class T>
+struct expected_case {
+  call_case call;
+  std::vector<std::vector<T>> inputs;
+  std::vector<std::vector<T>> outputs;
+};
+
+/// Whether the plan gives what was asked for, for an operation that may not be commutative.
+inline bool keeps_order(const plan::any& chosen, int ranks) {
+  return chosen.shape(ranks).order == plan::combination_order::rank_order;
+}
+
+/// Each plan with each size: apart and in place in turn, aligned and not in turn, so that each pair of (plan, size)
+/// meets each placement with some other size.
+inline std::vector<call_case> pair_up(const std::vector<plan::any>& plans, const std::vector<std::size_t>& sizes,
+                                      bool may_be_in_place = true) {
+  std::vector<call_case> cases;
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    for (std::size_t s = 0; s < sizes.size(); ++s) {
+      cases.push_back({plans[p], sizes[s], may_be_in_place && (p + s) % 2 == 1, (p + s) / 2 % 2});
+    }
+  }
+  return cases;
+}
+
+template <class T, class Op>
+std::vector<expected_case<T>> evaluate_all(int ranks, const std::vector<call_case>& cases, const Op& op) {
+  std::vector<expected_case<T>> all;
+  for (const call_case& each : cases) {
+    const plan::layout layout = layout_for(each.chosen, ranks, each.elements);
+    const bool own_block = each.chosen.goal().kind == plan::goal_kind::all_gather;
+    auto inputs = samples_of_all<T>(ranks, own_block ? layout.block_size : layout.size());
+    auto outputs = evaluate<T, Op>(each.chosen, ranks, layout, inputs, op, each.in_place);
+    all.push_back({each, std::move(inputs), std::move(outputs)});
+  }
+  return all;
+}
+
+/// What every rank does with a case: `call(me, case, in, out, options)` on guarded buffers, then the comparisons.
+/// `place(rank, whole)` finds, for a case in place, `in` and `out` in one buffer of `whole` elements.
+template <class T, class Op, class Place, class Call>
+void check_cases(int ranks, const std::vector<call_case>& cases, const Op& op, Place place, Call call) {
+  const auto all = evaluate_all<T>(ranks, cases, op);
+  on_ranks(ranks, [&](thread_rank& me) {
+    const auto rank = static_cast<std::size_t>(me.rank());
+    for (const expected_case<T>& each : all) {
+      me.at([&] { return each.call.text(); });
+      const std::vector<T>& input = each.inputs[rank];
+      const std::vector<T>& output = each.outputs[rank];
+      guarded<T> first(each.call.in_place ? std::vector<T>(std::max(input.size(), output.size())) : input,
+                       each.call.offset);
+      guarded<T> second(each.call.in_place ? 0 : output.size(), each.call.offset);
+      std::span<T> in = first.elements();
+      std::span<T> out = second.elements();
+      if (each.call.in_place) {
+        std::tie(in, out) = place(me.rank(), first.elements(), input.size(), output.size());
+        std::copy(input.begin(), input.end(), in.begin());
+      }
+      trace steps;
+      call(me, each.call, std::span<const T>(in), out,
+           hocket::with(hocket::algorithm(each.call.chosen), hocket::observe(steps.observer())));
+
+      const std::span<const T> found = out;
+      me.check(same_bytes(found, std::span<const T>(output)),
+               [&] { return first_difference(found, std::span<const T>(output)); });
+      me.check(first.intact() && second.intact(), "wrote beside the buffers");
+      if (!each.call.in_place) me.check(same_bytes(std::span<const T>(in), std::span<const T>(input)), "changed `in`");
+      const bool one_buffer = each.call.in_place || hocket::reduction<Op, T>::prepares;
+      const std::string wrong = difference(
+          steps.events(), {one_buffer ? each.call.chosen.for_in_place() : each.call.chosen, ranks, me.rank(),
+                           each.call.elements, sizeof(typename hocket::reduction<Op, T>::partial)});
+      me.check(wrong.empty(), wrong);
+    }
+  });
+}
+
+}  // namespace hocket_test

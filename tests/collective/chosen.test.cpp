@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Calls that name no algorithm, or name one by its tag: they run what the table says, step by step, and give its bits.
+#include "collective/cases.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/barrier.hpp>
+#include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/selection/select.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace hocket_test;
+
+namespace {
+
+plan::any best_for(const hocket::local::communicator& comm, std::size_t elements, std::size_t element_size,
+                   bool commutative) {
+  hocket::detail::call_request asked{.what = {plan::goal_kind::all_reduce, 0}, .block_elements = elements};
+  asked.element_size = element_size;
+  asked.commutative = commutative;
+  const auto& state = hocket::detail::communicator_access::state(comm);
+  return hocket::selection::table(hocket::detail::query_of(state, asked)).best().make(0);
+}
+
+template <class T, class Op>
+void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
+  for (const int ranks : rank_counts) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      for (const std::size_t size : sizes) {
+        const plan::any best = best_for(me.comm(), size, sizeof(T), hocket::is_commutative_v<Op, T>);
+        me.at([&] { return std::string("all_reduce by ") + best.name() + " of " + std::to_string(size); });
+        const auto inputs = samples_of_all<T>(ranks, size);
+        const auto expected = evaluate<T, Op>(best, ranks, layout_for(best, ranks, size), inputs, op);
+        guarded<T> in(inputs[static_cast<std::size_t>(me.rank())], size % 2);
+        guarded<T> out(size, size % 3);
+        trace steps;
+        hocket::all_reduce(me.comm(), in.elements(), out.elements(), op,
+                           hocket::with(hocket::observe(steps.observer())));
+        me.check(same_bytes<T>(out.elements(), expected[0]), [&] { return first_difference<T>(out.elements(), expected[0]); });
+        me.check(in.intact() && out.intact(), "wrote beside the buffers");
+        const std::string wrong = difference(steps.events(), {best, ranks, me.rank(), size, sizeof(T)});
+        me.check(wrong.empty(), wrong);
+        hocket::all_reduce(me.comm(), hocket::in_place(in.elements()), op);
+        me.check(same_bytes<T>(in.elements(), expected[0]), "in place gives other bits");
+      }
+    });
+  }
+}
+
+/// The first steps of a call, as proof of which plan ran.
+template <class Call>
+void check_named(thread_rank& me, const plan::any& expected, std::size_t elements, Call call) {
+  trace steps;
+  call(hocket::observe(steps.observer()));
+  const std::string wrong = difference(steps.events(), {expected, me.size(), me.rank(), elements, sizeof(float)});
+  me.check(wrong.empty(), wrong);
+}
+
+}  // namespace
+
+TEST_CASE("without a named algorithm, all_reduce does the steps of the plan that the table says is best") {
+  check_chosen<float>({0, 1, 2, 11, 12, 13, 100, 1000, 40'000}, std::plus<>{});
+  check_chosen<double>({1, 6, 7, 1000}, hocket::maximum{});
+  check_chosen<hocket::bfloat16>({1, 24, 25, 999}, std::plus<>{});
+  check_chosen<affine_map>({0, 1, 2, 3, 50}, compose{});
+}
+
+TEST_CASE("each algorithm's name runs the plan of that name") {
+  on_ranks(5, [](thread_rank& me) {
+    constexpr std::size_t size = 10;
+    const std::vector<float> in(size, 1.0F);
+    const std::vector<float> blocks(size * 5, 1.0F);
+    std::vector<float> out(size);
+    std::vector<float> all(size * 5);
+    auto& comm = me.comm();
+    const auto reduces = [&](const auto& name, const plan::any& expected) {
+      check_named(me, expected, size,
+                  [&](auto observed) { hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(name, observed)); });
+    };
+    reduces(hocket::ring, plan::ring_all_reduce{});
+    reduces(hocket::recursive_doubling, plan::recursive_doubling{});
+    reduces(hocket::halving_doubling, plan::halving_doubling{});
+    reduces(hocket::double_tree, plan::double_tree{16});
+    reduces(hocket::double_tree(3), plan::double_tree{3});
+    reduces(hocket::one_shot, plan::one_shot{});
+    reduces(hocket::two_shot, plan::two_shot{});
+    reduces(hocket::push, plan::push_all_reduce{});
+    const auto scatters = [&](const auto& name, const plan::any& expected) {
+      check_named(me, expected, size, [&](auto observed) {
+        hocket::reduce_scatter(comm, blocks, out, std::plus<>{}, hocket::with(name, observed));
+      });
+    };
+    scatters(hocket::ring, plan::ring_reduce_scatter{});
+    scatters(hocket::direct, plan::direct_reduce_scatter{});
+    const auto gathers = [&](const auto& name, const plan::any& expected) {
+      check_named(me, expected, size,
+                  [&](auto observed) { hocket::all_gather(comm, in, all, hocket::with(name, observed)); });
+    };
+    gathers(hocket::ring, plan::ring_all_gather{});
+    gathers(hocket::direct, plan::direct_all_gather{});
+    const auto swaps = [&](const auto& name, const plan::any& expected) {
+      check_named(me, expected, size,
+                  [&](auto observed) { hocket::all_to_all(comm, blocks, all, hocket::with(name, observed)); });
+    };
+    swaps(hocket::pairwise, plan::pairwise_all_to_all{});
+    swaps(hocket::direct, plan::direct_all_to_all{});
+    const auto tells = [&](const auto& name, const plan::any& expected) {
+      check_named(me, expected, size, [&](auto observed) {
+        hocket::broadcast(comm, out, hocket::root{3}, hocket::with(name, observed));
+      });
+    };
+    tells(hocket::binomial, plan::binomial_broadcast{3});
+    tells(hocket::direct, plan::direct_broadcast{3});
+    check_named(me, plan::dissemination_barrier{}, 0,
+                [&](auto observed) { hocket::barrier(comm, hocket::with(hocket::dissemination, observed)); });
+  });
+}
+
+TEST_CASE("a hint is ignored where it can't be followed, and followed where it can") {
+  on_ranks(3, [](thread_rank& me) {
+    std::vector<float> in(10, 1.0F);
+    std::vector<float> out(10);
+    check_named(me, plan::ring_all_reduce{}, 10, [&](auto observed) {
+      hocket::all_reduce(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::hint(hocket::ring), observed));
+    });
+    const auto last = [](float, float b) { return b; };
+    const plan::any best = best_for(me.comm(), 10, sizeof(float), false);
+    check_named(me, best, 10, [&](auto observed) {
+      hocket::all_reduce(me.comm(), in, out, last, hocket::with(hocket::hint(hocket::ring), observed));
+    });
+    check_named(me, best_for(me.comm(), 10, sizeof(float), true), 10, [&](auto observed) {
+      hocket::all_reduce(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::hint(hocket::binomial), observed));
+    });
+    hocket::barrier(me.comm(), hocket::with(hocket::hint(hocket::wire<hocket::half>)));
+  });
+}
+
+TEST_CASE("an operation on the small type itself is rounded at each step, one on floats once") {
+  on_ranks(3, [](thread_rank& me) {
+    const hocket::half value(me.rank() == 0 ? 2048.0F : 1.0F);
+    hocket::half narrow;
+    hocket::half wide;
+    const auto add = [](hocket::half a, hocket::half b) { return hocket::half(a + b); };
+    hocket::all_reduce(me.comm(), std::span(&value, 1), std::span(&narrow, 1), add);
+    hocket::all_reduce(me.comm(), std::span(&value, 1), std::span(&wide, 1), std::plus<>{});
+    me.check(static_cast<float>(wide) == 2050.0F, "2048 + 1 + 1 is 2050 when rounded once");
+    me.check(static_cast<float>(narrow) == 2048.0F, "2048 + 1 is 2048 when rounded at once");
+  });
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every wrong call and every missing peer ends in an error that says which, and says it soon.
+#include "collective/cases.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/barrier.hpp>
+#include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/recv.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/collective/send.hpp>
+#include <hocket/collective/send_recv.hpp>
+#include <hocket/communicator/local.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/plan/listed.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace hocket_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool mentions(const std::optional<hocket::error>& found, const std::string& text) {
+  return found && std::string(found->what()).find(text) != std::string::npos;
+}
+
+/// Calls that are wrong by themselves: nothing is sent, and the communicator stays as it was.
+template <class Call>
+void check_refused(thread_rank& me, const std::string& says, Call call) {
+  const auto found = me.expect(hocket::errc::invalid_argument, call);
+  me.check(mentions(found, says), [&] {
+    return "the message lacks '" + says + "': " + (found ? found->what() : "nothing");
+  });
+  me.check(mentions(found, "errors.test.cpp"), "the message does not name the call");
+  me.check(!me.comm().revoked(), "a refused call revoked the communicator");
+}
+
+}  // namespace
+
+TEST_CASE("arguments that can't be right are refused, and nothing else changes") {
+  on_ranks(3, [](thread_rank& me) {
+    auto& comm = me.comm();
+    std::vector<float> five(5), six(6), seven(7), many(100);
+    const std::span<float> all(many);
+    check_refused(me, "in has 5 elements and out 6", [&] { hocket::all_reduce(comm, five, six); });
+    check_refused(me, "in has 5 elements and out 5; in must have as many as out for each rank",
+                  [&] { hocket::reduce_scatter(comm, five, std::span(five)); });
+    check_refused(me, "in has 5 elements and out 6", [&] { hocket::all_gather(comm, five, six); });
+    check_refused(me, "in has 7 elements and out 7", [&] { hocket::all_to_all(comm, seven, std::span(seven)); });
+    check_refused(me, "overlap", [&] { hocket::all_reduce(comm, all.first(50), all.subspan(1, 50)); });
+    check_refused(me, "overlap", [&] { hocket::all_to_all(comm, all.first(30), all.subspan(1, 30)); });
+    check_refused(me, "overlap", [&] { hocket::all_gather(comm, all.subspan(31, 30), all.first(90)); });
+    check_refused(me, "overlap", [&] { hocket::reduce_scatter(comm, all.first(90), all.subspan(61, 30)); });
+    check_refused(me, "root is 3; it must be one of 0 to 2", [&] { hocket::broadcast(comm, five, hocket::root{3}); });
+    check_refused(me, "root is -1", [&] { hocket::broadcast(comm, five, hocket::root{-1}); });
+    check_refused(me, "peer is 3", [&] { hocket::send(comm, five, hocket::peer{3}); });
+    check_refused(me, "peer is -1", [&] { hocket::send(comm, five, hocket::peer{-1}); });
+    check_refused(me, "peer is -1", [&] { hocket::recv(comm, five, hocket::peer{-1}); });
+    check_refused(me, "peer is 9",
+                  [&] { hocket::send_recv(comm, five, hocket::peer{0}, std::span(six), hocket::peer{9}); });
+    check_refused(me, "tag is 65536", [&] { hocket::send(comm, five, hocket::peer{0}, hocket::tag{65536}); });
+    check_refused(me, "in has 5 elements and out 6", [&] { auto lost = hocket::all_reduce_async(comm, five, six); });
+
+    // All ranks still agree on what comes next.
+    int one = 1, sum = 0;
+    hocket::all_reduce(comm, std::span(&one, 1), std::span(&sum, 1));
+    me.check(sum == 3, "the communicator does not work any more");
+  });
+}
+
+TEST_CASE("plans that can't do what is asked for are refused") {
+  on_ranks(3, [](thread_rank& me) {
+    auto& comm = me.comm();
+    std::vector<float> in(20), out(20);
+    const auto with_plan = [&](const auto& chosen) {
+      hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::algorithm(chosen)));
+    };
+    check_refused(me, "0 pieces", [&] {
+      hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::double_tree(0)));
+    });
+    check_refused(me, "another collective", [&] { with_plan(plan::ring_all_gather{}); });
+    check_refused(me, "48 bytes", [&] { with_plan(plan::push_all_reduce{}); });
+    check_refused(me, "48 bytes", [&] {
+      hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::push));
+    });
+    check_refused(me, "reorders operands", [&] {
+      hocket::all_reduce(comm, in, out, [](float, float b) { return b; },
+                         hocket::with(hocket::algorithm(plan::ring_all_reduce{})));
+    });
+    plan::listed mine("mine", {plan::goal_kind::all_reduce}, 2, {});
+    check_refused(me, "listed for 2 ranks", [&] { with_plan(mine); });
+    std::error_code code;
+    hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::algorithm(mine)), code);
+    me.check(code == hocket::errc::invalid_argument, "the code of a plan for other ranks");
+    const auto list = [&](const plan::action& bad) {
+      plan::listed limits("limits", {plan::goal_kind::all_reduce}, 3, {});
+      for (int rank = 0; rank < 3; ++rank) limits.lane(rank) = {bad};
+      return limits;
+    };
+    check_refused(me, "channel", [&] { with_plan(list(plan::send(0, {0}, plan::in(0), 4))); });
+    check_refused(me, "tag", [&] { with_plan(list(plan::signal(plan::all_peers, 5))); });
+    check_refused(me, "a rank that this communicator does not have",
+                  [&] { with_plan(list(plan::send(3, {0}, plan::in(0)))); });
+    check_refused(me, "a chunk that its own shape does not have",
+                  [&] { with_plan(list(plan::send(0, {1}, plan::in(1)))); });
+    hocket::barrier(comm);
+  });
+}
+
+TEST_CASE("the std::error_code forms say the same, throw nothing, and clear the code on success") {
+  on_ranks(2, [](thread_rank& me) {
+    auto& comm = me.comm();
+    std::vector<float> four(4, 1.0F), two(2), eight(8);
+    const auto options = hocket::with();
+    std::error_code code = hocket::errc::timeout;
+    const auto succeeds = [&](const char* what) {
+      me.check(!code, std::string(what) + ": " + code.message());
+      code = hocket::errc::timeout;
+    };
+    const auto refuses = [&](const char* what) {
+      me.check(code == hocket::errc::invalid_argument, std::string(what) + ": " + code.message());
+      code = hocket::errc::timeout;
+    };
+    std::vector<float> sum(4), out(8);
+    const hocket::peer other{1 - me.rank()};
+    hocket::all_reduce(comm, four, sum, std::plus<>{}, options, code), succeeds("all_reduce");
+    hocket::all_reduce(comm, hocket::in_place(sum), std::plus<>{}, options, code), succeeds("all_reduce in place");
+    hocket::reduce_scatter(comm, four, two, std::plus<>{}, options, code), succeeds("reduce_scatter");
+    hocket::all_gather(comm, four, out, options, code), succeeds("all_gather");
+    hocket::all_to_all(comm, four, sum, options, code), succeeds("all_to_all");
+    hocket::broadcast(comm, four, hocket::root{1}, options, code), succeeds("broadcast");
+    hocket::barrier(comm, options, code), succeeds("barrier");
+    hocket::send_recv(comm, four, other, sum, other, hocket::tag{}, options, code), succeeds("send_recv");
+    if (me.rank() == 0) hocket::send(comm, four, other, hocket::tag{}, options, code), succeeds("send");
+    if (me.rank() == 1) hocket::recv(comm, sum, other, hocket::tag{}, options, code), succeeds("recv");
+    hocket::all_reduce(comm, four, two, std::plus<>{}, options, code), refuses("all_reduce");
+    hocket::reduce_scatter(comm, four, four, std::plus<>{}, options, code), refuses("reduce_scatter");
+    hocket::all_gather(comm, four, two, options, code), refuses("all_gather");
+    hocket::all_to_all(comm, four, two, options, code), refuses("all_to_all");
+    hocket::broadcast(comm, four, hocket::root{7}, options, code), refuses("broadcast");
+    hocket::send(comm, four, hocket::peer{7}, hocket::tag{}, options, code), refuses("send");
+    hocket::recv(comm, four, hocket::peer{7}, hocket::tag{}, options, code), refuses("recv");
+    hocket::send_recv(comm, four, other, sum, hocket::peer{7}, hocket::tag{}, options, code), refuses("send_recv");
+  });
+}
+
+namespace {
+
+/// Rank 1 does not come; the others must say so, soon, and find the communicator revoked.
+template <class Call>
+void check_missing(const char* name, Call call) {
+  on_ranks(3, [&](thread_rank& me) {
+    me.at(name);
+    if (me.rank() == 1) return;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto found = me.expect(hocket::errc::timeout, [&] { call(me.comm(), hocket::with(hocket::timeout(50ms))); });
+    me.check(std::chrono::steady_clock::now() - begin < 10s, "took far longer than the timeout");
+    if (!found) return;
+    me.check(mentions(found, name) && mentions(found, "50 ms"), [&] { return std::string("unclear: ") + found->what(); });
+    me.check(found->context().rank == me.rank() && found->context().ranks == 3, "does not say where");
+    me.check(found->context().sequence == 1 && found->context().step >= 0, "does not say at which step");
+    // Which rank is missing can be seen directly where the plan waits for all, or for the neighbour that is missing.
+    me.check(found->context().peer >= 0 && found->context().peer != me.rank(), "names no peer");
+    me.check(me.comm().revoked(), "not revoked");
+    const auto next = me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
+    me.check(mentions(next, "timed out"), "the next error does not name the cause");
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a rank that does not come is noticed by the deadline, and the communicator is revoked") {
+  std::vector<float> in[3], out[3];
+  for (int i = 0; i < 3; ++i) in[i].assign(90, 1.0F), out[i].assign(90, 0.0F);
+  const auto span_in = [&](const auto& comm, std::size_t n) { return std::span(in[comm.rank()]).first(n); };
+  const auto span_out = [&](const auto& comm, std::size_t n) { return std::span(out[comm.rank()]).first(n); };
+  check_missing("all_reduce", [&](auto& comm, auto o) {
+    hocket::all_reduce(comm, span_in(comm, 1), span_out(comm, 1), std::plus<>{}, o);
+  });
+  check_missing("all_reduce", [&](auto& comm, auto o) {
+    hocket::all_reduce(comm, span_in(comm, 90), span_out(comm, 90), std::plus<>{}, o);
+  });
+  check_missing("reduce_scatter", [&](auto& comm, auto o) {
+    hocket::reduce_scatter(comm, span_in(comm, 90), span_out(comm, 30), std::plus<>{}, o);
+  });
+  check_missing("all_gather", [&](auto& comm, auto o) {
+    hocket::all_gather(comm, span_in(comm, 30), span_out(comm, 90), o);
+  });
+  check_missing("all_to_all", [&](auto& comm, auto o) {
+    hocket::all_to_all(comm, span_in(comm, 90), span_out(comm, 90), o);
+  });
+  check_missing("broadcast", [&](auto& comm, auto o) {
+    hocket::broadcast(comm, span_out(comm, 90), hocket::root{1}, hocket::with(hocket::direct, hocket::timeout(50ms)));
+    static_cast<void>(o);
+  });
+  check_missing("barrier", [](auto& comm, auto o) { hocket::barrier(comm, o); });
+}
+
+TEST_CASE("where the plan waits for all ranks, the missing one is named") {
+  for (const int missing : {0, 2, 4}) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{1000}}) {
+      std::vector<std::vector<float>> in(5, std::vector<float>(size)), out(5, std::vector<float>(size));
+      on_ranks(5, [&](thread_rank& me) {
+        if (me.rank() == missing) return;
+        const auto r = static_cast<std::size_t>(me.rank());
+        const auto found = me.expect(hocket::errc::timeout, [&] {
+          hocket::all_reduce(me.comm(), in[r], out[r], std::plus<>{}, hocket::with(hocket::timeout(50ms)));
+        });
+        me.check(found && found->context().peer == missing, [&] {
+          return "expected to hear of rank " + std::to_string(missing) + ": " + (found ? found->what() : "");
+        });
+      });
+    }
+  }
+}
+
+TEST_CASE("a message that never comes is noticed by the deadline") {
+  on_ranks(2, [](thread_rank& me) {
+    if (me.rank() == 1) return;
+    int value = 0;
+    const auto found = me.expect(hocket::errc::timeout, [&] {
+      hocket::recv(me.comm(), std::span(&value, 1), hocket::peer{1}, hocket::tag{3}, hocket::with(hocket::timeout(20ms)));
+    });
+    me.check(mentions(found, "recv") && found->context().peer == 1, "does not name the sender");
+  });
+}
+
+TEST_CASE("the communicator's own timeout counts where the call says none") {
+  on_ranks(2, [](thread_rank& me) {
+    if (me.rank() == 1) return;
+    me.comm().set_timeout(20ms);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto found = me.expect(hocket::errc::timeout, [&] { hocket::barrier(me.comm()); });
+    me.check(mentions(found, "20 ms"), "says another duration");
+    me.check(std::chrono::steady_clock::now() - begin < 10s, "took far longer");
+  });
+}
+
+namespace {
+
+/// Rank 0 calls `one`, the others `other`: all that notice must say `mismatch`, and at least one does.
+template <class One, class Other>
+void check_mismatch(const char* name, One one, Other other) {
+  std::atomic<int> noticed{0};
+  std::vector<float> in(400, 1.0F);
+  std::vector<std::vector<float>> out(3, std::vector<float>(400));
+  on_ranks(3, [&](thread_rank& me) {
+    me.at(name);
+    auto& own = out[static_cast<std::size_t>(me.rank())];
+    try {
+      if (me.rank() == 0) {
+        one(me.comm(), in, own);
+      } else {
+        other(me.comm(), in, own);
+      }
+    } catch (const hocket::error& found) {
+      const bool right = found.code() == hocket::errc::mismatch || found.code() == hocket::errc::timeout;
+      me.check(right, std::string("another error: ") + found.what());
+      if (found.code() == hocket::errc::mismatch) {
+        noticed.fetch_add(1);
+        me.check(found.context().peer >= 0, "names no peer");
+        me.check(me.comm().revoked(), "not revoked");
+      }
+    }
+  });
+  INFO(name);
+  CHECK(noticed.load() > 0);
+}
+
+/// all_reduce of the first `size` elements.
+template <class Op, class... Properties>
+auto reduce_first(std::size_t size, Op op, Properties... properties) {
+  return [=](auto& comm, const std::vector<float>& in, std::vector<float>& out) {
+    hocket::all_reduce(comm, std::span(in).first(size), std::span(out).first(size), op,
+                       hocket::with(hocket::timeout(100ms), properties...));
+  };
+}
+
+}  // namespace
+
+TEST_CASE("calls that do not match across ranks are noticed") {
+  const auto sum = std::plus<>{};
+  check_mismatch("counts of one line", reduce_first(1, sum), reduce_first(2, sum));
+  check_mismatch("counts", reduce_first(300, sum, hocket::one_shot), reduce_first(301, sum, hocket::one_shot));
+  check_mismatch("counts of messages", reduce_first(300, sum, hocket::ring), reduce_first(360, sum, hocket::ring));
+  check_mismatch("operations", reduce_first(1, sum), reduce_first(1, hocket::maximum{}));
+  check_mismatch("operations of many", reduce_first(300, sum, hocket::two_shot),
+                 reduce_first(300, hocket::maximum{}, hocket::two_shot));
+  check_mismatch("algorithms", reduce_first(300, sum, hocket::two_shot), reduce_first(300, sum, hocket::one_shot));
+  check_mismatch(
+      "types", reduce_first(2, sum),
+      [](auto& comm, const std::vector<float>&, std::vector<float>&) {
+        const double one[1] = {1};
+        double result[1];
+        hocket::all_reduce(comm, one, result, std::plus<>{}, hocket::with(hocket::timeout(100ms)));
+      });
+  const auto broadcast_from = [](int root) {
+    return [root](auto& comm, const std::vector<float>&, std::vector<float>& out) {
+      hocket::broadcast(comm, out, hocket::root{root}, hocket::with(hocket::direct, hocket::timeout(100ms)));
+    };
+  };
+  check_mismatch("collectives", reduce_first(300, sum, hocket::one_shot), broadcast_from(0));
+}
+
+TEST_CASE("a message of another size than was asked for is an error on the receiver") {
+  on_ranks(2, [](thread_rank& me) {
+    std::vector<int> five(5), six(6);
+    if (me.rank() == 0) return hocket::send(me.comm(), five, hocket::peer{1});
+    const auto found = me.expect(hocket::errc::mismatch, [&] { hocket::recv(me.comm(), six, hocket::peer{0}); });
+    me.check(mentions(found, "20 bytes where 24 were expected"), "does not say the sizes");
+  });
+}
+
+TEST_CASE("abort from another thread ends a wait, and every later call") {
+  on_ranks(2, [](thread_rank& me) {
+    if (me.rank() == 1) return;
+    std::thread other([&] {
+      std::this_thread::sleep_for(20ms);
+      me.comm().abort();
+    });
+    me.expect(hocket::errc::aborted, [&] { hocket::barrier(me.comm()); });
+    other.join();
+    me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
+  });
+}
+
+TEST_CASE("a stop token ends the call that it was given to") {
+  on_ranks(2, [](thread_rank& me) {
+    if (me.rank() == 1) return;
+    std::stop_source stop;
+    std::thread other([&] {
+      std::this_thread::sleep_for(20ms);
+      stop.request_stop();
+    });
+    float value = 1, sum = 0;
+    const auto found = me.expect(hocket::errc::aborted, [&] {
+      hocket::all_reduce(me.comm(), std::span(&value, 1), std::span(&sum, 1), std::plus<>{},
+                         hocket::with(stop.get_token()));
+    });
+    me.check(mentions(found, "stop token"), "does not name the stop token");
+    other.join();
+  });
+}
+
+TEST_CASE("an exception in one rank's body ends local::run, and is what it throws") {
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<int> ended{0};
+  CHECK_THROWS_WITH(hocket::local::run(3,
+                                       [&](auto comm) {
+                                         if (comm.rank() == 1) throw std::runtime_error("rank 1 had enough");
+                                         std::error_code code;
+                                         hocket::barrier(comm, hocket::with(), code);
+                                         if (code == hocket::errc::peer_lost) ended.fetch_add(1);
+                                       }),
+                    "rank 1 had enough");
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+  CHECK(ended.load() == 2);
+}
+
+TEST_CASE("local::run refuses to run no ranks") {
+  CHECK_THROWS_AS(hocket::local::run(0, [](auto) {}), hocket::error);
+  CHECK_THROWS_AS(hocket::local::run(-3, [](auto) {}), hocket::error);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What calls promise of the bits of their result.
+#include "collective/cases.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/operation/operations.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace hocket_test;
+
+namespace {
+
+constexpr std::size_t contributions = 840;  // a multiple of every number of ranks up to 8
+
+/// Contribution c to each element.
+float contribution(std::size_t c, std::size_t i) { return sample<float>(static_cast<int>(c), i); }
+
+/// Rank 0's bits of the sum of all contributions, of which each rank adds a share exactly; `skewed`: rank 0 has most.
+std::vector<float> sum_of_split(int ranks, bool skewed, std::size_t size) {
+  std::vector<float> result;
+  on_ranks(ranks, [&](thread_rank& me) {
+    const auto p = static_cast<std::size_t>(ranks);
+    const auto r = static_cast<std::size_t>(me.rank());
+    const auto bound = [&](std::size_t rank) {
+      return rank == 0 ? 0 : skewed ? contributions - (p - rank) : rank * contributions / p;
+    };
+    std::vector<hocket::exact_sum<float>> sums(size);
+    for (std::size_t c = bound(r); c < bound(r + 1); ++c) {
+      for (std::size_t i = 0; i < size; ++i) sums[i].add(contribution(c, i));
+    }
+    hocket::all_reduce(me.comm(), hocket::in_place(sums), std::plus<>{},
+                       hocket::with(hocket::require(hocket::rank_count_invariant)));
+    if (me.rank() != 0) return;
+    for (const auto& each : sums) result.push_back(each.value());
+  });
+  return result;
+}
+
+template <class T, class Op, class Options>
+std::vector<std::vector<T>> results(int ranks, const std::vector<std::vector<T>>& inputs, const Op& op,
+                                    const Options& options) {
+  std::vector<std::vector<T>> all(static_cast<std::size_t>(ranks));
+  on_ranks(ranks, [&](thread_rank& me) {
+    const auto r = static_cast<std::size_t>(me.rank());
+    all[r].resize(inputs[r].size());
+    hocket::all_reduce(me.comm(), inputs[r], all[r], op, options);
+  });
+  return all;
+}
+
+template <class T>
+bool equal_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return same_bytes(std::span<const T>(a), std::span<const T>(b));
+}
+
+}  // namespace
+
+TEST_CASE("rank_count_invariant: the same bits for any number of ranks and any split of the contributions") {
+  constexpr std::size_t size = 37;
+  std::vector<float> expected;
+  for (std::size_t i = 0; i < size; ++i) {
+    hocket::exact_sum<float> sum;
+    for (std::size_t c = contributions; c-- > 0;) sum.add(contribution(c, i));
+    expected.push_back(sum.value());
+  }
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    INFO(ranks << " ranks");
+    CHECK(equal_bits(sum_of_split(ranks, false, size), expected));
+    CHECK(equal_bits(sum_of_split(ranks, true, size), expected));
+  }
+}
+
+TEST_CASE("rank_count_invariant: a sum of floats is the exact sum, rounded once, whatever the algorithm") {
+  const auto required = hocket::require(hocket::rank_count_invariant);
+  for (const int ranks : rank_counts) {
+    const auto inputs = samples_of_all<float>(ranks, 501);
+    std::vector<float> expected;
+    for (std::size_t i = 0; i < 501; ++i) {
+      hocket::exact_sum<float> sum;
+      for (const auto& each : inputs) sum.add(each[i]);
+      expected.push_back(sum.value());
+    }
+    const auto check = [&](const auto& options) {
+      for (const auto& each : results(ranks, inputs, std::plus<>{}, options)) CHECK(equal_bits(each, expected));
+    };
+    check(hocket::with(required));
+    check(hocket::with(required, hocket::ring));
+    check(hocket::with(required, hocket::double_tree(3)));
+    check(hocket::with(required, hocket::one_shot));
+    check(hocket::with(required, hocket::halving_doubling));
+  }
+}
+
+TEST_CASE("rank_count_invariant: a reduce_scatter of doubles has the bits of the all_reduce") {
+  const auto options = hocket::with(hocket::require(hocket::rank_count_invariant));
+  for (const int ranks : {2, 3, 8}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const auto in = samples<double>(me.rank(), 11 * static_cast<std::size_t>(ranks));
+      std::vector<double> all(in.size()), own(11), gathered(in.size());
+      hocket::all_reduce(me.comm(), in, all, std::plus<>{}, options);
+      hocket::reduce_scatter(me.comm(), in, own, std::plus<>{}, options);
+      hocket::all_gather(me.comm(), own, gathered);
+      me.check(equal_bits(all, gathered), "other bits");
+    });
+  }
+}
+
+TEST_CASE("same_on_all_ranks and run_to_run: the same bits everywhere, every time") {
+  for (const int ranks : rank_counts) {
+    const auto inputs = samples_of_all<float>(ranks, 1003);
+    const auto check = [&](const auto& algorithm) {
+      const auto first = results(ranks, inputs, std::plus<>{}, hocket::with(algorithm, hocket::require(hocket::run_to_run)));
+      for (const auto& each : first) CHECK(equal_bits(each, first[0]));
+      const auto again =
+          results(ranks, inputs, std::plus<>{}, hocket::with(algorithm, hocket::require(hocket::same_on_all_ranks)));
+      CHECK(equal_bits(again[0], first[0]));
+    };
+    check(hocket::ring);
+    check(hocket::recursive_doubling);
+    check(hocket::halving_doubling);
+    check(hocket::double_tree);
+    check(hocket::two_shot);
+  }
+}
+
+TEST_CASE("the data can tell: other orders of additions do give other bits") {
+  const auto inputs = samples_of_all<float>(8, 1003);
+  const auto ring = results(8, inputs, std::plus<>{}, hocket::with(hocket::ring));
+  const auto one_shot = results(8, inputs, std::plus<>{}, hocket::with(hocket::one_shot));
+  const auto tree = results(8, inputs, std::plus<>{}, hocket::with(hocket::halving_doubling));
+  CHECK(!equal_bits(ring[0], one_shot[0]));
+  CHECK(!equal_bits(tree[0], one_shot[0]));
+}
+
+TEST_CASE("wire<bfloat16>: contributions are rounded to it, combined in float, and rounded at each hop") {
+  const auto options = [](const auto& algorithm) { return hocket::with(algorithm, hocket::wire<hocket::bfloat16>); };
+  for (const int ranks : rank_counts) {
+    const auto inputs = samples_of_all<float>(ranks, 333);
+    std::vector<std::vector<hocket::bfloat16>> rounded;
+    for (const auto& each : inputs) {
+      rounded.emplace_back();
+      for (const float value : each) rounded.back().push_back(hocket::bfloat16(value));
+    }
+    const auto check = [&](const auto& algorithm) {
+      const auto wide = results(ranks, inputs, std::plus<>{}, options(algorithm));
+      const auto narrow = results(ranks, rounded, std::plus<>{}, hocket::with(algorithm));
+      for (std::size_t i = 0; i < 333; ++i) {
+        const float found = wide[0][i];
+        const auto expected = static_cast<float>(narrow[0][i]);
+        CHECK(std::memcmp(&found, &expected, sizeof found) == 0);
+      }
+    };
+    check(hocket::ring);
+    check(hocket::two_shot);
+    check(hocket::recursive_doubling);
+  }
+}
+
+TEST_CASE("wire<bfloat16> halves the bytes of every step") {
+  on_ranks(3, [](thread_rank& me) {
+    std::vector<float> in(300, 1.0F), out(300);
+    trace steps;
+    hocket::all_reduce(me.comm(), in, out, std::plus<>{},
+                       hocket::with(hocket::ring, hocket::wire<hocket::bfloat16>, hocket::observe(steps.observer())));
+    const std::string wrong = difference(steps.events(), {plan::ring_all_reduce{}, 3, me.rank(), 300, 2});
+    me.check(wrong.empty(), wrong);
+    me.check(out[7] == 3.0F, "wrong sum");
+  });
+}
+
+namespace {
+
+template <class T>
+void check_special_values() {
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const T infinity = std::numeric_limits<T>::infinity();
+  const auto negative = [](T value) { return static_cast<T>(-value); };
+  const T zero(0.0F);
+  const T one(1.0F);
+  for (const int ranks : {2, 3, 8}) {
+    for (int odd = 0; odd < ranks; ++odd) {
+      on_ranks(ranks, [&](thread_rank& me) {
+        const bool other = me.rank() == odd;
+        const std::vector<T> in = {other ? nan : one, other ? negative(zero) : zero, other ? zero : negative(zero),
+                                   other ? infinity : one, other ? negative(infinity) : one};
+        const auto check = [&](const auto& options) {
+          std::vector<T> least(5), most(5), mean(5);
+          hocket::all_reduce(me.comm(), in, least, hocket::minimum{}, options);
+          hocket::all_reduce(me.comm(), in, most, hocket::maximum{}, options);
+          hocket::all_reduce(me.comm(), in, mean, hocket::average{}, options);
+          const auto sign = [](T value) { return std::signbit(static_cast<double>(value)); };
+          const auto is_nan = [](T value) { return std::isnan(static_cast<double>(value)); };
+          me.check(is_nan(least[0]) && is_nan(most[0]) && is_nan(mean[0]), "a NaN got lost");
+          me.check(sign(least[1]) && sign(least[2]), "the minimum of zeros of both signs is -0");
+          me.check(!sign(most[1]) && !sign(most[2]), "the maximum of zeros of both signs is +0");
+          me.check(least[3] == one && most[3] == infinity && mean[3] == infinity, "infinity is the largest");
+          me.check(least[4] == negative(infinity) && most[4] == one && mean[4] == negative(infinity),
+                   "minus infinity is the smallest");
+        };
+        check(hocket::with());
+        check(hocket::with(hocket::ring));
+        check(hocket::with(hocket::double_tree(1)));
+        check(hocket::with(hocket::two_shot));
+      });
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("minimum, maximum and average of NaN, infinities and zeros of both signs do not depend on the order") {
+  check_special_values<float>();
+  check_special_values<double>();
+  check_special_values<hocket::bfloat16>();
+  check_special_values<hocket::half>();
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// all_gather, all_to_all and broadcast move every byte to where it belongs; a barrier holds everybody back.
+//
+// Covered are all pairs of (plan, ranks), (plan, size), (plan, placement) and, for the sizes of elements 1, 2, 4, 24 and
+// 40, (plan, type); broadcasts from each root.
+#include "collective/cases.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/barrier.hpp>
+#include <hocket/collective/broadcast.hpp>
+#include <hocket/operation/exact_sum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace hocket_test;
+
+namespace {
+
+const std::vector<std::size_t> sizes = {0, 1, 3, 8, 255, 1003, 40'001};
+
+template <class T>
+void check_all_gather(int ranks) {
+  const auto cases = pair_up({plan::ring_all_gather{}, plan::direct_all_gather{}}, sizes);
+  const auto own_block = [](int rank, std::span<T> whole, std::size_t block, std::size_t) {
+    return std::pair(whole.subspan(static_cast<std::size_t>(rank) * block, block), whole);
+  };
+  check_cases<T>(ranks, cases, moves_only{}, own_block,
+                 [](thread_rank& me, const call_case&, std::span<const T> in, std::span<T> out, const auto& options) {
+                   hocket::all_gather(me.comm(), in, out, options);
+                 });
+}
+
+template <class T>
+void check_all_to_all(int ranks) {
+  const auto cases = pair_up({plan::pairwise_all_to_all{}, plan::direct_all_to_all{}}, sizes);
+  const auto one_buffer = [](int, std::span<T> whole, std::size_t, std::size_t) { return std::pair(whole, whole); };
+  check_cases<T>(ranks, cases, moves_only{}, one_buffer,
+                 [](thread_rank& me, const call_case&, std::span<const T> in, std::span<T> out, const auto& options) {
+                   hocket::all_to_all(me.comm(), in, out, options);
+                 });
+}
+
+template <class T>
+void check_broadcast(int ranks) {
+  for (int root = 0; root < ranks; ++root) {
+    std::vector<call_case> cases;
+    for (const std::size_t size : sizes) {
+      cases.push_back({plan::binomial_broadcast{root}, size, true, size % 2});
+      cases.push_back({plan::direct_broadcast{root}, size, true, size % 3 % 2});
+    }
+    const auto one_buffer = [](int, std::span<T> whole, std::size_t, std::size_t) { return std::pair(whole, whole); };
+    check_cases<T>(ranks, cases, moves_only{}, one_buffer,
+                   [&](thread_rank& me, const call_case&, std::span<const T>, std::span<T> out, const auto& options) {
+                     hocket::broadcast(me.comm(), out, hocket::root{root}, options);
+                   });
+  }
+}
+
+template <class Check>
+void for_rank_counts(Check check) {
+  for (const int ranks : rank_counts) check(ranks);
+}
+
+}  // namespace
+
+TEST_CASE("all_gather leaves every rank's block on every rank") {
+  for_rank_counts(check_all_gather<std::int32_t>);
+  for_rank_counts(check_all_gather<std::uint8_t>);
+  for_rank_counts(check_all_gather<hocket::half>);
+  for_rank_counts(check_all_gather<affine_map>);
+  for_rank_counts(check_all_gather<hocket::exact_sum<float>>);
+}
+
+TEST_CASE("all_to_all swaps blocks between all pairs of ranks") {
+  for_rank_counts(check_all_to_all<std::int32_t>);
+  for_rank_counts(check_all_to_all<std::uint8_t>);
+  for_rank_counts(check_all_to_all<hocket::bfloat16>);
+  for_rank_counts(check_all_to_all<affine_map>);
+}
+
+TEST_CASE("broadcast leaves the root's vector on every rank, whoever is the root") {
+  for_rank_counts(check_broadcast<float>);
+  for_rank_counts(check_broadcast<std::uint8_t>);
+  for_rank_counts(check_broadcast<affine_map>);
+}
+
+TEST_CASE("no rank leaves a barrier before every rank has come") {
+  for (const int ranks : rank_counts) {
+    constexpr int rounds = 200;
+    std::vector<std::atomic<int>> arrived(rounds);
+    on_ranks(ranks, [&](thread_rank& me) {
+      for (std::size_t round = 0; round < rounds; ++round) {
+        if (round % 50 == static_cast<std::size_t>(me.rank())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        arrived[round].fetch_add(1, std::memory_order_relaxed);
+        hocket::barrier(me.comm());
+        me.check(arrived[round].load(std::memory_order_relaxed) == ranks, "left before all had come");
+      }
+    });
+  }
+}

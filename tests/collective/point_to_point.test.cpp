@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// send, recv and send_recv: every message arrives whole, once, and in the order of its tag.
+#include "collective/cases.hpp"
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/recv.hpp>
+#include <hocket/collective/send.hpp>
+#include <hocket/collective/send_recv.hpp>
+#include <hocket/communicator/split.hpp>
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using namespace hocket_test;
+using hocket::peer;
+using hocket::tag;
+
+namespace {
+const std::vector<std::size_t> sizes = {0, 1, 7, 8, 9, 1000, 100'003};
+}
+
+TEST_CASE("send_recv passes messages around a ring") {
+  for (const int ranks : rank_counts) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const peer right{(me.rank() + 1) % ranks};
+      const peer left{(me.rank() + ranks - 1) % ranks};
+      for (const std::size_t size : sizes) {
+        auto passing = samples<std::uint32_t>(me.rank(), size);
+        const auto own = passing;
+        guarded<std::uint32_t> coming(size, 1);
+        for (int step = 0; step < ranks; ++step) {
+          hocket::send_recv(me.comm(), passing, right, coming.elements(), left, tag{5});
+          std::copy(coming.elements().begin(), coming.elements().end(), passing.begin());
+        }
+        me.check(passing == own && coming.intact(), "what went once around came back changed");
+      }
+    });
+  }
+}
+
+TEST_CASE("messages arrive by tag, in any order of tags, and in order within one") {
+  on_ranks(3, [](thread_rank& me) {
+    constexpr unsigned tags = 6;
+    constexpr int rounds = 5;
+    for (const std::size_t size : {std::size_t{1}, std::size_t{500}}) {
+      if (me.rank() != 0) {
+        for (int round = 0; round < rounds; ++round) {
+          for (unsigned t = 0; t < tags; ++t) {
+            hocket::send(me.comm(), std::vector<int>(size, 100 * me.rank() + 10 * round + static_cast<int>(t)), peer{0}, tag{t});
+          }
+        }
+        continue;
+      }
+      for (unsigned t = tags; t-- > 0;) {
+        for (int round = 0; round < rounds; ++round) {
+          for (const int from : {2, 1}) {
+            std::vector<int> found(size);
+            hocket::recv(me.comm(), found, peer{from}, tag{t});
+            me.check(found.back() == 100 * from + 10 * round + static_cast<int>(t), [&] {
+              return "tag " + std::to_string(t) + ", round " + std::to_string(round) + ": " + std::to_string(found.back());
+            });
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("messages of one tag keep their order, whichever request is waited for first") {
+  on_ranks(2, [](thread_rank& me) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{200}}) {
+      constexpr std::size_t count = 12;  // more than a channel holds
+      std::vector<std::vector<int>> data(count, std::vector<int>(size, -1));
+      std::vector<hocket::request> pending;
+      for (std::size_t k = 0; k < count; ++k) {
+        if (me.rank() == 0) {
+          data[k].assign(size, static_cast<int>(k));
+          pending.push_back(hocket::send_async(me.comm(), data[k], peer{1}, tag{1}));
+        } else {
+          pending.push_back(hocket::recv_async(me.comm(), data[k], peer{0}, tag{1}));
+        }
+      }
+      while (!pending.empty()) {
+        pending.back().wait();
+        pending.pop_back();
+      }
+      for (std::size_t k = 0; k < count; ++k) {
+        me.check(data[k].back() == static_cast<int>(k), [&] {
+          return "message " + std::to_string(k) + " has what message " + std::to_string(data[k].back()) + " should have";
+        });
+      }
+    }
+  });
+}
+
+TEST_CASE("a rank sends to itself") {
+  on_ranks(2, [](thread_rank& me) {
+    for (const std::size_t size : sizes) {
+      const auto out = samples<std::uint8_t>(me.rank(), size);
+      std::vector<std::uint8_t> in(size), again(size);
+      hocket::send_recv(me.comm(), out, peer{me.rank()}, in, peer{me.rank()});
+      auto sent = hocket::send_async(me.comm(), out, peer{me.rank()}, tag{9});
+      hocket::recv(me.comm(), again, peer{me.rank()}, tag{9});
+      sent.wait();
+      me.check(in == out && again == out, "a message to oneself was changed");
+    }
+  });
+}
+
+TEST_CASE("messages and collectives of one communicator do not meet") {
+  for (const int ranks : {2, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      for (int round = 0; round < 100; ++round) {
+        const std::vector<int> out(50, round);
+        std::vector<int> in(50), sum(50);
+        auto coming = hocket::recv_async(me.comm(), in, peer{(me.rank() + 1) % ranks}, tag{2});
+        auto going = hocket::send_async(me.comm(), out, peer{(me.rank() + ranks - 1) % ranks}, tag{2});
+        hocket::all_reduce(me.comm(), out, sum, std::plus<>{}, hocket::with(hocket::ring));
+        if (round % 2 == 0) going.wait();
+        coming.wait();
+        me.check(in.back() == round && sum.back() == ranks * round, "a message or a sum went wrong");
+      }
+    });
+  }
+}
+
+TEST_CASE("messages of different communicators do not meet") {
+  on_ranks(2, [](thread_rank& me) {
+    auto other = hocket::split(me.comm(), hocket::color{0});
+    const int one = 1, two = 2;
+    int first = 0, second = 0;
+    if (me.rank() == 0) {
+      hocket::send(me.comm(), std::span(&one, 1), peer{1});
+      hocket::send(other, std::span(&two, 1), peer{1});
+    } else {
+      hocket::recv(other, std::span(&second, 1), peer{0});
+      hocket::recv(me.comm(), std::span(&first, 1), peer{0});
+      me.check(first == 1 && second == 2, "messages went to the wrong communicator");
+    }
+  });
+}

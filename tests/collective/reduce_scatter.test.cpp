@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// reduce_scatter against the sequential evaluation of its plans.
+//
+// Covered are all pairs of (plan, ranks), (plan, type), (plan, size) and (plan, placement); each kind of operation with
+// at least one type; large blocks with float.
+#include "collective/cases.hpp"
+
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/operation/exact_sum.hpp>
+#include <hocket/operation/operations.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+using namespace hocket_test;
+
+namespace {
+
+std::vector<plan::any> plans_for(int ranks, bool commutative) {
+  std::vector<plan::any> chosen = {plan::direct_reduce_scatter{}};
+  if (commutative || ranks <= 2) chosen.push_back(plan::ring_reduce_scatter{});
+  return chosen;
+}
+
+template <class T, class Op>
+void check(int ranks, const std::vector<std::size_t>& sizes, const Op& op = {}) {
+  const auto cases = pair_up(plans_for(ranks, hocket::is_commutative_v<Op, T>), sizes);
+  const auto own_block = [](int rank, std::span<T> whole, std::size_t, std::size_t block) {
+    return std::pair(whole, whole.subspan(static_cast<std::size_t>(rank) * block, block));
+  };
+  check_cases<T>(ranks, cases, op, own_block,
+                 [&](thread_rank& me, const call_case& each, std::span<const T> in, std::span<T> out, const auto& options) {
+                   const std::vector<T> before(in.begin(), in.end());
+                   hocket::reduce_scatter(me.comm(), in, out, op, options);
+                   for (std::size_t i = 0; each.in_place && i < in.size(); ++i) {
+                     if (i / out.size() == static_cast<std::size_t>(me.rank())) continue;
+                     if (!me.check(same_bytes(in.subspan(i, 1), std::span<const T>(before).subspan(i, 1)),
+                                   "changed another block of `in`")) {
+                       break;
+                     }
+                   }
+                 });
+}
+
+template <class T, class Op>
+void check_small(const Op& op = {}) {
+  for (const int ranks : rank_counts) check<T>(ranks, {0, 1, 3, 7, 250, 1003}, op);
+}
+
+}  // namespace
+
+TEST_CASE("reduce_scatter equals the evaluation of its plan, for each type and operation") {
+  check_small<float>(std::plus<>{});
+  check_small<float>(hocket::average{});
+  check_small<double>(std::plus<>{});
+  check_small<double>(hocket::minimum{});
+  check_small<std::int32_t>(std::multiplies<>{});
+  check_small<std::uint8_t>(std::plus<>{});
+  check_small<hocket::half>(hocket::scaled_sum<float>{0.3F});
+  check_small<hocket::bfloat16>(std::plus<>{});
+  check_small<hocket::float8_e4m3>(std::plus<>{});
+  check_small<hocket::float8_e5m2>(hocket::maximum{});
+}
+
+TEST_CASE("reduce_scatter keeps the order of ranks for an operation that is not commutative") {
+  check_small<affine_map>(compose{});
+}
+
+TEST_CASE("reduce_scatter of exact sums equals the evaluation of its plan") {
+  check_small<hocket::exact_sum<float>>(std::plus<>{});
+}
+
+TEST_CASE("reduce_scatter of more than a slice equals the evaluation of its plan") {
+  for (const int ranks : {2, 5}) check<float>(ranks, {40'001, 65'536, 100'003}, std::plus<>{});
+}

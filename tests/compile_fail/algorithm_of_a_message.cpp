@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a message can.t use one of these properties
+//
+// A message has no algorithm.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  static_cast<void>(out);
+  hocket::send(comm, in, hocket::peer{1}, hocket::tag{0}, hocket::with(hocket::ring));
+}

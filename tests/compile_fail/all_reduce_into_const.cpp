@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a buffer that receives a result must be writable
+//
+// The result has nowhere to go.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  static_cast<void>(out);
+  hocket::all_reduce(comm, in, in);
+}

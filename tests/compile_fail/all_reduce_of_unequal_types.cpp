@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: in and out must have the same type of elements
+//
+// Floats in, doubles out.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  static_cast<void>(out);
+  std::vector<double> sums(in.size());
+  hocket::all_reduce(comm, in, sums);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the rank at the other end is said as peer\{1\}
+//
+// A bare number could be anything.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  static_cast<void>(out);
+  hocket::send(comm, in, 1);
+}

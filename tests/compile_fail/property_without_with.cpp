@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: made by with
+//
+// A property is no option until with() made it one.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::ring);
+}

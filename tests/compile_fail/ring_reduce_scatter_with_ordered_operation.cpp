@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: combines operands in another order than that of the ranks
+//
+// A lambda is not known to be commutative, and a ring reorders.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  hocket::reduce_scatter(comm, in, out, [](float a, float b) { return a - b; }, hocket::with(hocket::ring));
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the tag is said as tag\{7\}
+//
+// A bare number could be anything.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  static_cast<void>(in);
+  hocket::recv(comm, out, hocket::peer{1}, 7);
+}

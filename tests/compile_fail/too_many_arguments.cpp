@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: too many arguments, or one in the place of another
+//
+// Nothing can follow the error code but the place of the call.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  std::error_code code;
+  hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(), code, 1);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The laws of the reduction operations, on every pair and triple of values that are known to make trouble.
+#include "support/catch.hpp"
+#include "support/elements.hpp"
+
+#include <hocket/operation/adaptors.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+using hocket::is_commutative_v;
+using hocket::is_exact_v;
+
+namespace {
+
+template <class T>
+std::vector<T> awkward_values() {
+  using limits = std::numeric_limits<T>;
+  std::vector<T> all = {T(0.0F), T(1.0F), limits::max(), limits::lowest(), limits::min()};
+  if constexpr (hocket::is_floating<T>) {
+    for (const T each : {static_cast<T>(-T(0.0F)), T(-1.0F), limits::quiet_NaN(), limits::denorm_min()}) all.push_back(each);
+    if (limits::has_infinity) all.insert(all.end(), {limits::infinity(), static_cast<T>(-limits::infinity())});
+  }
+  return all;
+}
+
+template <class T>
+bool same(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+/// Commutative and associative to the bit, and idempotent.
+template <class Op, class T>
+void check_lattice() {
+  const Op op{};
+  const auto values = awkward_values<T>();
+  for (const T a : values) {
+    const bool is_nan = static_cast<bool>(a != a);
+    CHECK((is_nan || same(op(a, a), a)));
+    for (const T b : values) {
+      CHECK(same(op(a, b), op(b, a)));
+      CHECK((is_nan || b != b || same(op(a, b), a) || same(op(a, b), b)));
+      if (is_nan) CHECK(op(a, b) != op(a, b));
+      for (const T c : values) CHECK(same(op(op(a, b), c), op(a, op(b, c))));
+    }
+  }
+}
+
+template <class T>
+void check_extremes() {
+  check_lattice<hocket::minimum, T>();
+  check_lattice<hocket::maximum, T>();
+}
+
+}  // namespace
+
+TEST_CASE("minimum and maximum are associative, commutative and idempotent to the bit") {
+  check_extremes<float>();
+  check_extremes<double>();
+  check_extremes<hocket::half>();
+  check_extremes<hocket::bfloat16>();
+  check_extremes<hocket::float8_e5m2>();
+  check_extremes<int>();
+  check_extremes<unsigned char>();
+}
+
+TEST_CASE("minimum and maximum order what can be ordered") {
+  CHECK(hocket::minimum{}(1, 2) == 1);
+  CHECK(hocket::maximum{}(1, 2) == 2);
+  CHECK(std::signbit(hocket::minimum{}(0.0F, -0.0F)));
+  CHECK(!std::signbit(hocket::maximum{}(0.0F, -0.0F)));
+  CHECK(std::isnan(hocket::minimum{}(NAN, 1.0F)));
+  CHECK(std::isnan(hocket::maximum{}(1.0F, NAN)));
+}
+
+TEST_CASE("average divides once, by the number of ranks; integers are truncated") {
+  CHECK(hocket::average::finish(10.0F, 4) == 2.5F);
+  CHECK(hocket::average::finish(7, 2) == 3);
+  CHECK(hocket::average::finish(-7, 2) == -3);
+  CHECK(hocket::average::combine(1.5, 2.5) == 4.0);
+  CHECK(hocket::average::prepare(3.0F) == 3.0F);
+}
+
+TEST_CASE("scaled_sum multiplies before it adds") {
+  const hocket::scaled_sum<float> thrice{3};
+  CHECK(thrice.prepare(2.0F) == 6.0F);
+  CHECK(thrice.combine(6.0F, 1.0F) == 7.0F);
+  CHECK(thrice.finish(7.0F, 5) == 7.0F);
+  CHECK(static_cast<float>(thrice.prepare(hocket::bfloat16(2.0F))) == 6.0F);
+}
+
+namespace {
+
+struct declared {
+  static constexpr bool commutative = true;
+  int operator()(int a, int b) const { return a ^ b; }
+};
+
+struct owns_memory {
+  std::string text;
+  int operator()(int a, int b) const { return a + b; }
+};
+
+const auto undeclared = [](int a, int b) { return a + b; };
+
+}  // namespace
+
+TEST_CASE("operations are not taken to be commutative unless they say so") {
+  CHECK(is_commutative_v<std::plus<>, float>);
+  CHECK(is_commutative_v<std::plus<float>, float>);
+  CHECK(is_commutative_v<std::multiplies<>, hocket::half>);
+  CHECK(!is_commutative_v<std::plus<>, std::string>);
+  CHECK(!is_commutative_v<std::plus<>, hocket_test::affine_map>);
+  CHECK(!is_commutative_v<hocket_test::compose, hocket_test::affine_map>);
+  CHECK(is_commutative_v<std::bit_xor<>, unsigned>);
+  CHECK(!is_commutative_v<std::minus<>, int>);
+  CHECK(!is_commutative_v<decltype(undeclared), int>);
+  CHECK(is_commutative_v<declared, int>);
+  CHECK(is_commutative_v<std::plus<>, hocket::exact_sum<double>>);
+}
+
+TEST_CASE("only operations that never round are exact") {
+  CHECK(is_exact_v<std::plus<>, int>);
+  CHECK(!is_exact_v<std::plus<>, float>);
+  CHECK(!is_exact_v<std::plus<>, hocket::half>);
+  CHECK(!is_exact_v<hocket::average, float>);
+  CHECK(is_exact_v<hocket::minimum, float>);
+  CHECK(is_exact_v<std::plus<>, hocket::exact_sum<float>>);
+  CHECK(!is_exact_v<decltype(undeclared), int>);
+}
+
+TEST_CASE("reduction_for accepts what can be combined, and nothing else") {
+  CHECK(hocket::reduction_for<std::plus<>, float>);
+  CHECK(hocket::reduction_for<std::plus<>, hocket::half>);
+  CHECK(hocket::reduction_for<std::plus<>, hocket::float8_e4m3>);
+  CHECK(hocket::reduction_for<hocket::average, hocket::bfloat16>);
+  CHECK(hocket::reduction_for<hocket_test::compose, hocket_test::affine_map>);
+  CHECK(!hocket::reduction_for<std::plus<>, hocket_test::affine_map>);
+  CHECK(!hocket::reduction_for<hocket_test::compose, float>);
+  CHECK(!hocket::reduction_for<owns_memory, int>);
+  CHECK(!hocket::reduction_for<std::plus<>, std::string>);
+  CHECK(!hocket::reduction_for<std::plus<>, int*>);
+  CHECK(!hocket::reduction_for<std::plus<>, const int>);
+}
+
+TEST_CASE("small floating-point types are combined in float, unless the operation takes only them") {
+  const auto narrow = [](hocket::half a, hocket::half b) { return hocket::half(a + b); };
+  const auto wide = [](float a, float b) { return a + b; };
+  CHECK(std::is_same_v<hocket::reduction<std::plus<>, hocket::half>::accumulator, float>);
+  CHECK(std::is_same_v<hocket::reduction<decltype(wide), hocket::half>::accumulator, float>);
+  CHECK(std::is_same_v<hocket::reduction<decltype(narrow), hocket::half>::accumulator, hocket::half>);
+  CHECK(std::is_same_v<hocket::reduction<std::plus<hocket::half>, hocket::half>::accumulator, hocket::half>);
+}
+
+TEST_CASE("wired operations store the wire type and combine in the accumulator") {
+  using wired = hocket::detail::wired<std::plus<>, hocket::bfloat16>;
+  using reduction = hocket::reduction<wired, float>;
+  CHECK(std::is_same_v<reduction::partial, hocket::bfloat16>);
+  CHECK(std::is_same_v<reduction::accumulator, float>);
+  CHECK(is_commutative_v<wired, float>);
+  const wired op{};
+  CHECK(static_cast<float>(reduction::prepare(op, 1.00390625F)) == 1.0F);
+  CHECK(reduction::combine(op, 256.0F, 1.0F) == 257.0F);
+  CHECK(reduction::finish(op, hocket::bfloat16(3.0F), 9) == 3.0F);
+}
+
+TEST_CASE("an exact way is found for sums of float and double, and for what is exact anyway") {
+  using hocket::detail::rank_count_invariant_operation;
+  CHECK(std::is_same_v<rank_count_invariant_operation<std::plus<>, float>::type, hocket::detail::exact_plus>);
+  CHECK(std::is_same_v<rank_count_invariant_operation<std::plus<double>, double>::type, hocket::detail::exact_plus>);
+  CHECK(std::is_same_v<rank_count_invariant_operation<std::plus<>, int>::type, std::plus<>>);
+  CHECK(std::is_same_v<rank_count_invariant_operation<hocket::minimum, float>::type, hocket::minimum>);
+  CHECK(std::is_void_v<rank_count_invariant_operation<std::multiplies<>, float>::type>);
+  CHECK(std::is_void_v<rank_count_invariant_operation<hocket::average, float>::type>);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The choice of algorithms: always one that can run, and the same on all ranks.
+#include "support/catch.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/barrier.hpp>
+#include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/communicator/local.hpp>
+#include <hocket/selection/explain.hpp>
+#include <hocket/selection/select.hpp>
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plan = hocket::plan;
+using hocket::selection::query;
+using hocket::selection::table;
+
+namespace {
+
+const plan::goal_kind goals[] = {plan::goal_kind::all_reduce, plan::goal_kind::reduce_scatter,
+                                 plan::goal_kind::all_gather, plan::goal_kind::all_to_all,
+                                 plan::goal_kind::broadcast,  plan::goal_kind::barrier};
+
+/// Costs between which transports lie: latency of messages against that of flags, and against bandwidth.
+std::vector<hocket::transport::link_costs> all_costs() {
+  std::vector<hocket::transport::link_costs> all = {hocket::local::wire::costs()};
+  for (const double latency : {1e-7, 1e-6, 5e-5}) {
+    for (const double per_byte : {1e-11, 1e-9}) all.push_back({latency, per_byte, latency / 2, per_byte, 5e-11});
+  }
+  return all;
+}
+
+template <class Visit>
+void for_each_query(Visit visit) {
+  for (const plan::goal_kind kind : goals) {
+    for (const int ranks : {1, 2, 3, 8, 17, 1000}) {
+      for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{49}, std::size_t{1} << 16, std::size_t{1} << 30}) {
+        for (const bool commutative : {false, true}) {
+          for (const bool pointers : {false, true}) {
+            for (const std::size_t staging : {std::size_t{0}, std::size_t{1} << 16}) {
+              for (const auto& costs : all_costs()) {
+                visit(query{{kind, 0}, bytes, ranks, commutative, pointers, staging, costs});
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("whatever is asked for, something that can do it is chosen") {
+  std::size_t wrong = 0;
+  for_each_query([&](const query& asked) {
+    const table candidates(asked);
+    const auto& best = candidates.best();
+    const plan::any chosen = best.make(0);
+    const plan::shape shape = chosen.shape(asked.ranks);
+    bool right = best.verdict == nullptr && chosen.goal() == asked.what;
+    right = right && (asked.ranks == 1 || asked.peer_pointers || !shape.peer_pointers);
+    right = right && (asked.commutative || !asked.what.reduces() || shape.order == plan::combination_order::rank_order);
+    right = right && (best.name != std::string_view("push") || asked.bytes <= hocket::detail::push_line::capacity);
+    for (const auto& each : candidates) right = right && (each.verdict != nullptr || best.seconds <= each.seconds);
+    wrong += right ? 0 : 1;
+  });
+  CHECK(wrong == 0);
+}
+
+// The direct path of all_reduce does not look at the table; a rank that can't take it does. Both must mean the same.
+TEST_CASE("for vectors of at most a line among few ranks that reach each other's memory, push is chosen") {
+  for (int ranks = 2; ranks <= hocket::detail::most_ranks_to_push; ++ranks) {
+    for (const std::size_t bytes : {0, 1, 8, 47, 48}) {
+      for (const auto& costs : all_costs()) {
+        const table candidates(query{{plan::goal_kind::all_reduce, 0}, bytes, ranks, false, true, 0, costs});
+        INFO(ranks << " ranks, " << bytes << " bytes");
+        CHECK(candidates.best().name == std::string_view("push"));
+      }
+    }
+  }
+}
+
+TEST_CASE("a broadcast keeps the root that was asked for") {
+  for (const bool pointers : {false, true}) {
+    query asked{{plan::goal_kind::broadcast, 3}, 1000, 5, true, pointers, 0, hocket::local::wire::costs()};
+    CHECK(table(asked).best().make(3).goal() == plan::goal{plan::goal_kind::broadcast, 3});
+  }
+}
+
+TEST_CASE("large vectors move less than small ones") {
+  const auto best = [](std::size_t bytes, bool pointers) {
+    const query asked{{plan::goal_kind::all_reduce, 0}, bytes, 8, true, pointers, 0, hocket::local::wire::costs()};
+    return std::string(table(asked).best().name);
+  };
+  CHECK(best(64 << 20, true) == "two_shot");
+  CHECK(best(1 << 30, false) != "recursive_doubling");
+  CHECK(best(64, false) == "recursive_doubling");
+}
+
+TEST_CASE("explain shows every candidate, marks the chosen one, and is the same on all ranks") {
+  std::vector<std::string> texts(3);
+  hocket::local::run(3, [&](auto comm) {
+    std::string& text = texts[static_cast<std::size_t>(comm.rank())];
+    text = hocket::explain<float>(comm, hocket::all_reduce, 1 << 20);
+    text += hocket::explain<float>(comm, hocket::reduce_scatter, 100) + hocket::explain<float>(comm, hocket::all_gather, 100) +
+            hocket::explain<float>(comm, hocket::all_to_all, 100) + hocket::explain<float>(comm, hocket::broadcast, 100) +
+            hocket::explain<float>(comm, hocket::barrier, 0);
+  });
+  CHECK(texts[0] == texts[1]);
+  CHECK(texts[0] == texts[2]);
+  for (const char* part : {"all_reduce of 4194304 bytes on 3 ranks", "push", "ring", "<- chosen", "longer than a line"}) {
+    INFO(part);
+    CHECK(texts[0].find(part) != std::string::npos);
+  }
+}

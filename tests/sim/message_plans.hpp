@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The plans that simulated ranks can run: those that send messages.
+#pragma once
+
+#include <hocket/plan/plan.hpp>
+
+#include <vector>
+
+#include "plan/every_plan.hpp"
+
+namespace hocket_test {
+
+inline std::vector<hocket::plan::any> message_plans(int ranks) {
+  std::vector<hocket::plan::any> all;
+  for_every_plan(ranks, [&](const auto& each) {
+    if (!each.shape(ranks).peer_pointers) all.emplace_back(each);
+  });
+  all.emplace_back(hocket::plan::double_tree{.pieces = 16});
+  return all;
+}
+
+}  // namespace hocket_test

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/engine/simulate.hpp>
+#include <hocket/plan/listed.hpp>
+#include <hocket/plan/price.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <string>
+
+#include "sim/message_plans.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+namespace plan = hocket::plan;
+namespace sim = hocket::sim;
+
+constexpr double a = 1.7e-6;
+constexpr double b = 3.1e-10;
+constexpr double g = 0.9e-10;
+constexpr plan::cost_model textbook{.latency = a, .seconds_per_byte = b, .reduce_seconds_per_byte = g};
+constexpr plan::cost_model everything_costs{.latency = 1.3e-6,
+                                            .seconds_per_byte = 1.1e-10,
+                                            .reduce_seconds_per_byte = 2e-10,
+                                            .copy_seconds_per_byte = 5e-11,
+                                            .overhead = 3.7e-9,
+                                            .latency_overlap = 0.4};
+
+bool same(double x, double y) { return std::abs(x - y) <= 1e-9 * std::max(std::abs(x), std::abs(y)); }
+
+double seconds(const plan::any& chosen, int ranks, std::size_t bytes) {
+  return sim::simulate(chosen, ranks, bytes / static_cast<std::size_t>(chosen.goal().blocks(ranks)), 1, textbook).seconds;
+}
+
+/// Two ranks, of which each first waits for the other.
+plan::listed deadlocked() {
+  plan::listed made("deadlocked", {plan::goal_kind::all_reduce, 0}, 3, {});
+  made.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
+  made.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
+  made.lane(2) = {plan::copy({0}, plan::in(0), plan::out(0))};
+  return made;
+}
+
+template <class Run>
+std::string complaint(Run run) {
+  try {
+    run();
+  } catch (const hocket::error& caught) {
+    return caught.what();
+  }
+  return "nothing was raised";
+}
+
+/// Seconds of processor that `run` takes. Wall time would depend on what else the machine does.
+template <class Run>
+double cost_of(Run run) {
+  const std::clock_t begin = std::clock();
+  run();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr bool full_speed = true;
+#else
+constexpr bool full_speed = false;
+#endif
+
+}  // namespace
+
+TEST_CASE("the engine takes the time that the price says, for every plan of messages", "[sim][simulate][law]") {
+  for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 31, 33, 64, 100}) {
+    for (const plan::any& chosen : hocket_test::message_plans(ranks)) {
+      for (const std::size_t elements : {std::size_t{0}, std::size_t{1}, std::size_t{999}, std::size_t{65536}}) {
+        for (const plan::cost_model& model : {textbook, everything_costs}) {
+          INFO(chosen.name() << " over " << ranks << " ranks, " << elements << " elements");
+          const plan::layout where{elements, static_cast<std::uint32_t>(chosen.goal().blocks(ranks)),
+                                   chosen.shape(ranks).pieces};
+          const plan::cost price = plan::price(chosen, ranks, where, 4, model);
+          const sim::result run = sim::simulate(chosen, ranks, elements, 4, model);
+          CHECK(same(run.seconds, price.seconds));
+          CHECK(run.messages == price.messages);
+          CHECK(run.bytes == price.bytes);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("simulated times are those of the textbook", "[sim][simulate]") {
+  constexpr std::size_t bytes = 64 * 3 * 5 * 7 * 1024;
+  constexpr double n = bytes;
+  for (const int ranks : {2, 3, 4, 5, 7, 8, 16, 32, 64}) {
+    INFO(ranks << " ranks");
+    const double p = ranks;
+    const double steps = std::bit_width(static_cast<unsigned>(ranks - 1));
+    CHECK(same(seconds(plan::ring_all_reduce{}, ranks, bytes), 2 * (p - 1) * (a + n / p * b) + (p - 1) * n / p * g));
+    CHECK(same(seconds(plan::ring_all_gather{}, ranks, bytes), (p - 1) * (a + n / p * b)));
+    CHECK(same(seconds(plan::ring_reduce_scatter{}, ranks, bytes), (p - 1) * (a + n / p * b + n / p * g)));
+    CHECK(same(seconds(plan::binomial_broadcast{ranks / 2}, ranks, bytes), steps * (a + n * b)));
+    CHECK(same(seconds(plan::dissemination_barrier{}, ranks, 0), steps * a));
+    if (!std::has_single_bit(static_cast<unsigned>(ranks))) continue;
+    CHECK(same(seconds(plan::recursive_doubling{}, ranks, bytes), steps * (a + n * b + n * g)));
+    CHECK(same(seconds(plan::halving_doubling{}, ranks, bytes),
+               2 * steps * a + 2 * (p - 1) / p * n * b + (p - 1) / p * n * g));
+  }
+}
+
+TEST_CASE("jitter is drawn by the seed, and only ever adds to a latency", "[sim][simulate][law]") {
+  for (const plan::any& chosen : hocket_test::message_plans(24)) {
+    INFO(chosen.name());
+    const auto run = [&](double jitter, std::uint64_t seed) {
+      return sim::simulate(chosen, 24, 100000, 4, {.model = textbook, .jitter = jitter, .seed = seed});
+    };
+    CHECK(run(0, 1) == run(0, 2));
+    CHECK(run(0.5, 1) == run(0.5, 1));
+    CHECK(run(0.5, 1).seconds != run(0.5, 2).seconds);
+    CHECK(run(0.5, 1).messages == run(0, 1).messages);
+    CHECK(run(0.5, 1).bytes == run(0, 1).bytes);
+    CHECK(run(0.5, 1).seconds < run(0, 1).seconds * 1.6);
+  }
+  const auto ring = [](double jitter) {
+    return sim::simulate(plan::ring_all_reduce{}, 24, 100000, 4, {.model = textbook, .jitter = jitter, .seed = 7}).seconds;
+  };
+  CHECK(ring(0.25) > ring(0));
+  CHECK(ring(0.5) > ring(0.25));
+}
+
+TEST_CASE("draws are even", "[sim][simulate]") {
+  double sum = 0;
+  double least = 1;
+  double most = 0;
+  constexpr int draws = 10000;
+  for (std::uint64_t i = 0; i < draws; ++i) {
+    const double u = sim::detail::draw(3, i % 100, i / 100, i % 7);
+    sum += u;
+    least = std::min(least, u);
+    most = std::max(most, u);
+  }
+  CHECK(std::abs(sum / draws - 0.5) < 0.02);
+  CHECK(least >= 0);
+  CHECK(least < 0.01);
+  CHECK(most < 1);
+  CHECK(most > 0.99);
+}
+
+TEST_CASE("a plan that does not end is reported with the ranks that wait", "[sim][simulate]") {
+  using Catch::Matchers::Contains;
+  CHECK_THAT(complaint([] { sim::simulate(deadlocked(), 3, 8, 4, textbook); }),
+             Contains("timed out") && Contains("rank 0 in operation #1 waits for a message of rank 1") &&
+                 Contains("rank 1 in operation #1 waits for a message of rank 0") && !Contains("rank 2"));
+  plan::listed unread("unread", {plan::goal_kind::all_reduce, 0}, 2, {});
+  unread.lane(1) = {plan::send(0, {0}, plan::in(0))};
+  CHECK_THAT(complaint([&] { sim::simulate(unread, 2, 8, 4, textbook); }),
+             Contains("rank 1 in operation #1 waits until what it sent is received"));
+  CHECK_THAT(complaint([] { sim::simulate(plan::two_shot{}, 4, 8, 4, textbook); }), Contains("two_shot"));
+  CHECK_THAT(complaint([] { sim::simulate(plan::ring_all_reduce{}, 0, 8, 4, textbook); }), Contains("at least 1 rank"));
+  plan::listed astray("astray", {plan::goal_kind::all_reduce, 0}, 2, {});
+  astray.lane(0) = {plan::send(5, {0}, plan::in(0))};
+  CHECK_THAT(complaint([&] { sim::simulate(astray, 2, 8, 4, textbook); }), Contains("rank 5"));
+}
+
+TEST_CASE("thousands of ranks take seconds", "[sim][simulate][scale]") {
+  const auto report = [](const char* what, int ranks, double cost) {
+    std::printf("simulate: %s over %d ranks took %.2f s of processor time\n", what, ranks, cost);
+    if (full_speed) CHECK(cost < 10);
+  };
+  const int many = full_speed ? 100000 : 2000;
+  const plan::any logarithmic[] = {plan::recursive_doubling{}, plan::halving_doubling{}, plan::dissemination_barrier{}};
+  for (const plan::any& chosen : logarithmic) {
+    report(chosen.name(), many, cost_of([&] {
+             const std::size_t bytes = chosen.goal().kind == plan::goal_kind::barrier ? 0 : std::size_t{1} << 30;
+             CHECK(sim::simulate(chosen, many, bytes, 1, textbook).seconds > 0);
+           }));
+  }
+  const int around = full_speed ? 4096 : 256;
+  report("ring", around, cost_of([&] {
+           const double n = 1024.0 * around;
+           const double ring = 2 * (around - 1) * (a + n / around * b) + (around - 1) * n / around * g;
+           CHECK(same(seconds(plan::ring_all_reduce{}, around, 1024 * static_cast<std::size_t>(around)), ring));
+         }));
+}

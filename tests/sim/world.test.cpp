@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/sim.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/message_plans.hpp"
+#include "support/catch.hpp"
+#include "support/reference.hpp"
+
+namespace {
+
+namespace plan = hocket::plan;
+namespace sim = hocket::sim;
+using kind = plan::goal_kind;
+using hocket_test::evaluate;
+using hocket_test::layout_for;
+
+template <class T>
+using per_rank = std::vector<std::vector<T>>;
+
+/// Values of both signs and very different sizes: each other order of summation rounds to other bits.
+per_rank<float> ill_conditioned(int ranks, std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  per_rank<float> all(static_cast<std::size_t>(ranks), std::vector<float>(count));
+  for (auto& each : all) {
+    for (float& x : each) {
+      const auto mantissa = static_cast<float>(static_cast<int>(random() % 2000001) - 1000000);
+      x = std::ldexp(mantissa, static_cast<int>(random() % 40) - 20);
+    }
+  }
+  return all;
+}
+
+std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+/// Starts `chosen` on one rank; `in` and `out` are as for the collective that its goal names.
+template <class Op>
+hocket::request start(const sim::communicator& comm, const plan::any& chosen, std::vector<float>& in,
+                      std::vector<float>& out, const Op& op) {
+  const auto how = hocket::with(hocket::algorithm(chosen));
+  switch (chosen.goal().kind) {
+    case kind::all_reduce: return hocket::all_reduce_async(comm, in, out, op, how);
+    case kind::reduce_scatter: return hocket::reduce_scatter_async(comm, in, out, op, how);
+    case kind::all_gather: return hocket::all_gather_async(comm, in, out, how);
+    case kind::all_to_all: return hocket::all_to_all_async(comm, in, out, how);
+    case kind::broadcast:
+      out = in;
+      return hocket::broadcast_async(comm, out, hocket::root{chosen.goal().root}, how);
+    default: return hocket::barrier_async(comm, how);
+  }
+}
+
+struct outcome {
+  per_rank<float> out;
+  double seconds = 0;
+};
+
+template <class Op>
+outcome run(const plan::any& chosen, int ranks, std::size_t block, per_rank<float> in, const Op& op,
+            const sim::conditions& how = {}) {
+  sim::world world(ranks, how);
+  const plan::layout layout = layout_for(chosen, ranks, block);
+  const std::size_t count = chosen.goal().kind == kind::reduce_scatter ? block : layout.size();
+  per_rank<float> out(index(ranks), std::vector<float>(count, -1.0F));
+  std::vector<hocket::request> requests;
+  for (int rank = 0; rank < ranks; ++rank) {
+    in[index(rank)].reserve(1);  // empty buffers must not seem to be one
+    out[index(rank)].reserve(1);
+    requests.push_back(start(world.comm(rank), chosen, in[index(rank)], out[index(rank)], op));
+  }
+  world.run();
+  for (auto& each : requests) each.wait();
+  return {std::move(out), world.now()};
+}
+
+std::size_t input_size(const plan::any& chosen, const plan::layout& layout) {
+  return chosen.goal().kind == kind::all_gather ? layout.block_size : layout.size();
+}
+
+template <class Call>
+hocket::failure failure_of(Call call) {
+  try {
+    call();
+  } catch (const hocket::error& caught) {
+    return caught.cause();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the engine computes what its plan says, to the bit, in the time of its price", "[sim][world]") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8, 16, 33, 64}) {
+    for (const plan::any& chosen : hocket_test::message_plans(ranks)) {
+      for (std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{2 * index(ranks) + 5}}) {
+        if (chosen.goal().kind == kind::barrier && block != 0) continue;
+        INFO(chosen.name() << " over " << ranks << " ranks, " << block << " elements");
+        const plan::layout layout = layout_for(chosen, ranks, block);
+        const auto in = ill_conditioned(ranks, input_size(chosen, layout), static_cast<unsigned>(ranks + 1));
+        const outcome found = run(chosen, ranks, block, in, std::plus<>{});
+        CHECK(found.out == evaluate<float>(chosen, ranks, layout, in, std::plus<>{}));
+        CHECK(std::abs(found.seconds - plan::price(chosen, ranks, layout, sizeof(float), plan::example_machine).seconds) <=
+              1e-9 * found.seconds);
+      }
+    }
+  }
+}
+
+TEST_CASE("operations in three parts, and one buffer for both", "[sim][world]") {
+  for (const int ranks : {1, 2, 3, 6, 8}) {
+    for (const plan::any& chosen : hocket_test::message_plans(ranks)) {
+      if (chosen.goal().kind != kind::all_reduce) continue;
+      INFO(chosen.name() << " over " << ranks << " ranks");
+      const plan::layout layout = layout_for(chosen, ranks, 37);
+      const auto in = ill_conditioned(ranks, 37, 5);
+      CHECK(run(chosen, ranks, 37, in, hocket::average{}).out ==
+            evaluate<float>(chosen, ranks, layout, in, hocket::average{}));
+      CHECK(run(chosen, ranks, 37, in, hocket::minimum{}).out ==
+            evaluate<float>(chosen, ranks, layout, in, hocket::minimum{}));
+      per_rank<float> both = in;
+      sim::world world(ranks);
+      std::vector<hocket::request> requests;
+      for (int rank = 0; rank < ranks; ++rank) {
+        requests.push_back(hocket::all_reduce_async(world.comm(rank), hocket::in_place(both[index(rank)]), std::plus<>{},
+                                                    hocket::with(hocket::algorithm(chosen))));
+      }
+      world.run();
+      CHECK(both == evaluate<float>(chosen, ranks, layout, in, std::plus<>{}, true));
+    }
+  }
+}
+
+TEST_CASE("jitter changes times, never results; a seed repeats both", "[sim][world][law]") {
+  for (const plan::any& chosen : hocket_test::message_plans(13)) {
+    INFO(chosen.name());
+    const std::size_t block = chosen.goal().kind == kind::barrier ? 0 : 50;
+    const auto in = ill_conditioned(13, input_size(chosen, layout_for(chosen, 13, block)), 3);
+    const auto with_seed = [&](double jitter, std::uint64_t seed) {
+      return run(chosen, 13, block, in, std::plus<>{}, {.jitter = jitter, .seed = seed});
+    };
+    const outcome even = with_seed(0, 0);
+    const outcome first = with_seed(0.9, 1);
+    const outcome again = with_seed(0.9, 1);
+    const outcome other = with_seed(0.9, 2);
+    CHECK(first.seconds == again.seconds);
+    CHECK(first.seconds != other.seconds);
+    CHECK(first.seconds != even.seconds);
+    CHECK(first.out == even.out);
+    CHECK(other.out == even.out);
+  }
+}
+
+TEST_CASE("many operations at once: each is right, and they share the ports", "[sim][world]") {
+  constexpr int ranks = 6;
+  constexpr int operations = 30;  // more than the window
+  sim::world world(ranks);
+  std::vector<per_rank<float>> in, out;
+  for (unsigned k = 0; k < operations; ++k) {
+    in.push_back(ill_conditioned(ranks, 64, k));
+    out.emplace_back(index(ranks), std::vector<float>(64));
+  }
+  const plan::any chosen[] = {plan::ring_all_reduce{}, plan::recursive_doubling{}, plan::double_tree{4}};
+  std::vector<hocket::request> requests;
+  for (int rank = ranks - 1; rank >= 0; --rank) {
+    for (std::size_t k = 0; k < operations; ++k) {
+      requests.push_back(start(world.comm(rank), chosen[k % 3], in[k][index(rank)], out[k][index(rank)], std::plus<>{}));
+    }
+  }
+  world.run();
+  double alone = 0;
+  for (std::size_t k = 0; k < operations; ++k) {
+    const plan::layout layout = layout_for(chosen[k % 3], ranks, 64);
+    CHECK(out[k] == evaluate<float>(chosen[k % 3], ranks, layout, in[k], std::plus<>{}));
+    alone += plan::price(chosen[k % 3], ranks, layout, sizeof(float), plan::example_machine).seconds;
+  }
+  CHECK(world.now() <= alone);
+  CHECK(world.now() > alone / operations);
+}
+
+TEST_CASE("operations one after the other add up, and so does other work", "[sim][world]") {
+  constexpr int ranks = 5;
+  sim::world world(ranks);
+  std::vector<float> in(100, 1.0F);
+  per_rank<float> out(ranks, std::vector<float>(100));
+  const auto once = [&] {
+    std::vector<hocket::request> requests;
+    for (int rank = 0; rank < ranks; ++rank) {
+      requests.push_back(
+          hocket::all_reduce_async(world.comm(rank), in, out[index(rank)], std::plus<>{}, hocket::with(hocket::ring)));
+    }
+    world.run();
+    return world.now();
+  };
+  const double first = once();
+  CHECK(once() == Approx(2 * first));
+  for (int rank = 0; rank < ranks; ++rank) world.spend(rank, 1.0);
+  CHECK(once() == Approx(1.0 + 3 * first));
+  for (int rank = 0; rank < ranks; ++rank) CHECK(world.time_of(rank) <= world.now());
+}
+
+TEST_CASE("groups of a world are communicators of their own", "[sim][world]") {
+  sim::world world(6);
+  auto even = world.group({4, 2, 0});
+  auto odd = world.group({1, 3, 5});
+  std::vector<int> own(6);
+  std::iota(own.begin(), own.end(), 0);
+  std::vector<std::vector<int>> all(6, std::vector<int>(3));
+  std::vector<hocket::request> requests;
+  for (std::size_t r = 0; r < 3; ++r) {
+    requests.push_back(hocket::all_gather_async(even[r], std::span(&own[4 - 2 * r], 1), all[4 - 2 * r]));
+    requests.push_back(hocket::all_gather_async(odd[r], std::span(&own[2 * r + 1], 1), all[2 * r + 1]));
+  }
+  world.run();
+  for (std::size_t rank = 0; rank < 6; ++rank) {
+    CHECK(all[rank] == (rank % 2 == 0 ? std::vector<int>{4, 2, 0} : std::vector<int>{1, 3, 5}));
+  }
+}
+
+TEST_CASE("messages between two ranks", "[sim][world]") {
+  sim::world world(3);
+  const std::vector<int> sent{1, 2, 3};
+  std::vector<int> first(3), second(3), other(1);
+  const int nine = 9;
+  std::vector<hocket::request> requests;
+  requests.push_back(hocket::recv_async(world.comm(1), second, hocket::peer{0}, hocket::tag{2}));
+  requests.push_back(hocket::send_async(world.comm(0), sent, hocket::peer{1}, hocket::tag{1}));
+  requests.push_back(hocket::send_async(world.comm(0), std::vector<int>{4, 5, 6}, hocket::peer{1}, hocket::tag{2}));
+  requests.push_back(hocket::recv_async(world.comm(1), first, hocket::peer{0}, hocket::tag{1}));
+  requests.push_back(hocket::recv_async(world.comm(2), other, hocket::peer{0}));
+  CHECK(failure_of([&] { world.run(); }).code == hocket::errc::timeout);  // nobody has sent to rank 2 yet
+  requests.push_back(hocket::send_async(world.comm(0), std::span(&nine, 1), hocket::peer{2}));
+  world.run();
+  for (auto& each : requests) each.wait();
+  CHECK(first == sent);
+  CHECK(second == std::vector<int>{4, 5, 6});
+  CHECK(other == std::vector<int>{9});
+  CHECK(world.time_of(2) >= plan::example_machine.latency);
+}
+
+TEST_CASE("calls that block: alone, after the others have started, and without hope", "[sim][world]") {
+  SECTION("one rank needs nobody") {
+    sim::world world(1);
+    std::vector<int> in{3}, out{0};
+    hocket::all_reduce(world.comm(0), in, out);
+    hocket::barrier(world.comm(0));
+    CHECK(out == in);
+  }
+  SECTION("the last rank may block, as all others have started") {
+    sim::world world(4);
+    std::vector<int> in{3};
+    std::vector<std::vector<int>> out(4, std::vector<int>(1));
+    std::vector<hocket::request> requests;
+    for (int rank = 0; rank < 3; ++rank) requests.push_back(hocket::all_reduce_async(world.comm(rank), in, out[index(rank)]));
+    hocket::all_reduce(world.comm(3), in, out[3]);
+    for (auto& each : requests) each.wait();
+    for (const auto& each : out) CHECK(each == std::vector<int>{12});
+  }
+  SECTION("the first may not: it is told who waits, at once") {
+    sim::world world(4);
+    std::vector<int> in{3}, out{0};
+    const auto begin = std::chrono::steady_clock::now();
+    const hocket::failure cause = failure_of(
+        [&] { hocket::all_reduce(world.comm(2), in, out, std::plus<>{}, hocket::with(hocket::ring)); });
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+    CHECK(cause.code == hocket::errc::timeout);
+    CHECK_THAT(cause.message(), Catch::Matchers::Contains("rank 2 in operation #1 waits for a message of rank 1") &&
+                                    Catch::Matchers::Contains("_async") && Catch::Matchers::Contains("on rank 2 of 4"));
+    CHECK(world.comm(2).revoked());
+    int value = 0;
+    CHECK(failure_of([&] { hocket::recv(world.comm(0), std::span(&value, 1), hocket::peer{1}); }).code ==
+          hocket::errc::timeout);
+  }
+}
+
+TEST_CASE("what can't go on is reported, not waited for", "[sim][world]") {
+  using Catch::Matchers::Contains;
+  sim::world world(3);
+  std::vector<float> in(4, 1.0F);
+  per_rank<float> out(3, std::vector<float>(4));
+  SECTION("a plan that deadlocks") {
+    plan::listed bad("bad", {kind::all_reduce, 0}, 3, {});
+    bad.lane(0) = {plan::receive(1, {0}, plan::out(0))};
+    bad.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
+    std::vector<hocket::request> requests;
+    for (int rank = 0; rank < 3; ++rank) requests.push_back(start(world.comm(rank), bad, in, out[index(rank)], std::plus<>{}));
+    const hocket::failure cause = failure_of([&] { world.run(); });
+    CHECK(cause.code == hocket::errc::timeout);
+    CHECK_THAT(cause.message(), Contains("rank 0 in operation #1 waits for a message of rank 1") &&
+                                    Contains("rank 1 in operation #1 waits for a message of rank 0"));
+    CHECK(failure_of([&] { requests[0].wait(); }).code == hocket::errc::timeout);
+    CHECK_NOTHROW(requests[2].wait());
+  }
+  SECTION("ranks that pass different counts") {
+    std::vector<float> longer(8, 1.0F), result(8);
+    std::vector<hocket::request> requests;
+    requests.push_back(hocket::all_reduce_async(world.comm(0), longer, result, std::plus<>{}, hocket::with(hocket::ring)));
+    for (int rank = 1; rank < 3; ++rank) {
+      requests.push_back(hocket::all_reduce_async(world.comm(rank), in, out[index(rank)], std::plus<>{}, hocket::with(hocket::ring)));
+    }
+    CHECK(failure_of([&] { world.run(); }).code == hocket::errc::mismatch);
+  }
+  SECTION("a rank that gave up: what it sent is not looked at") {
+    {
+      std::vector<float> gone(4, 1.0F);
+      auto request = hocket::all_reduce_async(world.comm(0), gone, out[0], std::plus<>{}, hocket::with(hocket::ring));
+      world.comm(0).abort();
+    }
+    std::vector<hocket::request> requests;
+    for (int rank = 1; rank < 3; ++rank) {
+      requests.push_back(hocket::all_reduce_async(world.comm(rank), in, out[index(rank)], std::plus<>{}, hocket::with(hocket::ring)));
+    }
+    const hocket::failure cause = failure_of([&] { world.run(); });
+    CHECK((cause.code == hocket::errc::aborted || cause.code == hocket::errc::timeout));
+  }
+  SECTION("an algorithm that needs peers' memory") {
+    CHECK_THAT(failure_of([&] { start(world.comm(0), plan::two_shot{}, in, out[0], std::plus<>{}).wait(); }).message(),
+               Contains("choose one that sends messages"));
+  }
+}
+
+TEST_CASE("a communicator per rank is small enough for a hundred thousand", "[sim][world]") {
+  CHECK(sizeof(hocket::detail::communicator_state<sim::wire>) + sizeof(sim::port) + sizeof(sim::wire) < 2048);
+}

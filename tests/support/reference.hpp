@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a plan computes, to the bit, found without the engine: all ranks in one loop, each value by itself.
+///
+/// A left fold in rank order is not what a tree or a ring computes in floating point, so results are compared with this
+/// evaluation of the plan's own actions. It shares with the engine only what says what is right: the plan, its layout
+/// and `hocket::reduction`, by which partial results are widened, combined and narrowed once per action.
+///
+/// @code
+/// const auto wanted = hocket_test::evaluate<float>(plan::double_tree{4}, ranks, layout, inputs, std::plus<>{});
+/// @endcode
+#pragma once
+
+#include <hocket/operation/traits.hpp>
+#include <hocket/plan/layout.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hocket_test {
+
+/// For plans that combine nothing.
+struct moves_only {
+  template <class T>
+  constexpr T operator()(const T& a, const T&) const {
+    return a;
+  }
+};
+
+/// The layout that a call with `block_elements` elements per block has.
+inline hocket::plan::layout layout_for(const hocket::plan::any& plan, int ranks, std::size_t block_elements) {
+  return {block_elements, static_cast<std::uint32_t>(plan.goal().blocks(ranks)), plan.shape(ranks).pieces};
+}
+
+/// The ranks of one evaluation. See `evaluate`.
+template <class T, class Op>
+class evaluation {
+  using reduction = hocket::reduction<Op, T>;
+  using partial = typename reduction::partial;
+  using accumulator = typename reduction::accumulator;
+  static_assert(!std::is_same_v<partial, bool>, "std::vector<bool> has no elements to point at");
+
+ public:
+  evaluation(const hocket::plan::any& plan, int ranks, const hocket::plan::layout& layout,
+             const std::vector<std::vector<T>>& inputs, const Op& op, bool in_place)
+      : in_place_(in_place || reduction::prepares),
+        plan_(in_place_ ? plan.for_in_place() : plan),
+        ranks_(ranks),
+        layout_(layout),
+        shape_(plan_.shape(ranks)),
+        goal_(plan_.goal()),
+        op_(op),
+        lanes_(static_cast<std::size_t>(ranks) * shape_.lanes) {
+    if (inputs.size() != static_cast<std::size_t>(ranks)) fail("needs as many inputs as ranks");
+    for (int rank = 0; rank < ranks; ++rank) memory_.push_back(make_memory(rank, inputs[index(rank)]));
+  }
+
+  std::vector<std::vector<T>> run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+        while (advance(lane)) moved = true;
+      }
+    }
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (lanes_[lane] != length_of(lane)) fail("does not end: " + name_of(lane) + " waits");
+    }
+    std::vector<std::vector<T>> results;
+    for (int rank = 0; rank < ranks_; ++rank) results.push_back(result_of(rank));
+    return results;
+  }
+
+ private:
+  using action = hocket::plan::action;
+  using region = hocket::plan::region;
+  using verb = hocket::plan::verb;
+  using kind = hocket::plan::goal_kind;
+
+  /// Partial results from element `origin` of the whole vector on.
+  struct buffer {
+    std::size_t origin = 0;
+    std::vector<partial> elements;
+  };
+  struct rank_memory {
+    buffer in, out;  ///< in place, `out` is not used
+    std::vector<partial> scratch;
+    std::map<int, std::vector<partial>> inbox;
+  };
+
+  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+  [[noreturn]] void fail(const std::string& why) const {
+    throw std::logic_error(std::string("evaluate: plan ") + plan_.name() + " over " + std::to_string(ranks_) +
+                           " ranks " + why);
+  }
+
+  bool own_block_only(region where) const {
+    return (goal_.kind == kind::reduce_scatter && where == region::out) ||
+           (goal_.kind == kind::all_gather && where == region::in);
+  }
+
+  buffer make_buffer(int rank, bool own_block) const {
+    if (own_block) return {index(rank) * layout_.block_size, std::vector<partial>(layout_.block_size)};
+    return {0, std::vector<partial>(layout_.size())};
+  }
+
+  rank_memory make_memory(int rank, const std::vector<T>& input) {
+    rank_memory made;
+    made.in = make_buffer(rank, !in_place_ && own_block_only(region::in));
+    if (!in_place_) made.out = make_buffer(rank, own_block_only(region::out));
+    made.scratch.resize(layout_.largest_chunk() * shape_.scratch);
+    const bool from_out = goal_.kind == kind::broadcast && !in_place_;
+    buffer& to = from_out ? made.out : made.in;
+    const std::size_t first = own_block_only(region::in) ? index(rank) * layout_.block_size - to.origin : 0;
+    const std::size_t wanted = own_block_only(region::in) ? layout_.block_size : layout_.size();
+    if (input.size() != wanted) {
+      fail("needs " + std::to_string(wanted) + " elements of input, not " + std::to_string(input.size()));
+    }
+    for (std::size_t i = 0; i < input.size(); ++i) to.elements[first + i] = prepared(input[i]);
+    return made;
+  }
+
+  partial prepared(const T& value) const {
+    if constexpr (reduction::prepares) {
+      return reduction::prepare(op_, value);
+    } else {
+      return value;
+    }
+  }
+
+  T finished(const partial& value) const {
+    if constexpr (reduction::prepares) {
+      return reduction::finish(op_, value, ranks_);
+    } else {
+      return value;
+    }
+  }
+
+  std::vector<T> result_of(int rank) {
+    const buffer& from = in_place_ ? memory_[index(rank)].in : memory_[index(rank)].out;
+    const bool own = own_block_only(region::out);
+    const std::size_t first = own ? index(rank) * layout_.block_size - from.origin : 0;
+    const std::size_t count = own ? layout_.block_size : layout_.size();
+    std::vector<T> result;
+    for (std::size_t i = 0; i < count; ++i) result.push_back(finished(from.elements[first + i]));
+    return result;
+  }
+
+  // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::size_t size_of(const action& what) const {
+    return what.count == 0 ? 0 : layout_.chunks(what.chunk, what.count).size;
+  }
+
+  /// Where the elements of `what` lie that begin at `at`.
+  partial* find(int rank, region where, std::uint32_t at, const action& what) {
+    rank_memory& memory = memory_[index(rank)];
+    std::vector<partial>* elements = &memory.scratch;
+    std::size_t begin = at * layout_.largest_chunk();
+    if (where == region::in || where == region::out) {
+      buffer& found = where == region::in || in_place_ ? memory.in : memory.out;
+      elements = &found.elements;
+      begin = layout_.begin(at);
+      if (begin < found.origin) fail("reaches before a buffer");
+      begin -= found.origin;
+    }
+    if (begin + size_of(what) > elements->size()) fail("reaches beyond a buffer");
+    return elements->data() + begin;
+  }
+
+  std::vector<partial> read(int rank, region where, std::uint32_t at, const action& what) {
+    if (size_of(what) == 0) return {};
+    const partial* const from = find(rank, where, at, what);
+    return std::vector<partial>(from, from + size_of(what));
+  }
+
+  void write(int rank, const action& what, const std::vector<partial>& values) {
+    if (values.empty()) return;
+    partial* const to = find(rank, what.to, what.to_at, what);
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] = values[i];
+  }
+
+  /// values[0] ∘ values[1] ∘ …, widened throughout and narrowed once.
+  std::vector<partial> combine(const std::vector<std::vector<partial>>& values) const {
+    std::vector<partial> result;
+    for (std::size_t i = 0; i < values.front().size(); ++i) {
+      auto sum = static_cast<accumulator>(values.front()[i]);
+      for (std::size_t k = 1; k < values.size(); ++k) {
+        sum = reduction::combine(op_, sum, static_cast<accumulator>(values[k][i]));
+      }
+      result.push_back(static_cast<partial>(sum));
+    }
+    return result;
+  }
+
+  // ── Actions ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  int rank_of(std::size_t lane) const { return static_cast<int>(lane / shape_.lanes); }
+  unsigned number_of(std::size_t lane) const { return static_cast<unsigned>(lane % shape_.lanes); }
+  unsigned length_of(std::size_t lane) const { return plan_.length(ranks_, rank_of(lane), number_of(lane)); }
+  std::string name_of(std::size_t lane) const {
+    return "lane " + std::to_string(number_of(lane)) + " of rank " + std::to_string(rank_of(lane)) + " at step " +
+           std::to_string(lanes_[lane]);
+  }
+
+  /// Does the next action of a lane, if it waits for nothing. Messages leave when they are sent, so that joins, which
+  /// only say how long a buffer must be kept, never wait.
+  bool advance(std::size_t lane) {
+    if (lanes_[lane] == length_of(lane)) return false;
+    const int rank = rank_of(lane);
+    if (!perform(rank, plan_.at(ranks_, rank, number_of(lane), lanes_[lane]))) return false;
+    ++lanes_[lane];
+    return true;
+  }
+
+  bool perform(int rank, const action& what) {
+    switch (what.what) {
+      case verb::copy: write(rank, what, read(rank, what.from, what.from_at, what)); return true;
+      case verb::load: write(rank, what, read(what.peer, what.from, what.from_at, what)); return true;
+      case verb::load_reduce: write(rank, what, combine(contributions(rank, what))); return true;
+      case verb::send:
+        messages_[{rank, what.peer, what.channel}].push_back(read(rank, what.from, what.from_at, what));
+        return true;
+      case verb::receive:
+      case verb::receive_reduce: return receive(rank, what);
+      case verb::push:
+      case verb::signal: tell(rank, what); return true;
+      case verb::wait: return has_heard(rank, what);
+    }
+    return false;
+  }
+
+  std::vector<std::vector<partial>> contributions(int rank, const action& what) {
+    std::vector<std::vector<partial>> all;
+    for (int each = 0; each < ranks_; ++each) {
+      if (what.from != region::inbox) {
+        all.push_back(read(each, what.from, what.from_at, what));
+      } else {
+        all.push_back(each == rank ? read(rank, region::in, what.chunk, what) : memory_[index(rank)].inbox[each]);
+      }
+    }
+    return all;
+  }
+
+  bool receive(int rank, const action& what) {
+    auto& queue = messages_[{what.peer, rank, what.channel}];
+    if (queue.empty()) return false;
+    const std::vector<partial> message = std::move(queue.front());
+    queue.pop_front();
+    if (message.size() != size_of(what)) fail("receives a message of another size");
+    if (what.what == verb::receive) {
+      write(rank, what, message);
+      return true;
+    }
+    const auto local = read(rank, what.from, what.from_at, what);
+    write(rank, what, what.message_first ? combine({message, local}) : combine({local, message}));
+    return true;
+  }
+
+  template <class Act>
+  void for_each_peer(int rank, const action& what, Act act) {
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer != rank && (what.peer == hocket::plan::all_peers || what.peer == peer)) act(peer);
+    }
+  }
+
+  void tell(int rank, const action& what) {
+    const bool pushes = what.what == verb::push;
+    for_each_peer(rank, what, [&](int peer) {
+      if (pushes) memory_[index(peer)].inbox[rank] = read(rank, what.from, what.from_at, what);
+      signals_.insert({rank, peer, what.tag, pushes});
+    });
+  }
+
+  bool has_heard(int rank, const action& what) {
+    bool all = true;
+    const bool pushed = what.from == region::inbox;
+    for_each_peer(rank, what, [&](int peer) { all = all && signals_.count({peer, rank, what.tag, pushed}) != 0; });
+    return all;
+  }
+
+  const bool in_place_;
+  const hocket::plan::any plan_;
+  const int ranks_;
+  const hocket::plan::layout layout_;
+  const hocket::plan::shape shape_;
+  const hocket::plan::goal goal_;
+  const Op op_;
+  std::vector<rank_memory> memory_;
+  std::vector<unsigned> lanes_;                                               ///< the next action of each
+  std::map<std::tuple<int, int, int>, std::deque<std::vector<partial>>> messages_;  ///< from, to, channel
+  std::set<std::tuple<int, int, int, bool>> signals_;                         ///< from, to, tag, with a push
+};
+
+/// Each rank's `out`, as the caller of the collective sees it, when every rank passed inputs[rank] as its `in` (for a
+/// broadcast: as its `out`). `in_place`: both are one buffer, which runs the plan's form for that; operations with
+/// `prepare` always run so. Throws std::logic_error if the plan does not end or leaves its buffers.
+template <class T, class Op = moves_only>
+std::vector<std::vector<T>> evaluate(const hocket::plan::any& plan, int ranks, const hocket::plan::layout& layout,
+                                     const std::vector<std::vector<T>>& inputs, const Op& op = {},
+                                     bool in_place = false) {
+  return evaluation<T, Op>(plan, ranks, layout, inputs, op, in_place).run();
+}
+
+}  // namespace hocket_test

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Every collective between processes, by every algorithm that the transport allows, over shared memory and TCP.
+#include "support/catch.hpp"
+#include "ucx/ranks.hpp"
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace ucx_test;
+using hocket::with;
+
+constexpr route routes[] = {shared_memory, posix_memory, network};
+/// None, one, an odd few, one that fills a push line, some that do not fit a staging region of 256 KiB.
+constexpr std::size_t sizes[] = {0, 1, 3, 6, 1000, 32769, 150001};
+
+template <class Algorithm>
+constexpr bool needs_windows = std::is_same_v<Algorithm, hocket::one_shot_t> ||
+                               std::is_same_v<Algorithm, hocket::two_shot_t> ||
+                               std::is_same_v<Algorithm, hocket::push_t> || std::is_same_v<Algorithm, hocket::direct_t>;
+
+/// Calls `call(options)` with each algorithm that can run on `comm`, and with none named.
+template <class... Algorithms, class Call>
+void for_each_algorithm(const communicator& comm, Call call) {
+  call(with());
+  const auto one = [&](auto algorithm) {
+    if (!needs_windows<decltype(algorithm)> || has_windows(comm)) call(with(algorithm));
+  };
+  (one(Algorithms{}), ...);
+}
+
+void check_all_reduce(const communicator& comm, findings& found, std::size_t size) {
+  const auto in = vector_of(comm.rank(), size);
+  const auto expected = sum_of(comm.size(), size);
+  for_each_algorithm<hocket::ring_t, hocket::recursive_doubling_t, hocket::halving_doubling_t, hocket::double_tree_t,
+                     hocket::one_shot_t, hocket::two_shot_t>(comm, [&](auto options) {
+    const std::string what = "all_reduce of " + std::to_string(size);
+    std::vector<std::uint64_t> out(size, 1);
+    hocket::all_reduce(comm, in, out, std::plus<>{}, options);
+    found.equal(out, expected, what);
+    out = in;
+    hocket::all_reduce(comm, hocket::in_place(out), std::plus<>{}, options);
+    found.equal(out, expected, what + " in place");
+  });
+}
+
+void check_others(const communicator& comm, findings& found, std::size_t size) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const auto rank = static_cast<std::size_t>(comm.rank());
+  const std::string of = " of " + std::to_string(size);
+  const auto staged = [&](std::size_t elements) { return elements * 8 <= 256 * 1024; };
+
+  const auto whole = vector_of(comm.rank(), size * ranks);
+  const auto sum = sum_of(comm.size(), size * ranks);
+  const auto begin = static_cast<std::ptrdiff_t>(rank * size);
+  const std::vector<std::uint64_t> block(sum.begin() + begin, sum.begin() + begin + static_cast<std::ptrdiff_t>(size));
+  for_each_algorithm<hocket::ring_t>(comm, [&](auto options) {
+    std::vector<std::uint64_t> out(size, 1);
+    hocket::reduce_scatter(comm, whole, out, std::plus<>{}, options);
+    found.equal(out, block, "reduce_scatter" + of);
+  });
+
+  std::vector<std::uint64_t> all;
+  std::vector<std::uint64_t> for_me;
+  for (int peer = 0; peer < comm.size(); ++peer) {
+    for (std::size_t i = 0; i < size; ++i) all.push_back(element(peer, i));
+    for (std::size_t i = 0; i < size; ++i) for_me.push_back(element(peer, rank * size + i));
+  }
+  const auto own = vector_of(comm.rank(), size);
+  const auto check_gather = [&](auto options) {
+    std::vector<std::uint64_t> out(size * ranks, 1);
+    hocket::all_gather(comm, own, out, options);
+    found.equal(out, all, "all_gather" + of);
+  };
+  const auto check_exchange = [&](auto options) {
+    std::vector<std::uint64_t> out(size * ranks, 1);
+    hocket::all_to_all(comm, whole, out, options);
+    found.equal(out, for_me, "all_to_all" + of);
+  };
+  for_each_algorithm<hocket::ring_t>(comm, check_gather);
+  for_each_algorithm<hocket::pairwise_t>(comm, check_exchange);
+  if (has_windows(comm) && staged(size * ranks)) {
+    check_gather(with(hocket::direct));
+    check_exchange(with(hocket::direct));
+    std::vector<std::uint64_t> out(size, 1);
+    hocket::reduce_scatter(comm, whole, out, std::plus<>{}, with(hocket::direct));
+    found.equal(out, block, "direct reduce_scatter" + of);
+  }
+
+  for (int root = 0; root < comm.size(); ++root) {
+    for_each_algorithm<hocket::binomial_t, hocket::direct_t>(comm, [&](auto options) {
+      auto data = vector_of(comm.rank(), size);
+      hocket::broadcast(comm, data, hocket::root{root}, options);
+      found.equal(data, vector_of(root, size), "broadcast" + of);
+    });
+  }
+  hocket::barrier(comm);
+
+  const int next = (comm.rank() + 1) % comm.size();
+  const int previous = (comm.rank() + comm.size() - 1) % comm.size();
+  std::vector<std::uint64_t> in(size, 1);
+  hocket::send_recv(comm, own, hocket::peer{next}, in, hocket::peer{previous}, hocket::tag{65535});
+  found.equal(in, vector_of(previous, size), "send_recv" + of);
+}
+
+}  // namespace
+
+TEST_CASE("all_reduce between processes is exact by every algorithm") {
+  for (const route& way : routes) {
+    for (const int ranks : {1, 2, 3, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
+              if (ranks > 1) found.equal(has_windows(comm), way.windows, "reaching peers' memory");
+              for (const std::size_t size : sizes) check_all_reduce(comm, found, size);
+            }) == "");
+    }
+  }
+}
+
+TEST_CASE("every other collective between processes is exact by every algorithm") {
+  for (const route& way : routes) {
+    for (const int ranks : {2, 3, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {
+              for (const std::size_t size : sizes) check_others(comm, found, size);
+            }) == "");
+    }
+  }
+}
+
+TEST_CASE("messages go through the transports that UCX_TLS names") {
+  const auto used_by = [](const route& way, const std::string& allowed) {
+    return run_ranks(2, way, [&](communicator& comm, findings& found) {
+      auto& state = hocket::detail::communicator_access::state(comm);
+      const auto names = state.wire()->transports_to(1 - comm.rank());
+      found.expect(!names.empty(), "the connection has no lanes");
+      for (const std::string& name : names) {
+        found.expect(allowed.find(name) != std::string::npos, "a lane through " + name);
+      }
+    });
+  };
+  CHECK(used_by(network, "tcp") == "");
+  CHECK(used_by(posix_memory, "posix") == "");
+  CHECK(used_by(shared_memory, "posix sysv cma xpmem knem") == "");
+}
+
+TEST_CASE("operations in flight do not disturb each other") {
+  for (const route& way : routes) {
+    INFO(way.name);
+    CHECK(run_ranks(3, way, [](communicator& comm, findings& found) {
+            constexpr std::size_t operations = 2 * hocket::transport::window + 3;
+            std::vector<std::vector<std::uint64_t>> in(operations);
+            std::vector<std::vector<std::uint64_t>> out(operations);
+            std::vector<hocket::request> requests;
+            for (std::size_t i = 0; i < operations; ++i) {
+              const std::size_t size = (i % 4 + 1) * 1531;
+              in[i] = vector_of(comm.rank(), size);
+              out[i].resize(size);
+              if (i % 2 == 0) {
+                requests.push_back(hocket::all_reduce_async(comm, in[i], out[i]));
+              } else {
+                requests.push_back(hocket::all_reduce_async(comm, in[i], out[i], std::plus<>{}, with(hocket::ring)));
+              }
+            }
+            for (std::size_t i = operations; i-- > 0;) requests[i].wait();
+            for (std::size_t i = 0; i < operations; ++i) {
+              found.equal(out[i], sum_of(comm.size(), out[i].size()), "operation " + std::to_string(i));
+            }
+          }) == "");
+  }
+}
+
+TEST_CASE("messages between two ranks are matched by tag, whenever they come") {
+  for (const route& way : routes) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            const hocket::peer other{1 - comm.rank()};
+            for (const std::size_t size : std::array<std::size_t, 4>{0, 1, 5000, 300000}) {
+              const auto first = vector_of(2 * comm.rank(), size);
+              const auto second = vector_of(2 * comm.rank() + 1, size);
+              auto a = hocket::send_async(comm, first, other, hocket::tag{1});
+              auto b = hocket::send_async(comm, second, other, hocket::tag{2});
+              std::vector<std::uint64_t> in(size);
+              hocket::recv(comm, in, other, hocket::tag{2});
+              found.equal(in, vector_of(2 * other.rank + 1, size), "the second message");
+              hocket::recv(comm, in, other, hocket::tag{1});
+              found.equal(in, vector_of(2 * other.rank, size), "the first message");
+              a.wait();
+              b.wait();
+            }
+          }) == "");
+  }
+}
+
+TEST_CASE("split communicators work side by side, and outlive their parent") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(4, way, [](communicator& comm, findings& found) {
+            const int rank = comm.rank();
+            auto row = hocket::split(comm, hocket::color{rank / 2});
+            auto column = hocket::split(comm, hocket::color{rank % 2}, hocket::key{-rank});
+            found.equal(row.rank(), rank % 2, "place in the row");
+            found.equal(column.rank(), 1 - rank / 2, "place in the column, counted backwards");
+            std::optional<communicator> parent(std::move(comm));
+            parent.reset();
+            int sum = 0;
+            hocket::all_reduce(row, std::span(&rank, 1), std::span(&sum, 1));
+            found.equal(sum, rank / 2 * 4 + 1, "sum of the row");
+            hocket::all_reduce(column, std::span(&rank, 1), std::span(&sum, 1), std::plus<>{}, with(hocket::ring));
+            found.equal(sum, rank % 2 * 2 + 2, "sum of the column");
+          }) == "");
+  }
+}
+
+TEST_CASE("two communicators of one rank may be used by two threads") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            auto other = hocket::split(comm, hocket::color{0});
+            const auto work = [](communicator& on, bool& right) {
+              const auto in = vector_of(on.rank(), 3000);
+              std::vector<std::uint64_t> out(in.size());
+              for (int i = 0; i < 200; ++i) {
+                hocket::all_reduce(on, in, out, std::plus<>{}, with(hocket::ring));
+                right = right && out == sum_of(on.size(), in.size());
+                hocket::all_reduce(on, in, out);
+                right = right && out == sum_of(on.size(), in.size());
+              }
+            };
+            bool right_there = true;
+            bool right_here = true;
+            std::thread helper([&] { work(other, right_there); });
+            work(comm, right_here);
+            helper.join();
+            found.expect(right_there && right_here, "a wrong sum");
+          }) == "");
+  }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Start-up and end: worlds of one, ranks that never come, settings that lead nowhere, and nothing left behind.
+#include "support/catch.hpp"
+#include "ucx/ranks.hpp"
+
+#include <hocket/core/platform/directory.hpp>
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace ucx_test;
+using hocket::errc;
+
+/// Names in /dev/shm, and the lines of the kernel's list of System V segments.
+std::set<std::string> shared_segments() {
+  std::set<std::string> found;
+  for (const auto& name : hocket::platform::list_directory("/dev/shm")) found.insert(name);
+  std::vector<std::byte> content;
+  hocket::platform::read_file("/proc/sysvipc/shm", content);
+  const std::string text(reinterpret_cast<const char*>(content.data()), content.size());
+  for (std::size_t at = text.find('\n'); at != std::string::npos && at + 1 < text.size(); at = text.find('\n', at + 1)) {
+    found.insert("segment " + text.substr(at + 1, 22));
+  }
+  return found;
+}
+
+std::size_t open_descriptors() { return hocket::platform::list_directory("/proc/self/fd").size(); }
+
+}  // namespace
+
+TEST_CASE("without variables a process is a world of one") {
+  CHECK(run_worlds(1, shared_memory, [](const world&, findings& found) {
+          for (const char* name : {"HOCKET_RANK", "HOCKET_RANKS", "HOCKET_STORE", "HOCKET_LOCAL_RANK",
+                                   "HOCKET_LOCAL_RANKS", "HOCKET_STORE_FD"}) {
+            ::unsetenv(name);
+          }
+          auto comm = hocket::ucx::connect();
+          found.equal(comm.size(), 1, "size");
+          const int seven = 7;
+          int sum = 0;
+          hocket::all_reduce(comm, std::span(&seven, 1), std::span(&sum, 1));
+          found.equal(sum, 7, "sum");
+          hocket::barrier(comm);
+        }) == "");
+}
+
+TEST_CASE("the variables of a launcher make a world") {
+  CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
+          auto comm = hocket::ucx::connect();
+          found.equal(comm.rank(), where.rank, "rank");
+          found.equal(comm.size(), 2, "size");
+          auto other = hocket::split(comm, hocket::color{0});
+          found.expect(other.timeout() == comm.timeout(), "another timeout");
+        }) == "");
+}
+
+TEST_CASE("the timeout of start-up is the default of the calls") {
+  CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
+          hocket::ucx::connect_options options;
+          options.timeout = 7s;
+          auto comm = hocket::ucx::connect(where, options);
+          found.expect(comm.timeout() == 7s, "another timeout");
+        }) == "");
+}
+
+TEST_CASE("a rank that never comes is named") {
+  CHECK(run_worlds(3, shared_memory, [](const world& where, findings& found) {
+          if (where.rank == 2) return;
+          hocket::ucx::connect_options options;
+          options.timeout = 500ms;
+          const auto begin = std::chrono::steady_clock::now();
+          const auto cause = found.fails(errc::timeout, "connect", [&] { hocket::ucx::connect(where, options); });
+          found.expect(std::chrono::steady_clock::now() - begin < 3s, "connect took longer than its timeout");
+          found.equal(cause.context.peer, 2, "the missing rank");
+          found.expect(cause.message().find("rank 2") != std::string::npos, "the message does not say which");
+        }) == "");
+}
+
+TEST_CASE("transports that lead nowhere are named") {
+  for (const char* const transports : {"self", "no_such_transport"}) {
+    CHECK(run_worlds(2, {transports, transports, false}, [&](const world& where, findings& found) {
+            const auto cause = found.fails(errc::unreachable, "connect", [&] { hocket::ucx::connect(where); });
+            const std::string expected = std::string("UCX_TLS='") + transports + "'";
+            found.expect(cause.message().find(expected) != std::string::npos, "it does not say " + expected);
+          }) == "");
+  }
+}
+
+TEST_CASE("nothing is left behind") {
+  const auto before = shared_segments();
+  for (const route& way : {shared_memory, posix_memory, network}) {
+    INFO(way.name);
+    CHECK(run_worlds(2, way, [](const world& where, findings& found) {
+            const auto round = [&] {
+              auto comm = hocket::ucx::connect(where);
+              auto other = hocket::split(comm, hocket::color{0});
+              auto buffer = hocket::allocate<std::uint64_t>(comm, 100000);
+              std::vector<std::uint64_t> out(buffer.size());
+              hocket::all_reduce(comm, buffer.span(), out);
+              hocket::all_reduce(other, buffer.span(), out, std::plus<>{}, hocket::with(hocket::ring));
+            };
+            const std::size_t descriptors = open_descriptors();
+            const auto begin = std::chrono::steady_clock::now();
+            round();
+            found.expect(std::chrono::steady_clock::now() - begin < 2s, "it took too long");
+            // The socket that rank 0 inherited is still there; UCX keeps up to a few of its own for the process's life.
+            found.expect(open_descriptors() <= descriptors + 4, "descriptors are left open");
+            found.equal(hocket::platform::list_directory("/proc/self/task").size(), std::size_t{1}, "threads");
+          }) == "");
+    CHECK(shared_segments() == before);
+  }
+}
+
+TEST_CASE("a killed world leaves nothing behind either") {
+  const auto before = shared_segments();
+  const auto text = run_ranks(2, shared_memory, [](communicator& comm, findings&) {
+    auto buffer = hocket::allocate<std::uint64_t>(comm, 100000);
+    hocket::barrier(comm);
+    ::raise(SIGKILL);
+  });
+  CHECK(text.find("signal 9") != std::string::npos);
+  CHECK(shared_segments() == before);
+}
+
+TEST_CASE("shared memory that is too small is an error, not a crash") {
+  if (::geteuid() != 0) return;  // it takes a private /dev/shm
+  CHECK(run_worlds(2, posix_memory, [](const world& where, findings& found) {
+          if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+              ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=12m") != 0) {
+            return;  // not even root may do so here
+          }
+          const auto cause = found.fails(errc::out_of_memory, "connect", [&] {
+            hocket::ucx::connect_options options;
+            options.staging_bytes = 4 << 20;
+            auto comm = hocket::ucx::connect(where, options);
+          });
+          found.expect(cause.message().find("/dev/shm") != std::string::npos, "the message: " + cause.message());
+        }) == "");
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Ranks that die, leave, stop, or never come: each ends the others' waits with an error that names them.
+#include "support/catch.hpp"
+#include "ucx/ranks.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+namespace {
+
+using namespace ucx_test;
+using hocket::errc;
+using hocket::with;
+using clock = std::chrono::steady_clock;
+
+/// Runs `body(comm, findings)` on all ranks; the one that it kills by SIGKILL is `victim`, and must be ended so.
+template <class Body>
+std::string run_with_victim(int ranks, int victim, const route& way, Body body) {
+  auto text = run_ranks(ranks, way, body);
+  const std::string expected = "rank " + std::to_string(victim) + " was ended by signal 9\n";
+  const auto at = text.find(expected);
+  if (at == std::string::npos) return text + "the victim was not killed\n";
+  return text.erase(at, expected.size());
+}
+
+/// Expects that `act` fails with peer_lost within a second, because of `culprit` where that is not -1.
+template <class Act>
+void expect_loss(findings& found, int culprit, const std::string& what, Act act) {
+  const auto begin = clock::now();
+  const hocket::failure cause = found.fails(errc::peer_lost, what, act);
+  found.expect(clock::now() - begin < 1s, what + " noticed the loss after more than a second");
+  if (culprit >= 0) found.equal(cause.context.peer, culprit, what + " blames the peer");
+}
+
+}  // namespace
+
+TEST_CASE("a killed peer is noticed within a second, whatever is waited for") {
+  for (const route& way : {shared_memory, posix_memory, network}) {
+    for (const int ranks : {2, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      const auto killed_in = [&](auto options) {
+        return run_with_victim(ranks, 1, way, [&](communicator& comm, findings& found) {
+          const auto in = vector_of(comm.rank(), 5000);
+          std::vector<std::uint64_t> out(in.size());
+          if (comm.rank() == 1) {
+            hocket::all_reduce(comm, in, out, std::plus<>{}, options);
+            ::raise(SIGKILL);
+          }
+          expect_loss(found, way.windows || ranks == 2 ? 1 : -1, "all_reduce", [&] {
+            for (;;) hocket::all_reduce(comm, in, out, std::plus<>{}, options);
+          });
+        });
+      };
+      CHECK(killed_in(with(hocket::ring)) == "");
+      CHECK(killed_in(with(hocket::halving_doubling)) == "");
+      CHECK(killed_in(with()) == "");
+      if (way.windows) CHECK(killed_in(with(hocket::two_shot)) == "");
+    }
+  }
+}
+
+TEST_CASE("a peer that is killed while large messages are under way is noticed") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_with_victim(2, 1, way, [](communicator& comm, findings& found) {
+            const auto in = vector_of(comm.rank(), 4 << 20);
+            std::vector<std::uint64_t> out(in.size());
+            if (comm.rank() == 1) {
+              auto begun = hocket::all_reduce_async(comm, in, out, std::plus<>{}, with(hocket::ring));
+              for (int i = 0; i < 20; ++i) begun.test();
+              ::raise(SIGKILL);
+            }
+            expect_loss(found, 1, "all_reduce", [&] {
+              for (;;) hocket::all_reduce(comm, in, out, std::plus<>{}, with(hocket::ring));
+            });
+          }) == "");
+  }
+}
+
+TEST_CASE("a rank that ends by an exception is a loss for those that wait for it") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_worlds(3, way, [](const world& where, findings& found) {
+            try {
+              auto comm = hocket::ucx::connect(where);
+              std::vector<std::uint64_t> out(1000);
+              hocket::all_reduce(comm, vector_of(comm.rank(), 1000), out, std::plus<>{}, with(hocket::recursive_doubling));
+              if (where.rank == 2) throw 7;
+              expect_loss(found, 2, "recv", [&] { hocket::recv(comm, out, hocket::peer{2}); });
+            } catch (int) {
+            }
+          }) == "");
+  }
+}
+
+TEST_CASE("a rank that is done may end while others go on") {
+  for (const route& way : {shared_memory, posix_memory, network}) {
+    INFO(way.name);
+    CHECK(run_worlds(4, way, [](const world& where, findings& found) {
+            auto comm = hocket::ucx::connect(where);
+            auto data = vector_of(comm.rank(), 3000);
+            hocket::broadcast(comm, data, hocket::root{0}, with(hocket::binomial));
+            found.equal(data, vector_of(0, 3000), "what rank 0 sent");
+            if (comm.rank() == 0) return;
+            const hocket::peer after{comm.rank() == 3 ? 1 : comm.rank() + 1};
+            const hocket::peer before{comm.rank() == 1 ? 3 : comm.rank() - 1};
+            if (comm.rank() == 2) std::this_thread::sleep_for(700ms);
+            hocket::send_recv(comm, vector_of(comm.rank(), 3000), after, data, before);
+            found.equal(data, vector_of(before.rank, 3000), "what a neighbour sent");
+          }) == "");
+  }
+}
+
+TEST_CASE("the last message of a rank that leaves arrives") {
+  for (const route& way : {shared_memory, posix_memory, network}) {
+    INFO(way.name);
+    CHECK(run_worlds(2, way, [](const world& where, findings& found) {
+            auto comm = hocket::ucx::connect(where);
+            constexpr std::size_t size = 500;
+            if (comm.rank() == 0) {
+              for (unsigned i = 0; i < 20; ++i) hocket::send(comm, vector_of(static_cast<int>(i), size), hocket::peer{1});
+              return;
+            }
+            std::this_thread::sleep_for(300ms);
+            std::vector<std::uint64_t> in(size);
+            for (int i = 0; i < 20; ++i) {
+              hocket::recv(comm, in, hocket::peer{0});
+              found.equal(in, vector_of(i, size), "message " + std::to_string(i));
+            }
+            expect_loss(found, 0, "recv", [&] { hocket::recv(comm, in, hocket::peer{0}); });
+          }) == "");
+  }
+}
+
+TEST_CASE("a stopped process is no dead one: the wait for it ends by its deadline and names it") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_with_victim(2, 1, way, [](communicator& comm, findings& found) {
+            const std::vector<int> own{static_cast<int>(::getpid())};
+            std::vector<int> pids(2);
+            hocket::all_gather(comm, own, pids);
+            if (comm.rank() == 1) {
+              ::raise(SIGSTOP);
+              return;
+            }
+            const auto in = vector_of(0, 5000);
+            std::vector<std::uint64_t> out(in.size());
+            const auto cause = found.fails(errc::timeout, "all_reduce", [&] {
+              for (;;) hocket::all_reduce(comm, in, out, std::plus<>{}, with(hocket::ring, hocket::timeout(1500ms)));
+            });
+            found.equal(cause.context.peer, 1, "the peer to blame");
+            ::kill(pids[1], SIGKILL);
+          }) == "");
+  }
+}
+
+TEST_CASE("a message of another length is an error, and the buffer stays as long as it is") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            const hocket::peer other{1 - comm.rank()};
+            auto longer = hocket::send_async(comm, vector_of(comm.rank(), 100), other, hocket::tag{1});
+            auto next = hocket::split(comm, hocket::color{0});
+            auto shorter = hocket::send_async(next, vector_of(comm.rank(), 10), other);
+            std::vector<std::uint64_t> in(60, 7);
+            found.fails(errc::truncated, "a longer message", [&] {
+              hocket::recv(comm, std::span(in).first(50), other, hocket::tag{1});
+            });
+            found.equal(in[50], std::uint64_t{7}, "the element behind the buffer");
+            found.fails(errc::mismatch, "a shorter message", [&] { hocket::recv(next, in, other); });
+            std::error_code ignored;
+            longer.wait(ignored);
+            shorter.wait(ignored);
+          }) == "");
+  }
+}
+
+TEST_CASE("a request that is given up leaves its buffer alone, and the process goes on") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            auto next = hocket::split(comm, hocket::color{0});
+            {
+              std::vector<std::uint64_t> in(100000, 7);
+              found.fails(errc::timeout, "recv", [&] {
+                hocket::recv(comm, in, hocket::peer{1 - comm.rank()}, hocket::tag{3}, with(hocket::timeout(100ms)));
+              });
+              found.equal(in[99999], std::uint64_t{7}, "an element of a buffer that nothing came to");
+            }
+            const int one = 1;
+            int sum = 0;
+            hocket::all_reduce(next, std::span(&one, 1), std::span(&sum, 1));
+            found.equal(sum, 2, "sum on another communicator");
+          }) == "");
+  }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the tests of the UCX transport share: processes as ranks, each with a list of what it found wrong, which the main
+/// process asserts to be empty.
+#pragma once
+
+#include <hocket/bootstrap/launch.hpp>
+#include <hocket/communicator/allocate.hpp>
+#include <hocket/ucx.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
+namespace ucx_test {
+
+using namespace std::chrono_literals;
+using hocket::ucx::communicator;
+using world = hocket::bootstrap::world_description;
+
+/// How ranks of one host may reach each other.
+struct route {
+  const char* name;
+  const char* transports;  ///< UCX_TLS; null: UCX's own choice
+  bool windows;            ///< whether peers' memory must be reachable
+};
+inline constexpr route shared_memory{"shared memory", nullptr, true};
+inline constexpr route posix_memory{"posix shared memory", "posix,self", true};
+inline constexpr route network{"the network", "tcp,self", false};
+
+/// What one rank found wrong.
+class findings {
+ public:
+  explicit findings(std::string who) : who_(std::move(who)) {}
+
+  void expect(bool fine, const std::string& what) {
+    if (!fine && ++count_ <= 10) std::fprintf(stderr, "%s: %s\n", who_.c_str(), what.c_str());
+  }
+  template <class A, class B>
+  void equal(const A& found, const B& expected, const std::string& what) {
+    if (found == expected) return;
+    std::string values;
+    if constexpr (std::is_arithmetic_v<A>) {
+      values = ": " + std::to_string(found) + " instead of " + std::to_string(expected);
+    }
+    expect(false, what + values);
+  }
+  /// Expects that `act` throws `hocket::error` of `condition`, and returns it.
+  template <class Act>
+  hocket::failure fails(hocket::errc condition, const std::string& what, Act act) {
+    try {
+      act();
+    } catch (const hocket::error& cause) {
+      expect(cause.code() == condition, what + " failed otherwise than expected: " + cause.what());
+      return cause.cause();
+    }
+    expect(false, what + " did not fail");
+    return {};
+  }
+  bool any() const noexcept { return count_ > 0; }
+
+ private:
+  const std::string who_;
+  int count_ = 0;
+};
+
+/// Leaks of this rank, which ends without running what looks for them otherwise.
+inline bool leaks() {
+#if defined(__SANITIZE_ADDRESS__)
+  return __lsan_do_recoverable_leak_check() != 0;
+#else
+  return false;
+#endif
+}
+
+inline void use(const route& way) {
+  way.transports == nullptr ? ::unsetenv("UCX_TLS") : ::setenv("UCX_TLS", way.transports, 1);
+}
+
+/// Runs `body(world, findings)` on each rank, before anything is connected. Returns what went wrong, empty if nothing.
+template <class Body>
+std::string run_worlds(int ranks, const route& way, Body body, std::chrono::nanoseconds timeout = 60s) {
+  hocket::launch::process_options options;
+  options.capture_output = true;
+  options.timeout = timeout;
+  const auto results = hocket::launch::run_processes(
+      ranks,
+      [&](world where) {
+        findings found("rank " + std::to_string(where.rank) + " over " + way.name);
+        use(way);
+        where.timeout = 30s;
+        try {
+          body(where, found);
+        } catch (const std::exception& cause) {
+          found.expect(false, cause.what());
+        }
+        return found.any() ? 1 : leaks() ? 2 : 0;
+      },
+      options);
+  return hocket::launch::describe_failures(results);
+}
+
+/// Runs `body(communicator, findings)` on each rank.
+template <class Body>
+std::string run_ranks(int ranks, const route& way, Body body) {
+  return run_worlds(ranks, way, [&](const world& where, findings& found) {
+    auto comm = hocket::ucx::connect(where);
+    body(comm, found);
+  });
+}
+
+inline bool has_windows(const communicator& comm) {
+  return hocket::detail::communicator_access::state(comm).has_windows();
+}
+
+/// Element `i` of rank `rank`: sums of these differ for each set of ranks and each place.
+constexpr std::uint64_t element(int rank, std::size_t i) noexcept {
+  std::uint64_t x = (static_cast<std::uint64_t>(rank) + 1) * 0x9e3779b97f4a7c15U + i;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  return x ^ (x >> 27);
+}
+
+inline std::vector<std::uint64_t> vector_of(int rank, std::size_t size) {
+  std::vector<std::uint64_t> result(size);
+  for (std::size_t i = 0; i < size; ++i) result[i] = element(rank, i);
+  return result;
+}
+
+inline std::vector<std::uint64_t> sum_of(int ranks, std::size_t size) {
+  std::vector<std::uint64_t> result(size);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::size_t i = 0; i < size; ++i) result[i] += element(rank, i);
+  }
+  return result;
+}
+
+}  // namespace ucx_test

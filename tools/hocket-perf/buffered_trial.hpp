@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What all trials have in common: where contributions and results lie for each collective, and which element of whose
+/// contribution belongs where.
+#pragma once
+
+#include "trial.hpp"
+
+#include <hocket/communicator/allocate.hpp>
+#include <hocket/core/buffer.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace perf {
+
+/// Memory of T, either such that other ranks can read it or not.
+template <class T>
+class area {
+ public:
+  template <class Wire>
+  void reserve(const hocket::communicator<Wire>& comm, std::size_t size, bool shared) {
+    if (shared) {
+      shared_ = hocket::allocate<T>(comm, size);
+      elements_ = shared_.span();
+    } else {
+      elements_ = {reinterpret_cast<T*>(private_.get(size * sizeof(T))), size};
+      std::memset(static_cast<void*>(elements_.data()), 0, elements_.size_bytes());
+    }
+  }
+  std::span<T> first(std::size_t count) const { return elements_.first(count); }
+
+ private:
+  hocket::shared_buffer<T> shared_;
+  hocket::detail::growing_buffer private_;
+  std::span<T> elements_;
+};
+
+/// Writes the lines of `memory` back and drops them. Where that can't be done, writing them anew at least takes them
+/// out of the caches of the others.
+inline void drop_from_caches(std::span<std::byte> memory) {
+  for (std::size_t i = 0; i < memory.size(); i += hocket::platform::cache_line) {
+#if defined(__SSE2__)
+    _mm_clflush(&memory[i]);
+#else
+    volatile std::byte& line = memory[i];
+    line = static_cast<std::byte>(line);
+#endif
+  }
+#if defined(__SSE2__)
+  _mm_mfence();
+#endif
+}
+
+/// A trial on elements of T. In place, contribution and result share the first area.
+template <class Wire, class T>
+class buffered_trial : public trial {
+ public:
+  buffered_trial(const hocket::communicator<Wire>& comm, const subject& what) : comm_(comm), what_(what) {}
+
+  bool has(placement where) const override {
+    switch (what_.what) {
+      case collective::all_reduce:
+      case collective::reduce_scatter:
+      case collective::all_gather: return true;
+      case collective::broadcast: return where == placement::in_place;
+      case collective::all_to_all:
+      case collective::barrier:
+      case collective::send_recv: return where == placement::out_of_place;
+    }
+    return false;
+  }
+
+  void reserve(std::size_t elements) override {
+    const std::size_t largest = elements * (has_blocks() ? ranks() : 1);
+    for (auto& each : areas_) each.reserve(comm_, largest, what_.shared_memory);
+  }
+
+  void resize(std::size_t elements) override { block_ = elements; }
+
+  void write(placement where, contents values) override {
+    const std::span<T> result = output(where);
+    std::memset(static_cast<void*>(result.data()), 0xa5, result.size_bytes());
+    const std::span<T> contribution = input(where);
+    if (!contributes()) return;
+    for (std::size_t i = 0; i < contribution.size(); ++i) contribution[i] = value(comm_.rank(), i, values);
+  }
+
+  std::uint64_t count_wrong(placement where, contents values) const override {
+    const std::span<T> result = output(where);
+    std::uint64_t wrong = 0;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const T right = expected(i, values);
+      wrong += std::memcmp(&result[i], &right, sizeof(T)) != 0 ? 1U : 0U;
+    }
+    return wrong;
+  }
+
+  bool keeps_contribution(placement where) const override {
+    return where == placement::out_of_place || !reduces(what_.what);
+  }
+
+  void spoil(placement where, std::size_t elements) override {
+    const auto bytes = std::as_writable_bytes(output(where));
+    for (std::size_t i = 0; i < std::min(elements * sizeof(T), bytes.size()); i += sizeof(T)) bytes[i] ^= std::byte{1};
+  }
+
+  void chill() override {
+    const std::size_t count = block_ * (has_blocks() ? ranks() : 1);
+    for (auto& each : areas_) drop_from_caches(std::as_writable_bytes(each.first(count)));
+  }
+
+ protected:
+  std::span<T> input(placement where) const {
+    const bool many = what_.what == collective::reduce_scatter || what_.what == collective::all_to_all;
+    if (where == placement::in_place && what_.what == collective::all_gather) return own_block();
+    return areas_[0].first(many ? block_ * ranks() : block_);
+  }
+
+  std::span<T> output(placement where) const {
+    const bool many = what_.what == collective::all_gather || what_.what == collective::all_to_all;
+    const std::size_t count = many ? block_ * ranks() : block_;
+    if (where == placement::out_of_place) return areas_[1].first(count);
+    return what_.what == collective::reduce_scatter ? own_block() : areas_[0].first(count);
+  }
+
+  std::size_t ranks() const { return static_cast<std::size_t>(comm_.size()); }
+  /// The neighbours of send_recv.
+  int next() const { return (comm_.rank() + 1) % comm_.size(); }
+  int previous() const { return (comm_.rank() + comm_.size() - 1) % comm_.size(); }
+
+  const hocket::communicator<Wire>& comm_;
+  const subject what_;
+  std::size_t block_ = 0;
+
+ private:
+  /// What `rank` contributes.
+  virtual T value(int rank, std::size_t position, contents values) const = 0;
+  /// What all ranks' elements at `position` combine to.
+  virtual T combined(std::size_t position, contents values) const = 0;
+
+  T expected(std::size_t position, contents values) const {
+    const std::size_t offset = static_cast<std::size_t>(comm_.rank()) * block_;
+    const int source = block_ == 0 ? 0 : static_cast<int>(position / block_);
+    switch (what_.what) {
+      case collective::all_reduce: return combined(position, values);
+      case collective::reduce_scatter: return combined(offset + position, values);
+      case collective::all_gather: return value(source, position % block_, values);
+      case collective::all_to_all: return value(source, offset + position % block_, values);
+      case collective::broadcast: return value(what_.root, position, values);
+      case collective::send_recv: return value(previous(), position, values);
+      case collective::barrier: break;
+    }
+    return T{};
+  }
+
+  bool has_blocks() const {
+    return what_.what == collective::reduce_scatter || what_.what == collective::all_gather ||
+           what_.what == collective::all_to_all;
+  }
+  bool contributes() const { return what_.what != collective::broadcast || comm_.rank() == what_.root; }
+  std::span<T> own_block() const {
+    return areas_[0].first(block_ * ranks()).subspan(static_cast<std::size_t>(comm_.rank()) * block_, block_);
+  }
+
+  area<T> areas_[2];
+};
+
+}  // namespace perf

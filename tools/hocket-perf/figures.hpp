@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What was measured, and what follows from it.
+#pragma once
+
+#include "settings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace perf {
+
+/// One size in one placement.
+struct figures {
+  std::vector<double> seconds;         ///< one entry per iteration, in order
+  std::optional<std::uint64_t> wrong;  ///< elements on all ranks; none: not checked
+};
+
+/// The smallest entry that is no less than `share` of all entries: 0.5 is the median, the lower one of two.
+inline double percentile(std::vector<double> of, double share) {
+  if (of.empty()) return 0;
+  const double place = std::ceil(share * static_cast<double>(of.size()));
+  const std::size_t index = std::clamp<std::size_t>(static_cast<std::size_t>(place), 1, of.size()) - 1;
+  std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(index), of.end());
+  return of[index];
+}
+
+/// What each collective's bytes per second have to be multiplied by, so that the product can be compared with the speed
+/// of the links, whatever the number of ranks.
+inline double bus_factor(collective what, int ranks) {
+  const double n = ranks;
+  switch (what) {
+    case collective::all_reduce: return 2 * (n - 1) / n;
+    case collective::reduce_scatter:
+    case collective::all_gather:
+    case collective::all_to_all: return (n - 1) / n;
+    case collective::broadcast:
+    case collective::send_recv: return 1;
+    case collective::barrier: return 0;
+  }
+  return 0;
+}
+
+/// How many blocks of `count` elements make up the size.
+inline std::size_t blocks_of(collective what, int ranks) {
+  const bool many =
+      what == collective::reduce_scatter || what == collective::all_gather || what == collective::all_to_all;
+  return many ? static_cast<std::size_t>(ranks) : 1;
+}
+
+/// Elements of one block where all of them are to have `bytes` bytes; at least one, unless there are to be none.
+inline std::size_t count_of(collective what, int ranks, std::size_t element_size, std::size_t bytes) {
+  if (bytes == 0 || what == collective::barrier) return 0;
+  return std::max<std::size_t>(1, bytes / element_size / blocks_of(what, ranks));
+}
+
+/// One line of the table.
+struct row {
+  collective what = collective::all_reduce;
+  datatype type = datatype::float32;
+  operation op = operation::sum;
+  int root = -1;
+  int ranks = 1;
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  std::optional<figures> out_of_place;
+  std::optional<figures> in_place;
+
+  /// In 1e9 bytes per second.
+  double algorithm_bandwidth(const figures& of) const {
+    return static_cast<double>(bytes) / percentile(of.seconds, 0.5) / 1e9;
+  }
+  double bus_bandwidth(const figures& of) const { return algorithm_bandwidth(of) * bus_factor(what, ranks); }
+};
+
+}  // namespace perf

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: ucx
+/// @file
+/// hocket-perf: how fast are hocket's collectives on this machine, and are their results right? Flags, columns and
+/// formulas are those of nccl-tests. `hocket-perf --help` tells more.
+#include "session.hpp"
+#include "settings.hpp"
+
+#include <hocket/bootstrap/environment.hpp>
+#include <hocket/bootstrap/launch.hpp>
+#include <hocket/communicator/local.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/ucx.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace {
+
+using perf::settings;
+
+constexpr int wrong_results = 1;
+constexpr int bad_usage = 2;
+
+/// Whether a launcher made this process a rank.
+bool is_launched() {
+  return std::getenv("HOCKET_RANK") != nullptr ||
+         (std::getenv("RANK") != nullptr && std::getenv("WORLD_SIZE") != nullptr);
+}
+
+std::chrono::nanoseconds timeout_of(const settings& wanted) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(wanted.timeout));
+}
+
+int run_threads(const settings& wanted) {
+  const int ranks = wanted.threads > 0 ? wanted.threads : std::max(2, hocket::platform::usable_cores());
+  std::atomic<bool> right{true};
+  hocket::local::run(ranks, [&](hocket::local::communicator comm) {
+    comm.set_timeout(timeout_of(wanted));
+    if (!perf::measure(&comm, wanted)) right = false;
+  });
+  return right ? 0 : wrong_results;
+}
+
+/// This process is one of the ranks.
+int run_rank(const settings& wanted) {
+  const hocket::bootstrap::world_description world = hocket::bootstrap::read_environment();
+  try {
+    if (wanted.threads > 0) {
+      throw perf::usage_error("--threads: a launcher started this process, so that ranks are processes: leave it out");
+    }
+    if (wanted.processes > 0 && wanted.processes != world.ranks) {
+      throw perf::usage_error("--processes " + std::to_string(wanted.processes) + ": a launcher started " +
+                              std::to_string(world.ranks) + " processes: leave it out");
+    }
+    hocket::ucx::communicator comm = hocket::ucx::connect(world);
+    comm.set_timeout(timeout_of(wanted));
+    return perf::measure(&comm, wanted) ? 0 : wrong_results;
+  } catch (const perf::usage_error& problem) {
+    if (world.rank == 0) std::fprintf(stderr, "hocket-perf: %s\n", problem.what());
+    return bad_usage;
+  }
+}
+
+int spawn_ranks(const settings& wanted, int count, char** arguments) {
+  std::vector<std::string> command(arguments, arguments + count);
+  command[0] = "/proc/self/exe";
+  hocket::launch::spawn_options how;
+  how.report = false;  // the ranks say themselves what went wrong
+  const int status = hocket::launch::spawn(wanted.processes, command, how);
+  if (status > bad_usage) std::fprintf(stderr, "hocket-perf: a rank ended with status %d\n", status);
+  return status;
+}
+
+int run(const settings& wanted, int count, char** arguments) {
+  if (is_launched()) return run_rank(wanted);
+  if (wanted.processes > 0) return spawn_ranks(wanted, count, arguments);
+  return run_threads(wanted);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  settings wanted;
+  int status = 0;
+  if (!perf::read_command_line(count, arguments, wanted, status)) return status;
+  try {
+    return run(wanted, count, arguments);
+  } catch (const perf::usage_error& problem) {
+    std::fprintf(stderr, "hocket-perf: %s\n", problem.what());
+    return bad_usage;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "hocket-perf: %s\n", problem.what());
+    return 1;
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Trials of what moves elements and combines nothing. Only the size of an element counts there, so that types of one
+// size share the code of one. The choice among all trials is here too.
+#include "buffered_trial.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/barrier.hpp>
+#include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/send_recv.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/selection/explain.hpp>
+
+namespace perf {
+
+namespace {
+
+template <class Wire, class T>
+class moving_trial final : public buffered_trial<Wire, T> {
+  using base = buffered_trial<Wire, T>;
+  using base::block_;
+  using base::comm_;
+  using base::what_;
+
+ public:
+  using base::base;
+
+  void run(placement where) override {
+    if (what_.what == collective::send_recv) {
+      hocket::send_recv(comm_, this->input(where), hocket::peer{this->next()}, this->output(where),
+                        hocket::peer{this->previous()});
+    } else if (what_.algorithm) {
+      call(where, hocket::with(hocket::algorithm(*what_.algorithm)));
+    } else {
+      call(where, hocket::with());
+    }
+  }
+
+  std::string explain() const override {
+    switch (what_.what) {
+      case collective::all_gather: return hocket::explain<T>(comm_, hocket::all_gather, block_);
+      case collective::all_to_all: return hocket::explain<T>(comm_, hocket::all_to_all, block_);
+      case collective::broadcast: return hocket::explain<T>(comm_, hocket::broadcast, block_);
+      case collective::barrier: return hocket::explain<T>(comm_, hocket::barrier, 0);
+      case collective::all_reduce:
+      case collective::reduce_scatter:
+      case collective::send_recv: break;
+    }
+    return "send_recv: a message to the next rank and one from the one before; there is nothing to choose\n";
+  }
+
+ private:
+  template <class Options>
+  void call(placement where, const Options& options) {
+    switch (what_.what) {
+      case collective::all_gather: return hocket::all_gather(comm_, this->input(where), this->output(where), options);
+      case collective::all_to_all: return hocket::all_to_all(comm_, this->input(where), this->output(where), options);
+      case collective::broadcast:
+        return hocket::broadcast(comm_, this->output(where), hocket::root{what_.root}, options);
+      case collective::barrier: return hocket::barrier(comm_, options);
+      case collective::all_reduce:
+      case collective::reduce_scatter:
+      case collective::send_recv: break;
+    }
+  }
+
+  T value(int rank, std::size_t position, contents values) const override {
+    return static_cast<T>(scramble(rank, position, values.salt));
+  }
+  T combined(std::size_t, contents) const override { return {}; }
+};
+
+}  // namespace
+
+std::unique_ptr<trial> make_moving_trial(any_communicator comm, const subject& what) {
+  return std::visit(
+      [&]<class Wire>(const hocket::communicator<Wire>* on) -> std::unique_ptr<trial> {
+        switch (size_of(what.type)) {
+          case 1: return std::make_unique<moving_trial<Wire, std::uint8_t>>(*on, what);
+          case 2: return std::make_unique<moving_trial<Wire, std::uint16_t>>(*on, what);
+          case 4: return std::make_unique<moving_trial<Wire, std::uint32_t>>(*on, what);
+          default: return std::make_unique<moving_trial<Wire, std::uint64_t>>(*on, what);
+        }
+      },
+      comm);
+}
+
+std::unique_ptr<trial> make_trial(any_communicator comm, const subject& what) {
+  if (!reduces(what.what)) return make_moving_trial(comm, what);
+  switch (what.type) {
+    case datatype::int8:
+    case datatype::uint8: return make_8_bit_integer_trial(comm, what);
+    case datatype::int32:
+    case datatype::uint32: return make_32_bit_integer_trial(comm, what);
+    case datatype::int64:
+    case datatype::uint64: return make_64_bit_integer_trial(comm, what);
+    case datatype::half:
+    case datatype::bfloat16: return make_16_bit_float_trial(comm, what);
+    case datatype::float32:
+    case datatype::float64: return make_float_trial(comm, what);
+    case datatype::float8_e4m3:
+    case datatype::float8_e5m2: return make_8_bit_float_trial(comm, what);
+  }
+  return nullptr;
+}
+
+}  // namespace perf

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Trials of all_reduce and reduce_scatter, for one element type and each operation.
+#pragma once
+
+#include "buffered_trial.hpp"
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/selection/explain.hpp>
+
+namespace perf {
+
+template <class Wire, class T, class Op>
+class reduction_trial final : public buffered_trial<Wire, T> {
+  using base = buffered_trial<Wire, T>;
+  using base::block_;
+  using base::comm_;
+  using base::what_;
+
+ public:
+  using base::base;
+
+  void run(placement where) override {
+    if (what_.algorithm) {
+      call(where, hocket::with(hocket::algorithm(*what_.algorithm)));
+    } else {
+      call(where, hocket::with());
+    }
+  }
+
+  std::string explain() const override {
+    if (what_.what == collective::reduce_scatter) {
+      return hocket::explain<T>(comm_, hocket::reduce_scatter, block_, Op{});
+    }
+    return hocket::explain<T>(comm_, hocket::all_reduce, block_, Op{});
+  }
+
+ private:
+  template <class Options>
+  void call(placement where, const Options& options) {
+    if (what_.what == collective::reduce_scatter) {
+      hocket::reduce_scatter(comm_, this->input(where), this->output(where), Op{}, options);
+    } else if (where == placement::in_place) {
+      hocket::all_reduce(comm_, hocket::in_place(this->output(where)), Op{}, options);
+    } else {
+      hocket::all_reduce(comm_, this->input(where), this->output(where), Op{}, options);
+    }
+  }
+
+  T value(int rank, std::size_t position, contents values) const override {
+    return values.zeros ? T{} : pattern<T, Op>::value(rank, comm_.size(), position, values.salt);
+  }
+  T combined(std::size_t position, contents values) const override {
+    return values.zeros ? T{} : pattern<T, Op>::result(comm_.size(), position, values.salt);
+  }
+};
+
+template <class T>
+std::unique_ptr<trial> make_reduction_trial(any_communicator comm, const subject& what) {
+  return std::visit(
+      [&]<class Wire>(const hocket::communicator<Wire>* on) -> std::unique_ptr<trial> {
+        switch (what.op) {
+          case operation::sum: return std::make_unique<reduction_trial<Wire, T, sum<T>>>(*on, what);
+          case operation::prod: return std::make_unique<reduction_trial<Wire, T, product<T>>>(*on, what);
+          case operation::min: return std::make_unique<reduction_trial<Wire, T, hocket::minimum>>(*on, what);
+          case operation::max: return std::make_unique<reduction_trial<Wire, T, hocket::maximum>>(*on, what);
+          case operation::avg: return std::make_unique<reduction_trial<Wire, T, hocket::average>>(*on, what);
+        }
+        return nullptr;
+      },
+      comm);
+}
+
+}  // namespace perf

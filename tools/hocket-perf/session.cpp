@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "session.hpp"
+
+#include "figures.hpp"
+#include "report.hpp"
+#include "team.hpp"
+
+#include <hocket/selection/select.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+namespace perf {
+
+namespace {
+
+namespace plan = hocket::plan;
+
+/// Where calls of the measured kind take a plan.
+std::optional<plan::goal> goal_of(collective what, int root) {
+  switch (what) {
+    case collective::all_reduce: return plan::goal{plan::goal_kind::all_reduce};
+    case collective::reduce_scatter: return plan::goal{plan::goal_kind::reduce_scatter};
+    case collective::all_gather: return plan::goal{plan::goal_kind::all_gather};
+    case collective::all_to_all: return plan::goal{plan::goal_kind::all_to_all};
+    case collective::broadcast: return plan::goal{plan::goal_kind::broadcast, root};
+    case collective::barrier: return plan::goal{plan::goal_kind::barrier};
+    case collective::send_recv: break;
+  }
+  return std::nullopt;
+}
+
+std::optional<plan::any> algorithm_of(collective what, const settings& wanted, int ranks) {
+  if (wanted.algorithm == "auto") return std::nullopt;
+  std::string known = "auto";
+  if (const auto goal = goal_of(what, wanted.root)) {
+    hocket::selection::query asked;
+    asked.what = *goal;
+    asked.ranks = ranks;
+    for (const auto& each : hocket::selection::table(asked)) {
+      if (wanted.algorithm == each.name) return each.make(wanted.root);
+      known += std::string(", ") + each.name;
+    }
+  }
+  throw usage_error("--algorithm " + wanted.algorithm + ": " + to_string(what) + " has no such algorithm; it has " +
+                    known);
+}
+
+/// What one rank does for one session.
+class session {
+ public:
+  session(any_communicator comm, const settings& wanted)
+      : comm_(comm), wanted_(wanted), team_(comm, wanted.pin), report_(team_, wanted) {
+    if (wanted.root >= team_.size()) {
+      throw usage_error("--root " + std::to_string(wanted.root) + ": there are only " + std::to_string(team_.size()) +
+                        " ranks, counted from 0");
+    }
+    for (const collective what : wanted.collectives) static_cast<void>(algorithm_of(what, wanted, team_.size()));
+  }
+
+  bool run() {
+    report_.begin();
+    for (const collective what : wanted_.collectives) {
+      report_.begin(what);
+      const bool typed = what != collective::barrier;
+      for (std::size_t t = 0; t < (typed ? wanted_.types.size() : 1); ++t) {
+        for (std::size_t o = 0; o < (reduces(what) ? wanted_.operations.size() : 1); ++o) {
+          measure_sizes({what, wanted_.operations[o], wanted_.types[t], wanted_.root, wanted_.shared_memory,
+                         algorithm_of(what, wanted_, team_.size())});
+        }
+      }
+    }
+    return report_.end();
+  }
+
+ private:
+  void measure_sizes(const subject& what) {
+    const auto tried = make_trial(comm_, what);
+    const std::size_t element = size_of(what.type);
+    std::vector<std::size_t> counts;
+    for (const std::size_t bytes : sizes_of(wanted_)) {
+      counts.push_back(count_of(what.what, team_.size(), element, bytes));
+    }
+    // Small sizes may come to the same number of elements.
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    tried->reserve(counts.back());
+    for (const std::size_t count : counts) {
+      tried->resize(count);
+      if (wanted_.explain) report_.explain(tried->explain());
+      row line{.what = what.what,
+               .type = what.type,
+               .op = what.op,
+               .root = what.what == collective::broadcast ? what.root : -1,
+               .ranks = team_.size(),
+               .count = count,
+               .bytes = count * element * blocks_of(what.what, team_.size()),
+               .out_of_place = {},
+               .in_place = {}};
+      if (wanted_.out_of_place) line.out_of_place = measure(*tried, placement::out_of_place);
+      if (wanted_.in_place) line.in_place = measure(*tried, placement::in_place);
+      report_.add(std::move(line));
+    }
+  }
+
+  std::optional<figures> measure(trial& tried, placement where) {
+    if (!tried.has(where)) return std::nullopt;
+    figures found;
+    std::uint64_t wrong = 0;
+    if (wanted_.check) wrong = check(tried, where);
+    // A reduction in place is given its own results again and again: zeros stay what they are.
+    const contents timed{.salt = ++salt_, .zeros = !tried.keeps_contribution(where)};
+    tried.write(where, timed);
+    found.seconds = wanted_.cold ? time_cold(tried, where) : time_warm(tried, where);
+    if (wanted_.check) found.wrong = team_.sum(std::max(wrong, tried.count_wrong(where, timed)));
+    team_.average(found.seconds, wanted_.average);
+    return found;
+  }
+
+  std::uint64_t check(trial& tried, placement where) {
+    const contents checked{.salt = ++salt_};
+    tried.write(where, checked);
+    tried.run(where);
+    if (team_.rank() == 0) tried.spoil(where, wanted_.corrupt);
+    return tried.count_wrong(where, checked);
+  }
+
+  /// One call after the other, as a program would make them.
+  std::vector<double> time_warm(trial& tried, placement where) const {
+    std::vector<clock::time_point> ends(static_cast<std::size_t>(wanted_.iterations) + 1);
+    for (int i = 0; i < wanted_.warmups; ++i) tried.run(where);
+    team_.barrier();
+    ends[0] = clock::now();
+    for (std::size_t i = 1; i < ends.size(); ++i) {
+      tried.run(where);
+      ends[i] = clock::now();
+    }
+    std::vector<double> seconds;
+    for (std::size_t i = 1; i < ends.size(); ++i) seconds.push_back(seconds_between(ends[i - 1], ends[i]));
+    return seconds;
+  }
+
+  /// A barrier keeps the time that others need to empty their caches out of the measurement.
+  std::vector<double> time_cold(trial& tried, placement where) const {
+    std::vector<double> seconds;
+    for (int i = -wanted_.warmups; i < wanted_.iterations; ++i) {
+      tried.chill();
+      team_.barrier();
+      const clock::time_point begin = clock::now();
+      tried.run(where);
+      if (i >= 0) seconds.push_back(seconds_between(begin, clock::now()));
+    }
+    return seconds;
+  }
+
+  using clock = std::chrono::steady_clock;
+  static double seconds_between(clock::time_point begin, clock::time_point end) {
+    return std::chrono::duration<double>(end - begin).count();
+  }
+
+  any_communicator comm_;
+  const settings& wanted_;
+  team team_;
+  report report_;
+  unsigned salt_ = 0;
+};
+
+}  // namespace
+
+bool measure(any_communicator comm, const settings& wanted) { return session(comm, wanted).run(); }
+
+}  // namespace perf

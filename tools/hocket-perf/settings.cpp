@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The command line: flags as in nccl-tests, where they have the same meaning.
+#include "settings.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+
+namespace perf {
+
+namespace {
+
+template <class Value>
+using named = std::vector<std::pair<std::string, Value>>;
+
+const named<collective> collectives{
+    {"all_reduce", collective::all_reduce}, {"reduce_scatter", collective::reduce_scatter},
+    {"all_gather", collective::all_gather}, {"all_to_all", collective::all_to_all},
+    {"broadcast", collective::broadcast},   {"barrier", collective::barrier},
+    {"send_recv", collective::send_recv}};
+const named<operation> operations{{"sum", operation::sum},
+                                  {"prod", operation::prod},
+                                  {"min", operation::min},
+                                  {"max", operation::max},
+                                  {"avg", operation::avg}};
+const named<datatype> datatypes{{"int8", datatype::int8},
+                                {"uint8", datatype::uint8},
+                                {"int32", datatype::int32},
+                                {"uint32", datatype::uint32},
+                                {"int64", datatype::int64},
+                                {"uint64", datatype::uint64},
+                                {"half", datatype::half},
+                                {"bfloat16", datatype::bfloat16},
+                                {"float", datatype::float32},
+                                {"double", datatype::float64},
+                                {"float8_e4m3", datatype::float8_e4m3},
+                                {"float8_e5m2", datatype::float8_e5m2}};
+
+template <class Value>
+const char* name_of(const named<Value>& all, Value what) {
+  for (const auto& [name, value] : all) {
+    if (value == what) return name.c_str();
+  }
+  return "unknown";
+}
+
+template <class Value>
+std::string names_of(const named<Value>& all) {
+  std::string text;
+  for (const auto& [name, value] : all) text += name + ", ";
+  return text + "all";
+}
+
+/// An option that takes one of the names, or "all".
+template <class Value>
+void add_names(CLI::App& app, const std::string& flags, const std::string& what, const named<Value>& all,
+               std::vector<Value>& chosen, Value preset) {
+  chosen = {preset};
+  app.add_option_function<std::string>(
+         flags,
+         [&all, &chosen, flags](const std::string& text) {
+           chosen.clear();
+           for (const auto& [name, value] : all) {
+             if (text == "all" || text == name) chosen.push_back(value);
+           }
+           if (chosen.empty()) throw CLI::ValidationError(flags, "'" + text + "' is none of " + names_of(all));
+         },
+         what + ": " + names_of(all))
+      ->default_str(name_of(all, preset))
+      ->type_name("NAME");
+}
+
+/// "8", "64K", "1.5M", "2GB": with powers of 1024, as nccl-tests reads them.
+std::size_t read_bytes(const std::string& flag, const std::string& text) {
+  std::size_t used = 0;
+  double number = -1;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  std::string unit = used == 0 ? "?" : text.substr(used);
+  if (unit.size() > 1 && (unit.back() == 'B' || unit.back() == 'b')) unit.pop_back();
+  const std::map<std::string, int> shifts{{"", 0},   {"B", 0},  {"K", 10}, {"k", 10},
+                                          {"M", 20}, {"m", 20}, {"G", 30}, {"g", 30}};
+  const auto shift = shifts.find(unit);
+  const double bytes = shift == shifts.end() ? -1 : std::ldexp(number, shift->second);
+  if (!(bytes >= 0 && bytes <= 1e15)) {
+    throw CLI::ValidationError(flag, "'" + text + "' is no size: give bytes, with K, M or G behind if you like: 64K");
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+CLI::Option* add_bytes(CLI::App& app, const std::string& flags, std::size_t& bytes, const std::string& what,
+                       const std::string& preset) {
+  const auto read = [flags, &bytes](const std::string& text) { bytes = read_bytes(flags, text); };
+  auto* const option = app.add_option_function<std::string>(flags, read, what)->type_name("SIZE");
+  return preset.empty() ? option : option->default_str(preset);
+}
+
+void add_what(CLI::App& app, settings& to) {
+  add_names(app, "--collective", "what to measure", collectives, to.collectives, collective::all_reduce);
+  add_names(app, "-o,--op", "reduction operation", operations, to.operations, operation::sum);
+  add_names(app, "-d,--datatype", "element type", datatypes, to.types, datatype::float32);
+  app.add_option("--algorithm", to.algorithm, "auto, or the name of one that the collective has: see --explain")
+      ->type_name("NAME");
+  app.add_option("-r,--root", to.root, "root of broadcast")->check(CLI::NonNegativeNumber);
+}
+
+void add_sizes(CLI::App& app, settings& to) {
+  add_bytes(app, "-b,--minbytes", to.least_bytes, "smallest size", "8");
+  add_bytes(app, "-e,--maxbytes", to.most_bytes, "largest size", "32M");
+  auto* const factor = app.add_option("-f,--stepfactor", to.step_factor, "each size is so many times the one before")
+                           ->check(CLI::Range(1.001, 1e6));
+  add_bytes(app, "-i,--stepbytes", to.step_bytes, "each size is so much more than the one before", "")
+      ->excludes(factor);
+}
+
+void add_method(CLI::App& app, settings& to) {
+  app.add_option("-n,--iters", to.iterations, "measured iterations per size")->check(CLI::Range(1, 100'000'000));
+  app.add_option("-w,--warmup_iters", to.warmups, "iterations before these")->check(CLI::Range(0, 100'000'000));
+  app.add_option("-c,--check", to.check, "1: check every element of the results, 0: do not");
+  app.add_option_function<int>(
+         "-a,--average", [&to](int number) { to.average = static_cast<averaging>(number); },
+         "each iteration counts as: 0 rank 0's time, 1 the mean, 2 the shortest, 3 the longest of all ranks")
+      ->check(CLI::Range(0, 3))
+      ->default_str("1")
+      ->type_name("INT");
+  auto* const inside = app.add_flag_callback(
+      "--in-place", [&to] { to.out_of_place = false; }, "measure in-place calls only");
+  app.add_flag_callback(
+         "--out-of-place", [&to] { to.in_place = false; }, "measure out-of-place calls only")
+      ->excludes(inside);
+  app.add_flag("--cold", to.cold, "put the buffers out of the caches before each iteration (else they stay warm)");
+  app.add_flag("--shared-memory", to.shared_memory, "take buffers from hocket::allocate, which other ranks can read");
+  app.add_option("-T,--timeout", to.timeout, "seconds that a call may wait for other ranks")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--corrupt", to.corrupt)->group("");
+}
+
+void add_ranks(CLI::App& app, settings& to) {
+  auto* const threads = app.add_option("-t,--threads", to.threads,
+                                       "ranks as threads; so many as there are cores, but "
+                                       "at least 2, if nothing else is said")
+                            ->check(CLI::Range(1, 4096))
+                            ->default_str("");
+  app.add_option("-p,--processes", to.processes, "ranks as processes of this host, over UCX")
+      ->check(CLI::Range(1, 4096))
+      ->default_str("")
+      ->excludes(threads);
+  app.add_flag("--pin", to.pin, "keep rank r of a host on its r-th core");
+}
+
+void add_output(CLI::App& app, settings& to) {
+  app.add_flag("--explain", to.explain, "print for each size which algorithm is chosen, and why");
+  app.add_option("-J,--json", to.json, "also write settings and results, each iteration among them, to this file")
+      ->type_name("FILE");
+}
+
+constexpr const char* examples =
+    "Sizes count as in nccl-tests: all ranks' blocks together for all_gather, reduce_scatter and all_to_all, else one\n"
+    "rank's buffer. K, M and G are powers of 1024; GB/s are 1e9 bytes per second.\n\n"
+    "Started by a launcher that sets HOCKET_RANK and HOCKET_RANKS, or RANK and WORLD_SIZE as torchrun does, the "
+    "program\n"
+    "is one of its ranks, on one host or many.\n\n"
+    "Exit status: 0 all is right, 1 wrong results or a call that failed, 2 a command line that can't be understood.\n\n"
+    "Examples:\n"
+    "  hocket-perf -t 2 -b 8 -e 64M -f 2                     all_reduce of floats between two threads\n"
+    "  hocket-perf -p 4 --collective all_gather -d bfloat16  between four processes over UCX\n"
+    "  hocket-perf -t 4 -d all -o all -b 1M -e 1M -n 20      every element type and operation, one size\n"
+    "  hocket-perf -t 2 --algorithm ring --cold --pin        one algorithm, cold caches, fixed cores\n"
+    "  hocket-perf -p 4 --explain -b 1K -e 1M -f 4           why this algorithm?\n"
+    "  UCX_TLS=tcp,self hocket-perf -p 2                     the same over TCP\n"
+    "  torchrun --no-python --nproc-per-node 2 hocket-perf   started by a launcher\n";
+
+void check(const settings& read) {
+  if (read.least_bytes > read.most_bytes) {
+    throw CLI::ValidationError("-b,--minbytes", std::to_string(read.least_bytes) + " bytes are more than the " +
+                                                    std::to_string(read.most_bytes) + " of -e,--maxbytes");
+  }
+}
+
+}  // namespace
+
+const char* to_string(collective what) { return name_of(collectives, what); }
+const char* to_string(operation what) { return name_of(operations, what); }
+const char* to_string(datatype what) { return name_of(datatypes, what); }
+
+std::size_t size_of(datatype what) {
+  switch (what) {
+    case datatype::int8:
+    case datatype::uint8:
+    case datatype::float8_e4m3:
+    case datatype::float8_e5m2: return 1;
+    case datatype::half:
+    case datatype::bfloat16: return 2;
+    case datatype::int32:
+    case datatype::uint32:
+    case datatype::float32: return 4;
+    case datatype::int64:
+    case datatype::uint64:
+    case datatype::float64: return 8;
+  }
+  return 1;
+}
+
+bool reduces(collective what) { return what == collective::all_reduce || what == collective::reduce_scatter; }
+
+const char* to_string(averaging how) {
+  switch (how) {
+    case averaging::rank_0: return "that of rank 0";
+    case averaging::mean: return "the mean over ranks";
+    case averaging::shortest: return "the shortest of all ranks";
+    case averaging::longest: return "the longest of all ranks";
+  }
+  return "unknown";
+}
+
+bool read_command_line(int count, char** arguments, settings& read, int& status) {
+  CLI::App app("Measures how fast hocket's collectives are on this machine, and checks their results.", "hocket-perf");
+  app.option_defaults()->always_capture_default();
+  app.footer(examples);
+  add_what(app, read);
+  add_sizes(app, read);
+  add_method(app, read);
+  add_ranks(app, read);
+  add_output(app, read);
+  try {
+    app.parse(count, arguments);
+    check(read);
+    return true;
+  } catch (const CLI::ParseError& problem) {
+    status = app.exit(problem) == 0 ? 0 : 2;
+    return false;
+  }
+}
+
+std::vector<std::size_t> sizes_of(const settings& wanted) {
+  std::vector<std::size_t> sizes;
+  std::size_t bytes = wanted.least_bytes;
+  while (bytes <= wanted.most_bytes) {
+    sizes.push_back(bytes);
+    const auto multiplied = static_cast<std::size_t>(static_cast<double>(bytes) * wanted.step_factor);
+    bytes = wanted.step_bytes != 0 ? bytes + wanted.step_bytes : std::max(multiplied, bytes + 1);
+  }
+  return sizes;
+}
+
+}  // namespace perf

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What is to be measured, as the command line says it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace perf {
+
+enum class collective { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, barrier, send_recv };
+enum class operation { sum, prod, min, max, avg };
+enum class datatype {
+  int8,
+  uint8,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  half,
+  bfloat16,
+  float32,
+  float64,
+  float8_e4m3,
+  float8_e5m2
+};
+
+const char* to_string(collective what);
+const char* to_string(operation what);
+const char* to_string(datatype what);
+std::size_t size_of(datatype what);
+/// Whether there is an operation to choose.
+bool reduces(collective what);
+
+/// How the times of the ranks become one.
+enum class averaging { rank_0, mean, shortest, longest };
+const char* to_string(averaging how);
+
+struct settings {
+  std::size_t least_bytes = 8;
+  std::size_t most_bytes = 32 << 20;
+  double step_factor = 2;
+  std::size_t step_bytes = 0;  ///< if not 0, instead of the factor
+  int iterations = 100;
+  int warmups = 10;
+  bool check = true;
+  std::vector<collective> collectives;
+  std::vector<operation> operations;
+  std::vector<datatype> types;
+  std::string algorithm = "auto";
+  int root = 0;
+  int threads = 0;    ///< 0: not said
+  int processes = 0;  ///< 0: not said
+  bool out_of_place = true;
+  bool in_place = true;
+  bool cold = false;
+  bool pin = false;
+  bool explain = false;
+  bool shared_memory = false;
+  averaging average = averaging::mean;
+  double timeout = 60;
+  std::string json;
+  std::size_t corrupt = 0;  ///< so many elements of rank 0's result are spoilt, to test the check
+};
+
+/// Reads the command line. Returns true if the program shall go on; else `status` says how it ends: 0 after --help, 2
+/// for what can't be understood, which is then explained on stderr.
+bool read_command_line(int count, char** arguments, settings& read, int& status);
+
+/// The totals to measure, from the least to the most.
+std::vector<std::size_t> sizes_of(const settings& wanted);
+
+}  // namespace perf
