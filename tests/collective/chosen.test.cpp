@@ -26,7 +26,7 @@ plan::any best_for(const hocket::local::communicator& comm, std::size_t elements
   asked.element_size = element_size;
   asked.commutative = commutative;
   const auto& state = hocket::detail::communicator_access::state(comm);
-  return hocket::selection::table(hocket::detail::query_of(state, asked)).best().make(0);
+  return hocket::selection::table(hocket::detail::query_of(state, asked)).best()->make(0);
 }
 
 template <class T, class Op>

@@ -34,10 +34,11 @@ constexpr plan::cost_model everything_costs{.latency = 1.3e-6,
 bool same(double x, double y) { return std::abs(x - y) <= 1e-9 * std::max(std::abs(x), std::abs(y)); }
 
 double seconds(const plan::any& chosen, int ranks, std::size_t bytes) {
-  return sim::simulate(chosen, ranks, bytes / static_cast<std::size_t>(chosen.goal().blocks(ranks)), 1, textbook).seconds;
+  const auto blocks = static_cast<std::size_t>(chosen.goal().blocks(ranks));
+  return sim::simulate(chosen, ranks, bytes / blocks, 1, textbook).seconds;
 }
 
-/// Two ranks, of which each first waits for the other.
+/// Two ranks of which each first waits for the other, and a third that does not.
 plan::listed deadlocked() {
   plan::listed made("deadlocked", {plan::goal_kind::all_reduce, 0}, 3, {});
   made.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
@@ -124,7 +125,8 @@ TEST_CASE("jitter is drawn by the seed, and only ever adds to a latency", "[sim]
     CHECK(run(0.5, 1).seconds < run(0, 1).seconds * 1.6);
   }
   const auto ring = [](double jitter) {
-    return sim::simulate(plan::ring_all_reduce{}, 24, 100000, 4, {.model = textbook, .jitter = jitter, .seed = 7}).seconds;
+    const sim::conditions how{.model = textbook, .jitter = jitter, .seed = 7};
+    return sim::simulate(plan::ring_all_reduce{}, 24, 100000, 4, how).seconds;
   };
   CHECK(ring(0.25) > ring(0));
   CHECK(ring(0.5) > ring(0.25));

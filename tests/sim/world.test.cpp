@@ -83,6 +83,14 @@ outcome run(const plan::any& chosen, int ranks, std::size_t block, per_rank<floa
   return {std::move(out), world.now()};
 }
 
+double price(const plan::any& chosen, int ranks, const plan::layout& layout) {
+  return plan::price(chosen, ranks, layout, sizeof(float), plan::example_machine).seconds;
+}
+
+hocket::request start_ring(const sim::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  return hocket::all_reduce_async(comm, in, out, std::plus<>{}, hocket::with(hocket::ring));
+}
+
 std::size_t input_size(const plan::any& chosen, const plan::layout& layout) {
   return chosen.goal().kind == kind::all_gather ? layout.block_size : layout.size();
 }
@@ -109,8 +117,7 @@ TEST_CASE("the engine computes what its plan says, to the bit, in the time of it
         const auto in = ill_conditioned(ranks, input_size(chosen, layout), static_cast<unsigned>(ranks + 1));
         const outcome found = run(chosen, ranks, block, in, std::plus<>{});
         CHECK(found.out == evaluate<float>(chosen, ranks, layout, in, std::plus<>{}));
-        CHECK(std::abs(found.seconds - plan::price(chosen, ranks, layout, sizeof(float), plan::example_machine).seconds) <=
-              1e-9 * found.seconds);
+        CHECK(std::abs(found.seconds - price(chosen, ranks, layout)) <= 1e-9 * found.seconds);
       }
     }
   }
@@ -131,8 +138,9 @@ TEST_CASE("operations in three parts, and one buffer for both", "[sim][world]") 
       sim::world world(ranks);
       std::vector<hocket::request> requests;
       for (int rank = 0; rank < ranks; ++rank) {
-        requests.push_back(hocket::all_reduce_async(world.comm(rank), hocket::in_place(both[index(rank)]), std::plus<>{},
-                                                    hocket::with(hocket::algorithm(chosen))));
+        const auto how = hocket::with(hocket::algorithm(chosen));
+        requests.push_back(
+            hocket::all_reduce_async(world.comm(rank), hocket::in_place(both[index(rank)]), std::plus<>{}, how));
       }
       world.run();
       CHECK(both == evaluate<float>(chosen, ranks, layout, in, std::plus<>{}, true));
@@ -173,7 +181,8 @@ TEST_CASE("many operations at once: each is right, and they share the ports", "[
   std::vector<hocket::request> requests;
   for (int rank = ranks - 1; rank >= 0; --rank) {
     for (std::size_t k = 0; k < operations; ++k) {
-      requests.push_back(start(world.comm(rank), chosen[k % 3], in[k][index(rank)], out[k][index(rank)], std::plus<>{}));
+      requests.push_back(
+          start(world.comm(rank), chosen[k % 3], in[k][index(rank)], out[k][index(rank)], std::plus<>{}));
     }
   }
   world.run();
@@ -181,7 +190,7 @@ TEST_CASE("many operations at once: each is right, and they share the ports", "[
   for (std::size_t k = 0; k < operations; ++k) {
     const plan::layout layout = layout_for(chosen[k % 3], ranks, 64);
     CHECK(out[k] == evaluate<float>(chosen[k % 3], ranks, layout, in[k], std::plus<>{}));
-    alone += plan::price(chosen[k % 3], ranks, layout, sizeof(float), plan::example_machine).seconds;
+    alone += price(chosen[k % 3], ranks, layout);
   }
   CHECK(world.now() <= alone);
   CHECK(world.now() > alone / operations);
@@ -195,8 +204,7 @@ TEST_CASE("operations one after the other add up, and so does other work", "[sim
   const auto once = [&] {
     std::vector<hocket::request> requests;
     for (int rank = 0; rank < ranks; ++rank) {
-      requests.push_back(
-          hocket::all_reduce_async(world.comm(rank), in, out[index(rank)], std::plus<>{}, hocket::with(hocket::ring)));
+      requests.push_back(start_ring(world.comm(rank), in, out[index(rank)]));
     }
     world.run();
     return world.now();
@@ -260,7 +268,9 @@ TEST_CASE("calls that block: alone, after the others have started, and without h
     std::vector<int> in{3};
     std::vector<std::vector<int>> out(4, std::vector<int>(1));
     std::vector<hocket::request> requests;
-    for (int rank = 0; rank < 3; ++rank) requests.push_back(hocket::all_reduce_async(world.comm(rank), in, out[index(rank)]));
+    for (int rank = 0; rank < 3; ++rank) {
+      requests.push_back(hocket::all_reduce_async(world.comm(rank), in, out[index(rank)]));
+    }
     hocket::all_reduce(world.comm(3), in, out[3]);
     for (auto& each : requests) each.wait();
     for (const auto& each : out) CHECK(each == std::vector<int>{12});
@@ -292,7 +302,9 @@ TEST_CASE("what can't go on is reported, not waited for", "[sim][world]") {
     bad.lane(0) = {plan::receive(1, {0}, plan::out(0))};
     bad.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
     std::vector<hocket::request> requests;
-    for (int rank = 0; rank < 3; ++rank) requests.push_back(start(world.comm(rank), bad, in, out[index(rank)], std::plus<>{}));
+    for (int rank = 0; rank < 3; ++rank) {
+      requests.push_back(start(world.comm(rank), bad, in, out[index(rank)], std::plus<>{}));
+    }
     const hocket::failure cause = failure_of([&] { world.run(); });
     CHECK(cause.code == hocket::errc::timeout);
     CHECK_THAT(cause.message(), Contains("rank 0 in operation #1 waits for a message of rank 1") &&
@@ -303,21 +315,21 @@ TEST_CASE("what can't go on is reported, not waited for", "[sim][world]") {
   SECTION("ranks that pass different counts") {
     std::vector<float> longer(8, 1.0F), result(8);
     std::vector<hocket::request> requests;
-    requests.push_back(hocket::all_reduce_async(world.comm(0), longer, result, std::plus<>{}, hocket::with(hocket::ring)));
+    requests.push_back(start_ring(world.comm(0), longer, result));
     for (int rank = 1; rank < 3; ++rank) {
-      requests.push_back(hocket::all_reduce_async(world.comm(rank), in, out[index(rank)], std::plus<>{}, hocket::with(hocket::ring)));
+      requests.push_back(start_ring(world.comm(rank), in, out[index(rank)]));
     }
     CHECK(failure_of([&] { world.run(); }).code == hocket::errc::mismatch);
   }
   SECTION("a rank that gave up: what it sent is not looked at") {
     {
       std::vector<float> gone(4, 1.0F);
-      auto request = hocket::all_reduce_async(world.comm(0), gone, out[0], std::plus<>{}, hocket::with(hocket::ring));
+      auto request = start_ring(world.comm(0), gone, out[0]);
       world.comm(0).abort();
     }
     std::vector<hocket::request> requests;
     for (int rank = 1; rank < 3; ++rank) {
-      requests.push_back(hocket::all_reduce_async(world.comm(rank), in, out[index(rank)], std::plus<>{}, hocket::with(hocket::ring)));
+      requests.push_back(start_ring(world.comm(rank), in, out[index(rank)]));
     }
     const hocket::failure cause = failure_of([&] { world.run(); });
     CHECK((cause.code == hocket::errc::aborted || cause.code == hocket::errc::timeout));

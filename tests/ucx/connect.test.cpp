@@ -135,7 +135,7 @@ TEST_CASE("shared memory that is too small is an error, not a crash") {
   if (::geteuid() != 0) return;  // it takes a private /dev/shm
   CHECK(run_worlds(2, posix_memory, [](const world& where, findings& found) {
           if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-              ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=12m") != 0) {
+              ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=40m") != 0) {
             return;  // not even root may do so here
           }
           const auto cause = found.fails(errc::out_of_memory, "connect", [&] {

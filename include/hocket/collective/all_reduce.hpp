@@ -24,7 +24,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 template <class Wire, class T, class Op, class Options>
-failure run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, std::span<T> out, const Op& op,
+outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, std::span<T> out, const Op& op,
                        const Options& options, const std::source_location& site) {
   const auto job = make_reduction_job<plan::goal_kind::all_reduce>(in, out, op, options);
   using job_type = std::remove_const_t<decltype(job)>;
@@ -85,7 +85,7 @@ struct all_reduce_t {
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site).code;
+    code = detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site).code();
   }
 
   template <class Wire, class T, class Op, call_options Options>
@@ -94,7 +94,7 @@ struct all_reduce_t {
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     code =
-        detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site).code;
+        detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site).code();
   }
 };
 

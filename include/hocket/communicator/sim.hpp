@@ -74,7 +74,8 @@ class world {
   /// In place of `split`, which ranks that share a thread can't call.
   std::vector<communicator> group(std::vector<int> members) {
     for (const int rank : members) {
-      if (rank < 0 || rank >= size()) raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is not in this world");
+      if (rank >= 0 && rank < size()) continue;
+      raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is not in this world");
     }
     const std::uint32_t context = contexts_++;
     const auto shared = std::make_shared<const std::vector<int>>(std::move(members));
@@ -137,7 +138,7 @@ class world {
   failure run_all() {
     network_->run();
     network_->ask_all();
-    if (network_->first_failure()) return network_->first_failure();
+    if (failure cause = network_->take_failure()) return cause;
     return network_->stuck();
   }
 

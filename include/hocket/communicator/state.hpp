@@ -39,6 +39,8 @@ class communicator_state {
       : wire_(std::move(through)),
         members_(how.members),
         context_(how.context),
+        rank_(how.rank),
+        size_(static_cast<int>(how.members->size())),
         layout_{how.members->size(), staging_bytes},
         port_(open(how)) {
     if (!port_->windows_reachable()) return;
@@ -49,8 +51,8 @@ class communicator_state {
   communicator_state& operator=(const communicator_state&) = delete;
   ~communicator_state() { wire_->contexts().release(context_); }
 
-  int rank() const noexcept { return port_->rank(); }
-  int size() const noexcept { return port_->size(); }
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
   port_type& port() noexcept { return *port_; }
   const port_type& port() const noexcept { return *port_; }
   const std::shared_ptr<Wire>& wire() const noexcept { return wire_; }
@@ -188,6 +190,8 @@ class communicator_state {
   const std::shared_ptr<Wire> wire_;
   const std::shared_ptr<const std::vector<int>> members_;
   const std::uint32_t context_;
+  const int rank_;
+  const int size_;
   const window_layout layout_;
   const std::unique_ptr<port_type> port_;
   std::vector<std::byte*> windows_;

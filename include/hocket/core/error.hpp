@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -131,6 +132,22 @@ struct failure {
 inline failure make_failure(errc code, std::string reason, error_context context = {}) {
   return {make_error_code(code), std::move(reason), context};
 }
+
+/// Success, or why not: as cheap as a pointer where nothing failed.
+class outcome {
+ public:
+  outcome() noexcept = default;
+  outcome(failure cause)  // NOLINT: implicit, so that a failure can be returned as it is
+      : cause_(cause ? std::make_unique<failure>(std::move(cause)) : nullptr) {}
+
+  bool failed() const noexcept { return cause_ != nullptr; }
+  std::error_code code() const noexcept { return failed() ? cause_->code : std::error_code(); }
+  /// Only if it failed.
+  const failure& cause() const noexcept { return *cause_; }
+
+ private:
+  std::unique_ptr<failure> cause_;
+};
 
 /// What every throwing function of hocket throws.
 class HOCKET_EXPORT_TYPE error : public std::system_error {

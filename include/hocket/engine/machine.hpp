@@ -165,7 +165,7 @@ class machine {
     }
     if (out_handle_ == 0 && reads_of_peers(plan::region::out)) {
       stage_out_ = state_.layout().staged_out(state_.window(state_.rank()), slot());
-      if (goal_ == plan::goal_kind::broadcast) std::memcpy(stage_out_, bound_.out, out_bytes);
+      if (goal_ == plan::goal_kind::broadcast && out_bytes > 0) std::memcpy(stage_out_, bound_.out, out_bytes);
     }
   }
 

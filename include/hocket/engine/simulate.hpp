@@ -48,6 +48,9 @@ struct no_memory {
 
 /// What the engine needs of a communicator for one operation that sends messages and has no data.
 class bare_state {
+  using push_line = hocket::detail::push_line;
+  using signal_line = hocket::detail::signal_line;
+
  public:
   using port_type = sim::port;
 
@@ -67,14 +70,10 @@ class bare_state {
   static constexpr hocket::detail::window_layout layout() noexcept { return {}; }
   static std::byte* window(int) noexcept { return nullptr; }
   static void heard(int, std::uint32_t) noexcept {}
-  static hocket::detail::push_line& push_line_at(int, unsigned) noexcept { return line<hocket::detail::push_line>(); }
-  static hocket::detail::push_line& push_line_from(int, unsigned) noexcept { return line<hocket::detail::push_line>(); }
-  static hocket::detail::signal_line& signal_line_at(int, unsigned) noexcept {
-    return line<hocket::detail::signal_line>();
-  }
-  static hocket::detail::signal_line& signal_line_from(int, unsigned) noexcept {
-    return line<hocket::detail::signal_line>();
-  }
+  static push_line& push_line_at(int, unsigned) noexcept { return line<push_line>(); }
+  static push_line& push_line_from(int, unsigned) noexcept { return line<push_line>(); }
+  static signal_line& signal_line_at(int, unsigned) noexcept { return line<signal_line>(); }
+  static signal_line& signal_line_from(int, unsigned) noexcept { return line<signal_line>(); }
 
  private:
   template <class Line>
@@ -88,7 +87,8 @@ class bare_state {
 /// One rank with its only operation.
 class bare_rank {
  public:
-  bare_rank(const std::shared_ptr<network>& through, const transport::opening& how, const hocket::detail::binding& bound)
+  bare_rank(const std::shared_ptr<network>& through, const transport::opening& how,
+            const hocket::detail::binding& bound)
       : state_(through, how), machine_(state_, 1, bound) {
     state_.port().attach(this, [](void* self) { static_cast<bare_rank*>(self)->poll(); });
     poll();
@@ -118,9 +118,9 @@ inline constexpr kernel::leaf leaf_without_data(std::size_t element_size) noexce
 
 }  // namespace detail
 
-/// Runs `plan` over `ranks` simulated ranks, for blocks of `block_elements` elements of `element_size` bytes. Takes some
-/// 0.1 to 0.2 us per message, and about 1 KB per rank; a ring has 2 p (p-1) messages, logarithmic algorithms about
-/// p log2 p.
+/// Runs `plan` over `ranks` simulated ranks, for blocks of `block_elements` elements of `element_size` bytes. Takes 0.1
+/// to 1 us per message, the more the less the ranks' memory fits the caches, and about 1 KB per rank. A ring has
+/// 2 p (p-1) messages, logarithmic algorithms about p log2 p.
 ///
 /// Raises `invalid_argument` for a plan that uses peer pointers, which have a price (plan/price.hpp) and no simulation;
 /// and `timeout` for one that does not end, with the ranks that wait.
@@ -129,8 +129,8 @@ inline result simulate(const plan::any& plan, int ranks, std::size_t block_eleme
   if (ranks < 1) raise(errc::invalid_argument, "simulate: needs at least 1 rank, not " + std::to_string(ranks));
   if (plan.shape(ranks).peer_pointers && ranks > 1) {
     raise(errc::invalid_argument, std::string("simulate: plan ") + plan.name() +
-                                      " reads peers' memory; simulated ranks have messages only. plan::price tells what "
-                                      "it costs");
+                                      " reads peers' memory; simulated ranks have messages only. "
+                                      "plan::price tells what it costs");
   }
   const kernel::leaf leaf = detail::leaf_without_data(element_size);
   const hocket::detail::binding bound{

@@ -137,13 +137,14 @@ class table {
   const candidate* begin() const noexcept { return rows_.data(); }
   const candidate* end() const noexcept { return rows_.data() + count_; }
 
-  /// The cheapest that can be used. Each goal has one that always can.
-  const candidate& best() const noexcept {
+  /// The cheapest that can be used; null if none can. That happens to reduce_scatter alone: over messages it has only
+  /// the ring, which needs a commutative operation.
+  const candidate* best() const noexcept {
     const candidate* chosen = nullptr;
     for (const candidate& each : *this) {
       if (each.verdict == nullptr && (chosen == nullptr || each.seconds < chosen->seconds)) chosen = &each;
     }
-    return *chosen;
+    return chosen;
   }
 
  private:

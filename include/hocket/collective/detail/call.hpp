@@ -149,6 +149,17 @@ const char* obstacle_of_named(const State& state, const call_request& asked, con
   return reason;
 }
 
+/// Why no algorithm can do what was asked for.
+inline std::string nothing_can(const selection::table& candidates) {
+  std::string text = "no algorithm can do this here:";
+  const char* separator = " ";
+  for (const selection::candidate& each : candidates) {
+    text += std::string(separator) + each.name + ": " + each.verdict;
+    separator = "; ";
+  }
+  return text;
+}
+
 /// The plan that the caller named, if it can run; else, the cheapest where it was only a hint, or a failure.
 template <plan::goal_kind Kind, class State, class Options>
 plan::any choose_plan(State& state, const call_request& asked, const Options& options, failure& fail) {
@@ -178,7 +189,10 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
       fail = {};
     }
   }
-  return selection::table(query_of(state, asked)).best().make(asked.what.root);
+  const selection::table candidates(query_of(state, asked));
+  if (const selection::candidate* const best = candidates.best()) return best->make(asked.what.root);
+  fail = make_failure(errc::invalid_argument, nothing_can(candidates));
+  return plan::dissemination_barrier{};
 }
 
 template <plan::goal_kind Kind, class State, class Options>
@@ -272,8 +286,8 @@ failure run_call(const communicator<Wire>& comm, const Job& job, const Options& 
 }
 
 /// Throws what went wrong, if something did.
-inline void deliver(failure cause) {
-  if (cause) raise(std::move(cause));
+inline void deliver(const outcome& ended) {
+  if (ended.failed()) raise(ended.cause());
 }
 
 /// A started operation together with the communicator that drives it.

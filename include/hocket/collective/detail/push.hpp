@@ -152,7 +152,7 @@ class pushed_reduction {
 /// Waits until `condition()` holds, or gives up; out of the way of the calls that need not wait long. `step` and `peer`
 /// say what is waited for; -1: for every peer.
 template <class State, class Work, class Stop, class Condition>
-HOCKET_NO_INLINE failure wait_patiently(State& state, const Work& work, const Stop& stop, const call_site& call,
+HOCKET_NO_INLINE outcome wait_patiently(State& state, const Work& work, const Stop& stop, const call_site& call,
                                         int step, int peer, Condition condition) {
   patience waiting(call.timeout, state.port().oversubscribed());
   while (!condition()) {
@@ -187,13 +187,12 @@ bool holds_soon(int polls, Condition condition) {
 }
 
 template <class State, class Op, class T, class Stop>
-failure push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
+outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                         const Stop& stop, const call_site& call, step_observer observer) {
   pushed_reduction<State, Op, T> work(state, in, out, op, signature);
-  failure cause;
   if (!work.may_begin()) [[unlikely]] {
-    cause = wait_patiently(state, work, stop, call, 0, -1, [&] { return work.may_begin(); });
-    if (cause) return cause;
+    outcome ended = wait_patiently(state, work, stop, call, 0, -1, [&] { return work.may_begin(); });
+    if (ended.failed()) return ended;
   }
   work.push();
   const int ranks = state.size();
@@ -203,12 +202,12 @@ failure push_all_reduce(State& state, std::span<const T> in, std::span<T> out, c
     if (peer == rank) continue;
     const auto here = [&work, peer] { return work.arrived(peer); };
     if (holds_soon(polls, here)) [[likely]] continue;
-    cause = wait_patiently(state, work, stop, call, 1, peer, here);
-    if (cause) return cause;
+    outcome ended = wait_patiently(state, work, stop, call, 1, peer, here);
+    if (ended.failed()) return ended;
   }
   work.combine();
   if (observer.on_step != nullptr) [[unlikely]] work.report(observer);
-  return cause;
+  return {};
 }
 
 }  // namespace detail

@@ -101,6 +101,8 @@ class port {
     const std::uint64_t next = counter_of(peer, id).received + 1;
     cell& place = cell_of(through, next);
     if (place.number.load(std::memory_order_acquire) != next) return nullptr;
+    // A message of another tag that came after `keep_early` looked is kept when we are asked again.
+    if (id.point_to_point() && place.sequence != id.sequence) return nullptr;
     if (place.sequence != id.sequence || place.bytes != bytes) [[unlikely]] {
       fail = unexpected(place.sequence, place.bytes, peer, id, bytes);
       return nullptr;

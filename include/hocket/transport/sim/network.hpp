@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The machine that a simulated world runs on: ranks with ports and processors, messages between them, and one clock.
+/// The machine that a simulated world runs on: ranks with ports and processors, messages between them, one clock.
 ///
-/// The engine itself is what runs; the network only says when. Each lane of each operation has a time of its own. A lane
-/// that waits sleeps; when what it waits for has come, the operation is polled with that lane awake. So nothing is
+/// The engine itself is what runs; the network only says when. Each lane of each operation has a time of its own. A
+/// lane that waits sleeps; when what it waits for has come, the operation is polled with that lane awake. So nothing is
 /// polled in vain, whatever the number of ranks.
 ///
 /// Times mean what plan/cost_model.hpp says, and events are served in the order in which plan/clock.hpp serves them:
-/// a run takes the time that `plan::price` gives, to the last bit where lanes and operations do not mix.
+/// one operation that all ranks start, in rank order, takes the time that `plan::price` gives.
 ///
 /// Not thread-safe: one thread runs a world.
 #pragma once
@@ -18,49 +18,21 @@
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/sim/agenda.hpp>
 #include <hocket/transport/sim/conditions.hpp>
+#include <hocket/transport/sim/endpoint.hpp>
+#include <hocket/transport/sim/lanes.hpp>
+#include <hocket/transport/sim/letters.hpp>
+#include <hocket/transport/sim/report.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace sim {
-
-struct endpoint;
-
-/// The ports of one communicator, by rank; null where there is none (any more).
-struct group {
-  std::uint32_t context = 0;
-  std::shared_ptr<const std::vector<int>> ranks;  ///< in the world
-  std::vector<endpoint*> members;
-};
-
-/// A message between `send` and `recv`: it is kept here, so that either end may give up.
-struct parcel {
-  std::vector<std::byte> bytes;
-  int to = 0;
-  bool received = false;
-  double received_at = 0;
-};
-
-/// What the network knows of one rank's port.
-struct endpoint {
-  group* of = nullptr;
-  int rank = 0;                          ///< in the communicator
-  std::size_t station = 0;               ///< rank in the world
-  std::uint32_t first_letter = nobody;   ///< delivered and not received, oldest first
-  std::uint32_t last_letter = nobody;
-  std::vector<std::uint32_t> lanes;      ///< of operations under way
-  std::uint32_t parcels_sent = 0;
-  int awaited_peer = -1;                 ///< of the parcel that was last asked for in vain
-  void* owner = nullptr;                 ///< who polls the operations, and how; null: only calls that block do
-  void (*poll)(void* owner) = nullptr;
-};
 
 class network {
  public:
@@ -84,36 +56,25 @@ class network {
   }
 
   void join(endpoint& at, std::uint32_t context, const std::shared_ptr<const std::vector<int>>& ranks) {
-    const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& each) {
-      return each->context == context && (each->ranks == ranks || *each->ranks == *ranks) &&
-             each->members[static_cast<std::size_t>(at.rank)] == nullptr;
-    });
-    if (found != groups_.end()) {
-      at.of = found->get();
-    } else {
-      groups_.push_back(std::make_unique<group>(group{context, ranks, std::vector<endpoint*>(ranks->size())}));
-      at.of = groups_.back().get();
-    }
-    at.of->members[static_cast<std::size_t>(at.rank)] = &at;
+    groups_.join(at, context, ranks);
   }
-
   void part(endpoint& at) {
     at.of->members[static_cast<std::size_t>(at.rank)] = nullptr;
     std::erase(calls_, &at);
   }
 
-  /// An operation failed while the world ran. The first one is kept.
+  /// An operation failed while the world ran. The first one is kept until it is taken.
   void note(failure cause) {
     if (!first_failure_) first_failure_ = std::move(cause);
   }
-  const failure& first_failure() const noexcept { return first_failure_; }
+  failure take_failure() { return std::exchange(first_failure_, failure{}); }
 
   // ── What the lanes of an operation ask ───────────────────────────────────────────────────────────────────────────
 
   void enter(endpoint& at, std::uint32_t sequence, unsigned lanes) {
     station& here = stations_[at.station];
     for (unsigned i = 0; i < lanes; ++i) {
-      const std::uint32_t index = make_lane();
+      const std::uint32_t index = lanes_.make();
       lane& made = lanes_[index];
       made.at = &at;
       made.sequence = sequence;
@@ -128,7 +89,7 @@ class network {
   }
 
   /// Whether this lane does `what` now; then it has taken its time.
-  bool may_act(const endpoint& at, std::uint32_t sequence, unsigned number, const plan::action& what,
+  bool may_act(endpoint& at, std::uint32_t sequence, unsigned number, const plan::action& what,
                std::size_t bytes) {
     if (awake_ == nobody) return false;
     lane& self = lanes_[awake_];
@@ -145,7 +106,7 @@ class network {
 
   /// Whether all that this lane sent has been received. Asked after its last action.
   bool may_end(const endpoint& at, std::uint32_t sequence, unsigned number) {
-    const std::uint32_t index = find_lane(at, sequence, number);
+    const std::uint32_t index = lanes_.find(at, sequence, number);
     lane& self = lanes_[index];
     if (index == awake_) {
       visited_ = true;
@@ -166,7 +127,7 @@ class network {
       if (lanes_[index].sequence != sequence) return false;
       found = true;
       here.clock = std::max({here.clock, lanes_[index].time, lanes_[index].drained});
-      lanes_[index].over ? release(index) : abandon(index);
+      lanes_[index].over ? lanes_.release(index) : abandon(index);
       return true;
     });
     if (!found) return;
@@ -176,11 +137,7 @@ class network {
 
   // ── Messages of plans ────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// What was taken out for the lane that may now act on it.
-  struct taken_message {
-    const void* data = nullptr;
-    std::size_t bytes = 0;
-  };
+  /// The message that the lane which may now act on it receives.
   const taken_message& taken() const noexcept { return taken_; }
 
   /// For the lane that may act, and whose action this is.
@@ -205,7 +162,7 @@ class network {
 
   /// The first parcel from `peer` with this tag that has come, if any.
   std::shared_ptr<parcel> fetch(endpoint& at, int peer, std::uint32_t tag) {
-    const found_letter found = find_letter(at, key_of(tag, transport::point_to_point_channel, peer));
+    const found_letter found = letters_.find(at, key_of(tag, transport::point_to_point_channel, peer));
     at.awaited_peer = found.index == nobody ? peer : -1;
     if (found.index == nobody) return nullptr;
     station& here = stations_[at.station];
@@ -218,7 +175,7 @@ class network {
     parcels_.erase(entry);
     endpoint* const sender = at.of->members[static_cast<std::size_t>(peer)];
     if (sender != nullptr) calls_.push_back(sender);
-    unlink(at, found);
+    letters_.take(at, found);
     return content;
   }
 
@@ -267,137 +224,26 @@ class network {
     }
   }
 
-  /// Lanes that are not over.
-  std::uint64_t alive() const noexcept { return alive_; }
-
   /// Which ranks wait for what, when nothing can move. No failure if none does.
-  failure stuck() {
-    constexpr unsigned most_named = 8;
-    unsigned named = 0;
-    std::string reason = "nothing in this world can move any more:";
-    error_context where;
-    const auto name = [&](const endpoint& at, int peer, std::uint32_t sequence, const std::string& text) {
-      reason += (named++ == 0 ? " " : ", ") + text;
-      if (named == 1) {
-        where = {.sequence = sequence, .rank = at.rank, .ranks = static_cast<int>(at.of->members.size()), .peer = peer};
-      }
-    };
-    while (oldest_ < lanes_.size() && !waits(lanes_[oldest_])) ++oldest_;
-    for (std::size_t i = oldest_; i < lanes_.size() && named < most_named && named < alive_; ++i) {
-      const lane& each = lanes_[i];
-      if (waits(each)) name(*each.at, each.awaited_peer, each.sequence, describe(each));
-    }
-    if (alive_ > named) reason += ", and " + std::to_string(alive_ - named) + " more lanes wait";
-    for (const auto& each : groups_) {
-      for (const endpoint* const at : each->members) {
-        if (at == nullptr || at->awaited_peer < 0 || named >= most_named) continue;
-        name(*at, at->awaited_peer, 0, "rank " + std::to_string(at->rank) + " waits for or with rank " +
-                                           std::to_string(at->awaited_peer));
-      }
-    }
-    if (named == 0) return {};
-    return make_failure(errc::timeout, std::move(reason), where);
-  }
+  failure stuck() { return report_waiting(lanes_, alive_, groups_); }
 
   /// Has all operations polled: those that still wait for `send` and `recv` say so, before `stuck` is asked.
   void ask_all() {
-    for (const auto& each : groups_) {
-      for (endpoint* const at : each->members) {
-        if (at == nullptr) continue;
-        at->awaited_peer = -1;
-        if (at->poll != nullptr) at->poll(at->owner);
-      }
-    }
+    groups_.for_each([](endpoint& at) {
+      at.awaited_peer = -1;
+      if (at.poll != nullptr) at.poll(at.owner);
+    });
   }
 
  private:
-  /// One lane of one operation.
-  struct lane {
-    endpoint* at = nullptr;  ///< null: free, or given up
-    std::uint32_t sequence = 0;
-    std::uint32_t number = 0;
-    double time = 0;         ///< it came to its next action
-    double ready = 0;        ///< what is known so far that this action waits for
-    double drained = 0;      ///< the last send did
-    std::uint64_t awaited = no_key;
-    std::uint32_t undrained = 0;  ///< sends
-    std::uint32_t sent = 0;
-    std::int32_t awaited_peer = -1;
-    bool has_siblings = false;
-    bool turn_over = false;  ///< it shares its rank, and the others come first
-    bool joining = false;
-    bool ending = false;
-    bool over = false;
-  };
-
-  /// A rank's ports and processor: when they are free again.
-  struct station {
-    double out = 0;
-    double in = 0;
-    double processor = 0;
-    double clock = 0;              ///< the last operation was over
-    std::uint32_t operations = 0;  ///< under way
-  };
-
-  /// A message under way, or delivered.
-  struct letter {
-    std::uint64_t key = 0;
-    const void* data = nullptr;
-    std::size_t bytes = 0;
-    group* of = nullptr;
-    std::int32_t to = 0;
-    std::uint32_t sender = nobody;  ///< lane; nobody: a parcel
-    std::uint32_t count = 0;        ///< messages that the sender sent before
-    std::uint32_t next = nobody;
-    double arrival = 0;
-  };
-
-  struct found_letter {
-    std::uint32_t index = nobody;
-    std::uint32_t before = nobody;
-  };
-
   static constexpr std::uint32_t letter_bit = std::uint32_t{1} << 31;
-  static constexpr std::uint64_t no_key = ~std::uint64_t{0};
-
-  /// Which messages a receive takes: operation (or tag), channel and sender.
-  static std::uint64_t key_of(std::uint32_t sequence, unsigned channel, int sender) noexcept {
-    return (std::uint64_t{sequence} << 32) | (std::uint64_t{channel} << 28) | static_cast<std::uint32_t>(sender);
-  }
-
   // ── Lanes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  std::uint32_t make_lane() {
-    if (free_lanes_.empty()) {
-      lanes_.emplace_back();
-      return static_cast<std::uint32_t>(lanes_.size() - 1);
-    }
-    const std::uint32_t index = free_lanes_.back();
-    free_lanes_.pop_back();
-    oldest_ = std::min<std::size_t>(oldest_, index);
-    lanes_[index] = {};
-    return index;
-  }
-
-  std::uint32_t find_lane(const endpoint& at, std::uint32_t sequence, unsigned number) const noexcept {
-    for (const std::uint32_t index : at.lanes) {
-      if (lanes_[index].sequence == sequence && lanes_[index].number == number) return index;
-    }
-    return nobody;
-  }
-
-  void release(std::uint32_t index) {
-    lanes_[index].at = nullptr;
-    free_lanes_.push_back(index);
-  }
-
-  /// Nobody may look at what it sent any more. Its place is not used again, as events may still name it.
+  /// Nobody may look at what it sent any more.
   void abandon(std::uint32_t index) {
-    lanes_[index].at = nullptr;
+    lanes_.abandon(index);
+    letters_.disown(index);
     --alive_;
-    for (letter& each : letters_) {
-      if (each.sender == index && each.of != nullptr) each.data = nullptr;
-    }
   }
 
   /// Polls the operation of a lane with that lane awake. True if the blocking call on `caller` must do so.
@@ -433,7 +279,7 @@ class network {
     }
     if (receives(what)) {
       const std::uint64_t key = key_of(self.sequence, what.channel, what.peer);
-      found_ = find_letter(at, key);
+      found_ = letters_.find(at, key);
       if (found_.index == nobody) {
         self.awaited = key;
         return false;
@@ -448,7 +294,7 @@ class network {
     return false;
   }
 
-  void perform(lane& self, const endpoint& at, const plan::action& what, double bytes) {
+  void perform(lane& self, endpoint& at, const plan::action& what, double bytes) {
     station& here = stations_[at.station];
     const double work = how_.model.processor(what, bytes, static_cast<int>(at.of->members.size()));
     const double begin = work > 0 ? std::max(self.ready, here.processor) : self.ready;
@@ -459,7 +305,7 @@ class network {
     const letter& message = letters_[found_.index];
     taken_ = {message.data, message.bytes};
     drain(message.sender, end);
-    unlink(const_cast<endpoint&>(at), found_);
+    letters_.take(at, found_);
   }
 
   static bool receives(const plan::action& what) noexcept {
@@ -481,7 +327,7 @@ class network {
     here.out = start + how_.model.port(static_cast<double>(content.bytes)) + delay_of(content) * port_share();
     ++messages_;
     bytes_ += content.bytes;
-    const std::uint32_t index = make_letter(content);
+    const std::uint32_t index = letters_.make(content);
     agenda_.add(start, index | letter_bit);
     return index;
   }
@@ -496,8 +342,7 @@ class network {
     const double delay = delay_of(message);
     message.arrival = begin + how_.model.message(static_cast<double>(message.bytes)) + delay;
     port = begin + how_.model.port(static_cast<double>(message.bytes)) + delay * port_share();
-    (to->last_letter == nobody ? to->first_letter : letters_[to->last_letter].next) = index;
-    to->last_letter = index;
+    letters_.deliver(*to, index);
     if (message.sender == nobody) {
       calls_.push_back(to);
       return;
@@ -517,33 +362,6 @@ class network {
   }
   double port_share() const noexcept { return 1 - how_.model.latency_overlap; }
 
-  std::uint32_t make_letter(const letter& content) {
-    if (free_letter_ == nobody) {
-      letters_.push_back(content);
-      return static_cast<std::uint32_t>(letters_.size() - 1);
-    }
-    const std::uint32_t index = free_letter_;
-    free_letter_ = letters_[index].next;
-    letters_[index] = content;
-    return index;
-  }
-
-  found_letter find_letter(const endpoint& at, std::uint64_t key) const noexcept {
-    found_letter found{at.first_letter, nobody};
-    while (found.index != nobody && letters_[found.index].key != key) {
-      found = {letters_[found.index].next, found.index};
-    }
-    return found;
-  }
-
-  void unlink(endpoint& at, found_letter which) noexcept {
-    letter& message = letters_[which.index];
-    (which.before == nobody ? at.first_letter : letters_[which.before].next) = message.next;
-    if (at.last_letter == which.index) at.last_letter = which.before;
-    message.of = nullptr;
-    message.next = std::exchange(free_letter_, which.index);
-  }
-
   double after_overhead(station& here, plan::verb what, double ready) const noexcept {
     const double work = how_.model.processor({.what = what}, 0, size());
     ready = std::max(ready, here.clock);
@@ -552,23 +370,11 @@ class network {
     return here.processor;
   }
 
-  static bool waits(const lane& each) noexcept { return each.at != nullptr && !each.over; }
-
-  static std::string describe(const lane& each) {
-    std::string text = "rank " + std::to_string(each.at->rank) + " in operation #" + std::to_string(each.sequence);
-    if (each.has_siblings) text += " (lane " + std::to_string(each.number) + ")";
-    if (each.awaited != no_key) return text + " waits for a message of rank " + std::to_string(each.awaited_peer);
-    return text + " waits until what it sent is received";
-  }
-
   const conditions how_;
   std::vector<station> stations_;
-  std::vector<std::unique_ptr<group>> groups_;
-  std::vector<lane> lanes_;
-  std::vector<std::uint32_t> free_lanes_;
-  std::size_t oldest_ = 0;  ///< no lane before this one waits
-  std::vector<letter> letters_;
-  std::uint32_t free_letter_ = nobody;
+  group_table groups_;
+  lane_table lanes_;
+  letter_table letters_;
   std::unordered_map<std::uint32_t, std::shared_ptr<parcel>> parcels_;  ///< by letter
   agenda agenda_;                 ///< lanes, and letters that get their sender's port
   std::vector<std::uint32_t> ready_;                        ///< lanes that can go on now

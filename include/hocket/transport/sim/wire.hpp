@@ -133,7 +133,7 @@ class port {
  private:
   static constexpr std::byte nothing{};  ///< where messages without data lie
 
-  static const void* matches(const network::taken_message& message, int peer, std::size_t bytes, failure& fail) {
+  static const void* matches(const taken_message& message, int peer, std::size_t bytes, failure& fail) {
     if (message.data == nullptr) {
       fail = make_failure(errc::aborted, "the peer has given this operation up", {.peer = peer});
       return nullptr;

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -173,7 +174,7 @@ class connections {
   struct notice {
     enum class kind : std::uint32_t { goodbye, rank_lost } what;
     std::int32_t sender;
-    std::int32_t lost;  ///< -1: none
+    std::int32_t lost;  ///< -1: none; the sender: it ends by an exception
   };
   static constexpr unsigned notice_id = 1;
 
@@ -223,7 +224,9 @@ class connections {
     std::memcpy(&told, header, sizeof told);
     const auto known = [&](int rank) { return rank >= 0 && rank < self.size_ && rank != self.rank_; };
     if (!known(told.sender)) return UCS_OK;
-    if (known(told.lost)) {
+    if (told.lost == told.sender) {
+      self.change(self.at(told.sender), presence::lost, "it has left after an error");
+    } else if (known(told.lost)) {
       self.change(self.at(told.lost), presence::lost, "rank " + std::to_string(told.sender) + " of the world has lost it");
     }
     if (told.what == notice::kind::goodbye) {
@@ -284,7 +287,8 @@ class connections {
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void say_goodbye() noexcept {
-    tell_all(notice::kind::goodbye, first_lost_);
+    const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
+    tell_all(notice::kind::goodbye, first_lost_ < 0 && unwinding ? rank_ : first_lost_);
     for (int i = 0; i < size_; ++i) {
       const peer& to = at(i);
       if (!to.talks || !to.link || presence_of(i) != presence::here) continue;
@@ -311,6 +315,7 @@ class connections {
   std::atomic<std::chrono::steady_clock::rep> next_look_{0};
   std::atomic<int> waiting_{0};
   std::vector<int> untold_;  ///< lost ranks that the others have not been told of
+  const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
   std::deque<notice> notices_;  ///< UCX may read them until their requests are over
   std::vector<void*> running_;  ///< requests that nobody waits for

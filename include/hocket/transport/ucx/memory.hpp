@@ -9,6 +9,7 @@
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/worker.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,20 +21,11 @@
 #include <vector>
 
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 #include <ucp/api/ucp.h>
 #include <unistd.h>
 
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
-
-/// "/dev/shm has 12 MiB free", for messages; empty if that is not known.
-inline std::string shared_memory_text() {
-  struct statvfs room {};
-  if (::statvfs("/dev/shm", &room) != 0) return "";
-  const auto free_bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
-  return "/dev/shm has " + std::to_string(free_bytes >> 10) + " KiB free";
-}
 
 /// Owned by this process. Zeroed. Movable.
 class memory {

@@ -55,7 +55,7 @@ class port {
   port& operator=(const port&) = delete;
   ~port() {
     const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
-    if (window_ != nullptr) window_->give_up(unwinding ? ownership::failed : ownership::given_up);
+    if (window_ != nullptr) window_->give_up(unwinding ? ownership::failed : ownership::given_up, blamed_);
   }
 
   int rank() const noexcept { return rank_; }
@@ -137,6 +137,7 @@ class port {
       const presence found = news ? links_->presence_of(rank_on_wire(peer)) : presence::here;
       if (const char* const what = complaint(peer, found); what != nullptr) {
         fail = lost(peer, what);
+        blamed_ = fail.context.peer;
         return true;
       }
     }
@@ -269,6 +270,12 @@ class port {
   }
 
   failure lost(int peer, std::string what) {
+    if (window_ != nullptr && window_->state_of(peer) == ownership::failed) {
+      if (const int culprit = window_->culprit_of(peer); culprit >= 0 && culprit < size() && culprit != rank_) {
+        what = "rank " + std::to_string(peer) + " has lost it";
+        peer = culprit;
+      }
+    }
     if (what.empty()) what = links_->reason_of(rank_on_wire(peer));
     return make_failure(errc::peer_lost, "rank " + std::to_string(peer) + " is gone: " + what, {.peer = peer});
   }
@@ -284,6 +291,7 @@ class port {
   std::vector<std::unique_ptr<published>> shared_;
   unsigned idle_polls_ = 0;
   bool polled_ = false;
+  int blamed_ = -1;  ///< the rank that was found lost
 };
 
 static_assert(transport::port<port>);

@@ -49,10 +49,12 @@ class shared_memory {
   shared_memory& operator=(const shared_memory&) = delete;
   ~shared_memory() { give_up(ownership::given_up); }
 
-  /// Marks, and frees, this rank's piece. Those of the peers stay.
-  void give_up(ownership how) noexcept {
+  /// Marks, and frees, this rank's piece. Those of the peers stay. `culprit`: the rank that this one found lost, or -1.
+  void give_up(ownership how, int culprit = -1) noexcept {
     if (own_.data() == nullptr) return;
-    header_of(bases_[index(rank_)])->state.store(how, std::memory_order_release);
+    header& mark = *header_of(bases_[index(rank_)]);
+    mark.culprit.store(culprit, std::memory_order_relaxed);
+    mark.state.store(how, std::memory_order_release);
     bases_[index(rank_)] = nullptr;
     own_ = memory();
   }
@@ -63,6 +65,11 @@ class shared_memory {
 
   ownership state_of(int rank) const noexcept {
     return header_of(bases_[index(rank)])->state.load(std::memory_order_acquire);
+  }
+
+  /// Of a rank that has given up: whom it found lost, or -1.
+  int culprit_of(int rank) const noexcept {
+    return header_of(bases_[index(rank)])->culprit.load(std::memory_order_relaxed);
   }
 
   /// Whether nobody can ask for any of it any more.
@@ -76,6 +83,7 @@ class shared_memory {
  private:
   struct alignas(platform::cache_line) header {
     std::atomic<ownership> state{ownership::held};
+    std::atomic<std::int32_t> culprit{-1};
   };
   static constexpr std::size_t header_bytes = 4096;  ///< pieces begin on a page
 

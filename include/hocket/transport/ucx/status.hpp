@@ -6,11 +6,13 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <sys/statvfs.h>
 #include <ucs/type/status.h>
 
 HOCKET_BEGIN_NAMESPACE
@@ -40,13 +42,21 @@ inline std::string variable_text(const char* name) {
   return value == nullptr ? std::string(name) + " is not set" : std::string(name) + "='" + value + "'";
 }
 
+/// "/dev/shm has 12288 KiB free", for messages; empty if that is not known.
+inline std::string shared_memory_text() {
+  struct statvfs room {};
+  if (::statvfs("/dev/shm", &room) != 0) return "";
+  const auto free_bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
+  return "/dev/shm has " + std::to_string(free_bytes >> 10) + " KiB free";
+}
+
 /// What a person can do about it.
 inline std::string hint_for(ucs_status_t status) {
   switch (code_of(status)) {
     case errc::unreachable:
       return "; " + variable_text("UCX_TLS") + ", " + variable_text("UCX_NET_DEVICES") +
              ": the transports and devices that remain must lead from each rank to each other; `ucx_info -d` lists "
-             "those of this host";
+             "those of this host; shared memory is left out where it is short (" + shared_memory_text() + ")";
     case errc::out_of_memory:
       return "; shared memory is limited by the size of /dev/shm, by kernel.shmall and by the container's memory limit";
     default: return "";

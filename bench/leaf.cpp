@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whether the leaves are vectorised at the consumer's own -O2: beside the same loops in a file compiled with -O3.
+// Interleaved in one process; what counts is the ratio of medians that is printed in the end.
+//
+//   leaf [--check] [Google Benchmark's flags]
+//
+// With --check the exit status says whether the ratios are at most 1.15.
+
+#include "leaf_o3.hpp"
+
+#include <hocket/kernel/host/leaf.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t counts[] = {1 << 10, 16 << 10};  // both fit the second-level cache
+
+template <class T>
+struct operands {
+  explicit operands(std::size_t count) : sources(4, std::vector<T>(count)), to(count) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      for (std::size_t i = 0; i < count; ++i) sources[k][i] = static_cast<T>(k + i % 7);
+    }
+  }
+  std::vector<std::vector<T>> sources;
+  std::vector<T> to;
+};
+
+/// Runs `loop(operands, count)` and checks that element 3 became `expected`.
+template <class T, class Loop>
+void time_loop(benchmark::State& state, Loop loop, int sources) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  operands<T> data(count);
+  for (auto unused : state) {
+    static_cast<void>(unused);
+    loop(data, count);
+    benchmark::ClobberMemory();
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    T expected{};
+    for (int k = 0; k < sources; ++k) expected = static_cast<T>(expected + data.sources[static_cast<std::size_t>(k)][i]);
+    if (data.to[i] != expected) state.SkipWithError("wrong sum");
+  }
+}
+
+template <class T>
+void leaf_two(benchmark::State& state) {
+  const auto loop = [](operands<T>& data, std::size_t count) {
+    const std::plus<> op;
+    hocket::kernel::leaf_of<std::plus<>, T>.two(&op, data.to.data(), data.sources[0].data(), data.sources[1].data(), count);
+  };
+  time_loop<T>(state, loop, 2);
+}
+
+template <class T>
+void plain_two(benchmark::State& state) {
+  const auto loop = [](operands<T>& data, std::size_t count) {
+    plain::add_two(data.to.data(), data.sources[0].data(), data.sources[1].data(), count);
+  };
+  time_loop<T>(state, loop, 2);
+}
+
+void leaf_four(benchmark::State& state) {
+  const auto loop = [](operands<float>& data, std::size_t count) {
+    const std::plus<> op;
+    const void* const from[] = {data.sources[0].data(), data.sources[1].data(), data.sources[2].data(),
+                                data.sources[3].data()};
+    hocket::kernel::leaf_of<std::plus<>, float>.many(&op, data.to.data(), from, 4, count);
+  };
+  time_loop<float>(state, loop, 4);
+}
+
+void plain_four(benchmark::State& state) {
+  const auto loop = [](operands<float>& data, std::size_t count) {
+    plain::add_four(data.to.data(), data.sources[0].data(), data.sources[1].data(), data.sources[2].data(),
+                    data.sources[3].data(), count);
+  };
+  time_loop<float>(state, loop, 4);
+}
+
+struct pair_of_loops {
+  const char* name;
+  void (*leaf)(benchmark::State&);
+  void (*plain)(benchmark::State&);
+};
+
+constexpr pair_of_loops pairs[] = {{"float", leaf_two<float>, plain_two<float>},
+                                   {"double", leaf_two<double>, plain_two<double>},
+                                   {"int32", leaf_two<std::int32_t>, plain_two<std::int32_t>},
+                                   {"four_floats", leaf_four, plain_four}};
+
+/// Collects medians, to compare them in the end.
+class medians final : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.error_occurred) wrong_ = true;
+      if (run.aggregate_name == "median") times_[run.benchmark_name()] = run.GetAdjustedCPUTime();
+    }
+    ConsoleReporter::ReportRuns(runs);
+  }
+
+  double of(const std::string& name, std::size_t count) const {
+    const auto found = times_.find(name + "/" + std::to_string(count) + "_median");
+    return found == times_.end() ? 0 : found->second;
+  }
+  bool wrong() const { return wrong_; }
+
+ private:
+  std::map<std::string, double> times_;
+  bool wrong_ = false;
+};
+
+bool compare(const medians& found) {
+  bool within = !found.wrong();
+  std::printf("\n%14s %10s %12s %12s %8s\n", "loop", "elements", "-O3 (ns)", "leaf (ns)", "ratio");
+  for (const pair_of_loops& each : pairs) {
+    for (const std::size_t count : counts) {
+      const double plain = found.of(std::string("plain_") + each.name, count);
+      const double leaf = found.of(std::string("leaf_") + each.name, count);
+      if (plain == 0 || leaf == 0) continue;
+      const bool kept = leaf <= 1.15 * plain;
+      within = within && kept;
+      std::printf("%14s %10zu %12.1f %12.1f %8.3f%s\n", each.name, count, plain, leaf, leaf / plain,
+                  kept ? "" : "  EXCEEDED");
+    }
+  }
+  return within;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool check = false;
+  std::vector<char*> arguments;
+  for (int i = 0; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--check") == 0) {
+      check = true;
+    } else {
+      arguments.push_back(argv[i]);
+    }
+  }
+  std::string defaults[] = {"--benchmark_repetitions=15", "--benchmark_enable_random_interleaving=true",
+                            "--benchmark_report_aggregates_only=true", "--benchmark_min_time=0.02"};
+  for (std::string& each : defaults) arguments.insert(arguments.begin() + 1, each.data());
+  int count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+  for (const pair_of_loops& each : pairs) {
+    for (const std::size_t size : counts) {
+      const auto argument = static_cast<std::int64_t>(size);
+      benchmark::RegisterBenchmark((std::string("plain_") + each.name).c_str(), each.plain)->Arg(argument);
+      benchmark::RegisterBenchmark((std::string("leaf_") + each.name).c_str(), each.leaf)->Arg(argument);
+    }
+  }
+  medians reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  const bool within = compare(reporter);
+  return check && !within ? 1 : 0;
+}

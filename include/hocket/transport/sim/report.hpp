@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What to say when nothing in a simulated world can move: which ranks wait, and for whom.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/sim/endpoint.hpp>
+#include <hocket/transport/sim/lanes.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace sim {
+
+/// Names the first few of `alive` lanes that are not over, and of those that wait in `send` or `recv`. No failure if
+/// nobody waits.
+inline failure report_waiting(lane_table& lanes, std::uint64_t alive, const group_table& groups) {
+  constexpr unsigned most_named = 8;
+  unsigned named = 0;
+  std::string reason = "nothing in this world can move any more:";
+  error_context where;
+  const auto name = [&](const endpoint& at, int peer, std::uint32_t sequence, const std::string& text) {
+    reason += (named++ == 0 ? " " : ", ") + text;
+    if (named > 1) return;
+    where.sequence = sequence;
+    where.rank = at.rank;
+    where.ranks = static_cast<int>(at.of->members.size());
+    where.peer = peer;
+  };
+  lanes.for_each_waiting([&](const lane& each) {
+    name(*each.at, each.awaited_peer, each.sequence, describe(each));
+    return named < most_named && named < alive;
+  });
+  if (alive > named) reason += ", and " + std::to_string(alive - named) + " more lanes wait";
+  groups.for_each([&](const endpoint& at) {
+    if (at.awaited_peer < 0 || named >= most_named) return;
+    name(at, at.awaited_peer, 0,
+         "rank " + std::to_string(at.rank) + " waits in send or recv for rank " + std::to_string(at.awaited_peer));
+  });
+  if (named == 0) return {};
+  return make_failure(errc::timeout, std::move(reason), where);
+}
+
+}  // namespace sim
+HOCKET_END_NAMESPACE
