@@ -130,7 +130,8 @@ struct chosen_plan {
 /// Why the plan that the caller named can't run; null if it can. Plans of the caller's own may throw when asked for a
 /// number of ranks that they do not have.
 template <class Algorithm, class State>
-const char* obstacle_of_named(const State& state, const call_request& asked, const plan::any& named, failure& fail) {
+const char* obstacle_of_named(const State& state, const call_request& asked, const plan::any& named,
+                              [[maybe_unused]] failure& fail) {
   if constexpr (std::is_same_v<Algorithm, own_plan>) {
 #if HOCKET_HAS_EXCEPTIONS
     try {

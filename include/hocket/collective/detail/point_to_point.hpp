@@ -69,7 +69,8 @@ class message_exchange final : public operation {
   ~message_exchange() override { std::erase(state_.messages(), &posted_); }
 
   machine_status advance() override {
-    const bool moved = send() | receive();
+    const bool sent_now = send();
+    const bool moved = receive() || sent_now;
     if (cause_) return machine_status::failed;
     if (posted_.received && drained_) return machine_status::done;
     return moved ? machine_status::progressed : machine_status::blocked;
