@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The loops of the leaves, written down plainly: see leaf_o3.cxx.
+/// The loops of the leaves, written down plainly: see leaf_o3.cxx, used by leaf.cxx.
 #pragma once
 
 #include <cstddef>

@@ -3,5 +3,6 @@
 /// The door to processes as ranks, over UCX. Link with `-lucp -lucs`, or with the CMake target `hocket::ucx`.
 #pragma once
 
+#include <hocket/communicator/allocate.hpp>
+#include <hocket/communicator/ucx.hpp>
 #include <hocket/hocket.hpp>
-#include <hocket/transport/ucx/connect.hpp>

@@ -27,7 +27,8 @@ std::set<std::string> shared_segments() {
   std::vector<std::byte> content;
   hocket::platform::read_file("/proc/sysvipc/shm", content);
   const std::string text(reinterpret_cast<const char*>(content.data()), content.size());
-  for (std::size_t at = text.find('\n'); at != std::string::npos && at + 1 < text.size(); at = text.find('\n', at + 1)) {
+  std::size_t at = text.find('\n');  // the first line names the columns
+  for (; at != std::string::npos && at + 1 < text.size(); at = text.find('\n', at + 1)) {
     found.insert("segment " + text.substr(at + 1, 22));
   }
   return found;

@@ -134,7 +134,7 @@ TEST_CASE("the last message of a rank that leaves arrives") {
             auto comm = hocket::ucx::connect(where);
             constexpr std::size_t size = 500;
             if (comm.rank() == 0) {
-              for (unsigned i = 0; i < 20; ++i) hocket::send(comm, vector_of(static_cast<int>(i), size), hocket::peer{1});
+              for (int i = 0; i < 20; ++i) hocket::send(comm, vector_of(i, size), hocket::peer{1});
               return;
             }
             std::this_thread::sleep_for(300ms);

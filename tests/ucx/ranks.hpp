@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the tests of the UCX transport share: processes as ranks, each with a list of what it found wrong, which the main
-/// process asserts to be empty.
+/// What the tests of the UCX transport share: processes as ranks, each with a list of what it found wrong, which
+/// the main process asserts to be empty.
 #pragma once
 
 #include <hocket/bootstrap/launch.hpp>

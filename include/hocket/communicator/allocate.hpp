@@ -2,8 +2,8 @@
 /// @file
 /// Buffers that all ranks of a communicator can read: collectives on them copy nothing into staging memory first.
 ///
-/// Any contiguous memory works as a buffer. One from here is worth it for large vectors that are communicated often, such
-/// as gradients, where ranks are processes of one host; where they are threads, or on different hosts, it is ordinary
+/// Any contiguous memory works as a buffer. One from here is worth it for large vectors that are communicated often,
+/// such as gradients, where ranks are processes of one host; where they are threads, or on different hosts, it is ordinary
 /// memory and costs nothing more.
 #pragma once
 
@@ -98,9 +98,10 @@ concept allocates = requires(Port& p, std::size_t bytes, const transport::exchan
 /// **Cost.** Two small all-gathers. **Errors.** Throws `error`: `out_of_memory`, and what any collective throws.
 template <class T, class Wire>
 shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size) {
-  static_assert(std::is_trivially_copyable_v<T>, "allocate<T>: other ranks read the elements byte by byte, so T must be "
-                                                 "trivially copyable");
-  static_assert(alignof(T) <= platform::cache_line, "allocate<T>: T may not need more than the alignment of a cache line");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable");
+  static_assert(alignof(T) <= platform::cache_line,
+                "allocate<T>: T may not need more than the alignment of a cache line");
   if (size > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) {
     raise(errc::out_of_memory, "allocate: " + std::to_string(size) + " elements are more than memory can hold");
   }

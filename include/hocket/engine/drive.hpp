@@ -134,9 +134,9 @@ bool advance_others(State& state, const operation* except) {
   return moved;
 }
 
-/// Polls `work`, an `operation`, until it is done. A failure revokes the communicator.
-template <class State, class Work, class Stop>
-failure drive(State& state, Work& work, const Stop& stop, const call_site& call) {
+/// Polls `work` until it is done. A failure revokes the communicator.
+template <class State, class Stop>
+failure drive(State& state, operation& work, const Stop& stop, const call_site& call) {
   patience waiting(call.timeout, state.port().oversubscribed());
   for (;;) {
     failure cause;

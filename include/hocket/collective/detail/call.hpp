@@ -246,26 +246,35 @@ struct planned_call {
   step_observer observer;
 };
 
-/// Checks the call and chooses its plan. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp.
-template <class Job, class State, class Options>
-planned_call plan_call(State& state, const Job& job, const Options& options, failure& fail) {
+template <class State>
+failure refuse_if_revoked(const State& state) {
+  if (!state.revoked()) return {};
+  return make_failure(errc::revoked, "an earlier operation failed: " + state.cause().message(),
+                      {.peer = state.cause().context.peer});
+}
+
+/// Chooses the plan of a call and says what follows from it. Knows nothing of the element type, so that it is compiled
+/// once for all types.
+template <plan::goal_kind Kind, class State, class Options>
+planned_call plan_call(State& state, const call_request& asked, bool in_place, const Options& options, failure& fail) {
   planned_call result{{plan::dissemination_barrier{}}, {}, 0, observer_of(options)};
-  if (state.revoked()) {
-    fail = make_failure(errc::revoked, "an earlier operation failed: " + state.cause().message(),
-                        {.peer = state.cause().context.peer});
-    return result;
-  }
-  fail = job.check(state);
+  result.chosen = choose<Kind>(state, asked, options, fail);
   if (fail) return result;
-  const call_request asked = job.asked(state);
-  result.chosen = choose<Job::goal>(state, asked, options, fail);
-  if (fail) return result;
-  if (job.works_in_place(state)) result.chosen.plan = result.chosen.plan.for_in_place();
+  if (in_place) result.chosen.plan = result.chosen.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.chosen.plan.shape(state.size()).pieces};
   result.signature =
       call_signature(asked.type_signature, asked.block_elements, result.chosen.plan.name(), asked.what.root);
   return result;
+}
+
+/// Checks a call and plans it. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp.
+template <class Job, class State, class Options>
+planned_call plan_job(State& state, const Job& job, const Options& options, failure& fail) {
+  fail = refuse_if_revoked(state);
+  if (!fail) fail = job.check(state);
+  if (fail) return {{plan::dissemination_barrier{}}, {}, 0, {}};
+  return plan_call<Job::goal>(state, job.asked(state), job.works_in_place(state), options, fail);
 }
 
 template <class State, class Options>
@@ -280,7 +289,7 @@ failure run_call(const communicator<Wire>& comm, const Job& job, const Options& 
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, Job::name, options, site);
   failure cause;
-  const planned_call planned = plan_call(state, job, options, cause);
+  const planned_call planned = plan_job(state, job, options, cause);
   if (cause) return in_context(std::move(cause), state, call);
   typename Job::template work<communicator_state<Wire>> work(state, job, planned);
   return drive(state, work, stop_of(options), call);
@@ -355,7 +364,7 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   const auto& state = communicator_access::shared_state(comm);
   const call_site call = site_of(*state, Job::name, options, site);
   failure cause;
-  const planned_call planned = plan_call(*state, job, options, cause);
+  const planned_call planned = plan_job(*state, job, options, cause);
   if (cause) raise(in_context(std::move(cause), *state, call));
   auto stop = stop_of(options);
   auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned);

@@ -131,11 +131,8 @@ constexpr void check_message_options() {
 
 template <class State>
 failure check_message(const State& state, const message_job& job) {
-  if (state.revoked()) {
-    return make_failure(errc::revoked, "an earlier operation failed: " + state.cause().message(),
-                        {.peer = state.cause().context.peer});
-  }
-  return job.check(state);
+  failure cause = refuse_if_revoked(state);
+  return cause ? cause : job.check(state);
 }
 
 template <class Wire, class Options>

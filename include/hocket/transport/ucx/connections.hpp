@@ -78,13 +78,21 @@ class connections {
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
   bool on_this_host(int rank) const noexcept { return at(rank).identity.same_host(at(rank_).identity); }
 
-  /// With the lock. Makes the connection if there is none. `messages`: it will carry some, so that it is worth a goodbye.
+  /// With the lock. Makes the connection if there is none. `messages`: it will carry some, and so be worth a goodbye.
   ucs_status_t connect(int rank, bool messages) noexcept {
     peer& to = at(rank);
     if (messages) to.talks = true;
     if (to.link) return UCS_OK;
     if (presence_of(rank) == presence::lost) return UCS_ERR_CONNECTION_RESET;
     return to.link.open(*worker_, to.address, rank == rank_ ? nullptr : &connections::on_error, &to);
+  }
+  /// Makes the connection, and says why that can't be done.
+  failure reach(int rank) {
+    if (rank == rank_) return {};
+    const std::lock_guard guard(lock());
+    const ucs_status_t status = connect(rank, false);
+    if (status == UCS_OK) return {};
+    return status_failure("UCX finds no way to rank " + std::to_string(rank), status, {.peer = rank});
   }
   const endpoint& link_to(int rank) const noexcept { return at(rank).link; }
 
@@ -227,7 +235,8 @@ class connections {
     if (told.lost == told.sender) {
       self.change(self.at(told.sender), presence::lost, "it has left after an error");
     } else if (known(told.lost)) {
-      self.change(self.at(told.lost), presence::lost, "rank " + std::to_string(told.sender) + " of the world has lost it");
+      const std::string teller = "rank " + std::to_string(told.sender) + " of the world";
+      self.change(self.at(told.lost), presence::lost, teller + " has lost it");
     }
     if (told.what == notice::kind::goodbye) {
       self.change(self.at(told.sender), presence::left, "it has left the communicator");

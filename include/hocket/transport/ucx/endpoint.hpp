@@ -30,8 +30,8 @@ class endpoint {
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   ucp_ep_h get() const noexcept { return handle_; }
 
-  /// Does not wait for the peer. `on_error(argument, ...)` is called from within `worker::progress` if the peer is lost,
-  /// where the transports can tell; where they can't, or `on_error` is null, the connection goes without.
+  /// Does not wait for the peer. `on_error(argument, ...)` is called from within `worker::progress` if the peer is
+  /// lost, where the transports can tell; where they can't, or `on_error` is null, the connection goes without.
   ucs_status_t open(const worker& through, std::span<const std::byte> address, ucp_err_handler_cb_t on_error,
                     void* argument) noexcept {
     ucp_ep_params_t wanted{};

@@ -18,8 +18,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
 /// UCX matches messages by 64 bits: context 20, source rank 16, channel 3, sequence number 25. So at most 2^20
-/// communicators are made in a process's life, of at most 2^16 ranks each. The low bits of a sequence number are enough,
-/// as only `transport::window` of them are in use at a time; tags of `send` and `recv` have 16 bits.
+/// communicators are made in a process's life, of at most 2^16 ranks each. The low bits of a sequence number are
+/// enough, as only `transport::window` of them are in use at a time; tags of `send` and `recv` have 16 bits.
 struct message_tag {
   static constexpr unsigned context_bits = 20;
   static constexpr unsigned rank_bits = 16;

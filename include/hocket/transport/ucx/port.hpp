@@ -149,8 +149,8 @@ class port {
   std::byte* window_of(int peer) const noexcept { return window_ == nullptr ? nullptr : window_->piece_of(peer); }
   bool windows_reachable() const noexcept { return window_ != nullptr; }
 
-  /// Collective: `bytes` of zeroed memory on each rank that all ranks can read, if `windows_reachable()`. Freed when the
-  /// last copy of the pointer goes.
+  /// Collective: `bytes` of zeroed memory on each rank that all ranks can read, if `windows_reachable()`. Freed when
+  /// the last copy of the pointer goes.
   std::shared_ptr<std::byte> allocate(std::size_t bytes, const transport::exchange_function& exchange) {
     for (auto& each : shared_) {
       if (each != nullptr && each->memory->unused()) each.reset();
@@ -235,8 +235,9 @@ class port {
                              std::size_t bytes) {
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
     const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED;
-    const std::string sent = too_long ? "more than the " + std::to_string(bytes) + " bytes that were expected"
-                                      : std::to_string(length) + " bytes where " + std::to_string(bytes) + " were expected";
+    const std::string wanted = std::to_string(bytes);
+    const std::string sent = too_long ? "more than the " + wanted + " bytes that were expected"
+                                      : std::to_string(length) + " bytes where " + wanted + " were expected";
     return make_failure(too_long && id.point_to_point() ? errc::truncated : errc::mismatch,
                         "the peer sent " + sent + ": counts, types and algorithm must be equal on all ranks",
                         {.peer = peer});
@@ -255,8 +256,8 @@ class port {
     return found == presence::lost || waits_in_vain(peer) ? "" : nullptr;
   }
 
-  /// Whether something is still expected of a peer that has left. It may have sent that before, so this is not said until
-  /// nothing has come for a while.
+  /// Whether something is still expected of a peer that has left. It may have sent that before, so this is not said
+  /// until nothing has come for a while.
   bool waits_in_vain(int peer) {
     correspondence& with = with_[index(peer)];
     if (with.counts.waiting == 0) return false;

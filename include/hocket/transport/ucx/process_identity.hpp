@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which process on which host a rank is, so that ranks of one host know each other, and notice each other's end at once.
+/// Which process on which host a rank is, so that ranks of one host know each other, and notice their ends at once.
 ///
 /// A killed process that its parent has not reaped yet keeps its sockets' and memory's owner alive as far as a
 /// communication library can see. The kernel's handle on a process (a pidfd) tells. A process number alone can't be

@@ -65,7 +65,8 @@ inline std::string hint_for(ucs_status_t status) {
 
 /// "what: UCX's words; a hint".
 inline failure status_failure(std::string_view what, ucs_status_t status, error_context context = {}) {
-  return make_failure(code_of(status), std::string(what) + ": " + ucs_status_string(status) + hint_for(status), context);
+  const std::string text = std::string(what) + ": " + ucs_status_string(status) + hint_for(status);
+  return make_failure(code_of(status), text, context);
 }
 
 inline void check(ucs_status_t status, std::string_view what) {

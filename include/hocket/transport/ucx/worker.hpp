@@ -48,7 +48,8 @@ class context {
     if (may_share_memory()) prefer(config, "MM_ERROR_HANDLING", "y");
     prefer(config, "KEEPALIVE_INTERVAL", "200ms");
     ucp_params_t wanted{};
-    wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;
+    wanted.field_mask =
+        UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;
     wanted.features = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_AM;
     wanted.estimated_num_eps = static_cast<std::size_t>(ranks);
     wanted.estimated_num_ppn = static_cast<std::size_t>(ranks_on_host);

@@ -93,14 +93,12 @@ class start_up {
 
   /// Connections are made on first use; one is made now, so that settings which lead nowhere are found at once.
   void try_neighbour(connections& links) {
-    const int peer = (world_.rank + 1) % world_.ranks;
-    if (peer == world_.rank) return;
-    const std::lock_guard guard(links.lock());
-    const ucs_status_t status = links.connect(peer, false);
-    if (status == UCS_OK) return;
-    error_context context{.operation = "connect", .rank = world_.rank, .ranks = world_.ranks};
-    context.peer = peer;
-    raise(status_failure("UCX finds no way to rank " + std::to_string(peer), status, context));
+    failure cause = links.reach((world_.rank + 1) % world_.ranks);
+    if (!cause) return;
+    cause.context.operation = "connect";
+    cause.context.rank = world_.rank;
+    cause.context.ranks = world_.ranks;
+    raise(std::move(cause));
   }
 
   const bootstrap::world_description& world_;
