@@ -12,6 +12,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/engine/binding.hpp>
+#include <hocket/engine/operands.hpp>
 #include <hocket/plan/action.hpp>
 
 #include <algorithm>
@@ -65,11 +66,9 @@ class machine {
   machine(State& state, std::uint32_t sequence, binding bound)
       : state_(state),
         bound_(std::move(bound)),
-        goal_(bound_.plan.goal().kind),
         shape_(bound_.plan.shape(state.size())),
         sequence_(sequence),
-        in_origin_(origin_of(goal_, plan::region::in, bound_.layout, state.rank())),
-        out_origin_(origin_of(goal_, plan::region::out, bound_.layout, state.rank())) {
+        operands_(state, bound_, slot()) {
     if (shape_.lanes > 1) further_lanes_ = std::make_unique<lane[]>(shape_.lanes - 1);
   }
   machine(const machine&) = delete;
@@ -137,7 +136,7 @@ class machine {
     if (!state_.has_turn(sequence_)) return false;
     if (shape_.peer_pointers && state_.size() > 1) {
       if (!state_.has_credit(sequence_)) return false;
-      expose();
+      operands_.expose();
     }
     if (shape_.scratch > 0) {
       state_.scratch(slot()).get(shape_.scratch * bound_.layout.largest_chunk() * element_size());
@@ -148,88 +147,6 @@ class machine {
     if constexpr (paced) state_.port().enter(sequence_, shape_.lanes);
     begun_ = true;
     return true;
-  }
-
-  /// Decides whether peers read this rank's buffers where they are, or a copy in its window. Peers learn it with the
-  /// first flag.
-  void expose() {
-    const auto& layout = bound_.layout;
-    const std::size_t whole = layout.size() * element_size();
-    const std::size_t block = layout.block_size * element_size();
-    const std::size_t in_bytes = goal_ == plan::goal_kind::all_gather ? block : whole;
-    const std::size_t out_bytes = goal_ == plan::goal_kind::reduce_scatter ? block : whole;
-    in_handle_ = bound_.in == nullptr ? 0 : state_.port().publish(bound_.in, in_bytes);
-    out_handle_ = state_.port().publish(bound_.out, out_bytes);
-    if (in_handle_ == 0 && bound_.in != nullptr && reads_of_peers(plan::region::in)) {
-      std::memcpy(state_.layout().staged_in(state_.window(state_.rank()), slot()), bound_.in, in_bytes);
-    }
-    if (out_handle_ == 0 && reads_of_peers(plan::region::out)) {
-      stage_out_ = state_.layout().staged_out(state_.window(state_.rank()), slot());
-      if (goal_ == plan::goal_kind::broadcast && out_bytes > 0) std::memcpy(stage_out_, bound_.out, out_bytes);
-    }
-  }
-
-  /// Whether the plan loads `where` from peers.
-  bool reads_of_peers(plan::region where) const {
-    for (unsigned i = 0; i < shape_.lanes; ++i) {
-      for (int rank = 0; rank < state_.size(); ++rank) {
-        const unsigned length = bound_.plan.length(state_.size(), rank, i);
-        for (unsigned k = 0; k < length; ++k) {
-          const plan::action each = bound_.plan.at(state_.size(), rank, i, k);
-          const bool reads = each.what == plan::verb::load || each.what == plan::verb::load_reduce;
-          if (reads && each.from == where) return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  std::size_t elements_of(const plan::action& what) const noexcept {
-    return what.count == 0 ? 0 : bound_.layout.chunks(what.chunk, what.count).size;
-  }
-
-  std::byte* scratch_at(std::uint32_t place) noexcept {
-    return state_.scratch(slot()).get(0) + place * bound_.layout.largest_chunk() * element_size();
-  }
-
-  const std::byte* source(const plan::action& what) noexcept {
-    switch (what.from) {
-      case plan::region::in: return bound_.in + (bound_.layout.begin(what.from_at) - in_origin_) * element_size();
-      case plan::region::out: return bound_.out + (bound_.layout.begin(what.from_at) - out_origin_) * element_size();
-      case plan::region::scratch: return scratch_at(what.from_at);
-      default: return nullptr;
-    }
-  }
-
-  std::byte* destination(const plan::action& what) noexcept {
-    switch (what.to) {
-      case plan::region::out: return bound_.out + (bound_.layout.begin(what.to_at) - out_origin_) * element_size();
-      case plan::region::scratch: return scratch_at(what.to_at);
-      default: return nullptr;
-    }
-  }
-
-  /// Where `peer` keeps what the action reads from it.
-  const std::byte* source_at(int peer, const plan::action& what) noexcept {
-    if (peer == state_.rank()) return source(what);
-    const bool reads_in = what.from == plan::region::in;
-    const signal_line& line = state_.signal_line_from(peer, slot());
-    const std::uint64_t handle = (reads_in ? line.in : line.out).load(std::memory_order_relaxed);
-    const window_layout& window = state_.layout();
-    const std::byte* const base = handle != 0 ? state_.port().resolve(peer, handle)
-                                  : reads_in  ? window.staged_in(state_.window(peer), slot())
-                                              : window.staged_out(state_.window(peer), slot());
-    const std::size_t origin = origin_of(goal_, what.from, bound_.layout, peer);
-    return base + (bound_.layout.begin(what.from_at) - origin) * element_size();
-  }
-
-  /// What this rank wrote to `out` and peers read elsewhere.
-  void copy_to_staging(const plan::action& what, std::size_t first, std::size_t count) noexcept {
-    if (stage_out_ == nullptr || what.to != plan::region::out || count == 0) return;
-    const std::size_t begin = (bound_.layout.begin(what.to_at) - out_origin_ + first) * element_size();
-    std::memcpy(stage_out_ + begin, bound_.out + begin, count * element_size());
   }
 
   // ── Lanes ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -250,7 +167,7 @@ class machine {
         ::new (static_cast<void*>(&at.current))
             plan::action(bound_.plan.at(state_.size(), state_.rank(), number, at.position));
         at.loaded = true;
-        at.size = elements_of(at.current);
+        at.size = operands_.elements_of(at.current);
         at.next_peer = 0;
         at.elements = 0;
         at.message = nullptr;
@@ -290,11 +207,11 @@ class machine {
 
   machine_status step(lane& at, unsigned number) {
     switch (at.current.what) {
-      case plan::verb::copy: return copy_slice(at, source(at.current));
+      case plan::verb::copy: return copy_slice(at, operands_.source(at.current));
       case plan::verb::send: return send(at);
-      case plan::verb::receive: return receive(at, destination(at.current));
+      case plan::verb::receive: return receive(at, operands_.destination(at.current));
       case plan::verb::receive_reduce: return receive_reduce(at, number);
-      case plan::verb::load: return copy_slice(at, source_at(at.current.peer, at.current));
+      case plan::verb::load: return copy_slice(at, operands_.source_at(at.current.peer, at.current));
       case plan::verb::load_reduce: return load_reduce(at);
       case plan::verb::push: return push(at);
       case plan::verb::signal: return signal(at);
@@ -313,7 +230,7 @@ class machine {
     typename port_type::sending sending{};
     const transport::message_id id{sequence_, what.channel};
     const std::size_t bytes = at.size * element_size();
-    if (!state_.port().try_send(sending, what.peer, id, source(what), bytes, cause_)) return blocked_or_failed();
+    if (!state_.port().try_send(sending, what.peer, id, operands_.source(what), bytes, cause_)) return blocked_or_failed();
     if (!state_.port().drained(sending)) at.sends.push_back(std::move(sending));
     return machine_status::done;
   }
@@ -346,9 +263,9 @@ class machine {
     const std::size_t first = at.elements;
     const std::size_t count = next_slice(at);
     const std::size_t offset = first * element_size();
-    const std::byte* const local = source(at.current) + offset;
+    const std::byte* const local = operands_.source(at.current) + offset;
     const std::byte* const message = static_cast<const std::byte*>(at.message) + offset;
-    std::byte* const to = destination(at.current) + offset;
+    std::byte* const to = operands_.destination(at.current) + offset;
     if (at.current.message_first) {
       bound_.leaf->two(bound_.operation, to, message, local, count);
     } else {
@@ -375,15 +292,15 @@ class machine {
       sources[peer] = contribution_of(peer, at.current) + first * element_size();
     }
     if (count > 0) {
-      std::byte* const to = destination(at.current) + first * element_size();
+      std::byte* const to = operands_.destination(at.current) + first * element_size();
       bound_.leaf->many(bound_.operation, to, sources, ranks, count);
-      copy_to_staging(at.current, first, count);
+      operands_.copy_to_staging(at.current, first, count);
     }
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
   }
 
   const std::byte* contribution_of(int peer, const plan::action& what) noexcept {
-    if (what.from != plan::region::inbox) return source_at(peer, what);
+    if (what.from != plan::region::inbox) return operands_.source_at(peer, what);
     if (peer == state_.rank()) return bound_.in + bound_.layout.begin(what.chunk) * element_size();
     return state_.push_line_from(peer, slot()).payload;
   }
@@ -391,10 +308,10 @@ class machine {
   machine_status copy_slice(lane& at, const std::byte* from) {
     const std::size_t first = at.elements;
     const std::size_t count = next_slice(at, copy_slice_bytes);
-    std::byte* const to = destination(at.current) + first * element_size();
+    std::byte* const to = operands_.destination(at.current) + first * element_size();
     from += first * element_size();
     if (count > 0 && to != from) bound_.leaf->copy(to, from, count * element_size());
-    copy_to_staging(at.current, first, count);
+    operands_.copy_to_staging(at.current, first, count);
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
   }
 
@@ -425,7 +342,7 @@ class machine {
     const std::size_t bytes = at.size * element_size();
     for_each_peer(what.peer, [&](int peer) {
       push_line& line = state_.push_line_at(peer, slot());
-      if (bytes > 0) std::memcpy(line.payload, source(what), bytes);
+      if (bytes > 0) std::memcpy(line.payload, operands_.source(what), bytes);
       line.completed = state_.completed();
       line.word.store(flag(), std::memory_order_release);
     });
@@ -435,8 +352,8 @@ class machine {
   machine_status signal(lane& at) {
     for_each_peer(at.current.peer, [&](int peer) {
       signal_line& line = state_.signal_line_at(peer, slot());
-      line.in.store(in_handle_, std::memory_order_relaxed);
-      line.out.store(out_handle_, std::memory_order_relaxed);
+      line.in.store(operands_.in_handle(), std::memory_order_relaxed);
+      line.out.store(operands_.out_handle(), std::memory_order_relaxed);
       line.completed.store(state_.completed(), std::memory_order_relaxed);
       line.words[at.current.tag].store(flag(), std::memory_order_release);
     });
@@ -503,14 +420,9 @@ class machine {
 
   State& state_;
   const binding bound_;
-  const plan::goal_kind goal_;
   const plan::shape shape_;
   const std::uint32_t sequence_;
-  const std::size_t in_origin_;
-  const std::size_t out_origin_;
-  std::uint64_t in_handle_ = 0;
-  std::uint64_t out_handle_ = 0;
-  std::byte* stage_out_ = nullptr;
+  operands<State> operands_;
   bool begun_ = false;
   lane first_lane_;
   std::unique_ptr<lane[]> further_lanes_;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Where the operands of a plan's actions lie: in the caller's buffers, in scratch, or in a peer's memory.
+#pragma once
+
+#include <hocket/communicator/window.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/engine/binding.hpp>
+#include <hocket/plan/action.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Addresses for one plan, bound to buffers, in one slot of the communicator.
+///
+/// Peers read this rank's `in` and `out` where they are, if the transport can reach them there; else in a copy in the
+/// window. Which of the two is this rank's decision alone: peers learn it with the first flag.
+template <class State>
+class operands {
+ public:
+  operands(State& state, const binding& bound, unsigned slot)
+      : state_(state),
+        bound_(bound),
+        slot_(slot),
+        goal_(bound.plan.goal().kind),
+        in_origin_(origin_of(goal_, plan::region::in, bound.layout, state.rank())),
+        out_origin_(origin_of(goal_, plan::region::out, bound.layout, state.rank())) {}
+
+  std::uint64_t in_handle() const noexcept { return in_handle_; }
+  std::uint64_t out_handle() const noexcept { return out_handle_; }
+
+  /// Lets peers read this rank's buffers, before the first flag. The slot must be free.
+  void expose() {
+    const auto& layout = bound_.layout;
+    const std::size_t whole = layout.size() * element_size();
+    const std::size_t block = layout.block_size * element_size();
+    const std::size_t in_bytes = goal_ == plan::goal_kind::all_gather ? block : whole;
+    const std::size_t out_bytes = goal_ == plan::goal_kind::reduce_scatter ? block : whole;
+    in_handle_ = bound_.in == nullptr ? 0 : state_.port().publish(bound_.in, in_bytes);
+    out_handle_ = state_.port().publish(bound_.out, out_bytes);
+    if (in_handle_ == 0 && bound_.in != nullptr && reads_of_peers(plan::region::in)) {
+      std::memcpy(state_.layout().staged_in(state_.window(state_.rank()), slot_), bound_.in, in_bytes);
+    }
+    if (out_handle_ == 0 && reads_of_peers(plan::region::out)) {
+      stage_out_ = state_.layout().staged_out(state_.window(state_.rank()), slot_);
+      if (goal_ == plan::goal_kind::broadcast && out_bytes > 0) std::memcpy(stage_out_, bound_.out, out_bytes);
+    }
+  }
+
+  std::size_t elements_of(const plan::action& what) const noexcept {
+    return what.count == 0 ? 0 : bound_.layout.chunks(what.chunk, what.count).size;
+  }
+
+  const std::byte* source(const plan::action& what) noexcept {
+    switch (what.from) {
+      case plan::region::in: return bound_.in + (bound_.layout.begin(what.from_at) - in_origin_) * element_size();
+      case plan::region::out: return bound_.out + (bound_.layout.begin(what.from_at) - out_origin_) * element_size();
+      case plan::region::scratch: return scratch_at(what.from_at);
+      default: return nullptr;
+    }
+  }
+
+  std::byte* destination(const plan::action& what) noexcept {
+    switch (what.to) {
+      case plan::region::out: return bound_.out + (bound_.layout.begin(what.to_at) - out_origin_) * element_size();
+      case plan::region::scratch: return scratch_at(what.to_at);
+      default: return nullptr;
+    }
+  }
+
+  /// Where `peer` keeps what the action reads from it.
+  const std::byte* source_at(int peer, const plan::action& what) noexcept {
+    if (peer == state_.rank()) return source(what);
+    const bool reads_in = what.from == plan::region::in;
+    const signal_line& line = state_.signal_line_from(peer, slot_);
+    const std::uint64_t handle = (reads_in ? line.in : line.out).load(std::memory_order_relaxed);
+    const window_layout& window = state_.layout();
+    const std::byte* const base = handle != 0 ? state_.port().resolve(peer, handle)
+                                  : reads_in  ? window.staged_in(state_.window(peer), slot_)
+                                              : window.staged_out(state_.window(peer), slot_);
+    const std::size_t origin = origin_of(goal_, what.from, bound_.layout, peer);
+    return base + (bound_.layout.begin(what.from_at) - origin) * element_size();
+  }
+
+  /// What this rank wrote to `out` and peers read elsewhere.
+  void copy_to_staging(const plan::action& what, std::size_t first, std::size_t count) noexcept {
+    if (stage_out_ == nullptr || what.to != plan::region::out || count == 0) return;
+    const std::size_t begin = (bound_.layout.begin(what.to_at) - out_origin_ + first) * element_size();
+    std::memcpy(stage_out_ + begin, bound_.out + begin, count * element_size());
+  }
+
+ private:
+  std::size_t element_size() const noexcept { return bound_.leaf->size; }
+
+  /// Whether the plan loads `where` from peers.
+  bool reads_of_peers(plan::region where) const {
+    const unsigned lanes = bound_.plan.shape(state_.size()).lanes;
+    for (unsigned i = 0; i < lanes; ++i) {
+      for (int rank = 0; rank < state_.size(); ++rank) {
+        const unsigned length = bound_.plan.length(state_.size(), rank, i);
+        for (unsigned k = 0; k < length; ++k) {
+          const plan::action each = bound_.plan.at(state_.size(), rank, i, k);
+          const bool reads = each.what == plan::verb::load || each.what == plan::verb::load_reduce;
+          if (reads && each.from == where) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  std::byte* scratch_at(std::uint32_t place) noexcept {
+    return state_.scratch(slot_).get(0) + place * bound_.layout.largest_chunk() * element_size();
+  }
+
+  State& state_;
+  const binding& bound_;
+  const unsigned slot_;
+  const plan::goal_kind goal_;
+  const std::size_t in_origin_;
+  const std::size_t out_origin_;
+  std::uint64_t in_handle_ = 0;
+  std::uint64_t out_handle_ = 0;
+  std::byte* stage_out_ = nullptr;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
