@@ -22,8 +22,6 @@ constexpr plan::goal all_gather{plan::goal_kind::all_gather, 0};
 constexpr plan::goal all_reduce{plan::goal_kind::all_reduce, 0};
 constexpr plan::goal barrier{plan::goal_kind::barrier, 0};
 
-plan::shape pointers() { return {.scratch = 2, .peer_pointers = true, .order = plan::combination_order::rank_order}; }
-
 /// Two ranks swap their blocks.
 plan::listed swap_blocks() {
   plan::listed swap("swap", all_gather, 2, {});
