@@ -26,7 +26,7 @@ inline void pin(int which) {
   cpu_set_t usable;
   CPU_ZERO(&usable);
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &usable) || which-- != 0) continue;
     cpu_set_t one;
     CPU_ZERO(&one);
