@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What processes do is what the plan lists, step by step, with the bytes of its chunks.
+#include "support/catch.hpp"
+#include "support/trace.hpp"
+#include "ucx/ranks.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace {
+
+using namespace ucx_test;
+using hocket_test::difference;
+using hocket_test::trace;
+
+constexpr std::size_t staging_bytes = hocket::ucx::connect_options{}.staging_bytes;
+
+void check_trace(const communicator& comm, findings& found, const hocket::plan::any& plan, std::size_t size) {
+  const auto in = vector_of(comm.rank(), size);
+  std::vector<std::uint64_t> out(size);
+  trace steps;
+  hocket::all_reduce(comm, in, out, std::plus<>{},
+                     hocket::with(hocket::algorithm(plan), hocket::observe(steps.observer())));
+  found.equal(out, sum_of(comm.size(), size), plan.name());
+  hocket_test::traced_run run{plan, comm.size(), comm.rank(), size, sizeof(std::uint64_t)};
+  if (plan.shape(comm.size()).peer_pointers) run.segment_elements = staging_bytes / sizeof(std::uint64_t);
+  const std::string text = difference(steps.events(), run);
+  found.expect(text.empty(), text);
+}
+
+void check_traces(const communicator& comm, findings& found, std::size_t size) {
+  using namespace hocket;
+  check_trace(comm, found, plan::ring_all_reduce{}, size);
+  check_trace(comm, found, plan::recursive_doubling{}, size);
+  check_trace(comm, found, plan::halving_doubling{}, size);
+  check_trace(comm, found, plan::double_tree{4}, size);
+  if (!has_windows(comm)) return;
+  check_trace(comm, found, plan::one_shot{}, size);
+  check_trace(comm, found, plan::two_shot{}, size);
+  if (size * sizeof(std::uint64_t) <= 48) check_trace(comm, found, plan::push_all_reduce{}, size);
+}
+
+}  // namespace
+
+TEST_CASE("the trace of a run between processes equals the steps of its plan") {
+  for (const route& way : {shared_memory, network}) {
+    for (const int ranks : {2, 3, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {
+              for (const std::size_t size : {0U, 1U, 6U, 1001U, 100001U}) check_traces(comm, found, size);
+            }) == "");
+    }
+  }
+}
+
+TEST_CASE("the smallest sums, which take a shorter path, report the steps of the push plan") {
+  CHECK(run_ranks(3, shared_memory, [](communicator& comm, findings& found) {
+          const auto in = vector_of(comm.rank(), 5);
+          std::vector<std::uint64_t> out(5);
+          trace steps;
+          hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::observe(steps.observer())));
+          const std::string text = difference(
+              steps.events(), {hocket::plan::push_all_reduce{}, comm.size(), comm.rank(), 5, sizeof(std::uint64_t)});
+          found.expect(text.empty(), text);
+        }) == "");
+}
