@@ -54,7 +54,7 @@ struct moving_job {
   template <class State>
   bool works_in_place(const State& state) const {
     constexpr bool has_input = Kind == plan::goal_kind::all_gather || Kind == plan::goal_kind::all_to_all;
-    return has_input && !in.empty() && in.data() + in_place_shift(state) == out.data();
+    return has_input && in.data() != nullptr && in.data() + in_place_shift(state) == out.data();
   }
 
   template <class State>

@@ -64,7 +64,7 @@ struct reduction_job {
 
   template <class State>
   bool works_in_place(const State& state) const {
-    return reduction<Op, T>::prepares || (!in.empty() && in.data() + in_place_shift(state) == out.data());
+    return reduction<Op, T>::prepares || (in.data() != nullptr && in.data() + in_place_shift(state) == out.data());
   }
 
   template <class State>
