@@ -43,7 +43,6 @@ class segment {
       : members_(static_cast<std::size_t>(members)),
         channels_(new channel[channels_per_peer * members_]),
         window_(allocate(window_bytes)),
-        window_bytes_(window_bytes),
         owners_(members) {}
   segment(const segment&) = delete;
   segment& operator=(const segment&) = delete;
@@ -77,7 +76,6 @@ class segment {
   const std::size_t members_;
   const std::unique_ptr<channel[]> channels_;
   std::byte* const window_;
-  const std::size_t window_bytes_;
   std::atomic<int> owners_;
 };
 
