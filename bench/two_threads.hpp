@@ -7,6 +7,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -36,60 +37,81 @@ inline void pin(int which) {
   }
 }
 
-/// Starts `body(rank, rounds)` on two pinned threads at the same moment; the time is that of rank 0.
-template <class Body>
-double time_pair(Body& body, int rounds) {
+/// What two variants of one thing took, in the same two threads and one right after the other.
+struct paired_times {
+  double first = 0;   ///< seconds per round
+  double second = 0;  ///< likewise
+};
+
+/// Runs `first(rank, rounds)` and then `second(rank, rounds)` on two pinned threads that begin each at the same moment;
+/// the times are those of rank 0. Each has a tenth of the rounds as warm-up before.
+template <class First, class Second>
+paired_times time_pair(First first, Second second, int rounds) {
   std::atomic<int> ready{0};
-  double seconds = 0;
+  paired_times result;
   const auto rank = [&](int number) {
     pin(number);
-    ready.fetch_add(1);
-    while (ready.load() != 2) hocket::platform::pause();
-    const auto begin = std::chrono::steady_clock::now();
-    body(number, rounds);
-    if (number == 0) seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    int meetings = 0;
+    const auto timed = [&](auto& body) {
+      body(number, rounds / 10 + 1);
+      ready.fetch_add(1);
+      for (meetings += 2; ready.load() < meetings;) hocket::platform::pause();
+      const auto begin = std::chrono::steady_clock::now();
+      body(number, rounds);
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / rounds;
+    };
+    const paired_times found{timed(first), timed(second)};
+    if (number == 0) result = found;
   };
   std::thread zero(rank, 0);
   std::thread one(rank, 1);
   zero.join();
   one.join();
-  return seconds;
+  return result;
 }
 
-/// Runs a body for as many rounds as Google Benchmark asks for, in batches that hide the start of the threads.
-template <class Body>
-class pair_of_ranks {
- public:
-  pair_of_ranks(benchmark::State& state, Body body) : state_(state), body_(std::move(body)) {}
+/// The middle one of `values`.
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
-  void run() {
-    const int batch = state_.range(0) <= 1024 ? 20'000 : state_.range(0) <= (128 << 10) ? 2000 : 20;
-    time_pair(body_, batch / 10 + 1);  // warm-up
-    for (auto unused : state_) {
-      static_cast<void>(unused);
-      state_.SetIterationTime(time_pair(body_, batch) / batch);
-    }
+/// Benchmarks `ours` beside `by_hand`: an iteration is a batch of each. Google Benchmark's time is that of `ours`; the
+/// counters hold the medians over all batches of both, and of the ratio within each pair.
+template <class ByHand, class Ours>
+void compare(benchmark::State& state, ByHand by_hand, Ours ours) {
+  const int batch = state.range(0) <= 1024 ? 20'000 : state.range(0) <= (128 << 10) ? 1000 : 20;
+  std::vector<double> hand_times;
+  std::vector<double> our_times;
+  std::vector<double> ratios;
+  for (auto unused : state) {
+    static_cast<void>(unused);
+    const paired_times took = time_pair(by_hand, ours, batch);
+    state.SetIterationTime(took.second);
+    hand_times.push_back(took.first * 1e9);
+    our_times.push_back(took.second * 1e9);
+    ratios.push_back(took.second / took.first);
   }
+  state.counters["by_hand_ns"] = median(hand_times);
+  state.counters["hocket_ns"] = median(our_times);
+  state.counters["ratio"] = median(ratios);
+}
 
- private:
-  benchmark::State& state_;
-  Body body_;
-};
-
-template <class Body>
-pair_of_ranks(benchmark::State&, Body) -> pair_of_ranks<Body>;
-
-/// An input and an output for each of two ranks.
+/// An input and an output for each of two ranks, of which no two share a cache line: ranks that write to one line would
+/// wait for each other once more.
 class buffers {
  public:
   explicit buffers(std::size_t count) {
-    for (auto& each : in_) each.assign(count, 1.0F);
-    for (auto& each : out_) each.assign(count, 0.0F);
+    for (auto& each : in_) each.assign(count + padding, 1.0F);
+    for (auto& each : out_) each.assign(count + padding, 0.0F);
   }
   const float* in(int rank) const { return in_[rank].data(); }
   float* out(int rank) { return out_[rank].data(); }
 
  private:
+  static constexpr std::size_t padding = 128 / sizeof(float);
+
   std::vector<float> in_[2];
   std::vector<float> out_[2];
 };
@@ -120,15 +142,16 @@ inline double one_way_latency_ns() {
     std::atomic<int> value{0};
   };
   word words[2];
-  constexpr int rounds = 100'000;
-  auto body = [&](int rank, int count) {
-    for (int i = 1; i <= count; ++i) {
-      if (rank == 0) words[0].value.store(i, std::memory_order_release);
-      while (words[1 - rank].value.load(std::memory_order_acquire) != i) hocket::platform::pause();
-      if (rank == 1) words[1].value.store(i, std::memory_order_release);
+  const auto ping_pong = [&](int rank, int count) {
+    static thread_local int last = 0;
+    for (const int end = last + count; last < end;) {
+      ++last;
+      if (rank == 0) words[0].value.store(last, std::memory_order_release);
+      while (words[1 - rank].value.load(std::memory_order_acquire) != last) hocket::platform::pause();
+      if (rank == 1) words[1].value.store(last, std::memory_order_release);
     }
   };
-  return time_pair(body, rounds) / rounds / 2 * 1e9;
+  return time_pair(ping_pong, ping_pong, 100'000).second / 2 * 1e9;
 }
 
 /// Removes `flag` from the arguments; true if it was there.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The door to hocket on the host: collectives, with threads as ranks. Processes as ranks: <hocket/ucx.hpp>; thousands of
-/// simulated ranks: <hocket/sim.hpp>; plans, their proofs, prices and drawings: <hocket/plan.hpp>.
+/// simulated ranks: <hocket/sim.hpp>. Plans are proven, priced and drawn by headers of their own: <hocket/plan/prove.hpp>,
+/// <hocket/plan/price.hpp>, <hocket/plan/draw_text.hpp> and <hocket/plan/draw_svg.hpp>.
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>

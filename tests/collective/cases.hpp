@@ -83,7 +83,7 @@ std::vector<expected_case<T>> evaluate_all(int ranks, const std::vector<call_cas
   for (const call_case& each : cases) {
     const plan::layout layout = layout_for(each.chosen, ranks, each.elements);
     const bool own_block = each.chosen.goal().kind == plan::goal_kind::all_gather;
-    auto inputs = samples_of_all<T>(ranks, own_block ? layout.block_size : layout.size());
+    auto inputs = samples_of_all<T>(ranks, own_block ? layout.block_size() : layout.size());
     auto outputs = evaluate<T, Op>(each.chosen, ranks, layout, inputs, op, each.in_place);
     all.push_back({each, std::move(inputs), std::move(outputs)});
   }

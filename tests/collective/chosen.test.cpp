@@ -26,7 +26,7 @@ plan::any best_for(const hocket::local::communicator& comm, std::size_t elements
   asked.element_size = element_size;
   asked.commutative = commutative;
   const auto& state = hocket::detail::communicator_access::state(comm);
-  return hocket::selection::table(hocket::detail::query_of(state, asked)).best()->make(0);
+  return hocket::selection::table(hocket::detail::query_of(state, asked)).best().make(0);
 }
 
 template <class T, class Op>
@@ -98,6 +98,7 @@ TEST_CASE("each algorithm's name runs the plan of that name") {
       });
     };
     scatters(hocket::ring, plan::ring_reduce_scatter{});
+    scatters(hocket::pairwise, plan::pairwise_reduce_scatter{});
     scatters(hocket::direct, plan::direct_reduce_scatter{});
     const auto gathers = [&](const auto& name, const plan::any& expected) {
       check_named(me, expected, size,

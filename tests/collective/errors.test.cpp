@@ -91,8 +91,8 @@ TEST_CASE("plans that can't do what is asked for are refused") {
       hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::double_tree(0)));
     });
     check_refused(me, "another collective", [&] { with_plan(plan::ring_all_gather{}); });
-    check_refused(me, "48 bytes", [&] { with_plan(plan::push_all_reduce{}); });
-    check_refused(me, "48 bytes", [&] {
+    check_refused(me, "56 bytes", [&] { with_plan(plan::push_all_reduce{}); });
+    check_refused(me, "56 bytes", [&] {
       hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::push));
     });
     check_refused(me, "reorders operands", [&] {

@@ -47,7 +47,7 @@ class interpreter {
         random_(how.seed) {
     layout_ = {2 * std::size_t{shape_.pieces} + random_() % (shape_.pieces + 1),
                static_cast<std::uint32_t>(goal_.blocks(ranks_)), shape_.pieces};
-    if (goal_.kind == plan::goal_kind::barrier) layout_.block_size = 0;
+    if (goal_.kind == plan::goal_kind::barrier) layout_ = {0, layout_.blocks(), layout_.pieces()};
     for (int rank = 0; rank < ranks_; ++rank) memory_.push_back(make_memory());
     contributions_ = memory_of_all(&rank_memory::in);
     results_.resize(memory_.size());
@@ -325,11 +325,11 @@ class interpreter {
 
   std::string judge() {
     for (int rank = 0; rank < ranks_; ++rank) {
-      for (std::uint32_t block = 0; block < layout_.blocks; ++block) {
+      for (std::uint32_t block = 0; block < layout_.blocks(); ++block) {
         const bool own = static_cast<int>(block) == rank;
         if (goal_.kind == plan::goal_kind::reduce_scatter && !own) continue;
-        for (std::size_t i = 0; i < layout_.block_size; ++i) {
-          const number found = results_[static_cast<std::size_t>(rank)][block * layout_.block_size + i];
+        for (std::size_t i = 0; i < layout_.block_size(); ++i) {
+          const number found = results_[static_cast<std::size_t>(rank)][block * layout_.block_size() + i];
           if (found != wanted(rank, block, i)) return "wrong result";
         }
       }
@@ -338,7 +338,7 @@ class interpreter {
   }
 
   number wanted(int rank, std::uint32_t block, std::size_t i) const {
-    const std::size_t n = layout_.block_size;
+    const std::size_t n = layout_.block_size();
     switch (goal_.kind) {
       case plan::goal_kind::broadcast: return contributions_[static_cast<std::size_t>(goal_.root)][i];
       case plan::goal_kind::all_gather: return contributions_[block][block * n + i];

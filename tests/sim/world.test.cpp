@@ -92,7 +92,7 @@ hocket::request start_ring(const sim::communicator& comm, const std::vector<floa
 }
 
 std::size_t input_size(const plan::any& chosen, const plan::layout& layout) {
-  return chosen.goal().kind == kind::all_gather ? layout.block_size : layout.size();
+  return chosen.goal().kind == kind::all_gather ? layout.block_size() : layout.size();
 }
 
 template <class Call>
@@ -237,12 +237,13 @@ TEST_CASE("groups of a world are communicators of their own", "[sim][world]") {
 TEST_CASE("messages between two ranks", "[sim][world]") {
   sim::world world(3);
   const std::vector<int> sent{1, 2, 3};
+  const std::vector<int> sent_second{4, 5, 6};
   std::vector<int> first(3), second(3), other(1);
   const int nine = 9;
   std::vector<hocket::request> requests;
   requests.push_back(hocket::recv_async(world.comm(1), second, hocket::peer{0}, hocket::tag{2}));
   requests.push_back(hocket::send_async(world.comm(0), sent, hocket::peer{1}, hocket::tag{1}));
-  requests.push_back(hocket::send_async(world.comm(0), std::vector<int>{4, 5, 6}, hocket::peer{1}, hocket::tag{2}));
+  requests.push_back(hocket::send_async(world.comm(0), sent_second, hocket::peer{1}, hocket::tag{2}));
   requests.push_back(hocket::recv_async(world.comm(1), first, hocket::peer{0}, hocket::tag{1}));
   requests.push_back(hocket::recv_async(world.comm(2), other, hocket::peer{0}));
   CHECK(failure_of([&] { world.run(); }).code == hocket::errc::timeout);  // nobody has sent to rank 2 yet
@@ -250,7 +251,7 @@ TEST_CASE("messages between two ranks", "[sim][world]") {
   world.run();
   for (auto& each : requests) each.wait();
   CHECK(first == sent);
-  CHECK(second == std::vector<int>{4, 5, 6});
+  CHECK(second == sent_second);
   CHECK(other == std::vector<int>{9});
   CHECK(world.time_of(2) >= plan::example_machine.latency);
 }

@@ -18,6 +18,7 @@ static_assert(prove(plan::halving_doubling{}, 16));
 static_assert(prove(plan::double_tree{.pieces = 2}, 5));
 static_assert(prove(plan::double_tree{.pieces = 4}, 16));
 static_assert(prove(plan::ring_reduce_scatter{}, 16));
+static_assert(prove(plan::pairwise_reduce_scatter{}, 16));
 static_assert(prove(plan::ring_all_gather{}, 16));
 static_assert(prove(plan::pairwise_all_to_all{}, 16));
 static_assert(prove(plan::binomial_broadcast{3}, 16));

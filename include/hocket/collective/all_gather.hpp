@@ -43,15 +43,15 @@ struct all_gather_t {
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
-    code = detail::run_call(comm, job, options, site).code;
+    code = detail::run_call(comm, job, options, site).code();
   }
 };
 
 struct all_gather_async_t {
   /// As `all_gather`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
+  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
-  request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
+  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     const auto job =
         detail::make_moving_job<all_gather_t::goal>(detail::as_input(in), detail::as_output(out), 0, options);

@@ -32,10 +32,9 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
                                  !Options::template has<kind::algorithm> && sizeof(T) <= push_line::capacity;
   if constexpr (can_be_pushed) {
     auto& state = communicator_access::state(comm);
-    if (can_push(state, in.size_bytes()) && !state.revoked() && in.size() == out.size()) {
-      const auto signature = call_signature(job_type::type_signature, in.size(), plan::push_all_reduce::name(), 0);
-      return push_all_reduce(state, in, out, job.op, signature, stop_of(options),
-                             site_of(state, job_type::name, options, site), observer_of(options));
+    if (can_push(state, in.size_bytes()) && in.size() == out.size()) {
+      constexpr std::uint32_t kind_of_call = call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
+      return push_all_reduce(state, in, out, job.op, call_signature(kind_of_call, in.size()), job_type::name, options, site);
     }
   }
   return run_call(comm, job, options, site);
@@ -101,9 +100,9 @@ struct all_reduce_t {
 struct all_reduce_async_t {
   /// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
   /// for what is wrong with the call itself.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
+  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
+  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_call(comm,

@@ -34,7 +34,7 @@ struct barrier_t {
   template <class Wire, call_options Options>
   void operator()(const communicator<Wire>& comm, const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_call(comm, job(options), options, site).code;
+    code = detail::run_call(comm, job(options), options, site).code();
   }
 
  private:

@@ -41,7 +41,7 @@ struct broadcast_t {
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, root from, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_call(comm, job(detail::as_output(buffer), from, options), options, site).code;
+    code = detail::run_call(comm, job(detail::as_output(buffer), from, options), options, site).code();
   }
 
  private:
@@ -55,7 +55,7 @@ struct broadcast_t {
 
 struct broadcast_async_t {
   /// As `broadcast`, but returns at once. The buffer belongs to the operation until the request is over.
-  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
+  template <class Wire, lasting_writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, root from = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {

@@ -49,7 +49,7 @@ struct recv_t {
 
 struct recv_async_t {
   /// As `recv`, but returns at once. The buffer belongs to the operation until the request is over.
-  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
+  template <class Wire, lasting_writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {

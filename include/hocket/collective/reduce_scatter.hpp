@@ -46,15 +46,15 @@ struct reduce_scatter_t {
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     const auto job = detail::make_reduction_job<goal>(detail::as_input(in), detail::as_output(out), op, options);
-    code = detail::run_call(comm, job, options, site).code;
+    code = detail::run_call(comm, job, options, site).code();
   }
 };
 
 struct reduce_scatter_async_t {
   /// As `reduce_scatter`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
+  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  request operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
+  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     const auto job = detail::make_reduction_job<reduce_scatter_t::goal>(detail::as_input(in), detail::as_output(out),

@@ -52,9 +52,9 @@ struct send_t {
 
 struct send_async_t {
   /// As `send`, but returns at once. The buffer must not change until the request is over.
-  template <class Wire, contiguous_buffer Buffer, call_options Options = options<>>
+  template <class Wire, lasting_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  request operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {}, const Options& options = {},
+  request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer to, tag label = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_message(comm, send_t::job("send_async", detail::as_input(buffer), to, label), options, site);
   }

@@ -57,9 +57,9 @@ struct send_recv_t {
 
 struct send_recv_async_t {
   /// As `send_recv`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options = options<>>
+  template <class Wire, lasting_buffer Out, lasting_writable_buffer In, call_options Options = options<>>
     requires (element<element_type_t<Out>> && element<element_type_t<In>>)
-  request operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from,
+  request operator()(const communicator<Wire>& comm, Out&& out, peer to, In&& in, peer from,
                   tag label = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_message(comm, send_recv_t::job("send_recv_async", detail::as_input(out), to, detail::as_output(in), from, label), options, site);

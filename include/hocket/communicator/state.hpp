@@ -2,11 +2,12 @@
 /// @file
 /// What a communicator holds: its port, its window into the peers' memory, and how far its operations are.
 ///
-/// Operations are numbered from 1. At most `transport::window` of them are under way at once; the others wait for their
+/// Operations are numbered from 1. At most `most_in_flight` of them are under way at once; the others wait for their
 /// turn. An operation that writes into its peers' windows also waits until every peer has completed the one that used
-/// the same slot before; that is nearly always known already, from what the peers said with their last flags.
+/// the same slot before; that is nearly always known already, from the peers' last flags.
 #pragma once
 
+#include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
@@ -26,6 +27,16 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// Up to so many ranks, writing to all peers is cheaper than anything else.
+inline constexpr int most_ranks_to_push = 16;
+
+/// The lines by which this rank and one peer push to each other.
+struct push_pair {
+  int peer = 0;
+  push_line* to = nullptr;
+  const push_line* from = nullptr;
+};
+
 class operation;
 struct posted_message;
 
@@ -42,10 +53,21 @@ class communicator_state {
         rank_(how.rank),
         size_(static_cast<int>(how.members->size())),
         layout_{how.members->size(), staging_bytes},
+        slot_lines_(layout_.slot_bytes() / platform::cache_line),
         port_(open(how)) {
     if (!port_->windows_reachable()) return;
     peer_completed_.resize(members_->size(), 0);
-    for (int peer = 0; peer < size(); ++peer) windows_.push_back(port_->window_of(peer));
+    for (int peer = 0; peer < size(); ++peer) {
+      windows_.push_back(port_->window_of(peer));
+    }
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      pushing_.push_back({peer, &layout_.push(window(peer), 0, rank_), &layout_.push(window(rank_), 0, peer)});
+    }
+    push_lines_from_ = &layout_.push(window(rank_), 0, 0);
+    header_ = &layout_.header(window(rank_));
+    quick_polls_ = port_->oversubscribed() ? 1 : 1000;
+    pushes_ = size_ > 1 && size_ <= most_ranks_to_push;
   }
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
@@ -67,6 +89,16 @@ class communicator_state {
   // ── Flags ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   std::byte* window(int peer) const noexcept { return windows_[static_cast<std::size_t>(peer)]; }
+
+  /// Whether small contributions are best written to all peers at once.
+  bool pushes() const noexcept { return pushes_; }
+  /// How often to look for a contribution before waiting patiently: longer than a peer takes that is there.
+  int quick_polls() const noexcept { return quick_polls_; }
+  /// Every other rank, with the push lines of slot 0; those of slot s are s * slot_lines() further.
+  const std::vector<push_pair>& pushing() const noexcept { return pushing_; }
+  std::size_t slot_lines() const noexcept { return slot_lines_; }
+  /// The lines of slot 0 in this rank's window, by the rank that writes them.
+  const push_line* push_lines_from() const noexcept { return push_lines_from_; }
 
   /// The line in `peer`'s window that this rank writes.
   push_line& push_line_at(int peer, unsigned slot) const noexcept { return layout_.push(window(peer), slot, rank()); }
@@ -93,19 +125,28 @@ class communicator_state {
 
   /// Whether operation `sequence` may begin here.
   bool has_turn(std::uint32_t sequence) const noexcept {
-    return distance(completed_, sequence) <= static_cast<std::int32_t>(transport::window);
+    return distance(completed_, sequence) <= most_in_flight;
   }
 
   /// Whether all peers have left the slot of `sequence`, so that it may be written.
-  bool has_credit(std::uint32_t sequence) noexcept {
-    if (distance(least_completed_, sequence) <= static_cast<std::int32_t>(transport::window)) return true;
-    return refresh_credit(sequence);
+  bool has_credit(std::uint32_t sequence) noexcept { return knows_credit(sequence) || refresh_credit(sequence); }
+  /// The same, from what was heard so far.
+  bool knows_credit(std::uint32_t sequence) const noexcept {
+    return distance(least_completed_, sequence) <= static_cast<std::int32_t>(transport::window);
   }
 
-  /// A peer said how far it is.
-  void heard(int peer, std::uint32_t completed) noexcept {
+  /// A flag of operation `sequence` came from `peer`.
+  void heard(int peer, std::uint32_t sequence) noexcept {
     std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
+    const std::uint32_t completed = sequence - most_in_flight;
     if (distance(known, completed) > 0) known = completed;
+  }
+
+  /// Operation `sequence` is over on this rank, so are all before it, and every peer has begun it.
+  void complete_all(std::uint32_t sequence) noexcept {
+    completed_ = sequence;
+    least_completed_ = sequence - most_in_flight;
+    header_->completed.store(sequence, std::memory_order_release);
   }
 
   /// Operation `sequence` is over on this rank.
@@ -116,7 +157,7 @@ class communicator_state {
       finished_ |= 1U << static_cast<unsigned>(distance(completed_, sequence) - 1);
       for (; (finished_ & 1U) != 0; finished_ >>= 1) ++completed_;
     }
-    if (has_windows()) layout_.header(window(rank())).completed.store(completed_, std::memory_order_release);
+    if (header_ != nullptr) header_->completed.store(completed_, std::memory_order_release);
   }
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,6 +196,10 @@ class communicator_state {
   std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
   void set_timeout(std::chrono::nanoseconds timeout) noexcept { timeout_ = timeout; }
 
+  // ── Choice ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  last_call& last() noexcept { return last_; }
+
   // ── Operations that were started and not waited for ──────────────────────────────────────────────────────────────
 
   std::vector<operation*>& active() noexcept { return active_; }
@@ -173,8 +218,8 @@ class communicator_state {
     return Wire::open(wire_, how);
   }
 
-  bool refresh_credit(std::uint32_t sequence) noexcept {
-    std::uint32_t least = completed_;
+  HOCKET_NO_INLINE bool refresh_credit(std::uint32_t sequence) noexcept {
+    std::uint32_t least = completed_;  // of this rank and all others
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == rank()) continue;
       std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
@@ -184,7 +229,7 @@ class communicator_state {
       if (distance(known, least) > 0) least = known;
     }
     least_completed_ = least;
-    return distance(least, sequence) <= static_cast<std::int32_t>(transport::window);
+    return knows_credit(sequence);
   }
 
   const std::shared_ptr<Wire> wire_;
@@ -193,8 +238,14 @@ class communicator_state {
   const int rank_;
   const int size_;
   const window_layout layout_;
+  const std::size_t slot_lines_;
   const std::unique_ptr<port_type> port_;
   std::vector<std::byte*> windows_;
+  int quick_polls_ = 0;
+  std::vector<push_pair> pushing_;
+  const push_line* push_lines_from_ = nullptr;
+  window_header* header_ = nullptr;  ///< of this rank's window
+  bool pushes_ = false;
   std::vector<std::uint32_t> peer_completed_;
   std::uint32_t least_completed_ = 0;
   std::uint32_t last_sequence_ = 0;
@@ -203,6 +254,7 @@ class communicator_state {
   std::array<growing_buffer, transport::window> scratch_;
   std::vector<growing_buffer> spare_;
   std::array<std::vector<growing_buffer>, transport::window> landing_;
+  last_call last_;
   std::vector<operation*> active_;
   std::vector<const posted_message*> messages_;
   std::chrono::nanoseconds timeout_ = default_timeout;

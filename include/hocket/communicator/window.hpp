@@ -8,8 +8,9 @@
 ///     header | slot 0: push lines of all peers, signal lines of all peers | slot 1 … | staging of slot 0, 1, …
 ///
 /// A flag is a word {sequence, signature}: one comparison tells "not yet", "here" and "the peer called something else".
-/// A slot may be written again only when its owner has completed the operation that used it before; owners say how far
-/// they are in every line that they write, and in their header for those who hear nothing else from them.
+/// A slot may be written again only when its owner has completed the operation that used it before. Whoever has begun
+/// operation s has completed all up to s - `most_in_flight`, so that any flag of operation s says that slot s + 1 is free;
+/// those who hear nothing from a peer look into its header.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,6 +24,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// Operations of one communicator that one rank has begun and not completed: one less than there are slots.
+inline constexpr std::int32_t most_in_flight = transport::window - 1;
+
 using flag_word = std::uint64_t;
 
 constexpr flag_word make_flag(std::uint32_t sequence, std::uint32_t signature) noexcept {
@@ -31,12 +35,10 @@ constexpr flag_word make_flag(std::uint32_t sequence, std::uint32_t signature) n
 
 /// Payload and flag in one line: the fastest way to tell a peer a few bytes.
 struct alignas(platform::cache_line) push_line {
-  static constexpr std::size_t capacity = 48;
+  static constexpr std::size_t capacity = 56;
 
   std::byte payload[capacity];
   std::atomic<flag_word> word;
-  std::uint32_t completed;  ///< the writer's `window_header::completed` at the time
-  std::uint32_t bytes;
 };
 static_assert(sizeof(push_line) == platform::cache_line);
 
@@ -47,7 +49,6 @@ struct alignas(platform::cache_line) signal_line {
   std::atomic<flag_word> words[tags];
   std::atomic<std::uint64_t> in;   ///< handle of the writer's `in`; 0: it is staged
   std::atomic<std::uint64_t> out;  ///< likewise `out`
-  std::atomic<std::uint32_t> completed;
 };
 static_assert(sizeof(signal_line) == platform::cache_line);
 

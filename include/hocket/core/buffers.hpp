@@ -27,11 +27,19 @@ concept contiguous_buffer = std::ranges::contiguous_range<Range> && std::ranges:
 template <class Range>
 concept writable_buffer = contiguous_buffer<Range> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 
+/// ... that outlives the call: not a temporary container. For what returns before the operation is over. `Range` is the
+/// type of the argument with its reference.
+template <class Range>
+concept lasting_buffer = contiguous_buffer<Range> && std::ranges::borrowed_range<Range>;
+
+template <class Range>
+concept lasting_writable_buffer = writable_buffer<Range> && std::ranges::borrowed_range<Range>;
+
 /// The element type of a range, without const.
 template <class Range>
 using element_type_t = std::ranges::range_value_t<Range>;
 
-template <writable_buffer Range>
+template <lasting_writable_buffer Range>
 constexpr auto in_place(Range&& buffer) {
   return in_place_buffer<element_type_t<Range>>{{std::ranges::data(buffer), std::ranges::size(buffer)}};
 }

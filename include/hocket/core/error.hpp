@@ -129,7 +129,9 @@ struct failure {
   }
 };
 
-inline failure make_failure(errc code, std::string reason, error_context context = {}) {
+/// Out of line, as are the other ways to make a failure: what is not expected to happen should cost no room where it does
+/// not.
+HOCKET_NO_INLINE inline failure make_failure(errc code, std::string reason, error_context context = {}) {
   return {make_error_code(code), std::move(reason), context};
 }
 

@@ -33,7 +33,7 @@ struct binding {
 inline std::size_t origin_of(plan::goal_kind kind, plan::region where, const plan::layout& layout, int rank) noexcept {
   const bool own_block_only = (kind == plan::goal_kind::reduce_scatter && where == plan::region::out) ||
                               (kind == plan::goal_kind::all_gather && where == plan::region::in);
-  return own_block_only ? static_cast<std::size_t>(rank) * layout.block_size : 0;
+  return own_block_only ? static_cast<std::size_t>(rank) * layout.block_size() : 0;
 }
 
 }  // namespace detail

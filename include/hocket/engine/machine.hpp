@@ -343,7 +343,6 @@ class machine {
     for_each_peer(what.peer, [&](int peer) {
       push_line& line = state_.push_line_at(peer, slot());
       if (bytes > 0) std::memcpy(line.payload, operands_.source(what), bytes);
-      line.completed = state_.completed();
       line.word.store(flag(), std::memory_order_release);
     });
     return machine_status::done;
@@ -354,7 +353,6 @@ class machine {
       signal_line& line = state_.signal_line_at(peer, slot());
       line.in.store(operands_.in_handle(), std::memory_order_relaxed);
       line.out.store(operands_.out_handle(), std::memory_order_relaxed);
-      line.completed.store(state_.completed(), std::memory_order_relaxed);
       line.words[at.current.tag].store(flag(), std::memory_order_release);
     });
     return machine_status::done;
@@ -371,19 +369,12 @@ class machine {
   }
 
   bool heard_from(int peer, const plan::action& what) {
-    flag_word word = 0;
-    std::uint32_t completed = 0;
-    if (what.from == plan::region::inbox) {
-      const push_line& line = state_.push_line_from(peer, slot());
-      word = line.word.load(std::memory_order_acquire);
-      if (word == flag()) completed = line.completed;
-    } else {
-      const signal_line& line = state_.signal_line_from(peer, slot());
-      word = line.words[what.tag].load(std::memory_order_acquire);
-      if (word == flag()) completed = line.completed.load(std::memory_order_relaxed);
-    }
+    const std::atomic<flag_word>& from = what.from == plan::region::inbox
+                                             ? state_.push_line_from(peer, slot()).word
+                                             : state_.signal_line_from(peer, slot()).words[what.tag];
+    const flag_word word = from.load(std::memory_order_acquire);
     if (word == flag()) {
-      state_.heard(peer, completed);
+      state_.heard(peer, sequence_);
       return true;
     }
     if (static_cast<std::uint32_t>(word >> 32) == sequence_) [[unlikely]] {

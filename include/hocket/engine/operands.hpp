@@ -38,7 +38,7 @@ class operands {
   void expose() {
     const auto& layout = bound_.layout;
     const std::size_t whole = layout.size() * element_size();
-    const std::size_t block = layout.block_size * element_size();
+    const std::size_t block = layout.block_size() * element_size();
     const std::size_t in_bytes = goal_ == plan::goal_kind::all_gather ? block : whole;
     const std::size_t out_bytes = goal_ == plan::goal_kind::reduce_scatter ? block : whole;
     in_handle_ = bound_.in == nullptr ? 0 : state_.port().publish(bound_.in, in_bytes);

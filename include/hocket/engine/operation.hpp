@@ -50,7 +50,7 @@ class plan_run {
  public:
   plan_run(State& state, binding bound, std::size_t segment_elements)
       : state_(state), bound_(std::move(bound)), segment_(std::max<std::size_t>(1, segment_elements)) {
-    const std::size_t size = bound_.layout.block_size;
+    const std::size_t size = bound_.layout.block_size();
     const std::size_t segments = size <= segment_ ? 1 : (size + segment_ - 1) / segment_;
     next_sequence_ = state.take_sequence(static_cast<std::uint32_t>(segments));
     start_segment();
@@ -59,7 +59,7 @@ class plan_run {
   machine_status advance() {
     for (;;) {
       const machine_status status = machine_->advance();
-      if (status != machine_status::done || begin_ >= bound_.layout.block_size) return status;
+      if (status != machine_status::done || begin_ >= bound_.layout.block_size()) return status;
       start_segment();
     }
   }
@@ -71,8 +71,8 @@ class plan_run {
  private:
   void start_segment() {
     binding part = bound_;
-    const std::size_t size = std::min(segment_, bound_.layout.block_size - begin_);
-    part.layout.block_size = size;
+    const std::size_t size = std::min(segment_, bound_.layout.block_size() - begin_);
+    part.layout = {size, bound_.layout.blocks(), bound_.layout.pieces()};
     if (part.in != nullptr) part.in += begin_ * bound_.leaf->size;
     if (part.out != nullptr) part.out += begin_ * bound_.leaf->size;
     begin_ += size;

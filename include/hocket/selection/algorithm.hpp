@@ -62,7 +62,7 @@ inline constexpr one_shot_t one_shot{};                      ///< everyone reads
 inline constexpr two_shot_t two_shot{};                      ///< everyone reduces a share; needs peer pointers
 inline constexpr push_t push{};                              ///< a few bytes, together with their flag; needs peer pointers
 inline constexpr direct_t direct{};                          ///< everyone reads what it needs; needs peer pointers
-inline constexpr pairwise_t pairwise{};                      ///< each pair of ranks in turn
+inline constexpr pairwise_t pairwise{};                      ///< a message between each pair of ranks
 inline constexpr binomial_t binomial{};                      ///< a tree that doubles in each step
 inline constexpr dissemination_t dissemination{};            ///< barrier in log2 p rounds
 
@@ -97,6 +97,7 @@ struct plan_of<plan::goal_kind::all_reduce> {
 template <>
 struct plan_of<plan::goal_kind::reduce_scatter> {
   static constexpr auto get(ring_t, int) { return plan::ring_reduce_scatter{}; }
+  static constexpr auto get(pairwise_t, int) { return plan::pairwise_reduce_scatter{}; }
   static constexpr auto get(direct_t, int) { return plan::direct_reduce_scatter{}; }
 };
 

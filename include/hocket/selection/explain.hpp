@@ -20,14 +20,14 @@ namespace detail {
 
 inline std::string explain_table(const selection::query& asked) {
   const selection::table candidates(asked);
-  const selection::candidate* const best = candidates.best();
+  const selection::candidate& best = candidates.best();
   char line[160];
   std::snprintf(line, sizeof line, "%s of %zu bytes%s on %d ranks\n", plan::to_string(asked.what.kind), asked.bytes,
                 asked.what.blocks(asked.ranks) > 1 ? " per block" : "", asked.ranks);
   std::string text = line;
   for (const selection::candidate& each : candidates) {
     std::snprintf(line, sizeof line, "  %-20s %12.3f us  %s\n", each.name, each.seconds * 1e6,
-                  &each == best              ? "<- chosen: the cheapest by the model"
+                  &each == &best              ? "<- chosen: the cheapest by the model"
                   : each.verdict != nullptr ? each.verdict
                                             : "");
     text += line;

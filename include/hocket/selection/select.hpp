@@ -117,6 +117,7 @@ class table {
       case plan::goal_kind::reduce_scatter:
         add<plan::direct_reduce_scatter>(price.direct_reduce_scatter());
         add<plan::ring_reduce_scatter>(price.ring_reduce_scatter());
+        add<plan::pairwise_reduce_scatter>(price.ring_reduce_scatter());  // as many messages of the same length
         break;
       case plan::goal_kind::all_gather:
         add<plan::direct_all_gather>(price.direct_blocks());
@@ -137,14 +138,14 @@ class table {
   const candidate* begin() const noexcept { return rows_.data(); }
   const candidate* end() const noexcept { return rows_.data() + count_; }
 
-  /// The cheapest that can be used; null if none can. That happens to reduce_scatter alone: over messages it has only
-  /// the ring, which needs a commutative operation.
-  const candidate* best() const noexcept {
+  /// The cheapest that can be used. There always is one: every collective has a plan that sends messages and keeps the
+  /// order of ranks.
+  const candidate& best() const noexcept {
     const candidate* chosen = nullptr;
     for (const candidate& each : *this) {
       if (each.verdict == nullptr && (chosen == nullptr || each.seconds < chosen->seconds)) chosen = &each;
     }
-    return chosen;
+    return *chosen;
   }
 
  private:

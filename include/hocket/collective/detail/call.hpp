@@ -5,6 +5,7 @@
 
 #include <hocket/collective/detail/signature.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
@@ -18,7 +19,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -38,15 +38,6 @@ struct observer_property {
 constexpr observer_property observe(step_observer to) noexcept { return {to}; }
 
 namespace detail {
-
-/// A call before a plan was chosen.
-struct call_request {
-  plan::goal what;
-  std::size_t block_elements = 0;  ///< elements of one block of the vector
-  std::size_t element_size = 1;    ///< of partial results
-  bool commutative = true;
-  std::uint32_t type_signature = 0;
-};
 
 template <class State>
 selection::query query_of(const State& state, const call_request& asked) {
@@ -114,18 +105,12 @@ const char* exceeded_limit(const State& state, const call_request& asked, const 
       }
       if (each.what == plan::verb::push &&
           layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
-        return "the plan pushes more than the 48 bytes that fit a line; choose one for longer vectors";
+        return "the plan pushes more than the 56 bytes that fit a line; choose one for longer vectors";
       }
     }
   }
   return nullptr;
 }
-
-/// A plan and how much of a block it can take at once.
-struct chosen_plan {
-  plan::any plan;
-  std::size_t segment_elements = std::numeric_limits<std::size_t>::max();
-};
 
 /// Why the plan that the caller named can't run; null if it can. Plans of the caller's own may throw when asked for a
 /// number of ranks that they do not have.
@@ -150,17 +135,6 @@ const char* obstacle_of_named(const State& state, const call_request& asked, con
   return reason;
 }
 
-/// Why no algorithm can do what was asked for.
-inline std::string nothing_can(const selection::table& candidates) {
-  std::string text = "no algorithm can do this here:";
-  const char* separator = " ";
-  for (const selection::candidate& each : candidates) {
-    text += std::string(separator) + each.name + ": " + each.verdict;
-    separator = "; ";
-  }
-  return text;
-}
-
 /// The plan that the caller named, if it can run; else, the cheapest where it was only a hint, or a failure.
 template <plan::goal_kind Kind, class State, class Options>
 plan::any choose_plan(State& state, const call_request& asked, const Options& options, failure& fail) {
@@ -170,8 +144,8 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
     constexpr bool wish = Options::template is_hint<kind::algorithm>;
     static_assert(wish || has_algorithm<Kind, algorithm_type>,
                   "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
-                  "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter and all_gather have ring "
-                  "and direct; all_to_all has pairwise and direct; broadcast has binomial and direct; barrier has "
+                  "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise and "
+                  "direct; all_gather has ring and direct; all_to_all has pairwise and direct; broadcast has binomial and direct; barrier has "
                   "dissemination; all take algorithm(a_plan_of_yours)");
     if constexpr (has_algorithm<Kind, algorithm_type>) {
       const plan::any chosen = [&]() -> plan::any {
@@ -190,15 +164,13 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
       fail = {};
     }
   }
-  const selection::table candidates(query_of(state, asked));
-  if (const selection::candidate* const best = candidates.best()) return best->make(asked.what.root);
-  fail = make_failure(errc::invalid_argument, nothing_can(candidates));
-  return plan::dissemination_barrier{};
+  return selection::table(query_of(state, asked)).best().make(asked.what.root);
 }
 
 template <plan::goal_kind Kind, class State, class Options>
-chosen_plan choose(State& state, const call_request& asked, const Options& options, failure& fail) {
-  chosen_plan result{choose_plan<Kind>(state, asked, options, fail)};
+planned_call choose(State& state, const call_request& asked, const Options& options, failure& fail) {
+  planned_call result;
+  result.plan = choose_plan<Kind>(state, asked, options, fail);
   if (fail) return result;
   const plan::shape shape = result.plan.shape(state.size());
   const std::size_t staging = state.layout().staging_bytes;
@@ -232,19 +204,15 @@ failure check_overlap(std::span<const T> in, std::span<T> out, std::ptrdiff_t sh
                       "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
 }
 
-/// What travels with every flag of a call. Calls that are equal on all ranks have the same, whichever path they take.
-constexpr std::uint32_t call_signature(std::uint32_t type_signature, std::size_t block_elements, const char* plan_name,
-                                       int root) noexcept {
-  return mix(mix(type_signature, block_elements), hash_text(plan_name) ^ static_cast<std::uint32_t>(root));
+/// The part of a call's signature that is known when compiling, if the plan is.
+constexpr std::uint32_t call_signature(std::uint32_t type_signature, const char* plan_name, int root) noexcept {
+  return mix(type_signature, hash_text(plan_name) ^ static_cast<std::uint32_t>(root));
 }
 
-/// Everything known of a call once its plan is chosen.
-struct planned_call {
-  chosen_plan chosen;
-  plan::layout layout;
-  std::uint32_t signature = 0;
-  step_observer observer;
-};
+/// What travels with every flag of a call. Calls that are equal on all ranks have the same, whichever path they take.
+constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t block_elements) noexcept {
+  return mix(kind_of_call, block_elements);
+}
 
 template <class State>
 failure refuse_if_revoked(const State& state) {
@@ -256,15 +224,19 @@ failure refuse_if_revoked(const State& state) {
 /// Chooses the plan of a call and says what follows from it. Knows nothing of the element type, so that it is compiled
 /// once for all types.
 template <plan::goal_kind Kind, class State, class Options>
-planned_call plan_call(State& state, const call_request& asked, bool in_place, const Options& options, failure& fail) {
-  planned_call result{{plan::dissemination_barrier{}}, {}, 0, observer_of(options)};
-  result.chosen = choose<Kind>(state, asked, options, fail);
+planned_call plan_call(State& state, const call_request& asked, const Options& options, failure& fail) {
+  constexpr bool named = Options::template has<kind::algorithm>;
+  if constexpr (!named) {
+    if (const planned_call* const known = state.last().find(asked)) return *known;
+  }
+  planned_call result = choose<Kind>(state, asked, options, fail);
   if (fail) return result;
-  if (in_place) result.chosen.plan = result.chosen.plan.for_in_place();
+  if (asked.in_place) result.plan = result.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
-                   result.chosen.plan.shape(state.size()).pieces};
-  result.signature =
-      call_signature(asked.type_signature, asked.block_elements, result.chosen.plan.name(), asked.what.root);
+                   result.plan.shape(state.size()).pieces};
+  result.signature = call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root),
+                                    asked.block_elements);
+  if constexpr (!named) state.last().remember(asked, result);
   return result;
 }
 
@@ -273,8 +245,8 @@ template <class Job, class State, class Options>
 planned_call plan_job(State& state, const Job& job, const Options& options, failure& fail) {
   fail = refuse_if_revoked(state);
   if (!fail) fail = job.check(state);
-  if (fail) return {{plan::dissemination_barrier{}}, {}, 0, {}};
-  return plan_call<Job::goal>(state, job.asked(state), job.works_in_place(state), options, fail);
+  if (fail) return {};
+  return plan_call<Job::goal>(state, job.asked(state), options, fail);
 }
 
 template <class State, class Options>
@@ -282,16 +254,16 @@ call_site site_of(const State& state, const char* name, const Options& options, 
   return {name, site, timeout_of(state, options)};
 }
 
-/// The blocking form of a call: returns when it is over.
+/// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
 template <class Job, class Wire, class Options>
-failure run_call(const communicator<Wire>& comm, const Job& job, const Options& options,
+HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job, const Options& options,
                  const std::source_location& site) {
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, Job::name, options, site);
   failure cause;
   const planned_call planned = plan_job(state, job, options, cause);
   if (cause) return in_context(std::move(cause), state, call);
-  typename Job::template work<communicator_state<Wire>> work(state, job, planned);
+  typename Job::template work<communicator_state<Wire>> work(state, job, planned, observer_of(options));
   return drive(state, work, stop_of(options), call);
 }
 
@@ -367,7 +339,8 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   const planned_call planned = plan_job(*state, job, options, cause);
   if (cause) raise(in_context(std::move(cause), *state, call));
   auto stop = stop_of(options);
-  auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned);
+  auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,
+                                                                                      observer_of(options));
   pending->test();
   return request(std::move(pending));
 }

@@ -108,6 +108,16 @@ consteval bool explain_options() {
   return options && code;
 }
 
+/// Only the _async forms refuse what is otherwise a buffer.
+template <class... Arguments>
+consteval bool explain_lifetime() {
+  constexpr bool lasting = (... && (!contiguous_buffer<std::remove_reference_t<Arguments>> ||
+                                    lasting_buffer<Arguments>));
+  static_assert(lasting, "a buffer of an _async call is a temporary, which would be gone before the operation is over: "
+                         "give it a name and keep it until the request is over");
+  return lasting;
+}
+
 /// For what no rule above found wrong.
 template <class... Arguments>
 inline constexpr bool always_false = false;
@@ -263,6 +273,12 @@ struct exchange_form {
   }
 };
 
+/// What a call gives that was not understood: anything, so that the compiler does not speak of the result first.
+struct not_understood {
+  template <class Result>
+  operator Result() const;
+};
+
 /// `Calls`, and one overload more for every call that fits none of theirs.
 template <class Calls, class Form>
 struct explained : Calls {
@@ -271,13 +287,14 @@ struct explained : Calls {
 
   template <class... Arguments>
     requires(!std::is_invocable_v<const Calls&, Arguments...>)
-  void operator()(Arguments&&...) const {
+  not_understood operator()(Arguments&&...) const {
     using list = argument_list<Arguments...>;
     if constexpr (explain_communicator<list>()) {
-      if constexpr (Form::template explain<list>()) {
+      if constexpr (Form::template explain<list>() && explain_lifetime<Arguments&&...>()) {
         static_assert(always_false<Arguments...>, "too many arguments, or one in the place of another");
       }
     }
+    return {};
   }
 };
 

@@ -65,6 +65,7 @@ struct moving_job {
             .block_elements = out.size() / blocks,
             .element_size = sizeof(T),
             .commutative = true,
+            .in_place = works_in_place(state),
             .type_signature = type_signature};
   }
 
@@ -79,12 +80,12 @@ template <plan::goal_kind Kind, class T>
 template <class State>
 class moving_job<Kind, T>::work final : public operation {
  public:
-  work(State& state, const moving_job& job, const planned_call& call)
+  work(State& state, const moving_job& job, const planned_call& call, step_observer observer)
       : run_(state,
-             binding{call.chosen.plan, call.layout, &kernel::moving_leaf_of<T>, nullptr,
+             binding{call.plan, call.layout, &kernel::moving_leaf_of<T>, nullptr,
                      reinterpret_cast<const std::byte*>(job.in.data()), reinterpret_cast<std::byte*>(job.out.data()),
-                     call.signature, call.observer},
-             call.chosen.segment_elements) {}
+                     call.signature, observer},
+             call.segment_elements) {}
 
   machine_status advance() override { return run_.advance(); }
   const failure& cause() const override { return run_.cause(); }

@@ -7,6 +7,7 @@
 /// interpretation handles gives the same bits.
 #pragma once
 
+#include <hocket/collective/detail/call.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
@@ -16,6 +17,7 @@
 #include <hocket/plan/collective/push.hpp>
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -25,137 +27,148 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Up to so many ranks, writing to all peers is cheaper than anything else.
-inline constexpr int most_ranks_to_push = 16;
-
 template <class State>
 bool can_push(const State& state, std::size_t bytes) noexcept {
-  return bytes <= push_line::capacity && state.has_windows() && state.size() > 1 && state.size() <= most_ranks_to_push &&
-         state.active().empty();
+  return bytes <= push_line::capacity && state.pushes() && state.active().empty() && !state.revoked();
 }
 
-template <class State, class Op, class T>
-class pushed_reduction {
-  using reduction = hocket::reduction<Op, T>;
-  using accumulator = typename reduction::accumulator;
+/// One operation of the direct path. Functions on the quick way take its members one by one: an object would be written
+/// to memory and read back, which costs more than the rest of the bookkeeping.
+template <class State>
+struct push_exchange {
+  State& state;
+  std::uint32_t sequence;
+  flag_word flag;
 
- public:
-  pushed_reduction(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature)
-      : state_(state),
-        in_(in),
-        out_(out),
-        op_(op),
-        ranks_(state.size()),
-        rank_(state.rank()),
-        sequence_(state.take_sequence()),
-        flag_(make_flag(sequence_, signature)),
-        arrivals_(&state.push_line_from(0, slot())) {}
+  unsigned slot() const noexcept { return sequence % transport::window; }
 
-  bool may_begin() noexcept { return state_.has_turn(sequence_) && state_.has_credit(sequence_); }
-
-  void push() noexcept {
-    for (int peer = 0; peer < ranks_; ++peer) {
-      if (peer == rank_) continue;
-      push_line& line = state_.push_line_at(peer, slot());
-      T* const payload = reinterpret_cast<T*>(line.payload);
-      for (std::size_t i = 0; i < in_.size(); ++i) payload[i] = in_[i];
-      line.completed = state_.completed();
-      line.word.store(flag_, std::memory_order_release);
-    }
-  }
-
-  /// Whether the contribution of `peer` is here.
-  bool arrived(int peer) noexcept {
-    const push_line& line = arrivals_[peer];
-    if (line.word.load(std::memory_order_acquire) != flag_) return false;
-    state_.heard(peer, line.completed);
-    return true;
-  }
+  bool arrived(int peer) const noexcept { return word_from(peer) == flag; }
 
   /// Whether `peer` has pushed something else in this operation.
   failure mismatch(int peer) const {
-    const flag_word word = arrivals_[peer].word.load(std::memory_order_acquire);
-    if (word == flag_ || static_cast<std::uint32_t>(word >> 32) != sequence_) return {};
+    const flag_word word = word_from(peer);
+    if (word == flag || static_cast<std::uint32_t>(word >> 32) != sequence) return {};
     return make_failure(errc::mismatch,
                         "the peer's call differs from ours: operation, count, type, reduction operation, root and "
                         "algorithm must be equal on all ranks",
                         {.peer = peer});
   }
 
-  /// In rank order, beginning with rank 0.
-  void combine() {
-    if (ranks_ == 2) {
-      combine_two(contribution(0), contribution(1));
-    } else {
-      combine_many();
-    }
-    state_.complete(sequence_);
-  }
-
-  void report(step_observer to) const {
-    const plan::push_all_reduce plan;
-    for (unsigned i = 0; i < plan.length(state_.size(), state_.rank(), 0); ++i) {
-      const plan::action step = plan.at(state_.size(), state_.rank(), 0, i);
-      to.on_step(to.context, {sequence_, 0, i, step, step.count > 0 ? in_.size_bytes() : 0});
-    }
-  }
-
   void locate(error_context& context, int step, int peer) const noexcept {
-    context.sequence = sequence_;
+    context.sequence = sequence;
     context.lane = 0;
     context.step = step;
     context.peer = peer;
   }
 
+  void report(step_observer to, std::size_t bytes) const {
+    const plan::push_all_reduce plan;
+    for (unsigned i = 0; i < plan.length(state.size(), state.rank(), 0); ++i) {
+      const plan::action step = plan.at(state.size(), state.rank(), 0, i);
+      to.on_step(to.context, {sequence, 0, i, step, step.count > 0 ? bytes : 0});
+    }
+  }
+
  private:
-  unsigned slot() const noexcept { return sequence_ % transport::window; }
-
-  void combine_two(const T* first, const T* second) {
-    const std::size_t count = in_.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      out_[i] = static_cast<T>(
-          reduction::combine(op_, static_cast<accumulator>(first[i]), static_cast<accumulator>(second[i])));
-    }
+  flag_word word_from(int peer) const noexcept {
+    return state.push_line_from(peer, slot()).word.load(std::memory_order_acquire);
   }
-
-  void combine_many() {
-    constexpr std::size_t most = push_line::capacity / sizeof(T);
-    alignas(accumulator) std::byte storage[most * sizeof(accumulator)];
-    auto* const sum = reinterpret_cast<accumulator*>(storage);
-    const std::size_t count = in_.size();
-    const T* next = contribution(0);
-    for (std::size_t i = 0; i < count; ++i) sum[i] = static_cast<accumulator>(next[i]);
-    for (int rank = 1; rank < ranks_; ++rank) {
-      next = contribution(rank);
-      for (std::size_t i = 0; i < count; ++i) {
-        sum[i] = reduction::combine(op_, sum[i], static_cast<accumulator>(next[i]));
-      }
-    }
-    for (std::size_t i = 0; i < count; ++i) out_[i] = static_cast<T>(sum[i]);
-  }
-
-  const T* contribution(int rank) const noexcept {
-    return rank == rank_ ? in_.data() : reinterpret_cast<const T*>(arrivals_[rank].payload);
-  }
-
-  State& state_;
-  const std::span<const T> in_;
-  const std::span<T> out_;
-  const Op& op_;
-  const int ranks_;
-  const int rank_;
-  const std::uint32_t sequence_;
-  const flag_word flag_;
-  const push_line* const arrivals_;  ///< the lines that peers write, by rank
 };
 
-/// Waits until `condition()` holds, or gives up; out of the way of the calls that need not wait long. `step` and `peer`
-/// say what is waited for; -1: for every peer.
-template <class State, class Work, class Stop, class Condition>
-HOCKET_NO_INLINE outcome wait_patiently(State& state, const Work& work, const Stop& stop, const call_site& call,
-                                        int step, int peer, Condition condition) {
+/// Copies `bytes` < 2 Block, in as few stores as can be: while a line is written, its reader may take it away between any
+/// two of them, and that costs another round.
+template <std::size_t Block = std::bit_floor(push_line::capacity)>
+HOCKET_ALWAYS_INLINE void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if ((bytes & Block) != 0) {
+    std::memcpy(to, from, Block);
+    to += Block;
+    from += Block;
+  }
+  if constexpr (Block > 1) copy_few<Block / 2>(to, from, bytes);
+}
+
+/// `offset` is that of the operation's slot, in lines.
+template <class State, class T>
+HOCKET_ALWAYS_INLINE void push_to_all(const State& state, std::size_t offset, flag_word flag, const T* contribution,
+                                      std::size_t count) noexcept {
+  for (const push_pair& lines : state.pushing()) {
+    push_line& line = lines.to[offset];
+    copy_few(line.payload, reinterpret_cast<const std::byte*>(contribution), count * sizeof(T));
+    line.word.store(flag, std::memory_order_release);
+  }
+}
+
+/// In rank order, beginning with rank 0. `arrivals` are the lines of the operation's slot, by rank.
+template <class Op, class T>
+HOCKET_NO_INLINE void combine_all_pushed(const push_line* arrivals, int ranks, int rank, const T* own,
+                                         std::span<T> out, const Op& op) {
+  using reduction = hocket::reduction<Op, T>;
+  using accumulator = typename reduction::accumulator;
+  constexpr std::size_t most = push_line::capacity / sizeof(T);
+  alignas(accumulator) std::byte storage[most * sizeof(accumulator)];
+  auto* const sum = reinterpret_cast<accumulator*>(storage);
+  for (int each = 0; each < ranks; ++each) {
+    const T* const next = each == rank ? own : reinterpret_cast<const T*>(arrivals[each].payload);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto term = static_cast<accumulator>(next[i]);
+      sum[i] = each == 0 ? term : reduction::combine(op, sum[i], term);
+    }
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(sum[i]);
+}
+
+template <class State, class Op, class T>
+HOCKET_ALWAYS_INLINE void combine_pushed(const State& state, std::size_t offset, const T* own, T* out,
+                                         std::size_t count, const Op& op) {
+  using reduction = hocket::reduction<Op, T>;
+  using accumulator = typename reduction::accumulator;
+  const push_line* const arrivals = state.push_lines_from() + offset;
+  const int rank = state.rank();
+  if (state.size() != 2) return combine_all_pushed(arrivals, state.size(), rank, own, std::span(out, count), op);
+  const T* const theirs = reinterpret_cast<const T*>(arrivals[1 - rank].payload);
+  const T* const first = rank == 0 ? own : theirs;
+  const T* const second = rank == 0 ? theirs : own;
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i] = static_cast<T>(
+        reduction::combine(op, static_cast<accumulator>(first[i]), static_cast<accumulator>(second[i])));
+  }
+}
+
+enum class pushed : std::uint8_t { done, begun, not_begun };
+
+/// Writes to all peers and combines what they write, if that is there within a moment. Out of line and with few
+/// parameters, so that all that it needs stays in registers: between the arrival of one contribution and the departure
+/// of the next every nanosecond counts on both ranks.
+template <class State, class Op, class T>
+HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std::size_t count, const Op& op,
+                                         std::uint32_t signature) {
+  const std::uint32_t sequence = state.last_sequence() + 1;
+  if (!state.knows_credit(sequence)) return pushed::not_begun;
+  state.take_sequence();
+  const flag_word flag = make_flag(sequence, signature);
+  const std::size_t offset = sequence % transport::window * state.slot_lines();
+  push_to_all(state, offset, flag, in, count);
+  int polls = state.quick_polls();
+  for (const push_pair& lines : state.pushing()) {
+    const std::atomic<flag_word>& word = lines.from[offset].word;
+    while (word.load(std::memory_order_acquire) != flag) {
+      if (--polls <= 0) return pushed::begun;
+      platform::pause();
+    }
+  }
+  combine_pushed(state, offset, in, out, count, op);
+  state.complete_all(sequence);
+  return pushed::done;
+}
+
+/// Waits until the contribution of `peer` is here, or, for no peer, until all peers let us write to them; or gives up.
+template <class State, class Stop>
+HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const call_site& call, const Stop& stop,
+                                        int peer = -1) {
+  State& state = work.state;
+  const int step = peer < 0 ? 0 : 1;
   patience waiting(call.timeout, state.port().oversubscribed());
-  while (!condition()) {
+  while (peer < 0 ? !state.has_credit(work.sequence) : !work.arrived(peer)) {
     if (!waiting.tick()) continue;
     state.port().progress();
     failure cause = peer >= 0 ? work.mismatch(peer) : failure{};
@@ -173,41 +186,44 @@ HOCKET_NO_INLINE outcome wait_patiently(State& state, const Work& work, const St
   return {};
 }
 
-/// How often a rank looks for a contribution before it waits patiently: longer than a peer that is there takes.
-inline constexpr int quick_polls = 1000;
-
-/// True if `condition()` holds within `polls` polls.
-template <class Condition>
-bool holds_soon(int polls, Condition condition) {
-  for (int i = 0; i < polls; ++i) {
-    if (condition()) return true;
-    platform::pause();
+/// The same exchange for peers that let us wait.
+template <class State, class Op, class T, class Stop>
+HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pushed how, std::span<const T> in,
+                                            std::span<T> out, const Op& op, const call_site& call, const Stop& stop) {
+  State& state = work.state;
+  const std::size_t offset = work.slot() * state.slot_lines();
+  if (how == pushed::not_begun) {
+    outcome ended = wait_patiently(work, call, stop);
+    if (ended.failed()) return ended;
+    push_to_all(state, offset, work.flag, in.data(), in.size());
   }
-  return false;
+  for (const push_pair& lines : state.pushing()) {
+    outcome ended = wait_patiently(work, call, stop, lines.peer);
+    if (ended.failed()) return ended;
+  }
+  combine_pushed(state, offset, in.data(), out.data(), out.size(), op);
+  state.complete_all(work.sequence);
+  return {};
 }
 
-template <class State, class Op, class T, class Stop>
+/// As `all_reduce`, for calls that `can_push`. `name` is that of the operation.
+template <class State, class Op, class T, class Options>
 outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
-                        const Stop& stop, const call_site& call, step_observer observer) {
-  pushed_reduction<State, Op, T> work(state, in, out, op, signature);
-  if (!work.may_begin()) [[unlikely]] {
-    outcome ended = wait_patiently(state, work, stop, call, 0, -1, [&] { return work.may_begin(); });
-    if (ended.failed()) return ended;
+                        const char* name, const Options& options, const std::source_location& site) {
+  const auto quickly = [&] { return exchange_quickly(state, in.data(), out.data(), out.size(), op, signature); };
+  pushed how = quickly();
+  if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = quickly();
+  outcome ended;
+  if (how != pushed::done) [[unlikely]] {
+    const std::uint32_t sequence = how == pushed::begun ? state.last_sequence() : state.take_sequence();
+    const push_exchange<State> work{state, sequence, make_flag(sequence, signature)};
+    ended = exchange_patiently(work, how, in, out, op, site_of(state, name, options, site), stop_of(options));
   }
-  work.push();
-  const int ranks = state.size();
-  const int rank = state.rank();
-  const int polls = state.port().oversubscribed() ? 1 : quick_polls;
-  for (int peer = 0; peer < ranks; ++peer) {
-    if (peer == rank) continue;
-    const auto here = [&work, peer] { return work.arrived(peer); };
-    if (holds_soon(polls, here)) [[likely]] continue;
-    outcome ended = wait_patiently(state, work, stop, call, 1, peer, here);
-    if (ended.failed()) return ended;
+  if constexpr (Options::template has<kind::observer>) {
+    const push_exchange<State> work{state, state.last_sequence(), 0};
+    if (!ended.failed()) work.report(observer_of(options), in.size_bytes());
   }
-  work.combine();
-  if (observer.on_step != nullptr) [[unlikely]] work.report(observer);
-  return {};
+  return ended;
 }
 
 }  // namespace detail

@@ -68,11 +68,12 @@ struct reduction_job {
   }
 
   template <class State>
-  call_request asked(const State&) const {
+  call_request asked(const State& state) const {
     return {.what = {Kind, 0},
             .block_elements = out.size(),
             .element_size = kernel::leaf_of<Op, T>.size,
             .commutative = is_commutative_v<Op, T>,
+            .in_place = works_in_place(state),
             .type_signature = type_signature};
   }
 };
@@ -85,12 +86,12 @@ class reduction_job<Kind, Op, T>::work final : public operation {
   static constexpr bool prepares = reduction<Op, T>::prepares;
 
  public:
-  work(State& state, const reduction_job& job, const planned_call& call)
+  work(State& state, const reduction_job& job, const planned_call& call, step_observer observer)
       : state_(state),
         op_(job.op),
         out_(job.out),
         buffer_(prepares ? state.borrow() : growing_buffer()),
-        run_(state, bind(job.in, call), call.chosen.segment_elements) {}
+        run_(state, bind(job.in, call, observer), call.segment_elements) {}
 
   ~work() override {
     if constexpr (prepares) state_.give_back(std::move(buffer_));
@@ -107,9 +108,9 @@ class reduction_job<Kind, Op, T>::work final : public operation {
   void locate(error_context& context) override { run_.locate(context); }
 
  private:
-  binding bind(std::span<const T> contributions, const planned_call& call) {
-    binding bound{call.chosen.plan, call.layout, &kernel::leaf_of<Op, T>, &op_, nullptr, nullptr,
-                  call.signature,   call.observer};
+  binding bind(std::span<const T> contributions, const planned_call& call, step_observer observer) {
+    binding bound{call.plan, call.layout, &kernel::leaf_of<Op, T>, &op_, nullptr, nullptr,
+                  call.signature,   observer};
     if constexpr (prepares) {
       auto* const prepared = reinterpret_cast<partial*>(buffer_.get(contributions.size() * sizeof(partial)));
       prepare_all<Op, T>(op_, prepared, contributions.data(), contributions.size());
@@ -167,7 +168,7 @@ auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, c
                   "with(...): this algorithm combines operands in another order than that of the ranks, and the operation "
                   "is not known to be commutative: give it `static constexpr bool commutative = true`, or choose an "
                   "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
-                  "one_shot, two_shot; reduce_scatter: direct)");
+                  "one_shot, two_shot; reduce_scatter: pairwise, direct)");
   }
   return reduction_job<Kind, decltype(effective), T>{in, out, std::move(effective)};
 }

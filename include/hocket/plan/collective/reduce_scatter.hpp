@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reduce-scatter: over messages around a ring, or directly where ranks can read each other's memory.
+/// Reduce-scatter: over messages around a ring or between all pairs, or directly where ranks can read each other's memory.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -49,6 +49,38 @@ struct ring_reduce_scatter {
   static constexpr std::uint32_t sent(int ranks, int rank, int step) noexcept {
     const int block = rank - 1 - step;
     return static_cast<std::uint32_t>(block >= 0 ? block : block + ranks);
+  }
+};
+
+/// Each rank sends every other its block of the contribution, and combines what comes for its own: first the ranks below
+/// it, downwards, before its own operand, then those above it, upwards, after it. So operands stay in rank order. p-1
+/// messages per rank, all of them on their way from the beginning.
+struct pairwise_reduce_scatter {
+  static constexpr const char* name() noexcept { return "pairwise"; }
+  static constexpr plan::goal goal() noexcept { return {goal_kind::reduce_scatter, 0}; }
+
+  static constexpr plan::shape shape(int /*ranks*/) noexcept {
+    return {.pieces = 1, .order = combination_order::rank_order};
+  }
+
+  static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
+    return ranks == 1 ? 1U : 2 * static_cast<unsigned>(ranks - 1);
+  }
+
+  static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
+    if (ranks == 1) return copy({0}, in(0), out(0));
+    const int peers = ranks - 1;
+    if (i < static_cast<unsigned>(peers)) {
+      const int next = rank + 1 + static_cast<int>(i);
+      const int peer = next < ranks ? next : next - ranks;
+      const auto theirs = static_cast<std::uint32_t>(peer);
+      return send(peer, {theirs}, in(theirs));
+    }
+    const int turn = static_cast<int>(i) - peers;
+    const bool below = turn < rank;
+    const auto own = static_cast<std::uint32_t>(rank);
+    return receive_reduce(below ? rank - 1 - turn : turn + 1, {own}, turn == 0 ? in(own) : out(own), out(own),
+                          below ? operand_order::message_first : operand_order::local_first);
   }
 };
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a call asks for, and the plan that was chosen for it.
+///
+/// Programs make equal calls over and over. Choosing costs more than a hundred nanoseconds and is a pure function of
+/// what was asked for, so a communicator remembers the answer to the last question.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/collective/barrier.hpp>
+#include <hocket/plan/layout.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// A call before a plan was chosen.
+struct call_request {
+  plan::goal what;
+  std::size_t block_elements = 0;  ///< elements of one block of the vector
+  std::size_t element_size = 1;    ///< of partial results
+  bool commutative = true;
+  bool in_place = false;
+  std::uint32_t type_signature = 0;
+
+  friend constexpr bool operator==(const call_request&, const call_request&) = default;
+};
+
+/// Everything known of a call once its plan is chosen.
+struct planned_call {
+  plan::any plan = plan::dissemination_barrier{};
+  std::size_t segment_elements = std::numeric_limits<std::size_t>::max();  ///< how much of a block it takes at once
+  plan::layout layout;
+  std::uint32_t signature = 0;
+};
+
+/// A call that named no algorithm, and its plan.
+class last_call {
+ public:
+  /// Null if another call was the last.
+  const planned_call* find(const call_request& asked) const noexcept {
+    return known_ && asked == asked_ ? &planned_ : nullptr;
+  }
+  void remember(const call_request& asked, const planned_call& planned) {
+    asked_ = asked;
+    planned_ = planned;
+    known_ = true;
+  }
+
+ private:
+  bool known_ = false;
+  call_request asked_;
+  planned_call planned_;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a buffer of an _async call is a temporary
+//
+// The call returns at once, and the temporary is gone before it was read.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, std::vector<float>& out) {
+  hocket::request pending = hocket::all_reduce_async(comm, std::vector<float>(8, 1.0F), out);
+  pending.wait();
+}
