@@ -49,7 +49,7 @@ template <class T, class Op>
 void check_small(const Op& op = {}) {
   for (const int ranks : rank_counts) {
     auto cases = pair_up(plans_for(ranks, hocket::is_commutative_v<Op, T>), {0, 1, 7, 1003});
-    const std::size_t line = 56 / sizeof(typename hocket::reduction<Op, T>::partial);
+    const std::size_t line = hocket::detail::push_line::capacity / sizeof(typename hocket::reduction<Op, T>::partial);
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, line}) {
       if (size <= line) cases.push_back({plan::push_all_reduce{}, size, false, 0});
     }

@@ -60,6 +60,7 @@ TEST_CASE("arguments that can't be right are refused, and nothing else changes")
     check_refused(me, "in has 5 elements and out 6", [&] { hocket::all_gather(comm, five, six); });
     check_refused(me, "in has 7 elements and out 7", [&] { hocket::all_to_all(comm, seven, std::span(seven)); });
     check_refused(me, "overlap", [&] { hocket::all_reduce(comm, all.first(50), all.subspan(1, 50)); });
+    check_refused(me, "overlap", [&] { hocket::all_reduce(comm, all.first(4), all.subspan(2, 4)); });
     check_refused(me, "overlap", [&] { hocket::all_to_all(comm, all.first(30), all.subspan(1, 30)); });
     check_refused(me, "overlap", [&] { hocket::all_gather(comm, all.subspan(31, 30), all.first(90)); });
     check_refused(me, "overlap", [&] { hocket::reduce_scatter(comm, all.first(90), all.subspan(61, 30)); });
@@ -321,6 +322,12 @@ TEST_CASE("a message of another size than was asked for is an error on the recei
     const auto found = me.expect(hocket::errc::mismatch, [&] { hocket::recv(me.comm(), six, hocket::peer{0}); });
     me.check(mentions(found, "20 bytes where 24 were expected"), "does not say the sizes");
   });
+  on_ranks(2, [](thread_rank& me) {
+    std::vector<int> five(5), six(6);
+    if (me.rank() == 0) return hocket::send(me.comm(), six, hocket::peer{1});
+    const auto found = me.expect(hocket::errc::truncated, [&] { hocket::recv(me.comm(), five, hocket::peer{0}); });
+    me.check(mentions(found, "24 bytes where 20 were expected"), "does not say the sizes");
+  });
 }
 
 TEST_CASE("abort from another thread ends a wait, and every later call") {
@@ -334,6 +341,61 @@ TEST_CASE("abort from another thread ends a wait, and every later call") {
     other.join();
     me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
   });
+}
+
+TEST_CASE("no call begins after an abort, or with a stop token that was triggered before") {
+  const auto check = [](std::size_t size) {
+    on_ranks(1, [size](thread_rank& me) {
+      std::vector<float> data(size);
+      me.comm().abort();
+      me.expect(hocket::errc::aborted, [&] { hocket::all_reduce(me.comm(), hocket::in_place(data)); });
+      me.expect(hocket::errc::revoked, [&] { hocket::all_reduce(me.comm(), hocket::in_place(data)); });
+    });
+    on_ranks(3, [size](thread_rank& me) {
+      std::vector<float> data(size);
+      me.comm().abort();
+      me.expect(hocket::errc::aborted, [&] { hocket::all_reduce(me.comm(), hocket::in_place(data)); });
+    });
+    on_ranks(2, [size](thread_rank& me) {
+      std::vector<float> data(size);
+      std::stop_source stop;
+      stop.request_stop();
+      me.expect(hocket::errc::aborted, [&] {
+        hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, hocket::with(stop.get_token()));
+      });
+      me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
+    });
+  };
+  check(4);
+  check(1000);
+}
+
+namespace {
+
+struct throwing_sum {
+  float operator()(float, float) const { throw std::runtime_error("no sums today"); }
+};
+
+}  // namespace
+
+TEST_CASE("an operation that throws fails the call, which says what it threw") {
+  for (const std::size_t size : {4U, 1000U}) {
+    on_ranks(2, [size](thread_rank& me) {
+      std::vector<float> data(size);
+      const auto found = me.expect(hocket::errc::invalid_argument, [&] {
+        hocket::all_reduce(me.comm(), hocket::in_place(data), throwing_sum{});
+      });
+      me.check(mentions(found, "no sums today"), "does not say what was thrown");
+      me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
+    });
+    on_ranks(2, [size](thread_rank& me) {
+      std::vector<float> data(size);
+      me.expect(hocket::errc::invalid_argument, [&] {
+        hocket::request sum = hocket::all_reduce_async(me.comm(), hocket::in_place(data), throwing_sum{});
+        sum.wait();
+      });
+    });
+  }
 }
 
 TEST_CASE("a stop token ends the call that it was given to") {

@@ -80,7 +80,7 @@ TEST_CASE("whatever is asked for, something that can do it is chosen") {
 // The direct path of all_reduce does not look at the table; a rank that can't take it does. Both must mean the same.
 TEST_CASE("for vectors of at most a line among few ranks that reach each other's memory, push is chosen") {
   for (int ranks = 2; ranks <= hocket::detail::most_ranks_to_push; ++ranks) {
-    for (const std::size_t bytes : {0U, 1U, 8U, 55U, 56U}) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, hocket::detail::push_line::capacity - 1, hocket::detail::push_line::capacity}) {
       for (const auto& costs : all_costs()) {
         const table candidates(query{{plan::goal_kind::all_reduce, 0}, bytes, ranks, false, true, 0, costs});
         INFO(ranks << " ranks, " << bytes << " bytes");

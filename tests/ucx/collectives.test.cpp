@@ -20,7 +20,7 @@ using hocket::with;
 
 constexpr route routes[] = {shared_memory, posix_memory, network};
 /// None, one, an odd few, one that fills a push line, some that do not fit a staging region of 256 KiB.
-constexpr std::size_t sizes[] = {0, 1, 3, 6, 1000, 32769, 150001};
+constexpr std::size_t sizes[] = {0, 1, 3, 7, 1000, 32769, 150001};
 
 template <class Algorithm>
 constexpr bool needs_windows = std::is_same_v<Algorithm, hocket::one_shot_t> ||
@@ -62,7 +62,7 @@ void check_others(const communicator& comm, findings& found, std::size_t size) {
   const auto sum = sum_of(comm.size(), size * ranks);
   const auto begin = static_cast<std::ptrdiff_t>(rank * size);
   const std::vector<std::uint64_t> block(sum.begin() + begin, sum.begin() + begin + static_cast<std::ptrdiff_t>(size));
-  for_each_algorithm<hocket::ring_t>(comm, [&](auto options) {
+  for_each_algorithm<hocket::ring_t, hocket::pairwise_t>(comm, [&](auto options) {
     std::vector<std::uint64_t> out(size, 1);
     hocket::reduce_scatter(comm, whole, out, std::plus<>{}, options);
     found.equal(out, block, "reduce_scatter" + of);
@@ -217,6 +217,87 @@ TEST_CASE("split communicators work side by side, and outlive their parent") {
             hocket::all_reduce(column, std::span(&rank, 1), std::span(&sum, 1), std::plus<>{}, with(hocket::ring));
             found.equal(sum, rank % 2 * 2 + 2, "sum of the column");
           }) == "");
+  }
+}
+
+TEST_CASE("a communicator may be split into parts of any size, of one rank too") {
+  for (const route& way : {shared_memory, network}) {
+    for (const int ranks : {1, 2, 3, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
+              const auto check_parts = [&](auto color_of) {
+                const int own = color_of(comm.rank());
+                auto part = hocket::split(comm, hocket::color{own});
+                int members = 0;
+                int sum_of_ranks = 0;
+                for (int rank = 0; rank < ranks; ++rank) {
+                  members += color_of(rank) == own ? 1 : 0;
+                  sum_of_ranks += color_of(rank) == own ? rank : 0;
+                }
+                found.equal(part.size(), members, "members");
+                const int rank = comm.rank();
+                int sum = 0;
+                hocket::all_reduce(part, std::span(&rank, 1), std::span(&sum, 1));
+                found.equal(sum, sum_of_ranks, "sum over the part");
+                hocket::all_reduce(comm, std::span(&rank, 1), std::span(&sum, 1));
+                found.equal(sum, ranks * (ranks - 1) / 2, "sum over the parent, afterwards");
+              };
+              check_parts([](int rank) { return rank == 0 ? 0 : 1; });
+              check_parts([](int rank) { return rank % 2; });
+              check_parts([](int rank) { return rank; });
+              check_parts([](int) { return 7; });
+            }) == "");
+    }
+  }
+}
+
+namespace {
+
+/// x -> scale x + shift, modulo 2^32. Composing such maps is associative, and their order matters.
+struct affine_map {
+  std::uint32_t scale = 1;
+  std::uint32_t shift = 0;
+  friend bool operator==(const affine_map&, const affine_map&) = default;
+};
+
+struct compose {
+  affine_map operator()(const affine_map& first, const affine_map& second) const {
+    return {first.scale * second.scale, first.shift * second.scale + second.shift};
+  }
+};
+
+affine_map map_of(int rank, std::size_t i) {
+  return {static_cast<std::uint32_t>(2 * rank + 3), static_cast<std::uint32_t>(i) + 1};
+}
+
+}  // namespace
+
+TEST_CASE("operations that are not commutative, on types of the caller's own, keep the order of ranks") {
+  for (const route& way : {shared_memory, network}) {
+    for (const int ranks : {2, 3, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
+              for (const std::size_t size : {1U, 7U, 1000U, 40'000U}) {
+                const std::size_t whole = size * static_cast<std::size_t>(ranks);
+                std::vector<affine_map> in(whole), expected(whole), out(whole), block(size);
+                for (std::size_t i = 0; i < whole; ++i) {
+                  in[i] = map_of(comm.rank(), i);
+                  expected[i] = map_of(0, i);
+                  for (int rank = 1; rank < ranks; ++rank) expected[i] = compose{}(expected[i], map_of(rank, i));
+                }
+                hocket::all_reduce(comm, in, out, compose{});
+                found.expect(out == expected, "all_reduce of " + std::to_string(whole));
+                const auto own = expected.begin() + static_cast<std::ptrdiff_t>(size) * comm.rank();
+                const auto check_block = [&](auto options) {
+                  hocket::reduce_scatter(comm, in, block, compose{}, options);
+                  found.expect(std::equal(block.begin(), block.end(), own), "reduce_scatter of " + std::to_string(size));
+                };
+                check_block(with());
+                check_block(with(hocket::pairwise));
+                check_block(with(hocket::hint(hocket::direct)));  // too long for the staging memory in the end
+              }
+            }) == "");
+    }
   }
 }
 

@@ -40,7 +40,7 @@ void check_traces(const communicator& comm, findings& found, std::size_t size) {
   if (!has_windows(comm)) return;
   check_trace(comm, found, plan::one_shot{}, size);
   check_trace(comm, found, plan::two_shot{}, size);
-  if (size * sizeof(std::uint64_t) <= 48) check_trace(comm, found, plan::push_all_reduce{}, size);
+  if (size * sizeof(std::uint64_t) <= hocket::detail::push_line::capacity) check_trace(comm, found, plan::push_all_reduce{}, size);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ TEST_CASE("the trace of a run between processes equals the steps of its plan") {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {
-              for (const std::size_t size : {0U, 1U, 6U, 1001U, 100001U}) check_traces(comm, found, size);
+              for (const std::size_t size : {0U, 1U, 7U, 1001U, 100001U}) check_traces(comm, found, size);
             }) == "");
     }
   }

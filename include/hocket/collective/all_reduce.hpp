@@ -32,9 +32,10 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
                                  !Options::template has<kind::algorithm> && sizeof(T) <= push_line::capacity;
   if constexpr (can_be_pushed) {
     auto& state = communicator_access::state(comm);
-    if (can_push(state, in.size_bytes()) && in.size() == out.size()) {
+    if (can_push(state, in, out) && !stop_of(options).stop_requested()) {
       constexpr std::uint32_t kind_of_call = call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
-      return push_all_reduce(state, in, out, job.op, call_signature(kind_of_call, in.size()), job_type::name, options, site);
+      const std::uint32_t signature = call_signature(kind_of_call, in.size());
+      return push_all_reduce(state, in, out, job.op, signature, job_type::name, options, site);
     }
   }
   return run_call(comm, job, options, site);
@@ -51,7 +52,8 @@ struct all_reduce_t {
   /// **Buffers.** `in` and `out` have equal size in elements; they must not overlap (pass `in_place(buffer)` to use one
   ///   for both). Both may be reused when the call returns.
   /// **Operation.** Associative; any function object `T op(T, T)`, or {prepare, combine, finish}: see
-  ///   operation/traits.hpp. Not taken to be commutative unless it says so. Must be trivially copyable and equal on all
+  ///   operation/traits.hpp. Not taken to be commutative unless it says so. Must not throw (the call then fails with
+  ///   `invalid_argument` and the communicator is revoked), and must be trivially copyable and equal on all
   ///   ranks (but for what `prepare` uses).
   /// **Cost.** p ranks, n bytes: push and one_shot 1 step, two_shot 2 steps of (p-1)/p n; ring 2(p-1) messages of n/p;
   ///   recursive_doubling log2 p messages of n. `explain` tells which is chosen and why.
@@ -59,8 +61,10 @@ struct all_reduce_t {
   ///   `require(rank_count_invariant)` the same bits for any number of ranks.
   /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
   /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
-  ///   `peer_lost` later, and then the communicator is revoked.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
+  ///   `peer_lost` later, and then the communicator is revoked. Calls that differ are found out for sure only where
+  ///   ranks reach each other's memory and choose the same algorithm; else by the lengths of messages, or the deadline.
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>,
+            call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
                   const Options& options = {},
@@ -100,7 +104,8 @@ struct all_reduce_t {
 struct all_reduce_async_t {
   /// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
   /// for what is wrong with the call itself.
-  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
+  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>,
+            call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {},
                      const Options& options = {},

@@ -25,7 +25,8 @@ struct recv_t {
   /// **Progress, threads, errors.** As for `all_reduce`.
   template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {}, const Options& options = {},
+  void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {},
+                  const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     detail::deliver(detail::run_message(comm, job("recv", detail::as_output(buffer), from, label), options, site));
   }
@@ -33,7 +34,8 @@ struct recv_t {
   /// The same, with the error as a code instead of an exception.
   template <class Wire, writable_buffer Buffer, call_options Options>
     requires element<element_type_t<Buffer>>
-  void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label, const Options& options, std::error_code& code,
+  void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label, const Options& options,
+                  std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     code = detail::run_message(comm, job("recv", detail::as_output(buffer), from, label), options, site).code;
   }
@@ -51,7 +53,8 @@ struct recv_async_t {
   /// As `recv`, but returns at once. The buffer belongs to the operation until the request is over.
   template <class Wire, lasting_writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {}, const Options& options = {},
+  request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {},
+                     const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_message(comm, recv_t::job("recv_async", detail::as_output(buffer), from, label), options, site);
   }

@@ -30,7 +30,8 @@ struct reduce_scatter_t {
   /// **Operation.** As for `all_reduce`.
   /// **Cost.** p - 1 blocks in and out of each rank: ring in p - 1 messages, direct in one step over peer pointers.
   /// **Order, progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
+  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>,
+            call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
                   const Options& options = {},
@@ -52,7 +53,8 @@ struct reduce_scatter_t {
 
 struct reduce_scatter_async_t {
   /// As `reduce_scatter`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>, call_options Options = options<>>
+  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>,
+            call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {},
                      const Options& options = {},

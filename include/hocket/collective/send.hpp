@@ -28,7 +28,8 @@ struct send_t {
   /// **Progress, threads, errors.** As for `all_reduce`.
   template <class Wire, contiguous_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {}, const Options& options = {},
+  void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {},
+                  const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     detail::deliver(detail::run_message(comm, job("send", detail::as_input(buffer), to, label), options, site));
   }
@@ -36,7 +37,8 @@ struct send_t {
   /// The same, with the error as a code instead of an exception.
   template <class Wire, contiguous_buffer Buffer, call_options Options>
     requires element<element_type_t<Buffer>>
-  void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label, const Options& options, std::error_code& code,
+  void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label, const Options& options,
+                  std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     code = detail::run_message(comm, job("send", detail::as_input(buffer), to, label), options, site).code;
   }
@@ -54,7 +56,8 @@ struct send_async_t {
   /// As `send`, but returns at once. The buffer must not change until the request is over.
   template <class Wire, lasting_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer to, tag label = {}, const Options& options = {},
+  request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer to, tag label = {},
+                     const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_message(comm, send_t::job("send_async", detail::as_input(buffer), to, label), options, site);
   }

@@ -29,15 +29,18 @@ struct send_recv_t {
   void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from,
                   tag label = {}, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_message(comm, job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label), options, site));
+    detail::deliver(detail::run_message(
+        comm, job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
   template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options>
     requires (element<element_type_t<Out>> && element<element_type_t<In>>)
-  void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label, const Options& options, std::error_code& code,
+  void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label,
+                  const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_message(comm, job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label), options, site).code;
+    const auto asked = job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label);
+    code = detail::run_message(comm, asked, options, site).code;
   }
 
  private:
@@ -60,9 +63,11 @@ struct send_recv_async_t {
   template <class Wire, lasting_buffer Out, lasting_writable_buffer In, call_options Options = options<>>
     requires (element<element_type_t<Out>> && element<element_type_t<In>>)
   request operator()(const communicator<Wire>& comm, Out&& out, peer to, In&& in, peer from,
-                  tag label = {}, const Options& options = {},
+                     tag label = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    return detail::start_message(comm, send_recv_t::job("send_recv_async", detail::as_input(out), to, detail::as_output(in), from, label), options, site);
+    const auto asked =
+        send_recv_t::job("send_recv_async", detail::as_input(out), to, detail::as_output(in), from, label);
+    return detail::start_message(comm, asked, options, site);
   }
 };
 

@@ -40,7 +40,8 @@ class communicator {
   int rank() const noexcept { return state_->rank(); }
   int size() const noexcept { return state_->size(); }
 
-  /// Makes the operation under way, and all later ones, fail with `errc::aborted` on this rank. From any thread.
+  /// Makes the operation under way, or else the next one, fail with `errc::aborted` on this rank, and all later ones with
+  /// `errc::revoked`. From any thread.
   void abort() noexcept { state_->abort(); }
   /// Whether an earlier failure ended this communicator.
   bool revoked() const noexcept { return state_->revoked(); }

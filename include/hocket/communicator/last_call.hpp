@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -43,18 +44,16 @@ class last_call {
  public:
   /// Null if another call was the last.
   const planned_call* find(const call_request& asked) const noexcept {
-    return known_ && asked == asked_ ? &planned_ : nullptr;
+    return known_ && known_->asked == asked ? &known_->planned : nullptr;
   }
-  void remember(const call_request& asked, const planned_call& planned) {
-    asked_ = asked;
-    planned_ = planned;
-    known_ = true;
-  }
+  void remember(const call_request& asked, const planned_call& planned) { known_ = pair{asked, planned}; }
 
  private:
-  bool known_ = false;
-  call_request asked_;
-  planned_call planned_;
+  struct pair {
+    call_request asked;
+    planned_call planned;
+  };
+  std::optional<pair> known_;
 };
 
 }  // namespace detail

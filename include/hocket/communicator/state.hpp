@@ -121,7 +121,6 @@ class communicator_state {
     return last_sequence_ - count + 1;
   }
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
-  std::uint32_t completed() const noexcept { return completed_; }
 
   /// Whether operation `sequence` may begin here.
   bool has_turn(std::uint32_t sequence) const noexcept {
@@ -189,9 +188,12 @@ class communicator_state {
   bool revoked() const noexcept { return static_cast<bool>(cause_); }
   const failure& cause() const noexcept { return cause_; }
 
-  /// From any thread: the operation under way and all later ones end with `aborted`.
+  /// From any thread: the operation under way, or else the next one, ends with `aborted`, and revokes the communicator.
   void abort() noexcept { aborted_.store(true, std::memory_order_relaxed); }
   bool aborted() const noexcept { return aborted_.load(std::memory_order_relaxed); }
+
+  /// Whether operations may begin.
+  bool usable() const noexcept { return !revoked() && !aborted(); }
 
   std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
   void set_timeout(std::chrono::nanoseconds timeout) noexcept { timeout_ = timeout; }

@@ -11,11 +11,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
+#include <string>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
+
+/// Why a call ends in which the caller's reduction operation threw `what`.
+inline failure left_by_exception(const char* what) {
+  return make_failure(errc::invalid_argument,
+                      "the reduction operation threw, which it must not, as the other ranks wait for it: " +
+                          std::string(what));
+}
 
 /// Advanced until it is done or has failed; then it is not advanced again.
 class operation {
@@ -26,21 +35,40 @@ class operation {
   virtual ~operation() = default;
 
   virtual machine_status advance() = 0;
-  /// After `failed`.
-  virtual const failure& cause() const = 0;
+  /// What `advance` failed with.
+  virtual const failure& reported() const = 0;
   /// Where it stands.
   virtual void locate(error_context& context) = 0;
 
   machine_status status() const noexcept { return status_; }
   bool over() const noexcept { return status_ == machine_status::done || status_ == machine_status::failed; }
+  /// After `failed`.
+  const failure& cause() const { return thrown_ ? thrown_ : reported(); }
   /// As `advance`, and remembers the answer.
   machine_status poll() {
-    if (!over()) status_ = advance();
+    if (!over()) status_ = advance_safely();
     return status_;
   }
 
  private:
+  /// The caller's operation may throw, and its peers wait for this rank: then the call fails as any other does.
+  machine_status advance_safely() {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return advance();
+    } catch (const std::exception& thrown) {
+      thrown_ = left_by_exception(thrown.what());
+    } catch (...) {
+      thrown_ = left_by_exception("something that is no std::exception");
+    }
+    return machine_status::failed;
+#else
+    return advance();
+#endif
+  }
+
   machine_status status_ = machine_status::blocked;
+  failure thrown_;
 };
 
 /// Runs one plan over a vector: at once, or, where peers can read only `segment_elements` of each block at a time,

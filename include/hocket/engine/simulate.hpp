@@ -62,7 +62,6 @@ class bare_state {
 
   static constexpr bool has_turn(std::uint32_t) noexcept { return true; }
   static constexpr bool has_credit(std::uint32_t) noexcept { return true; }
-  static constexpr std::uint32_t completed() noexcept { return 0; }
   static constexpr void complete(std::uint32_t) noexcept {}
   static constexpr no_memory scratch(unsigned) noexcept { return {}; }
 

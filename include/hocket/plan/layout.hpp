@@ -23,12 +23,12 @@ struct extent {
 class layout {
  public:
   constexpr layout() noexcept = default;
+  /// 0 pieces, which no plan can have, count as 1.
   constexpr layout(std::size_t block_size, std::uint32_t blocks, std::uint32_t pieces) noexcept
-      : block_size_(block_size),
-        piece_size_(block_size / pieces),
-        longer_(block_size % pieces),
-        blocks_(blocks),
-        pieces_(pieces) {}
+      : block_size_(block_size), blocks_(blocks), pieces_(std::max<std::uint32_t>(pieces, 1)) {
+    piece_size_ = block_size / pieces_;
+    longer_ = block_size % pieces_;
+  }
 
   constexpr std::size_t block_size() const noexcept { return block_size_; }
   constexpr std::uint32_t blocks() const noexcept { return blocks_; }

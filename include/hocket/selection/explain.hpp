@@ -27,7 +27,7 @@ inline std::string explain_table(const selection::query& asked) {
   std::string text = line;
   for (const selection::candidate& each : candidates) {
     std::snprintf(line, sizeof line, "  %-20s %12.3f us  %s\n", each.name, each.seconds * 1e6,
-                  &each == &best              ? "<- chosen: the cheapest by the model"
+                  &each == &best            ? "<- chosen: the cheapest by the model"
                   : each.verdict != nullptr ? each.verdict
                                             : "");
     text += line;

@@ -42,7 +42,7 @@ struct candidate {
 
 namespace detail {
 
-constexpr int ceiling_log2(int n) noexcept { 
+constexpr int ceiling_log2(int n) noexcept {
   return n <= 1 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)));
 }
 

@@ -22,12 +22,13 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace transport {
 
-/// How many operations of one communicator may be in flight at once; further ones wait for their turn. Each has a slot
+/// How many slots a communicator has for operations in flight; further ones wait for their turn. Each operation has a slot
 /// of its own (sequence number modulo window), so that messages and flags of two operations never meet.
 inline constexpr unsigned window = 8;
 
@@ -50,13 +51,25 @@ struct message_id {
   constexpr unsigned slot() const noexcept { return sequence % window; }
 };
 
+/// Of a message from `peer` that is longer or shorter than `wanted` bytes. `sent` says how long it is.
+inline failure wrong_length(const std::string& sent, bool too_long, int peer, message_id id, std::size_t wanted) {
+  const std::string lengths = "the peer sent " + sent + " bytes where " + std::to_string(wanted) + " were expected: ";
+  if (!id.point_to_point()) {
+    return make_failure(errc::mismatch, lengths + "counts, types and algorithm must be equal on all ranks",
+                        {.peer = peer});
+  }
+  return make_failure(too_long ? errc::truncated : errc::mismatch,
+                      lengths + "sender and receiver must name the same number of elements of the same type",
+                      {.peer = peer});
+}
+
 /// All-gather of small blobs among the members of a communicator that is being made: element r of the result is what
 /// member r passed. Collective; throws `error` if a member does not show up.
 using exchange_function = std::function<std::vector<std::vector<std::byte>>(std::span<const std::byte>)>;
 
 /// How a communicator is made on a wire.
 struct opening {
-  std::uint32_t context = 0;                        ///< equal on all members, unique among the communicators that share a member
+  std::uint32_t context = 0;                        ///< equal on all members, unique among those that share one
   std::shared_ptr<const std::vector<int>> members;  ///< ranks on the wire, in the order of the communicator's ranks
   int rank = 0;                                     ///< this rank's place in `members`
   std::size_t window_bytes = 0;                     ///< memory that each member offers to the others, zeroed

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -70,9 +71,32 @@ step_observer observer_of(const Options& options) {
   return options.template get<kind::observer>(observer_property{}).to;
 }
 
-/// Why `chosen` can't run here; null if it can.
 template <class State>
-const char* obstacle(const State& state, const call_request& asked, const plan::any& chosen) {
+std::size_t blocks_of(const State& state, const call_request& asked) {
+  return static_cast<std::size_t>(asked.what.blocks(state.size()));
+}
+
+/// How much of each block peers can read at once.
+template <class State>
+std::size_t segment_elements(const State& state, const call_request& asked) {
+  const std::size_t staging = state.layout().staging_bytes;
+  if (staging == 0) return std::numeric_limits<std::size_t>::max();
+  return std::max<std::size_t>(1, staging / asked.element_size / blocks_of(state, asked));
+}
+
+/// Whether peers can read the vector where it is, at once or, if it is a single block, segment after segment.
+template <class State>
+bool fits_staging(const State& state, const call_request& asked) {
+  const std::size_t staging = state.layout().staging_bytes;
+  const std::size_t blocks = blocks_of(state, asked);
+  if (staging == 0) return true;
+  if (asked.element_size * blocks > staging) return false;
+  return blocks == 1 || asked.block_elements <= segment_elements(state, asked);
+}
+
+/// Why `chosen` can't run here; empty if it can.
+template <class State>
+std::string obstacle(const State& state, const call_request& asked, const plan::any& chosen) {
   const plan::shape shape = chosen.shape(state.size());
   if (!(chosen.goal() == asked.what)) return "the plan's goal is another collective, or another root";
   if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
@@ -83,12 +107,17 @@ const char* obstacle(const State& state, const call_request& asked, const plan::
     return "the plan reorders operands, and the operation is not known to be commutative: give it "
            "`static constexpr bool commutative = true`, or choose a plan that keeps rank order";
   }
-  return nullptr;
+  if (shape.peer_pointers && !fits_staging(state, asked)) {
+    return "the vector of " + std::to_string(asked.block_elements * asked.element_size * blocks_of(state, asked)) +
+           " bytes does not fit the staging memory of " + std::to_string(state.layout().staging_bytes) +
+           " bytes; choose an algorithm that sends messages";
+  }
+  return {};
 }
 
-/// Which limit of the engine an action of this rank exceeds; null if none. Plans that the library chooses keep to them.
+/// Which limit of the engine an action of this rank exceeds; empty if none. Plans that the library chooses keep to them.
 template <class State>
-const char* exceeded_limit(const State& state, const call_request& asked, const plan::any& chosen) {
+std::string exceeded_limit(const State& state, const call_request& asked, const plan::any& chosen) {
   const plan::shape shape = chosen.shape(state.size());
   const plan::layout layout{asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                             shape.pieces};
@@ -105,32 +134,33 @@ const char* exceeded_limit(const State& state, const call_request& asked, const 
       }
       if (each.what == plan::verb::push &&
           layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
-        return "the plan pushes more than the 56 bytes that fit a line; choose one for longer vectors";
+        return "the plan pushes more than the " + std::to_string(push_line::capacity) +
+               " bytes that fit a line; choose one for longer vectors";
       }
     }
   }
-  return nullptr;
+  return {};
 }
 
-/// Why the plan that the caller named can't run; null if it can. Plans of the caller's own may throw when asked for a
+/// Why the plan that the caller named can't run; empty if it can. Plans of the caller's own may throw when asked for a
 /// number of ranks that they do not have.
 template <class Algorithm, class State>
-const char* obstacle_of_named(const State& state, const call_request& asked, const plan::any& named,
+std::string obstacle_of_named(const State& state, const call_request& asked, const plan::any& named,
                               [[maybe_unused]] failure& fail) {
   if constexpr (std::is_same_v<Algorithm, own_plan>) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      const char* const reason = obstacle(state, asked, named);
-      return reason != nullptr ? reason : exceeded_limit(state, asked, named);
+      std::string reason = obstacle(state, asked, named);
+      return !reason.empty() ? reason : exceeded_limit(state, asked, named);
     } catch (const error& refused) {
       fail = refused.cause();
-      return nullptr;
+      return {};
     }
 #endif
   }
-  const char* const reason = obstacle(state, asked, named);
+  std::string reason = obstacle(state, asked, named);
   if constexpr (std::is_same_v<Algorithm, own_plan> || std::is_same_v<Algorithm, push_t>) {
-    if (reason == nullptr) return exceeded_limit(state, asked, named);
+    if (reason.empty()) return exceeded_limit(state, asked, named);
   }
   return reason;
 }
@@ -145,8 +175,8 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
     static_assert(wish || has_algorithm<Kind, algorithm_type>,
                   "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
                   "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise and "
-                  "direct; all_gather has ring and direct; all_to_all has pairwise and direct; broadcast has binomial and direct; barrier has "
-                  "dissemination; all take algorithm(a_plan_of_yours)");
+                  "direct; all_gather has ring and direct; all_to_all has pairwise and direct; broadcast has binomial "
+                  "and direct; barrier has dissemination; all take algorithm(a_plan_of_yours)");
     if constexpr (has_algorithm<Kind, algorithm_type>) {
       const plan::any chosen = [&]() -> plan::any {
         if constexpr (std::is_same_v<algorithm_type, own_plan>) {
@@ -155,8 +185,8 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
           return plan_of<Kind>::get(named, asked.what.root);
         }
       }();
-      const char* const reason = obstacle_of_named<algorithm_type>(state, asked, chosen, fail);
-      if (reason == nullptr && !fail) return chosen;
+      const std::string reason = obstacle_of_named<algorithm_type>(state, asked, chosen, fail);
+      if (reason.empty() && !fail) return chosen;
       if constexpr (!wish) {
         if (!fail) fail = make_failure(errc::invalid_argument, std::string(chosen.name()) + ": " + reason);
         return chosen;
@@ -167,28 +197,6 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
   return selection::table(query_of(state, asked)).best().make(asked.what.root);
 }
 
-template <plan::goal_kind Kind, class State, class Options>
-planned_call choose(State& state, const call_request& asked, const Options& options, failure& fail) {
-  planned_call result;
-  result.plan = choose_plan<Kind>(state, asked, options, fail);
-  if (fail) return result;
-  const plan::shape shape = result.plan.shape(state.size());
-  const std::size_t staging = state.layout().staging_bytes;
-  if (shape.peer_pointers && staging != 0) {
-    const auto blocks = static_cast<std::size_t>(asked.what.blocks(state.size()));
-    result.segment_elements = std::max<std::size_t>(1, staging / asked.element_size / blocks);
-    const bool fits = asked.block_elements <= result.segment_elements && asked.element_size * blocks <= staging;
-    if (!fits && (blocks > 1 || asked.element_size > staging)) {
-      fail = make_failure(errc::invalid_argument,
-                          std::string(result.plan.name()) + ": the vector of " +
-                              std::to_string(asked.block_elements * asked.element_size * blocks) +
-                              " bytes does not fit the staging memory of " + std::to_string(staging) +
-                              " bytes; choose an algorithm that sends messages");
-    }
-  }
-  return result;
-}
-
 /// Whether `[a, a + a_size)` and `[b, b + b_size)` have a byte in common.
 inline bool overlap(const void* a, std::size_t a_size, const void* b, std::size_t b_size) noexcept {
   const auto a_begin = reinterpret_cast<std::uintptr_t>(a);
@@ -196,10 +204,15 @@ inline bool overlap(const void* a, std::size_t a_size, const void* b, std::size_
   return a_size > 0 && b_size > 0 && a_begin < b_begin + b_size && b_begin < a_begin + a_size;
 }
 
+template <class T>
+bool overlap(std::span<const T> a, std::span<T> b) noexcept {
+  return overlap(a.data(), a.size_bytes(), b.data(), b.size_bytes());
+}
+
 /// In and out may be the same memory only where equal elements meet.
 template <class T>
 failure check_overlap(std::span<const T> in, std::span<T> out, std::ptrdiff_t shift) {
-  if (!overlap(in.data(), in.size_bytes(), out.data(), out.size_bytes()) || in.data() + shift == out.data()) return {};
+  if (!overlap(in, out) || in.data() + shift == out.data()) return {};
   return make_failure(errc::invalid_argument,
                       "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
 }
@@ -214,11 +227,22 @@ constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t b
   return mix(kind_of_call, block_elements);
 }
 
-template <class State>
-failure refuse_if_revoked(const State& state) {
-  if (!state.revoked()) return {};
-  return make_failure(errc::revoked, "an earlier operation failed: " + state.cause().message(),
-                      {.peer = state.cause().context.peer});
+/// Why no call may begin; no failure if one may. A call that was stopped before it began ends the communicator as any
+/// other does, as its peers may have begun it.
+template <class State, class Stop>
+failure refuse_if_over(State& state, const Stop& stop) {
+  if (state.revoked()) {
+    return make_failure(errc::revoked, "an earlier operation failed: " + state.cause().message(),
+                        {.peer = state.cause().context.peer});
+  }
+  failure cause;
+  if (state.aborted()) {
+    cause = make_failure(errc::aborted, "abort() was called on this communicator");
+  } else if (stop.stop_requested()) {
+    cause = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
+  }
+  if (cause) state.revoke(cause);
+  return cause;
 }
 
 /// Chooses the plan of a call and says what follows from it. Knows nothing of the element type, so that it is compiled
@@ -229,8 +253,10 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   if constexpr (!named) {
     if (const planned_call* const known = state.last().find(asked)) return *known;
   }
-  planned_call result = choose<Kind>(state, asked, options, fail);
+  planned_call result;
+  result.plan = choose_plan<Kind>(state, asked, options, fail);
   if (fail) return result;
+  if (result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
   if (asked.in_place) result.plan = result.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.plan.shape(state.size()).pieces};
@@ -243,7 +269,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
 /// Checks a call and plans it. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp.
 template <class Job, class State, class Options>
 planned_call plan_job(State& state, const Job& job, const Options& options, failure& fail) {
-  fail = refuse_if_revoked(state);
+  fail = refuse_if_over(state, stop_of(options));
   if (!fail) fail = job.check(state);
   if (fail) return {};
   return plan_call<Job::goal>(state, job.asked(state), options, fail);
@@ -257,7 +283,7 @@ call_site site_of(const State& state, const char* name, const Options& options, 
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
 template <class Job, class Wire, class Options>
 HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job, const Options& options,
-                 const std::source_location& site) {
+                                  const std::source_location& site) {
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, Job::name, options, site);
   failure cause;

@@ -88,7 +88,7 @@ class moving_job<Kind, T>::work final : public operation {
              call.segment_elements) {}
 
   machine_status advance() override { return run_.advance(); }
-  const failure& cause() const override { return run_.cause(); }
+  const failure& reported() const override { return run_.cause(); }
   void locate(error_context& context) override { run_.locate(context); }
 
  private:

@@ -75,7 +75,7 @@ class message_exchange final : public operation {
     if (posted_.received && drained_) return machine_status::done;
     return moved ? machine_status::progressed : machine_status::blocked;
   }
-  const failure& cause() const override { return cause_; }
+  const failure& reported() const override { return cause_; }
   void locate(error_context& context) override { context.peer = posted_.received ? job_.to : job_.from; }
 
  private:
@@ -129,9 +129,9 @@ constexpr void check_message_options() {
                 "with(...): a message can't use one of these properties; wrap it in hint(...) to have it ignored");
 }
 
-template <class State>
-failure check_message(const State& state, const message_job& job) {
-  failure cause = refuse_if_revoked(state);
+template <class State, class Stop>
+failure check_message(State& state, const message_job& job, const Stop& stop) {
+  failure cause = refuse_if_over(state, stop);
   return cause ? cause : job.check(state);
 }
 
@@ -141,9 +141,10 @@ failure run_message(const communicator<Wire>& comm, const message_job& job, cons
   check_message_options<Options>();
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, job.name, options, site);
-  if (failure cause = check_message(state, job)) return in_context(std::move(cause), state, call);
+  const auto stop = stop_of(options);
+  if (failure cause = check_message(state, job, stop)) return in_context(std::move(cause), state, call);
   message_exchange<communicator_state<Wire>> work(state, job);
-  return drive(state, work, stop_of(options), call);
+  return drive(state, work, stop, call);
 }
 
 template <class Wire, class Options>
@@ -153,8 +154,8 @@ request start_message(const communicator<Wire>& comm, const message_job& job, co
   using state_type = communicator_state<Wire>;
   const auto& state = communicator_access::shared_state(comm);
   const call_site call = site_of(*state, job.name, options, site);
-  if (failure cause = check_message(*state, job)) raise(in_context(std::move(cause), *state, call));
   auto stop = stop_of(options);
+  if (failure cause = check_message(*state, job, stop)) raise(in_context(std::move(cause), *state, call));
   auto pending = std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop,
                                                                                                      job);
   pending->test();

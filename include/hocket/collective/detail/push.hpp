@@ -12,24 +12,26 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/engine/drive.hpp>
+#include <hocket/engine/operation.hpp>
 #include <hocket/engine/step_event.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/plan/collective/push.hpp>
 
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <exception>
 #include <span>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-template <class State>
-bool can_push(const State& state, std::size_t bytes) noexcept {
-  return bytes <= push_line::capacity && state.pushes() && state.active().empty() && !state.revoked();
+/// Whether this call can take the direct path. What is wrong with a call is found and said elsewhere.
+template <class State, class T>
+bool can_push(const State& state, std::span<const T> in, std::span<T> out) noexcept {
+  return in.size_bytes() <= push_line::capacity && in.size() == out.size() && state.pushes() &&
+         state.active().empty() && state.usable() && (in.data() == out.data() || !overlap(in, out));
 }
 
 /// One operation of the direct path. Functions on the quick way take its members one by one: an object would be written
@@ -61,31 +63,11 @@ struct push_exchange {
     context.peer = peer;
   }
 
-  void report(step_observer to, std::size_t bytes) const {
-    const plan::push_all_reduce plan;
-    for (unsigned i = 0; i < plan.length(state.size(), state.rank(), 0); ++i) {
-      const plan::action step = plan.at(state.size(), state.rank(), 0, i);
-      to.on_step(to.context, {sequence, 0, i, step, step.count > 0 ? bytes : 0});
-    }
-  }
-
  private:
   flag_word word_from(int peer) const noexcept {
     return state.push_line_from(peer, slot()).word.load(std::memory_order_acquire);
   }
 };
-
-/// Copies `bytes` < 2 Block, in as few stores as can be: while a line is written, its reader may take it away between any
-/// two of them, and that costs another round.
-template <std::size_t Block = std::bit_floor(push_line::capacity)>
-HOCKET_ALWAYS_INLINE void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  if ((bytes & Block) != 0) {
-    std::memcpy(to, from, Block);
-    to += Block;
-    from += Block;
-  }
-  if constexpr (Block > 1) copy_few<Block / 2>(to, from, bytes);
-}
 
 /// `offset` is that of the operation's slot, in lines.
 template <class State, class T>
@@ -93,7 +75,8 @@ HOCKET_ALWAYS_INLINE void push_to_all(const State& state, std::size_t offset, fl
                                       std::size_t count) noexcept {
   for (const push_pair& lines : state.pushing()) {
     push_line& line = lines.to[offset];
-    copy_few(line.payload, reinterpret_cast<const std::byte*>(contribution), count * sizeof(T));
+    T* const payload = reinterpret_cast<T*>(line.payload);
+    for (std::size_t i = 0; i < count; ++i) payload[i] = contribution[i];
     line.word.store(flag, std::memory_order_release);
   }
 }
@@ -186,44 +169,70 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
   return {};
 }
 
-/// The same exchange for peers that let us wait.
+/// The same exchange, for peers that let us wait and for callers who want to know of each step.
 template <class State, class Op, class T, class Stop>
 HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pushed how, std::span<const T> in,
-                                            std::span<T> out, const Op& op, const call_site& call, const Stop& stop) {
+                                            std::span<T> out, const Op& op, const call_site& call, const Stop& stop,
+                                            step_observer observer) {
   State& state = work.state;
   const std::size_t offset = work.slot() * state.slot_lines();
+  unsigned position = 0;
+  const auto report = [&](const plan::action& done) {
+    if (observer.on_step == nullptr) return;
+    observer.on_step(observer.context, {work.sequence, 0, position++, done, done.count > 0 ? in.size_bytes() : 0});
+  };
   if (how == pushed::not_begun) {
     outcome ended = wait_patiently(work, call, stop);
     if (ended.failed()) return ended;
     push_to_all(state, offset, work.flag, in.data(), in.size());
+    report(plan::push(plan::all_peers, {0}, plan::in(0)));
   }
   for (const push_pair& lines : state.pushing()) {
     outcome ended = wait_patiently(work, call, stop, lines.peer);
     if (ended.failed()) return ended;
   }
+  report(plan::wait_push(plan::all_peers, 0));
   combine_pushed(state, offset, in.data(), out.data(), out.size(), op);
+  report(plan::load_reduce({0}, plan::inbox(), plan::out(0)));
   state.complete_all(work.sequence);
   return {};
+}
+
+template <class State, class Op, class T, class Options>
+outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
+                 const char* name, const Options& options, const std::source_location& site) {
+  const auto quickly = [&] { return exchange_quickly(state, in.data(), out.data(), out.size(), op, signature); };
+  pushed how = pushed::not_begun;
+  if constexpr (!Options::template has<kind::observer>) {
+    how = quickly();
+    if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = quickly();
+    if (how == pushed::done) [[likely]] return {};
+  }
+  const std::uint32_t sequence = how == pushed::begun ? state.last_sequence() : state.take_sequence();
+  return exchange_patiently(push_exchange<State>{state, sequence, make_flag(sequence, signature)}, how, in, out, op,
+                            site_of(state, name, options, site), stop_of(options), observer_of(options));
 }
 
 /// As `all_reduce`, for calls that `can_push`. `name` is that of the operation.
 template <class State, class Op, class T, class Options>
 outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                         const char* name, const Options& options, const std::source_location& site) {
-  const auto quickly = [&] { return exchange_quickly(state, in.data(), out.data(), out.size(), op, signature); };
-  pushed how = quickly();
-  if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = quickly();
-  outcome ended;
-  if (how != pushed::done) [[unlikely]] {
-    const std::uint32_t sequence = how == pushed::begun ? state.last_sequence() : state.take_sequence();
-    const push_exchange<State> work{state, sequence, make_flag(sequence, signature)};
-    ended = exchange_patiently(work, how, in, out, op, site_of(state, name, options, site), stop_of(options));
+#if HOCKET_HAS_EXCEPTIONS
+  failure cause;
+  try {
+    return exchange(state, in, out, op, signature, name, options, site);
+  } catch (const std::exception& thrown) {
+    cause = left_by_exception(thrown.what());
+  } catch (...) {
+    cause = left_by_exception("something that is no std::exception");
   }
-  if constexpr (Options::template has<kind::observer>) {
-    const push_exchange<State> work{state, state.last_sequence(), 0};
-    if (!ended.failed()) work.report(observer_of(options), in.size_bytes());
-  }
-  return ended;
+  cause = in_context(std::move(cause), state, site_of(state, name, options, site));
+  cause.context.sequence = state.last_sequence();
+  state.revoke(cause);
+  return cause;
+#else
+  return exchange(state, in, out, op, signature, name, options, site);
+#endif
 }
 
 }  // namespace detail

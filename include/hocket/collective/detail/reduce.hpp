@@ -104,7 +104,7 @@ class reduction_job<Kind, Op, T>::work final : public operation {
     }
     return status;
   }
-  const failure& cause() const override { return run_.cause(); }
+  const failure& reported() const override { return run_.cause(); }
   void locate(error_context& context) override { run_.locate(context); }
 
  private:

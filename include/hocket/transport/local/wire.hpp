@@ -191,10 +191,7 @@ class port {
                           "the peer is at operation #" + std::to_string(their_sequence) + " with other steps than ours",
                           {.peer = peer});
     }
-    return make_failure(errc::mismatch,
-                        "the peer sent " + std::to_string(their_bytes) + " bytes where " + std::to_string(bytes) +
-                            " were expected: counts, types and algorithm must be equal on all ranks",
-                        {.peer = peer});
+    return transport::wrong_length(std::to_string(their_bytes), their_bytes > bytes, peer, id, bytes);
   }
 
   const std::shared_ptr<wire> owner_;

@@ -234,13 +234,9 @@ class port {
   static failure bad_message(int peer, transport::message_id id, ucs_status_t status, std::size_t length,
                              std::size_t bytes) {
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
-    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED;
-    const std::string wanted = std::to_string(bytes);
-    const std::string sent = too_long ? "more than the " + wanted + " bytes that were expected"
-                                      : std::to_string(length) + " bytes where " + wanted + " were expected";
-    return make_failure(too_long && id.point_to_point() ? errc::truncated : errc::mismatch,
-                        "the peer sent " + sent + ": counts, types and algorithm must be equal on all ranks",
-                        {.peer = peer});
+    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED;  // then UCX does not tell the length
+    const std::string sent = too_long ? "more than " + std::to_string(bytes) : std::to_string(length);
+    return transport::wrong_length(sent, too_long, peer, id, bytes);
   }
 
   /// What is wrong with a peer: null if nothing is, empty if `reason_of` says it.

@@ -46,7 +46,7 @@ class shared_memory {
         bases_(how.members->size(), nullptr) {
     bases_[index(rank_)] = own_.data() + header_bytes;
     new (own_.data()) header;
-    if (how.members->size() > 1) open_all(how);
+    open_all(how);  // a single member too: others, who make communicators at the same time, count on its answers
   }
   shared_memory(const shared_memory&) = delete;
   shared_memory& operator=(const shared_memory&) = delete;

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The whole program, as a user runs it, on four processes: within SECONDS of training its loss on text that it has not
+# seen is below that of a bigram model of the same text, and it leaves a curve and a sample. The text is the library.
+#
+#   learns.sh PROGRAM INCLUDE_FOLDER SECONDS
+set -euo pipefail
+program=$1 include=$2 seconds=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+find "$include" -name '*.hpp' | LC_ALL=C sort | xargs cat >"$folder/text"
+
+"$program" --text "$folder/text" --processes 4 --seconds "$seconds" --out "$folder" --must-learn | tee "$folder/log"
+grep -q 'The model beats the bigram model' "$folder/log"
+grep -q 'What it writes' "$folder/log"
+grep -q '</svg>' "$folder/loss.svg"
