@@ -18,17 +18,24 @@ using hocket_test::trace;
 
 constexpr std::size_t staging_bytes = hocket::ucx::connect_options{}.staging_bytes;
 
-void check_trace(const communicator& comm, findings& found, const hocket::plan::any& plan, std::size_t size) {
-  const auto in = vector_of(comm.rank(), size);
-  std::vector<std::uint64_t> out(size);
+/// `call(options)` runs `plan` on blocks of `size` numbers.
+template <class Call>
+void check_steps(const communicator& comm, findings& found, const hocket::plan::any& plan, std::size_t size,
+                 Call call) {
   trace steps;
-  hocket::all_reduce(comm, in, out, std::plus<>{},
-                     hocket::with(hocket::algorithm(plan), hocket::observe(steps.observer())));
-  found.equal(out, sum_of(comm.size(), size), plan.name());
+  call(hocket::with(hocket::algorithm(plan), hocket::observe(steps.observer())));
   hocket_test::traced_run run{plan, comm.size(), comm.rank(), size, sizeof(std::uint64_t)};
   if (plan.shape(comm.size()).peer_pointers) run.segment_elements = staging_bytes / sizeof(std::uint64_t);
   const std::string text = difference(steps.events(), run);
   found.expect(text.empty(), text);
+}
+
+void check_trace(const communicator& comm, findings& found, const hocket::plan::any& plan, std::size_t size) {
+  const auto in = vector_of(comm.rank(), size);
+  std::vector<std::uint64_t> out(size);
+  check_steps(comm, found, plan, size,
+              [&](const auto& options) { hocket::all_reduce(comm, in, out, std::plus<>{}, options); });
+  found.equal(out, sum_of(comm.size(), size), plan.name());
 }
 
 void check_traces(const communicator& comm, findings& found, std::size_t size) {
@@ -43,6 +50,30 @@ void check_traces(const communicator& comm, findings& found, std::size_t size) {
   if (size * sizeof(std::uint64_t) <= hocket::detail::push_line::capacity) check_trace(comm, found, plan::push_all_reduce{}, size);
 }
 
+void check_other_traces(const communicator& comm, findings& found, std::size_t size) {
+  using namespace hocket;
+  const std::size_t whole = size * static_cast<std::size_t>(comm.size());
+  const std::vector<std::uint64_t> block(size, 1), blocks(whole, 1);
+  std::vector<std::uint64_t> out(size), outs(whole);
+  const auto scatter = [&](const auto& options) { reduce_scatter(comm, blocks, out, std::plus<>{}, options); };
+  const auto gather = [&](const auto& options) { all_gather(comm, block, outs, options); };
+  const auto exchange = [&](const auto& options) { all_to_all(comm, blocks, outs, options); };
+  const int last = comm.size() - 1;
+  const auto spread = [&](const auto& options) { broadcast(comm, out, root{last}, options); };
+  check_steps(comm, found, plan::ring_reduce_scatter{}, size, scatter);
+  check_steps(comm, found, plan::pairwise_reduce_scatter{}, size, scatter);
+  check_steps(comm, found, plan::ring_all_gather{}, size, gather);
+  check_steps(comm, found, plan::pairwise_all_to_all{}, size, exchange);
+  check_steps(comm, found, plan::binomial_broadcast{last}, size, spread);
+  check_steps(comm, found, plan::dissemination_barrier{}, 0, [&](const auto& options) { barrier(comm, options); });
+  if (!has_windows(comm)) return;
+  check_steps(comm, found, plan::direct_broadcast{last}, size, spread);
+  if (whole * sizeof(std::uint64_t) > staging_bytes) return;
+  check_steps(comm, found, plan::direct_reduce_scatter{}, size, scatter);
+  check_steps(comm, found, plan::direct_all_gather{}, size, gather);
+  check_steps(comm, found, plan::direct_all_to_all{}, size, exchange);
+}
+
 }  // namespace
 
 TEST_CASE("the trace of a run between processes equals the steps of its plan") {
@@ -50,7 +81,10 @@ TEST_CASE("the trace of a run between processes equals the steps of its plan") {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {
-              for (const std::size_t size : {0U, 1U, 7U, 1001U, 100001U}) check_traces(comm, found, size);
+              for (const std::size_t size : {0U, 1U, 7U, 1001U, 100001U}) {
+                check_traces(comm, found, size);
+                check_other_traces(comm, found, size);
+              }
             }) == "");
     }
   }
