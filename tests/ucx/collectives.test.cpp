@@ -2,8 +2,10 @@
 /// @file
 /// Every collective between processes, by every algorithm that the transport allows, over shared memory and TCP.
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 #include "ucx/ranks.hpp"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -17,6 +19,8 @@ namespace {
 
 using namespace ucx_test;
 using hocket::with;
+using hocket_test::affine_map;
+using hocket_test::compose;
 
 constexpr route routes[] = {shared_memory, posix_memory, network};
 /// None, one, an odd few, one that fills a push line, some that do not fit a staging region of 256 KiB.
@@ -251,46 +255,26 @@ TEST_CASE("a communicator may be split into parts of any size, of one rank too")
   }
 }
 
-namespace {
-
-/// x -> scale x + shift, modulo 2^32. Composing such maps is associative, and their order matters.
-struct affine_map {
-  std::uint32_t scale = 1;
-  std::uint32_t shift = 0;
-  friend bool operator==(const affine_map&, const affine_map&) = default;
-};
-
-struct compose {
-  affine_map operator()(const affine_map& first, const affine_map& second) const {
-    return {first.scale * second.scale, first.shift * second.scale + second.shift};
-  }
-};
-
-affine_map map_of(int rank, std::size_t i) {
-  return {static_cast<std::uint32_t>(2 * rank + 3), static_cast<std::uint32_t>(i) + 1};
-}
-
-}  // namespace
-
 TEST_CASE("operations that are not commutative, on types of the caller's own, keep the order of ranks") {
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
-              for (const std::size_t size : {1U, 7U, 1000U, 40'000U}) {
+              for (const std::size_t size : {1U, 2U, 1000U, 20'000U}) {
                 const std::size_t whole = size * static_cast<std::size_t>(ranks);
-                std::vector<affine_map> in(whole), expected(whole), out(whole), block(size);
-                for (std::size_t i = 0; i < whole; ++i) {
-                  in[i] = map_of(comm.rank(), i);
-                  expected[i] = map_of(0, i);
-                  for (int rank = 1; rank < ranks; ++rank) expected[i] = compose{}(expected[i], map_of(rank, i));
+                const auto all = hocket_test::samples_of_all<affine_map>(ranks, whole);
+                const std::vector<affine_map>& in = all[static_cast<std::size_t>(comm.rank())];
+                std::vector<affine_map> expected = all[0], out(whole), block(size);
+                for (std::size_t rank = 1; rank < all.size(); ++rank) {
+                  for (std::size_t i = 0; i < whole; ++i) expected[i] = compose{}(expected[i], all[rank][i]);
                 }
                 hocket::all_reduce(comm, in, out, compose{});
                 found.expect(out == expected, "all_reduce of " + std::to_string(whole));
                 const auto own = expected.begin() + static_cast<std::ptrdiff_t>(size) * comm.rank();
                 const auto check_block = [&](auto options) {
                   hocket::reduce_scatter(comm, in, block, compose{}, options);
-                  found.expect(std::equal(block.begin(), block.end(), own), "reduce_scatter of " + std::to_string(size));
+                  const bool right = std::equal(block.begin(), block.end(), own);
+                  found.expect(right, "reduce_scatter of " + std::to_string(size));
                 };
                 check_block(with());
                 check_block(with(hocket::pairwise));

@@ -47,7 +47,8 @@ void check_traces(const communicator& comm, findings& found, std::size_t size) {
   if (!has_windows(comm)) return;
   check_trace(comm, found, plan::one_shot{}, size);
   check_trace(comm, found, plan::two_shot{}, size);
-  if (size * sizeof(std::uint64_t) <= hocket::detail::push_line::capacity) check_trace(comm, found, plan::push_all_reduce{}, size);
+  const bool fits_a_line = size * sizeof(std::uint64_t) <= hocket::detail::push_line::capacity;
+  if (fits_a_line) check_trace(comm, found, plan::push_all_reduce{}, size);
 }
 
 void check_other_traces(const communicator& comm, findings& found, std::size_t size) {
