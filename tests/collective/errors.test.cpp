@@ -435,3 +435,35 @@ TEST_CASE("local::run refuses to run no ranks") {
   CHECK_THROWS_AS(hocket::local::run(0, [](auto) {}), hocket::error);
   CHECK_THROWS_AS(hocket::local::run(-3, [](auto) {}), hocket::error);
 }
+
+TEST_CASE("a second thread on a communicator is refused, and the call of the first goes on") {
+  for (const std::size_t size : {2U, 1000U}) {
+    on_ranks(2, [size](thread_rank& me) {
+      std::vector<float> data(size, 1.0F);
+      if (me.rank() == 0) {
+        std::atomic<bool> begun{false};
+        std::thread other([&] {
+          while (!begun.load()) std::this_thread::yield();
+          std::this_thread::sleep_for(20ms);
+          std::vector<float> more(size, 1.0F);
+          const auto found = me.expect(hocket::errc::concurrent_use, [&] {
+            hocket::all_reduce(me.comm(), hocket::in_place(more));
+          });
+          me.check(mentions(found, "split"), "does not say what to do");
+          me.expect(hocket::errc::concurrent_use, [&] {
+            hocket::request begun_too = hocket::all_reduce_async(me.comm(), hocket::in_place(more));
+            begun_too.wait();
+          });
+        });
+        begun.store(true);
+        hocket::all_reduce(me.comm(), hocket::in_place(data));
+        other.join();
+      } else {
+        std::this_thread::sleep_for(200ms);
+        hocket::all_reduce(me.comm(), hocket::in_place(data));
+      }
+      me.check(data[0] == 2.0F && !me.comm().revoked(), "the call of the first thread failed");
+      hocket::barrier(me.comm());
+    });
+  }
+}

@@ -27,6 +27,7 @@ struct call_request {
   bool commutative = true;
   bool in_place = false;
   std::uint32_t type_signature = 0;
+  const char* types = "";  ///< for people
 
   friend constexpr bool operator==(const call_request&, const call_request&) = default;
 };
@@ -37,7 +38,14 @@ struct planned_call {
   std::size_t segment_elements = std::numeric_limits<std::size_t>::max();  ///< how much of a block it takes at once
   plan::layout layout;
   std::uint32_t signature = 0;
+  const char* types = "";
+
 };
+
+/// How many operations, one after the other, a call takes that can move `segment` elements of each block at once.
+constexpr std::uint32_t segments_of(std::size_t block_elements, std::size_t segment) noexcept {
+  return static_cast<std::uint32_t>(block_elements <= segment ? 1 : (block_elements + segment - 1) / segment);
+}
 
 /// A call that named no algorithm, and its plan.
 class last_call {

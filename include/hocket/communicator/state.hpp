@@ -5,14 +5,22 @@
 /// Operations are numbered from 1. At most `most_in_flight` of them are under way at once; the others wait for their
 /// turn. An operation that writes into its peers' windows also waits until every peer has completed the one that used
 /// the same slot before; that is nearly always known already, from the peers' last flags.
+///
+/// **The end.** The first failure on any rank revokes the communicator on all of them: it is told to the peers, who end
+/// what they do and pass it on. Where ranks read each other's buffers, a flag in each window says so as well, and two
+/// promises hold: a rank that finds the flag raised uses nothing of what it read; and, where ranks are threads, a call
+/// that has failed returns only when no peer is in a call that might still read.
 #pragma once
 
+#include <hocket/communicator/call_log.hpp>
+#include <hocket/communicator/control.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <array>
@@ -21,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,7 +58,7 @@ class communicator_state {
   communicator_state(std::shared_ptr<Wire> through, transport::opening how, std::size_t staging_bytes)
       : wire_(std::move(through)),
         members_(how.members),
-        context_(how.context),
+        context_(wire_->contexts(), how.context),
         rank_(how.rank),
         size_(static_cast<int>(how.members->size())),
         layout_{how.members->size(), staging_bytes},
@@ -66,12 +75,13 @@ class communicator_state {
     }
     push_lines_from_ = &layout_.push(window(rank_), 0, 0);
     header_ = &layout_.header(window(rank_));
+    occupied_ = &header_->occupied;
     quick_polls_ = port_->oversubscribed() ? 1 : 1000;
     pushes_ = size_ > 1 && size_ <= most_ranks_to_push;
   }
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
-  ~communicator_state() { wire_->contexts().release(context_); }
+  ~communicator_state() = default;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
@@ -80,7 +90,6 @@ class communicator_state {
   const std::shared_ptr<Wire>& wire() const noexcept { return wire_; }
   /// Ranks on the wire of this communicator's ranks.
   const std::shared_ptr<const std::vector<int>>& members() const noexcept { return members_; }
-  std::uint32_t context() const noexcept { return context_; }
   const window_layout& layout() const noexcept { return layout_; }
 
   /// Whether every member's window can be reached from here; equal on all members.
@@ -179,14 +188,64 @@ class communicator_state {
   }
   void give_back(growing_buffer buffer) { spare_.push_back(std::move(buffer)); }
 
+  // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Begins a call; false if another thread is in one. What is read from peers between `enter` and `leave` stays as long.
+  bool enter() noexcept { return occupy(occupancy::reads); }
+  /// The same for a call that reads nothing of its peers, and is over within nanoseconds. Without assertions it costs no
+  /// locked instruction, and two calls that begin in the same few nanoseconds do not find each other.
+  bool enter_to_talk() noexcept {
+    if constexpr (HOCKET_ASSERTION_LEVEL > 0) return occupy(occupancy::talks);
+    if (occupied_->load(std::memory_order_relaxed) != occupancy::none) [[unlikely]] return false;
+    occupied_->store(occupancy::talks, std::memory_order_relaxed);
+    return true;
+  }
+  /// The call reads nothing of its peers any more.
+  void stop_reading() noexcept { occupied_->store(occupancy::talks, std::memory_order_release); }
+  void leave() noexcept { occupied_->store(occupancy::none, std::memory_order_release); }
+
+  call_log& calls() noexcept { return calls_; }
+  /// What peers have asked and could not be told yet, with the rank that did.
+  std::vector<std::pair<int, inquiry>>& open_inquiries() noexcept { return open_inquiries_; }
+  /// Votes that have come, with the rank that cast them.
+  std::vector<std::pair<int, vote>>& votes() noexcept { return votes_; }
+
   // ── Failure ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Ends the communicator: every later call fails with `revoked` and this cause.
+  /// Ends the communicator, here and on all other ranks: see the top of this file. `cause` is what this rank's call fails
+  /// with; every later one fails with `revoked`.
   void revoke(const failure& cause) {
-    if (!cause_) cause_ = cause;
+    delivered_ = true;
+    if (cause_) return;
+    cause_ = cause;
+    const int culprit = cause.context.peer;
+    end({cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.message()});
   }
+
+  /// Ends the communicator here; all other ranks do the same at their own time.
+  void retire(failure cause) {
+    delivered_ = true;
+    if (!cause_) cause_ = std::move(cause);
+  }
+
+  /// A peer says that the communicator has ended. The next call to ask fails as the peer's did.
+  void hear(const revocation& told) {
+    if (cause_) return;
+    cause_ = make_failure(static_cast<errc>(told.code), "rank " + std::to_string(told.teller) + " reports: " + told.reason,
+                          {.peer = told.culprit >= 0 ? told.culprit : told.teller});
+    end(told);
+  }
+
   bool revoked() const noexcept { return static_cast<bool>(cause_); }
-  const failure& cause() const noexcept { return cause_; }
+  /// A peer has raised this rank's flag. Why, its control message says.
+  bool flagged() const noexcept { return header_ != nullptr && header_->revoked.load(std::memory_order_seq_cst) != 0; }
+
+  /// Why no call can go on, after `revoked()`: the failure itself for the first one that asks.
+  failure take_cause() {
+    if (!std::exchange(delivered_, true)) return cause_;
+    return make_failure(errc::revoked, "an earlier operation failed: " + cause_.message(),
+                        {.peer = cause_.context.peer});
+  }
 
   /// From any thread: the operation under way, or else the next one, ends with `aborted`, and revokes the communicator.
   void abort() noexcept { aborted_.store(true, std::memory_order_relaxed); }
@@ -215,9 +274,52 @@ class communicator_state {
     return static_cast<std::int32_t>(to - from);  // sequence numbers wrap
   }
 
+  bool occupy(std::uint32_t how) noexcept {
+    std::uint32_t nobody = occupancy::none;
+    return occupied_->compare_exchange_strong(nobody, how, std::memory_order_seq_cst);
+  }
+
   std::unique_ptr<port_type> open(transport::opening& how) {
     how.window_bytes = layout_.size();
     return Wire::open(wire_, how);
+  }
+
+  // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void end(const revocation& why) {
+    stop_reading();  // peers may wait for that, as this rank is about to wait for them
+    for (std::size_t peer = 0; peer < windows_.size(); ++peer) {
+      layout_.header(windows_[peer]).revoked.store(1, std::memory_order_seq_cst);
+    }
+    tell_peers(encode(why));
+    if constexpr (port_type::shares_address_space) wait_for_readers();
+  }
+
+  /// All of them; where they are many and far away, enough for those to reach all others by passing it on.
+  void tell_peers(const std::vector<std::byte>& words) {
+    constexpr int few = 32;
+    if (has_windows() || size_ <= few) {
+      for (int peer = 0; peer < size_; ++peer) {
+        if (peer != rank_) port_->post(peer, words);
+      }
+    } else {
+      for (int step = 1; step < size_; step *= 2) {
+        port_->post((rank_ + step) % size_, words);
+        port_->post((rank_ + size_ - step) % size_, words);
+      }
+    }
+    const deadline last = deadline::after(std::chrono::milliseconds(20));
+    while (!port_->posted() && !last.passed()) port_->progress();
+  }
+
+  /// Until no peer is in a call that began before its flag was raised. Those that are find the flag soon; the limit is
+  /// for threads that a debugger holds.
+  void wait_for_readers() {
+    const deadline last = deadline::after(std::chrono::seconds(30));
+    for (int peer = 0; peer < size_; ++peer) {
+      const std::atomic<std::uint32_t>& there = layout_.header(window(peer)).occupied;
+      while (there.load(std::memory_order_seq_cst) == occupancy::reads && !last.passed()) platform::yield();
+    }
   }
 
   HOCKET_NO_INLINE bool refresh_credit(std::uint32_t sequence) noexcept {
@@ -236,7 +338,7 @@ class communicator_state {
 
   const std::shared_ptr<Wire> wire_;
   const std::shared_ptr<const std::vector<int>> members_;
-  const std::uint32_t context_;
+  const transport::contexts::lease context_;
   const int rank_;
   const int size_;
   const window_layout layout_;
@@ -259,9 +361,15 @@ class communicator_state {
   last_call last_;
   std::vector<operation*> active_;
   std::vector<const posted_message*> messages_;
+  call_log calls_;
+  std::vector<std::pair<int, inquiry>> open_inquiries_;
+  std::vector<std::pair<int, vote>> votes_;
   std::chrono::nanoseconds timeout_ = default_timeout;
   failure cause_;
+  bool delivered_ = false;  ///< some call has failed with `cause_`
   std::atomic<bool> aborted_{false};
+  std::atomic<std::uint32_t> occupied_here_{0};
+  std::atomic<std::uint32_t>* occupied_ = &occupied_here_;  ///< in this rank's window, where there is one
 };
 
 }  // namespace detail

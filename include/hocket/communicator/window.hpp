@@ -52,8 +52,18 @@ struct alignas(platform::cache_line) signal_line {
 };
 static_assert(sizeof(signal_line) == platform::cache_line);
 
+/// Whether a call is under way on a rank.
+namespace occupancy {
+inline constexpr std::uint32_t none = 0;
+inline constexpr std::uint32_t reads = 1;  ///< it may read peers' buffers
+inline constexpr std::uint32_t talks = 2;  ///< it does not
+}  // namespace occupancy
+
 struct alignas(platform::cache_line) window_header {
   std::atomic<std::uint32_t> completed;  ///< all operations up to this sequence number are over here
+  std::atomic<std::uint32_t> occupied;   ///< see `occupancy`
+  /// Written by peers: the communicator has failed, and their buffers may go away.
+  alignas(platform::cache_line) std::atomic<std::uint32_t> revoked;
 };
 
 /// Offsets within a window of `ranks` ranks with `staging_bytes` of staging for `in`, and as much for `out`, per slot.

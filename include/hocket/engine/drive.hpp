@@ -11,12 +11,15 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/engine/listen.hpp>
 #include <hocket/engine/machine.hpp>
 #include <hocket/engine/operation.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <source_location>
 #include <string>
+#include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -58,22 +61,37 @@ class patience {
     return true;
   }
 
-  bool expired() noexcept {
-    if (polls_ < polls_until_armed) return false;
-    if (!armed_) {
-      until_ = deadline::after(timeout_);
-      armed_ = true;
-      return timeout_.count() <= 0;
-    }
-    return until_.passed();
+  bool expired() noexcept { return armed() ? until_.passed() : false; }
+
+  /// True when a wait has become long, and then more and more rarely: now is the time to compare calls with the peer.
+  bool should_inquire() noexcept {
+    const auto now = deadline::clock::now();
+    if (!armed() || !inquiry_due_.passed(now)) return false;
+    inquiry_due_ = deadline::after(inquiry_interval_, now);
+    inquiry_interval_ *= 2;
+    return true;
   }
 
  private:
+  /// Whether the clock runs.
+  bool armed() noexcept {
+    if (polls_ < polls_until_armed) return false;
+    if (!armed_) {
+      const auto now = deadline::clock::now();
+      until_ = deadline::after(timeout_, now);
+      inquiry_due_ = deadline::after(inquiry_interval_, now);
+      armed_ = true;
+    }
+    return true;
+  }
+
   const std::chrono::nanoseconds timeout_;
   const bool oversubscribed_;
   bool armed_ = false;
   unsigned polls_ = 0;
   deadline until_;
+  deadline inquiry_due_;
+  std::chrono::nanoseconds inquiry_interval_ = std::chrono::milliseconds(1);
 };
 
 inline std::string describe(std::chrono::nanoseconds duration) {
@@ -95,24 +113,37 @@ failure in_context(failure cause, const State& state, const call_site& call) {
   return cause;
 }
 
+/// Where a call stands.
+template <class Locate>
+waiting_call position_of(const call_site& call, Locate locate) {
+  error_context at;
+  locate(at);
+  return {call.operation, call.site, static_cast<std::uint32_t>(at.sequence), at.peer};
+}
+
 /// Why the wait ends now; no failure if it goes on. `locate(context)` says where the operation stands.
 template <class State, class Stop, class Locate>
 failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, const call_site& call, Locate locate) {
-  failure cause;
+  const auto where = [&] { return position_of(call, locate); };
+  // Looked at before the mail: a peer that has failed says so before it leaves, and that tells more than that it has left.
+  failure broken;
+  state.port().broken(broken);
+  failure cause = listen(state, where);
+  if (state.flagged() && !state.revoked()) hear_why(state, where);
   if (state.revoked()) {
-    cause = state.cause();
-    return make_failure(errc::revoked, "an operation that was in flight failed: " + cause.message(),
-                        {.peer = cause.context.peer});
-  }
-  if (state.aborted()) {
+    cause = state.take_cause();
+  } else if (cause) {
+    // calls do not match
+  } else if (state.aborted()) {
     cause = make_failure(errc::aborted, "abort() was called on this communicator");
   } else if (stop.stop_requested()) {
     cause = make_failure(errc::aborted, "the stop token of this call was triggered");
-  } else if (state.port().broken(cause)) {
-    // as the transport put it
+  } else if (broken) {
+    cause = std::move(broken);
   } else if (waiting.expired()) {
-    cause = make_failure(errc::timeout, "waited " + describe(call.timeout) + " for a peer");
+    cause = whom_to_blame(state, where, make_failure(errc::timeout, "waited " + describe(call.timeout) + " for a peer"));
   } else {
+    if (waiting.should_inquire()) inquire(state, where());
     return {};
   }
   const int blamed = cause.context.peer;
@@ -121,29 +152,56 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
   return cause;
 }
 
-/// Advances the operations that were started earlier and are not waited for now. True if one of them moved.
+/// A call that was over when a peer failed, and may have read of its buffers what was no longer meant for it.
+inline failure spoiled() {
+  return make_failure(errc::revoked, "a peer's call failed while this one read its buffers");
+}
+
+/// What the failure of a call is, once its peers were asked.
+template <class State, class Locate>
+failure examined(State& state, const call_site& call, Locate locate, failure cause) {
+  if (cause.code != errc::mismatch || cause.context.sequence == 0) return cause;
+  const auto where = [&] { return position_of(call, locate); };
+  const error_context found_at = cause.context;
+  cause = with_both_calls(state, where, std::move(cause));
+  cause.context.sequence = found_at.sequence;
+  cause.context.lane = found_at.lane;
+  cause.context.step = found_at.step;
+  return cause;
+}
+
+/// Advances the operations that were started earlier and are not waited for now. True if one of them moved. One that fails
+/// revokes the communicator; nothing may be advanced then.
 template <class State>
 bool advance_others(State& state, const operation* except) {
   bool moved = false;
   for (operation* each : state.active()) {
+    if (state.revoked()) return true;
     if (each == except || each->over()) continue;
     const machine_status status = each->poll();
     if (status == machine_status::failed) state.revoke(each->cause());
+    if (status == machine_status::done && state.flagged()) each->discard(spoiled());
     moved = moved || status != machine_status::blocked;
   }
   return moved;
 }
 
-/// Polls `work` until it is done. A failure revokes the communicator.
+/// Polls `work` until it is done. A failure revokes the communicator. To be called between `enter` and `leave`.
 template <class State, class Stop>
 failure drive(State& state, operation& work, const Stop& stop, const call_site& call) {
   patience waiting(call.timeout, state.port().oversubscribed());
+  const auto locate = [&](error_context& at) { work.locate(at); };
   for (;;) {
     failure cause;
+    if (state.revoked()) return in_context(state.take_cause(), state, call);
     switch (work.poll()) {
-      case machine_status::done: return {};
+      case machine_status::done:
+        if (!state.flagged()) return {};
+        // A peer has failed meanwhile, and what was read of its buffers may be anything.
+        cause = reason_to_give_up(state, stop, waiting, call, locate);
+        break;
       case machine_status::progressed: waiting.progressed(); continue;
-      case machine_status::failed: cause = work.cause(); break;
+      case machine_status::failed: cause = examined(state, call, locate, work.cause()); break;
       case machine_status::blocked: {
         state.port().progress();
         if (!state.active().empty() && advance_others(state, &work)) {
@@ -151,7 +209,7 @@ failure drive(State& state, operation& work, const Stop& stop, const call_site& 
           continue;
         }
         if (!waiting.tick()) continue;
-        cause = reason_to_give_up(state, stop, waiting, call, [&](error_context& at) { work.locate(at); });
+        cause = reason_to_give_up(state, stop, waiting, call, locate);
         if (!cause) continue;
         break;
       }

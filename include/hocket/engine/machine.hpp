@@ -108,12 +108,22 @@ class machine {
       if (at.over) continue;
       context.lane = static_cast<int>(i);
       context.step = static_cast<int>(at.position);
-      if (at.loaded) context.peer = awaited_peer(at);
+      const bool waits_to_drain = !at.loaded || (at.current.join && at.elements == 0);
+      if (waits_to_drain && !at.sends.empty()) {
+        context.peer = at.sends.front().peer;
+      } else if (at.loaded) {
+        context.peer = awaited_peer(at);
+      }
       return;
     }
   }
 
  private:
+  struct pending_send {
+    int peer;
+    typename port_type::sending handle;
+  };
+
   struct lane {
     unsigned position = 0;
     unsigned length = 0;
@@ -125,7 +135,7 @@ class machine {
     plan::action current;
     const void* message = nullptr;  ///< of a receive: where it lies, once it is here
     typename port_type::receiving receiving{};
-    std::vector<typename port_type::sending> sends;  ///< not known to be drained
+    std::vector<pending_send> sends;  ///< not known to be drained
   };
 
   lane& lane_at(unsigned i) noexcept { return i == 0 ? first_lane_ : further_lanes_[i - 1]; }
@@ -221,23 +231,23 @@ class machine {
   }
 
   bool all_drained(lane& at) {
-    std::erase_if(at.sends, [&](auto& each) { return state_.port().drained(each); });
+    std::erase_if(at.sends, [&](auto& each) { return state_.port().drained(each.handle); });
     return at.sends.empty();
   }
 
   machine_status send(lane& at) {
     const plan::action& what = at.current;
     typename port_type::sending sending{};
-    const transport::message_id id{sequence_, what.channel};
+    const transport::message_id id{sequence_, what.channel, bound_.signature};
     const std::size_t bytes = at.size * element_size();
     if (!state_.port().try_send(sending, what.peer, id, operands_.source(what), bytes, cause_)) return blocked_or_failed();
-    if (!state_.port().drained(sending)) at.sends.push_back(std::move(sending));
+    if (!state_.port().drained(sending)) at.sends.push_back({what.peer, std::move(sending)});
     return machine_status::done;
   }
 
   bool try_receive(lane& at, void* buffer) {
     const plan::action& what = at.current;
-    const transport::message_id id{sequence_, what.channel};
+    const transport::message_id id{sequence_, what.channel, bound_.signature};
     const std::size_t bytes = at.size * element_size();
     at.message = state_.port().try_receive(at.receiving, what.peer, id, buffer, bytes, cause_);
     return at.message != nullptr;
@@ -377,12 +387,7 @@ class machine {
       state_.heard(peer, sequence_);
       return true;
     }
-    if (static_cast<std::uint32_t>(word >> 32) == sequence_) [[unlikely]] {
-      cause_ = make_failure(errc::mismatch,
-                            "the peer's call differs from ours: operation, count, type, reduction operation, root and "
-                            "algorithm must be equal on all ranks",
-                            {.peer = peer});
-    }
+    if (static_cast<std::uint32_t>(word >> 32) == sequence_) [[unlikely]] cause_ = transport::other_call(peer);
     return false;
   }
 

@@ -3,6 +3,7 @@
 /// One collective call that is under way, whatever it is: what the progress loop and `request` know of it.
 #pragma once
 
+#include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/engine/binding.hpp>
@@ -44,6 +45,11 @@ class operation {
   bool over() const noexcept { return status_ == machine_status::done || status_ == machine_status::failed; }
   /// After `failed`.
   const failure& cause() const { return thrown_ ? thrown_ : reported(); }
+  /// It is done, but what it did is worth nothing.
+  void discard(failure cause) {
+    thrown_ = std::move(cause);
+    status_ = machine_status::failed;
+  }
   /// As `advance`, and remembers the answer.
   machine_status poll() {
     if (!over()) status_ = advance_safely();
@@ -78,9 +84,7 @@ class plan_run {
  public:
   plan_run(State& state, binding bound, std::size_t segment_elements)
       : state_(state), bound_(std::move(bound)), segment_(std::max<std::size_t>(1, segment_elements)) {
-    const std::size_t size = bound_.layout.block_size();
-    const std::size_t segments = size <= segment_ ? 1 : (size + segment_ - 1) / segment_;
-    next_sequence_ = state.take_sequence(static_cast<std::uint32_t>(segments));
+    next_sequence_ = state.take_sequence(segments_of(bound_.layout.block_size(), segment_));
     start_segment();
   }
 

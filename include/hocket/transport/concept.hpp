@@ -46,10 +46,19 @@ inline constexpr unsigned channel_depth = 4;
 struct message_id {
   std::uint32_t sequence = 0;
   std::uint32_t channel = 0;
+  std::uint32_t signature = 0;  ///< of the call; takes no part in matching, but the receiver compares it
 
   constexpr bool point_to_point() const noexcept { return channel == point_to_point_channel; }
   constexpr unsigned slot() const noexcept { return sequence % window; }
 };
+
+/// Of a flag or a message from `peer` in an operation of the same number, whose signature is another than ours.
+HOCKET_NO_INLINE inline failure other_call(int peer) {
+  return make_failure(errc::mismatch,
+                      "the peer's call differs from ours: operation, count, type, reduction operation, root and "
+                      "algorithm must be equal on all ranks",
+                      {.peer = peer});
+}
 
 /// Of a message from `peer` that is longer or shorter than `wanted` bytes. `sent` says how long it is.
 inline failure wrong_length(const std::string& sent, bool too_long, int peer, message_id id, std::size_t wanted) {
@@ -62,6 +71,14 @@ inline failure wrong_length(const std::string& sent, bool too_long, int peer, me
                       lengths + "sender and receiver must name the same number of elements of the same type",
                       {.peer = peer});
 }
+
+/// What ranks tell each other beside the data: that the communicator has failed, or what they wait for.
+struct control_message {
+  static constexpr std::size_t most_bytes = 1024;
+
+  int sender = -1;  ///< rank in the communicator
+  std::vector<std::byte> bytes;
+};
 
 /// All-gather of small blobs among the members of a communicator that is being made: element r of the result is what
 /// member r passed. Collective; throws `error` if a member does not show up.
@@ -80,7 +97,10 @@ struct opening {
 template <class Port>
 concept port = requires(Port& p, const Port& c, typename Port::sending& sending, typename Port::receiving& receiving,
                         message_id id, int peer, const void* data, void* buffer, std::size_t bytes,
-                        std::uint64_t handle, failure& fail) {
+                        std::uint64_t handle, failure& fail, std::span<const std::byte> words,
+                        control_message& heard) {
+  /// True if ranks are threads: memory that one of them frees is gone under those that read it.
+  { Port::shares_address_space } -> std::convertible_to<bool>;
   /// True if `try_receive` may show memory that is not `buffer`: then no buffer need be given.
   { Port::receives_in_place } -> std::convertible_to<bool>;
   { c.rank() } -> std::convertible_to<int>;
@@ -102,6 +122,17 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
   { p.broken(fail) } -> std::same_as<bool>;
   /// True if more ranks than cores share this machine: waits then yield early.
   { c.oversubscribed() } -> std::same_as<bool>;
+
+  /// True if the peer has ended, or has left this communicator: nothing more will come from it.
+  { p.gone(peer) } -> std::same_as<bool>;
+
+  /// Sends a control message of at most `control_message::most_bytes`: in order, without waiting, and in vain where the
+  /// peer can't be reached.
+  { p.post(peer, words) } -> std::same_as<void>;
+  /// True if nothing that was posted needs this thread's help any more.
+  { p.posted() } -> std::same_as<bool>;
+  /// Takes the oldest control message that has come. Costs a load if there is none.
+  { p.fetch(heard) } -> std::same_as<bool>;
 
   /// The memory of `opening::window_bytes` of a peer, or null if it can't be reached. This rank's own always can.
   { c.window_of(peer) } -> std::same_as<std::byte*>;

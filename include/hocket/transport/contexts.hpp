@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -17,10 +18,16 @@ namespace transport {
 /// split from several threads at once.
 class contexts {
  public:
-  /// A number that is free here; another one each time, so that threads do not propose the same.
+  /// How many communicators there can be at a time.
+  static constexpr std::uint32_t most = (1U << 16) - 1;
+
+  /// A number that may be free here; another one each time, so that threads do not propose the same. Numbers come round
+  /// again after `most`.
   std::uint32_t propose() {
     const std::lock_guard lock(mutex_);
-    return ++last_;
+    if (used_.size() >= most) raise(errc::system, "there are 65535 communicators; no more can be made");
+    last_ = last_ % most + 1;
+    return last_;
   }
 
   /// Takes `context` if it is free.
@@ -28,7 +35,7 @@ class contexts {
     const std::lock_guard lock(mutex_);
     if (std::find(used_.begin(), used_.end(), context) != used_.end()) return false;
     used_.push_back(context);
-    last_ = std::max(last_, context);
+    last_ = context;
     return true;
   }
 
@@ -36,6 +43,19 @@ class contexts {
     const std::lock_guard lock(mutex_);
     std::erase(used_, context);
   }
+
+  /// Releases a number that was claimed.
+  class lease {
+   public:
+    lease(contexts& owner, std::uint32_t context) noexcept : owner_(owner), context_(context) {}
+    lease(const lease&) = delete;
+    lease& operator=(const lease&) = delete;
+    ~lease() { owner_.release(context_); }
+
+   private:
+    contexts& owner_;
+    const std::uint32_t context_;
+  };
 
  private:
   std::mutex mutex_;

@@ -6,6 +6,7 @@
 #include <hocket/collective/detail/signature.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/visit.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
@@ -231,14 +232,13 @@ constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t b
 /// other does, as its peers may have begun it.
 template <class State, class Stop>
 failure refuse_if_over(State& state, const Stop& stop) {
-  if (state.revoked()) {
-    return make_failure(errc::revoked, "an earlier operation failed: " + state.cause().message(),
-                        {.peer = state.cause().context.peer});
-  }
-  failure cause;
-  if (state.aborted()) {
+  const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
+  failure cause = listen(state, nowhere);
+  if (state.flagged() && !state.revoked()) hear_why(state, nowhere);
+  if (state.revoked()) return state.take_cause();
+  if (!cause && state.aborted()) {
     cause = make_failure(errc::aborted, "abort() was called on this communicator");
-  } else if (stop.stop_requested()) {
+  } else if (!cause && stop.stop_requested()) {
     cause = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
   }
   if (cause) state.revoke(cause);
@@ -260,6 +260,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   if (asked.in_place) result.plan = result.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.plan.shape(state.size()).pieces};
+  result.types = asked.types;
   result.signature = call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root),
                                     asked.block_elements);
   if constexpr (!named) state.last().remember(asked, result);
@@ -280,15 +281,26 @@ call_site site_of(const State& state, const char* name, const Options& options, 
   return {name, site, timeout_of(state, options)};
 }
 
+/// Remembers the call that is about to take its sequence numbers.
+template <class State>
+void log_call(State& state, const planned_call& planned, const call_site& call) noexcept {
+  const std::size_t block = planned.layout.block_size();
+  state.calls().add({state.last_sequence() + 1, segments_of(block, planned.segment_elements), planned.signature,
+                     call.operation, planned.types, planned.plan.name(), block, planned.plan.goal().root, call.site});
+}
+
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
 template <class Job, class Wire, class Options>
 HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job, const Options& options,
                                   const std::source_location& site) {
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, Job::name, options, site);
-  failure cause;
+  const visit here(state);
+  failure cause = here.refused();
+  if (cause) return in_context(std::move(cause), state, call);
   const planned_call planned = plan_job(state, job, options, cause);
   if (cause) return in_context(std::move(cause), state, call);
+  log_call(state, planned, call);
   typename Job::template work<communicator_state<Wire>> work(state, job, planned, observer_of(options));
   return drive(state, work, stop_of(options), call);
 }
@@ -311,39 +323,68 @@ class started final : public pending {
         work_(*state_, std::forward<Arguments>(arguments)...) {
     state_->active().push_back(&work_);
   }
-  ~started() override { leave(); }
+  ~started() override {
+    const visit here(*state_, call_.timeout);
+    leave();
+  }
 
   bool test() override {
-    if (cause_ || work_.status() == machine_status::done) return true;
-    state_->port().progress();
-    advance_others(*state_, &work_);
-    switch (work_.poll()) {
-      case machine_status::done: return true;
-      case machine_status::progressed: waiting_.progressed(); return false;
-      case machine_status::failed: end(work_.cause()); return true;
-      case machine_status::blocked: break;
-    }
-    if (!waiting_.tick()) return false;
-    failure cause = reason_to_give_up(*state_, stop_, waiting_, call_, [&](error_context& at) { work_.locate(at); });
-    if (!cause) return false;
-    end(std::move(cause));
-    return true;
+    if (over()) return true;
+    const visit here(*state_);
+    if (refused(here)) return true;
+    return move_on();
   }
 
   void wait() override {
-    if (!cause_ && work_.status() != machine_status::done) cause_ = drive(*state_, work_, stop_, call_);
+    if (over()) return;
+    const visit here(*state_);
+    if (refused(here)) return;
+    cause_ = drive(*state_, work_, stop_, call_);
     leave();
+  }
+
+  /// As `test`, for callers who have entered the communicator.
+  bool move_on() {
+    state_->port().progress();
+    advance_others(*state_, &work_);
+    const auto locate = [&](error_context& at) { work_.locate(at); };
+    if (state_->revoked()) return end(state_->take_cause());
+    switch (work_.poll()) {
+      case machine_status::done:
+        // What was read of the buffers of a peer that has failed meanwhile may be anything.
+        return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
+      case machine_status::progressed: waiting_.progressed(); return false;
+      case machine_status::failed: return end(examined(*state_, call_, locate, work_.cause()));
+      case machine_status::blocked: break;
+    }
+    if (!waiting_.tick()) return false;
+    failure cause = reason_to_give_up(*state_, stop_, waiting_, call_, locate);
+    return cause ? end(std::move(cause)) : false;
   }
 
   const failure& cause() const override { return cause_; }
 
  private:
-  void end(failure cause) {
-    cause_ = in_context(std::move(cause), *state_, call_);
-    state_->revoke(cause_);
+  bool over() const noexcept { return cause_ || work_.status() == machine_status::done; }
+
+  /// Another thread uses the communicator: the operation is given up, as nobody knows whether it goes on.
+  bool refused(const visit<State>& here) {
+    cause_ = here.refused();
+    if (cause_) cause_ = in_context(std::move(cause_), *state_, call_);
+    return static_cast<bool>(cause_);
   }
 
-  void leave() noexcept { std::erase(state_->active(), &work_); }
+  bool end(failure cause) {
+    cause_ = in_context(std::move(cause), *state_, call_);
+    state_->revoke(cause_);
+    return true;
+  }
+
+  /// After entering. Peers wait for an operation that is given up.
+  void leave() {
+    if (cause_ && !work_.over()) state_->revoke(cause_);
+    std::erase(state_->active(), &work_);
+  }
 
   const std::shared_ptr<State> state_;
   const call_site call_;
@@ -361,13 +402,16 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   using work_type = typename Job::template work<state_type>;
   const auto& state = communicator_access::shared_state(comm);
   const call_site call = site_of(*state, Job::name, options, site);
-  failure cause;
+  const visit here(*state);
+  failure cause = here.refused();
+  if (cause) raise(in_context(std::move(cause), *state, call));
   const planned_call planned = plan_job(*state, job, options, cause);
   if (cause) raise(in_context(std::move(cause), *state, call));
   auto stop = stop_of(options);
+  log_call(*state, planned, call);
   auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,
                                                                                       observer_of(options));
-  pending->test();
+  pending->move_on();
   return request(std::move(pending));
 }
 

@@ -66,7 +66,8 @@ struct moving_job {
             .element_size = sizeof(T),
             .commutative = true,
             .in_place = works_in_place(state),
-            .type_signature = type_signature};
+            .type_signature = type_signature,
+            .types = types_name<T>()};
   }
 
  private:

@@ -79,7 +79,7 @@ class message_exchange final : public operation {
   void locate(error_context& context) override { context.peer = posted_.received ? job_.to : job_.from; }
 
  private:
-  transport::message_id id() const noexcept { return {job_.tag, transport::point_to_point_channel}; }
+  transport::message_id id() const noexcept { return {job_.tag, transport::point_to_point_channel, 0}; }
 
   /// Whether `earlier(message)` holds for none of those that were asked for before this one.
   template <class Earlier>
@@ -142,7 +142,10 @@ failure run_message(const communicator<Wire>& comm, const message_job& job, cons
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, job.name, options, site);
   const auto stop = stop_of(options);
-  if (failure cause = check_message(state, job, stop)) return in_context(std::move(cause), state, call);
+  const visit here(state);
+  failure cause = here.refused();
+  if (!cause) cause = check_message(state, job, stop);
+  if (cause) return in_context(std::move(cause), state, call);
   message_exchange<communicator_state<Wire>> work(state, job);
   return drive(state, work, stop, call);
 }
@@ -155,10 +158,13 @@ request start_message(const communicator<Wire>& comm, const message_job& job, co
   const auto& state = communicator_access::shared_state(comm);
   const call_site call = site_of(*state, job.name, options, site);
   auto stop = stop_of(options);
-  if (failure cause = check_message(*state, job, stop)) raise(in_context(std::move(cause), *state, call));
+  const visit here(*state);
+  failure cause = here.refused();
+  if (!cause) cause = check_message(*state, job, stop);
+  if (cause) raise(in_context(std::move(cause), *state, call));
   auto pending = std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop,
                                                                                                      job);
-  pending->test();
+  pending->move_on();
   return request(std::move(pending));
 }
 

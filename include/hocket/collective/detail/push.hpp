@@ -50,10 +50,9 @@ struct push_exchange {
   failure mismatch(int peer) const {
     const flag_word word = word_from(peer);
     if (word == flag || static_cast<std::uint32_t>(word >> 32) != sequence) return {};
-    return make_failure(errc::mismatch,
-                        "the peer's call differs from ours: operation, count, type, reduction operation, root and "
-                        "algorithm must be equal on all ranks",
-                        {.peer = peer});
+    failure cause = transport::other_call(peer);
+    cause.context.sequence = sequence;
+    return cause;
   }
 
   void locate(error_context& context, int step, int peer) const noexcept {
@@ -154,11 +153,9 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
   while (peer < 0 ? !state.has_credit(work.sequence) : !work.arrived(peer)) {
     if (!waiting.tick()) continue;
     state.port().progress();
+    const auto locate = [&](error_context& context) { work.locate(context, step, peer); };
     failure cause = peer >= 0 ? work.mismatch(peer) : failure{};
-    if (!cause) {
-      cause = reason_to_give_up(state, stop, waiting, call,
-                                [&](error_context& context) { work.locate(context, step, peer); });
-    }
+    cause = cause ? examined(state, call, locate, std::move(cause)) : reason_to_give_up(state, stop, waiting, call, locate);
     if (!cause) continue;
     const int blamed = cause.context.peer;
     work.locate(cause.context, step, blamed);
@@ -175,6 +172,8 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
                                             std::span<T> out, const Op& op, const call_site& call, const Stop& stop,
                                             step_observer observer) {
   State& state = work.state;
+  state.calls().add({work.sequence, 1, static_cast<std::uint32_t>(work.flag), call.operation, types_name<T, Op>(),
+                     plan::push_all_reduce::name(), in.size(), 0, call.site});
   const std::size_t offset = work.slot() * state.slot_lines();
   unsigned position = 0;
   const auto report = [&](const plan::action& done) {
@@ -217,10 +216,15 @@ outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op
 template <class State, class Op, class T, class Options>
 outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                         const char* name, const Options& options, const std::source_location& site) {
+  if (!state.enter_to_talk()) [[unlikely]] {
+    return in_context(another_thread(), state, site_of(state, name, options, site));
+  }
 #if HOCKET_HAS_EXCEPTIONS
   failure cause;
   try {
-    return exchange(state, in, out, op, signature, name, options, site);
+    outcome ended = exchange(state, in, out, op, signature, name, options, site);
+    state.leave();
+    return ended;
   } catch (const std::exception& thrown) {
     cause = left_by_exception(thrown.what());
   } catch (...) {
@@ -229,9 +233,12 @@ outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, c
   cause = in_context(std::move(cause), state, site_of(state, name, options, site));
   cause.context.sequence = state.last_sequence();
   state.revoke(cause);
+  state.leave();
   return cause;
 #else
-  return exchange(state, in, out, op, signature, name, options, site);
+  outcome ended = exchange(state, in, out, op, signature, name, options, site);
+  state.leave();
+  return ended;
 #endif
 }
 

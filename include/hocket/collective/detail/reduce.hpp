@@ -74,7 +74,8 @@ struct reduction_job {
             .element_size = kernel::leaf_of<Op, T>.size,
             .commutative = is_commutative_v<Op, T>,
             .in_place = works_in_place(state),
-            .type_signature = type_signature};
+            .type_signature = type_signature,
+            .types = types_name<T, Op>()};
   }
 };
 

@@ -23,10 +23,16 @@ constexpr std::uint32_t hash_text(const char* text) noexcept {
   return hash;
 }
 
+/// Text that names the types, as the compiler writes them: see `type_text`.
+template <class... Types>
+constexpr const char* types_name() noexcept {
+  return __PRETTY_FUNCTION__;
+}
+
 /// A number for a type, equal in all programs that the same compiler built.
 template <class... Types>
 constexpr std::uint32_t type_signature() noexcept {
-  return hash_text(__PRETTY_FUNCTION__);
+  return hash_text(types_name<Types...>());
 }
 
 }  // namespace detail

@@ -11,8 +11,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace local {
@@ -26,6 +29,7 @@ struct alignas(platform::cache_line) cell {
   const void* data = nullptr;  ///< in the sender's memory; null if the bytes are in `payload`
   std::uint64_t bytes = 0;
   std::uint32_t sequence = 0;
+  std::uint32_t signature = 0;
   std::atomic<std::uint64_t> number{0};  ///< messages of this channel so far, this one included, once it is here
 };
 static_assert(sizeof(cell) == platform::cache_line);
@@ -34,6 +38,31 @@ static_assert(sizeof(cell) == platform::cache_line);
 struct channel {
   cell cells[transport::channel_depth];
   alignas(platform::cache_line) std::atomic<std::uint64_t> consumed{0};  ///< written by the receiver
+};
+
+/// Control messages to one rank.
+class mailbox {
+ public:
+  void put(transport::control_message message) {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
+    filled_.store(true, std::memory_order_release);
+  }
+
+  /// The oldest message; false if there is none.
+  bool take(transport::control_message& message) {
+    if (!filled_.load(std::memory_order_acquire)) return false;
+    const std::lock_guard lock(mutex_);
+    message = std::move(messages_.front());
+    messages_.pop_front();
+    filled_.store(!messages_.empty(), std::memory_order_release);
+    return true;
+  }
+
+ private:
+  std::atomic<bool> filled_{false};
+  std::mutex mutex_;
+  std::deque<transport::control_message> messages_;
 };
 
 /// Owned by all members of a communicator together: the last one to leave frees it.
@@ -59,6 +88,11 @@ class segment {
   }
 
   std::byte* window() noexcept { return window_; }
+  mailbox& mail() noexcept { return mail_; }
+
+  /// The rank whose memory this is has left the communicator.
+  void leave() noexcept { left_.store(true, std::memory_order_release); }
+  bool left() const noexcept { return left_.load(std::memory_order_acquire); }
 
   /// Gives up one member's share.
   void release() noexcept {
@@ -76,6 +110,8 @@ class segment {
   const std::size_t members_;
   const std::unique_ptr<channel[]> channels_;
   std::byte* const window_;
+  mailbox mail_;
+  std::atomic<bool> left_{false};
   std::atomic<int> owners_;
 };
 

@@ -31,6 +31,7 @@ class wire;
 /// One rank's end of a communicator. See transport/concept.hpp for the meaning of the members.
 class port {
  public:
+  static constexpr bool shares_address_space = true;
   static constexpr bool receives_in_place = true;
 
   struct sending {
@@ -60,6 +61,7 @@ class port {
   port(const port&) = delete;
   port& operator=(const port&) = delete;
   ~port() {
+    at(rank_)->leave();
     for (segment* each : segments_) each->release();
   }
 
@@ -81,6 +83,7 @@ class port {
     place.data = inlined ? nullptr : data;
     place.bytes = bytes;
     place.sequence = id.sequence;
+    place.signature = id.signature;
     ++count.sent;
     place.number.store(count.sent, std::memory_order_release);
     state = {&through, inlined ? 0 : count.sent};
@@ -103,7 +106,7 @@ class port {
     if (place.number.load(std::memory_order_acquire) != next) return nullptr;
     // A message of another tag that came after `keep_early` looked is kept when we are asked again.
     if (id.point_to_point() && place.sequence != id.sequence) return nullptr;
-    if (place.sequence != id.sequence || place.bytes != bytes) [[unlikely]] {
+    if (place.sequence != id.sequence || place.bytes != bytes || place.signature != id.signature) [[unlikely]] {
       fail = unexpected(place.sequence, place.bytes, peer, id, bytes);
       return nullptr;
     }
@@ -119,6 +122,13 @@ class port {
 
   static bool progress() noexcept { return false; }
   bool broken(failure& fail) const;
+  bool gone(int peer) const;
+
+  void post(int peer, std::span<const std::byte> words) {
+    at(peer)->mail().put({rank_, std::vector<std::byte>(words.begin(), words.end())});
+  }
+  static bool posted() noexcept { return true; }
+  bool fetch(transport::control_message& heard) { return at(rank_)->mail().take(heard); }
 
   std::byte* window_of(int peer) const noexcept { return at(peer)->window(); }
   static bool windows_reachable() noexcept { return true; }
@@ -191,6 +201,7 @@ class port {
                           "the peer is at operation #" + std::to_string(their_sequence) + " with other steps than ours",
                           {.peer = peer});
     }
+    if (their_bytes == bytes) return transport::other_call(peer);
     return transport::wrong_length(std::to_string(their_bytes), their_bytes > bytes, peer, id, bytes);
   }
 
@@ -231,13 +242,17 @@ class wire {
 
 /// A member of this communicator whose thread ended by an exception is lost.
 inline bool port::broken(failure& fail) const {
-  const int lost = owner_->place().lost();
-  if (lost < 0) return false;
-  const auto member = std::find(members_->begin(), members_->end(), lost);
-  if (member == members_->end()) return false;
-  fail = make_failure(errc::peer_lost, "its thread ended by an exception",
-                      {.peer = static_cast<int>(member - members_->begin())});
-  return true;
+  if (!owner_->place().any_lost()) return false;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (!owner_->place().lost((*members_)[static_cast<std::size_t>(peer)])) continue;
+    fail = make_failure(errc::peer_lost, "its thread ended by an exception", {.peer = peer});
+    return true;
+  }
+  return false;
+}
+
+inline bool port::gone(int peer) const {
+  return at(peer)->left() || owner_->place().lost((*members_)[static_cast<std::size_t>(peer)]);
 }
 
 static_assert(transport::port<port>);

@@ -25,7 +25,7 @@ namespace local {
 /// Shared by all ranks of one `local::run`. Thread-safe.
 class world {
  public:
-  explicit world(int ranks) : ranks_(ranks), oversubscribed_(ranks > platform::usable_cores()) {
+  explicit world(int ranks) : ranks_(ranks), oversubscribed_(ranks > platform::usable_cores()), lost_(index(ranks)) {
     blobs_.resize(static_cast<std::size_t>(ranks));
     present_.resize(static_cast<std::size_t>(ranks), false);
   }
@@ -62,13 +62,14 @@ class world {
   void abandon(int rank) {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
-    int nobody = -1;
-    lost_.compare_exchange_strong(nobody, rank);
+    lost_[index(rank)].store(true, std::memory_order_relaxed);
+    any_lost_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
 
-  /// The first rank that has left by an exception; -1 if none has.
-  int lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  /// Whether a rank has left by an exception.
+  bool any_lost() const noexcept { return any_lost_.load(std::memory_order_acquire); }
+  bool lost(int rank) const noexcept { return lost_[index(rank)].load(std::memory_order_relaxed); }
 
  private:
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
@@ -105,7 +106,8 @@ class world {
   std::size_t round_ = 0;
   bool leaving_ = false;
   bool abandoned_ = false;
-  std::atomic<int> lost_{-1};
+  std::atomic<bool> any_lost_{false};
+  std::vector<std::atomic<bool>> lost_;
 };
 
 }  // namespace local

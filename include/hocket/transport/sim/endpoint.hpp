@@ -4,11 +4,13 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/transport/concept.hpp>
 #include <hocket/transport/sim/agenda.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -50,6 +52,7 @@ struct endpoint {
   std::uint32_t last_letter = nobody;
   std::vector<std::uint32_t> lanes;     ///< of operations under way
   std::uint32_t parcels_sent = 0;
+  std::deque<transport::control_message> mail;
   int awaited_peer = -1;                ///< of the parcel that was last asked for in vain
   void* owner = nullptr;                ///< who polls the operations, and how; null: only calls that block do
   void (*poll)(void* owner) = nullptr;

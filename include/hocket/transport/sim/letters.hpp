@@ -24,6 +24,7 @@ struct letter {
   std::int32_t to = 0;
   std::uint32_t sender = nobody;  ///< lane; nobody: a parcel
   std::uint32_t count = 0;        ///< messages that the sender sent before
+  std::uint32_t signature = 0;    ///< of the call
   std::uint32_t next = nobody;
   double arrival = 0;
 };
@@ -32,6 +33,7 @@ struct letter {
 struct taken_message {
   const void* data = nullptr;
   std::size_t bytes = 0;
+  std::uint32_t signature = 0;
 };
 
 /// Which messages a receive takes: operation (or tag), channel and sender.

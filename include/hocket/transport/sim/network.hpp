@@ -145,7 +145,7 @@ class network {
     lane& self = lanes_[awake_];
     const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
     ++self.undrained;
-    post({key, data, bytes, at.of, peer, awake_, self.sent++}, at, self.time);
+    post({key, data, bytes, at.of, peer, awake_, self.sent++, id.signature}, at, self.time);
   }
 
   // ── Messages between `send` and `recv` ───────────────────────────────────────────────────────────────────────────
@@ -303,7 +303,7 @@ class network {
     self.time = self.ready = end;
     if (!receives(what)) return;
     const letter& message = letters_[found_.index];
-    taken_ = {message.data, message.bytes};
+    taken_ = {message.data, message.bytes, message.signature};
     drain(message.sender, end);
     letters_.take(at, found_);
   }

@@ -16,8 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace sim {
@@ -27,6 +29,7 @@ class wire;
 /// One rank's place in one communicator.
 class port {
  public:
+  static constexpr bool shares_address_space = false;  // one thread: nobody reads while another frees
   static constexpr bool receives_in_place = true;
 
   /// Messages of plans need no handle: a lane ends when what it sent has been received, and `may_end` sees to that.
@@ -101,9 +104,9 @@ class port {
       state.fetched = network_->fetch(here_, peer, id.sequence);
       if (state.fetched == nullptr) return nullptr;
       const auto& content = state.fetched->bytes;
-      return matches({content.empty() ? &nothing : content.data(), content.size()}, peer, bytes, fail);
+      return matches({content.empty() ? &nothing : content.data(), content.size()}, peer, id, bytes, fail);
     }
-    return matches(network_->taken(), peer, bytes, fail);
+    return matches(network_->taken(), peer, id, bytes, fail);
   }
 
   static void release(receiving& state) noexcept { state.fetched.reset(); }
@@ -123,6 +126,22 @@ class port {
     return true;
   }
 
+  bool gone(int peer) const noexcept { return here_.of->members[static_cast<std::size_t>(peer)] == nullptr; }
+
+  // ── Control messages: at once, in no time ────────────────────────────────────────────────────────────────────────
+
+  void post(int peer, std::span<const std::byte> words) {
+    endpoint* const to = here_.of->members[static_cast<std::size_t>(peer)];
+    if (to != nullptr) to->mail.push_back({rank(), std::vector<std::byte>(words.begin(), words.end())});
+  }
+  static constexpr bool posted() noexcept { return true; }
+  bool fetch(transport::control_message& heard) {
+    if (here_.mail.empty()) return false;
+    heard = std::move(here_.mail.front());
+    here_.mail.pop_front();
+    return true;
+  }
+
   // ── Peers' memory can't be reached ───────────────────────────────────────────────────────────────────────────────
 
   static std::byte* window_of(int) noexcept { return nullptr; }
@@ -133,17 +152,21 @@ class port {
  private:
   static constexpr std::byte nothing{};  ///< where messages without data lie
 
-  static const void* matches(const taken_message& message, int peer, std::size_t bytes, failure& fail) {
+  static const void* matches(const taken_message& message, int peer, transport::message_id id, std::size_t bytes,
+                             failure& fail) {
     if (message.data == nullptr) {
       fail = make_failure(errc::aborted, "the peer has given this operation up", {.peer = peer});
       return nullptr;
     }
-    if (message.bytes == bytes) return message.data;
-    fail = make_failure(errc::mismatch,
-                        "the peer sent " + std::to_string(message.bytes) + " bytes where " + std::to_string(bytes) +
-                            " were expected: counts, types and algorithm must be equal on all ranks",
-                        {.peer = peer});
-    return nullptr;
+    if (message.bytes != bytes) {
+      fail = transport::wrong_length(std::to_string(message.bytes), message.bytes > bytes, peer, id, bytes);
+      return nullptr;
+    }
+    if (message.signature != id.signature) {
+      fail = transport::other_call(peer);
+      return nullptr;
+    }
+    return message.data;
   }
 
   const std::shared_ptr<network> network_;

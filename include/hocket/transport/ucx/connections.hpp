@@ -10,6 +10,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/status.hpp>
@@ -24,7 +25,9 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -58,7 +61,8 @@ class connections {
       each.address = std::move(all[static_cast<std::size_t>(i)].address);
       each.identity = all[static_cast<std::size_t>(i)].identity;
     }
-    set_notice_handler(&connections::on_notice);
+    set_handler(notice_id, &connections::on_notice);
+    set_handler(control_id, &connections::on_control);
   }
   connections(const connections&) = delete;
   connections& operator=(const connections&) = delete;
@@ -68,7 +72,8 @@ class connections {
     const std::lock_guard guard(worker_->lock());
     say_goodbye();
     close_all();
-    set_notice_handler(nullptr);
+    set_handler(notice_id, nullptr);
+    set_handler(control_id, nullptr);
   }
 
   int rank() const noexcept { return rank_; }
@@ -139,6 +144,47 @@ class connections {
     }
   }
 
+  // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Where control messages of one communicator wait. Filled with the lock held.
+  struct inbox {
+    std::atomic<bool> filled{false};
+    std::deque<transport::control_message> messages;
+  };
+
+  /// While it lives, control messages of `context` go to `to`.
+  class subscription {
+   public:
+    subscription(connections& links, std::uint32_t context, inbox& to) : links_(links), context_(context) {
+      const std::lock_guard guard(links_.lock());
+      links_.inboxes_[context_] = &to;
+    }
+    subscription(const subscription&) = delete;
+    subscription& operator=(const subscription&) = delete;
+    ~subscription() {
+      const std::lock_guard guard(links_.lock());
+      links_.inboxes_.erase(context_);
+    }
+
+   private:
+    connections& links_;
+    const std::uint32_t context_;
+  };
+
+  /// To `rank` on the wire, from rank `sender` of the communicator `context`.
+  void post(int rank, std::uint32_t context, int sender, std::span<const std::byte> words) {
+    const std::lock_guard guard(lock());
+    if (rank == rank_ || presence_of(rank) != presence::here || connect(rank, false) != UCS_OK) return;
+    send(at(rank).link, control_id, control_header{context, sender}, words);
+  }
+
+  /// Whether nothing that was posted waits for progress.
+  bool posted() {
+    const std::lock_guard guard(lock());
+    sweep();
+    return running_.empty();
+  }
+
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
   /// it any more. If need be that costs the connection.
   void abandon(void* request, int peer_rank, bool receives) noexcept {
@@ -186,6 +232,19 @@ class connections {
   };
   static constexpr unsigned notice_id = 1;
 
+  /// Goes before each control message.
+  struct control_header {
+    std::uint32_t context;
+    std::int32_t sender;
+  };
+  static constexpr unsigned control_id = 2;
+
+  /// A request that nobody waits for, and what it sends if that must outlive the call.
+  struct running {
+    void* request;
+    std::unique_ptr<std::byte[]> bytes;
+  };
+
   peer& at(int rank) noexcept { return peers_[static_cast<std::size_t>(rank)]; }
   const peer& at(int rank) const noexcept { return peers_[static_cast<std::size_t>(rank)]; }
 
@@ -215,10 +274,10 @@ class connections {
 
   // ── Notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  void set_notice_handler(ucp_am_recv_callback_t handler) noexcept {
+  void set_handler(unsigned id, ucp_am_recv_callback_t handler) noexcept {
     ucp_am_handler_param_t how{};
     how.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-    how.id = notice_id;
+    how.id = id;
     how.cb = handler;
     how.arg = this;
     ucp_worker_set_am_recv_handler(worker_->get(), &how);
@@ -244,33 +303,59 @@ class connections {
     return UCS_OK;
   }
 
-  void tell_all(notice::kind what, int lost) noexcept {
-    notices_.push_back({what, rank_, lost});
+  /// Called from within `worker::progress`, so with the lock held.
+  static ucs_status_t on_control(void* argument, const void* header, std::size_t header_size, void* data,
+                                 std::size_t size, const ucp_am_recv_param_t* how) {
+    auto& self = *static_cast<connections*>(argument);
+    control_header from{};
+    const bool whole = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+    if (header_size != sizeof from || size > transport::control_message::most_bytes || !whole) return UCS_OK;
+    std::memcpy(&from, header, sizeof from);
+    const auto found = self.inboxes_.find(from.context);
+    if (found == self.inboxes_.end()) return UCS_OK;  // of a communicator that has gone
+    const auto* const begin = static_cast<const std::byte*>(data);
+    found->second->messages.push_back({from.sender, std::vector<std::byte>(begin, begin + size)});
+    found->second->filled.store(true, std::memory_order_release);
+    return UCS_OK;
+  }
+
+  void tell_all(notice::kind what, int lost) {
     for (int i = 0; i < size_; ++i) {
       const peer& to = at(i);
       if (!to.talks || !to.link || i == rank_ || presence_of(i) != presence::here) continue;
-      ucp_request_param_t how{};
-      how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      how.flags = UCP_AM_SEND_FLAG_EAGER;
-      keep(ucp_am_send_nbx(to.link.get(), notice_id, &notices_.back(), sizeof(notice), nullptr, 0, &how));
+      send(to.link, notice_id, notice{what, rank_, lost}, {});
     }
   }
 
-  void pass_on() noexcept {
+  /// Keeps a copy of both until UCX is done with it.
+  template <class Header>
+  void send(const endpoint& to, unsigned id, const Header& header, std::span<const std::byte> words) {
+    auto bytes = std::make_unique<std::byte[]>(sizeof header + words.size());
+    std::byte* const begin = bytes.get();
+    std::memcpy(begin, &header, sizeof header);
+    if (!words.empty()) std::memcpy(begin + sizeof header, words.data(), words.size());
+    ucp_request_param_t how{};
+    how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    how.flags = UCP_AM_SEND_FLAG_EAGER;
+    keep(ucp_am_send_nbx(to.get(), id, begin, sizeof header, begin + sizeof header, words.size(), &how),
+         std::move(bytes));
+  }
+
+  void pass_on() {
     const std::vector<int> lost = std::exchange(untold_, {});
     for (const int each : lost) tell_all(notice::kind::rank_lost, each);
   }
 
   // ── Requests of our own ──────────────────────────────────────────────────────────────────────────────────────────
 
-  void keep(ucs_status_ptr_t request) {
-    if (UCS_PTR_IS_PTR(request)) running_.push_back(request);
+  void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}) {
+    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes)});
   }
 
   void sweep() noexcept {
-    std::erase_if(running_, [](void* each) {
-      if (ucp_request_check_status(each) == UCS_INPROGRESS) return false;
-      ucp_request_free(each);
+    std::erase_if(running_, [](const running& each) {
+      if (ucp_request_check_status(each.request) == UCS_INPROGRESS) return false;
+      ucp_request_free(each.request);
       return true;
     });
   }
@@ -312,7 +397,7 @@ class connections {
       if (at(i).link) keep(at(i).link.close());
     }
     finish_running(std::chrono::milliseconds(500));
-    for (void* each : running_) ucp_request_free(each);
+    for (const running& each : running_) ucp_request_free(each.request);
     running_.clear();
   }
 
@@ -326,8 +411,8 @@ class connections {
   std::vector<int> untold_;  ///< lost ranks that the others have not been told of
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
-  std::deque<notice> notices_;  ///< UCX may read them until their requests are over
-  std::vector<void*> running_;  ///< requests that nobody waits for
+  std::vector<running> running_;
+  std::unordered_map<std::uint32_t, inbox*> inboxes_;  ///< by context
 };
 
 }  // namespace ucx

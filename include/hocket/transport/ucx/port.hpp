@@ -19,6 +19,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ namespace ucx {
 /// Messages go through UCX's tag matching; windows and shared buffers are plain memory, in which UCX has no part.
 class port {
  public:
+  static constexpr bool shares_address_space = false;
   static constexpr bool receives_in_place = false;
 
   struct sending {
@@ -116,6 +118,10 @@ class port {
       fail = bad_message(peer, id, status, info.length, bytes);
       return nullptr;
     }
+    if (!message_tag::same_call(info.sender_tag, id)) [[unlikely]] {
+      fail = transport::other_call(peer);
+      return nullptr;
+    }
     return buffer != nullptr ? buffer : this;  // an empty message has an address too
   }
 
@@ -142,6 +148,26 @@ class port {
       }
     }
     return false;
+  }
+
+  bool gone(int peer) {
+    if (peer == rank_) return false;
+    links_->look_around();
+    if (window_ != nullptr && window_->state_of(peer) != ownership::held) return true;
+    return links_->presence_of(rank_on_wire(peer)) != presence::here;
+  }
+
+  // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  void post(int peer, std::span<const std::byte> words) { links_->post(rank_on_wire(peer), context_, rank_, words); }
+  bool posted() { return links_->posted(); }
+  bool fetch(transport::control_message& heard) {
+    if (!mail_.filled.load(std::memory_order_acquire)) return false;
+    const std::lock_guard guard(links_->lock());
+    heard = std::move(mail_.messages.front());
+    mail_.messages.pop_front();
+    mail_.filled.store(!mail_.messages.empty(), std::memory_order_release);
+    return heard.sender >= 0 && heard.sender < size();
   }
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -206,7 +232,7 @@ class port {
 
   static std::uint32_t checked_context(const transport::opening& how) {
     if (how.context >> message_tag::context_bits != 0) {
-      raise(errc::system, "this process has made 2^20 communicators; it can't make more: split once, and keep them");
+      raise(errc::system, "communicators over UCX are numbered with 16 bits, and this one is beyond");
     }
     if (how.members->size() >> message_tag::rank_bits > 1) {
       raise(errc::invalid_argument, "a communicator over UCX has at most 65536 ranks");
@@ -221,7 +247,7 @@ class port {
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // a request can tell the message's length
     ucs_status_ptr_t const request = ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes,
-                                                      message_tag::make(context_, peer, id), ~ucp_tag_t{0}, &how);
+                                                      message_tag::make(context_, peer, id), message_tag::matched_mask, &how);
     if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
     state.request = request_handle(*links_, request, from, true, with_[index(peer)].counts);
     return UCS_OK;
@@ -286,6 +312,8 @@ class port {
   std::vector<correspondence> with_;
   std::shared_ptr<shared_memory> window_;
   std::vector<std::unique_ptr<published>> shared_;
+  connections::inbox mail_;
+  const connections::subscription subscription_{*links_, context_, mail_};
   unsigned idle_polls_ = 0;
   bool polled_ = false;
   int blamed_ = -1;  ///< the rank that was found lost

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What ranks of a communicator say to each other when a call does not go as it should, and how that is written into
+/// control messages.
+///
+/// A *revocation* ends the communicator and says why. An *inquiry* goes to a peer that keeps us
+/// waiting, and says which call we are in: whoever finds that its own call differs knows of a mismatch, with both call
+/// sites. A *question* asks a peer whom it waits for in turn, and an *answer* says so: that is how a timeout blames the
+/// rank at the end of the chain. With *votes* survivors agree on who is left: see communicator/shrink.hpp.
+///
+/// The bytes come from other processes, so nothing is believed about them: what can't be read is no message.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+struct revocation {
+  std::int32_t code = 0;     ///< of `errc`
+  std::int32_t teller = -1;  ///< the rank that failed first
+  std::int32_t culprit = -1;  ///< whom it blames; -1: nobody
+  std::string reason;         ///< its whole message
+};
+
+struct inquiry {
+  std::uint32_t sequence = 0;
+  std::uint32_t signature = 0;
+  std::string call;  ///< in words
+};
+
+struct question {};
+
+struct answer {
+  std::int32_t awaited = -1;  ///< -1: nobody
+  std::string call;
+};
+
+struct vote {
+  std::uint32_t number = 0;  ///< of the step that it belongs to
+  std::string content;
+};
+
+using control = std::variant<revocation, inquiry, question, answer, vote>;
+
+/// Text that does not fit is cut.
+class control_writer {
+ public:
+  explicit control_writer(std::size_t kind) { number(static_cast<std::uint32_t>(kind)); }
+
+  control_writer& number(std::uint32_t value) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), begin, begin + sizeof value);
+    return *this;
+  }
+  control_writer& number(std::int32_t value) { return number(static_cast<std::uint32_t>(value)); }
+
+  /// The last thing in a message.
+  std::vector<std::byte> text(std::string_view value) {
+    value = value.substr(0, transport::control_message::most_bytes - bytes_.size());
+    const auto* const begin = reinterpret_cast<const std::byte*>(value.data());
+    bytes_.insert(bytes_.end(), begin, begin + value.size());
+    return std::move(bytes_);
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class control_reader {
+ public:
+  explicit control_reader(std::span<const std::byte> bytes) noexcept : rest_(bytes) {}
+
+  std::uint32_t number() noexcept {
+    std::uint32_t value = 0;
+    if (rest_.size() < sizeof value) {
+      whole_ = false;
+      return 0;
+    }
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_ = rest_.subspan(sizeof value);
+    return value;
+  }
+  std::int32_t signed_number() noexcept { return static_cast<std::int32_t>(number()); }
+
+  std::string text() const { return {reinterpret_cast<const char*>(rest_.data()), rest_.size()}; }
+
+  bool whole() const noexcept { return whole_; }
+
+ private:
+  std::span<const std::byte> rest_;
+  bool whole_ = true;
+};
+
+inline std::vector<std::byte> encode(const control& what) {
+  control_writer writer(what.index());
+  if (const auto* const told = std::get_if<revocation>(&what)) {
+    return writer.number(told->code).number(told->teller).number(told->culprit).text(told->reason);
+  }
+  if (const auto* const asked = std::get_if<inquiry>(&what)) {
+    return writer.number(asked->sequence).number(asked->signature).text(asked->call);
+  }
+  if (const auto* const answered = std::get_if<answer>(&what)) {
+    return writer.number(answered->awaited).text(answered->call);
+  }
+  if (const auto* const voted = std::get_if<vote>(&what)) return writer.number(voted->number).text(voted->content);
+  return writer.text("");
+}
+
+/// Nothing if `bytes` are no message from one of `ranks` ranks.
+inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks) {
+  control_reader reader(bytes);
+  const auto rank = [&](bool optional) -> std::optional<std::int32_t> {
+    const std::int32_t value = reader.signed_number();
+    if (value >= (optional ? -1 : 0) && value < ranks) return value;
+    return std::nullopt;
+  };
+  switch (reader.number()) {
+    case 0: {
+      const std::int32_t code = reader.signed_number();
+      const auto teller = rank(false);
+      const auto culprit = rank(true);
+      if (!reader.whole() || !teller || !culprit) return std::nullopt;
+      if (code < static_cast<int>(errc::timeout) || code > static_cast<int>(errc::system)) return std::nullopt;
+      return revocation{code, *teller, *culprit, reader.text()};
+    }
+    case 1: {
+      const std::uint32_t sequence = reader.number();
+      const std::uint32_t signature = reader.number();
+      if (!reader.whole()) return std::nullopt;
+      return inquiry{sequence, signature, reader.text()};
+    }
+    case 2: {
+      if (!reader.whole()) return std::nullopt;
+      return question{};
+    }
+    case 3: {
+      const auto awaited = rank(true);
+      if (!reader.whole() || !awaited) return std::nullopt;
+      return answer{*awaited, reader.text()};
+    }
+    case 4: {
+      const std::uint32_t number = reader.number();
+      if (!reader.whole()) return std::nullopt;
+      return vote{number, reader.text()};
+    }
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Life after a failure: the ranks that are left agree on who they are, and go on with a communicator of their own.
+///
+/// They can't ask anybody, as the rank that kept the store may be the one that died, and more of them may die while they
+/// talk. So they agree among themselves, by the votes of communicator/control.hpp:
+///
+/// 1. Each tells all others whom it misses, and hears all others, but for those it finds gone. Put together, that is its
+///    proposal.
+/// 2. In the order of ranks, each takes up the last proposal that it has heard from a rank before it, and passes it on to
+///    those behind. Whoever is the first rank that stays alive makes all others agree with it. This is the hierarchical
+///    consensus of Guerraoui and Rodrigues ("Reliable Distributed Programming"), which needs that no rank is found
+///    gone while it takes part.
+/// 3. They make the communicator, and agree in the same way on whether all of them could. If not, because one more has
+///    died meanwhile, all begin again.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/control.hpp>
+#include <hocket/communicator/visit.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// The ranks of a revoked communicator, who vote. All of them call the same functions in the same order.
+template <class State>
+class assembly {
+ public:
+  /// What each rank said; nothing of those who are gone.
+  using ballot = std::vector<std::optional<std::string>>;
+
+  assembly(State& state, deadline until, const call_site& call)
+      : state_(state), until_(until), call_(call), takes_part_(static_cast<std::size_t>(state.size()), true) {}
+
+  /// From now on `rank` has no vote.
+  void exclude(int rank) { takes_part_[index(rank)] = false; }
+  bool takes_part(int rank) const { return takes_part_[index(rank)]; }
+
+  /// Each tells each. `number` is greater than all before.
+  ballot gather(std::uint32_t number, const std::string& own) {
+    cast(number, own, 0);
+    ballot all(takes_part_.size());
+    for (int rank = 0; rank < state_.size(); ++rank) {
+      if (takes_part(rank)) all[index(rank)] = rank == state_.rank() ? own : from(rank, number);
+    }
+    return all;
+  }
+
+  /// All come to the same end, which is the proposal of one of them.
+  std::string agree(std::uint32_t number, std::string proposal) {
+    for (int rank = 0; rank < state_.rank(); ++rank) {
+      if (!takes_part(rank)) continue;
+      if (std::optional<std::string> theirs = from(rank, number)) proposal = std::move(*theirs);
+    }
+    cast(number, proposal, state_.rank() + 1);
+    return proposal;
+  }
+
+ private:
+  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  void cast(std::uint32_t number, const std::string& content, int first) {
+    const std::vector<std::byte> words = encode(vote{number, content});
+    for (int rank = first; rank < state_.size(); ++rank) {
+      if (rank != state_.rank() && takes_part(rank)) state_.port().post(rank, words);
+    }
+  }
+
+  /// The vote of `rank`; nothing if it is gone, or has gone on without this one.
+  std::optional<std::string> from(int rank, std::uint32_t number) {
+    bool missed = false;
+    for (unsigned polls = 1;; ++polls) {
+      bool is_ahead = false;
+      for (auto& [voter, each] : state_.votes()) {
+        if (voter != rank) continue;
+        if (each.number == number) return each.content;
+        is_ahead = is_ahead || each.number > number;
+      }
+      if (is_ahead || missed) return std::nullopt;
+      const bool moved = read_mail();
+      // What it sent before it went may be on its way: so it is looked for once more.
+      missed = !moved && state_.port().gone(rank);
+      if (moved) continue;
+      check_limits(rank);
+      polls < 1000 ? platform::yield() : platform::nap(50'000);
+    }
+  }
+
+  bool read_mail() {
+    state_.port().progress();
+    transport::control_message mail;
+    bool moved = false;
+    while (state_.port().fetch(mail)) {
+      std::optional<control> words = decode(mail.bytes, state_.size());
+      if (!words || !std::holds_alternative<vote>(*words)) continue;
+      state_.votes().emplace_back(mail.sender, std::move(std::get<vote>(*words)));
+      moved = true;
+    }
+    return moved;
+  }
+
+  void check_limits(int awaited) const {
+    if (state_.aborted()) fail(make_failure(errc::aborted, "abort() was called on this communicator"));
+    if (!until_.passed()) return;
+    fail(make_failure(errc::timeout,
+                      "waited " + describe(call_.timeout) + " for rank " + std::to_string(awaited) +
+                          ", which lives, but does not call shrink too",
+                      {.peer = awaited}));
+  }
+
+  [[noreturn]] void fail(failure cause) const { raise(in_context(std::move(cause), state_, call_)); }
+
+  State& state_;
+  const deadline until_;
+  const call_site call_;
+  std::vector<bool> takes_part_;
+};
+
+/// Who is left, and the number of the communicator to be made.
+struct succession {
+  std::uint32_t context = 0;
+  std::vector<bool> lost;
+
+  /// The number, and a bit for each rank.
+  std::string text() const {
+    std::string result(sizeof context + (lost.size() + 7) / 8, '\0');
+    std::memcpy(result.data(), &context, sizeof context);
+    for (std::size_t i = 0; i < lost.size(); ++i) {
+      char& eight = result[sizeof context + i / 8];
+      if (lost[i]) eight = static_cast<char>(eight | (1 << (i % 8)));
+    }
+    return result;
+  }
+
+  /// Of nobody if `text` is none for so many ranks.
+  static succession parse(const std::string& text, std::size_t ranks) {
+    succession result;
+    if (text.size() != sizeof context + (ranks + 7) / 8) return result;
+    std::memcpy(&result.context, text.data(), sizeof context);
+    for (std::size_t i = 0; i < ranks; ++i) result.lost.push_back((text[sizeof context + i / 8] >> (i % 8) & 1) != 0);
+    return result;
+  }
+
+  void add(const succession& other) {
+    context = std::max(context, other.context);
+    for (std::size_t i = 0; i < other.lost.size(); ++i) lost[i] = lost[i] || other.lost[i];
+  }
+};
+
+template <class Wire>
+class shrinking {
+  using state_type = communicator_state<Wire>;
+
+ public:
+  shrinking(state_type& state, const call_site& call)
+      : state_(state), call_(call), assembly_(state, deadline::after(call.timeout), call) {}
+
+  communicator<Wire> run() {
+    constexpr std::size_t most_ranks = (transport::control_message::most_bytes - 64) * 8;
+    if (index(state_.size()) > most_ranks) fail(errc::invalid_argument, "communicators of so many ranks can't be shrunk");
+    for (std::uint32_t first = 0;; first += steps_per_attempt) {
+      const succession agreed = agree_on_members(first);
+      std::optional<communicator<Wire>> made = make(agreed, first);
+      if (all_could(first, made.has_value())) return std::move(*made);
+    }
+  }
+
+ private:
+  /// Steps of one attempt: who is left, the exchanges of the communicator that is made, and whether all could make it.
+  static constexpr std::uint32_t steps_per_attempt = 16;
+  static constexpr std::uint32_t first_exchange = 2;
+  static constexpr std::uint32_t last_steps = steps_per_attempt - 2;
+
+  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  succession agree_on_members(std::uint32_t first) {
+    const std::size_t ranks = index(state_.size());
+    succession own{state_.wire()->contexts().propose(), std::vector<bool>(ranks)};
+    for (int rank = 0; rank < state_.size(); ++rank) {
+      own.lost[index(rank)] = !assembly_.takes_part(rank) || (rank != state_.rank() && state_.port().gone(rank));
+    }
+    const auto all = assembly_.gather(first, own.text());
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const succession theirs = all[rank] ? succession::parse(*all[rank], ranks) : succession{};
+      theirs.lost.empty() ? static_cast<void>(own.lost[rank] = true) : own.add(theirs);
+    }
+    const succession agreed = succession::parse(assembly_.agree(first + 1, own.text()), ranks);
+    if (agreed.lost.empty()) fail(errc::system, "a vote that can't be read came from a peer");
+    if (agreed.lost[index(state_.rank())]) {
+      fail(errc::peer_lost, "the others have lost their connection with this rank, and go on without it");
+    }
+    for (int rank = 0; rank < state_.size(); ++rank) {
+      if (agreed.lost[index(rank)]) assembly_.exclude(rank);
+    }
+    return agreed;
+  }
+
+  /// Nothing if this rank could not make it.
+  std::optional<communicator<Wire>> make(const succession& agreed, std::uint32_t first) {
+    if (!state_.wire()->contexts().claim(agreed.context)) return std::nullopt;
+    auto members = std::make_shared<std::vector<int>>();
+    std::vector<int> ranks;
+    for (int rank = 0; rank < state_.size(); ++rank) {
+      if (!assembly_.takes_part(rank)) continue;
+      ranks.push_back(rank);
+      members->push_back((*state_.members())[index(rank)]);
+    }
+    transport::opening how;
+    how.context = agreed.context;
+    how.rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), state_.rank()) - ranks.begin());
+    how.members = std::move(members);
+    std::uint32_t number = first + first_exchange;
+    how.exchange = [&](std::span<const std::byte> blob) { return exchange(number++, blob, ranks); };
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return communicator<Wire>(state_.wire(), std::move(how), state_.layout().staging_bytes);
+    } catch (const error& cause) {
+      if (cause.code() == errc::timeout || cause.code() == errc::aborted) throw;
+      return std::nullopt;
+    }
+#else
+    return communicator<Wire>(state_.wire(), std::move(how), state_.layout().staging_bytes);
+#endif
+  }
+
+  std::vector<std::vector<std::byte>> exchange(std::uint32_t number, std::span<const std::byte> blob,
+                                               const std::vector<int>& ranks) {
+    const auto all = assembly_.gather(number, {reinterpret_cast<const char*>(blob.data()), blob.size()});
+    std::vector<std::vector<std::byte>> result;
+    for (const int rank : ranks) {
+      const std::optional<std::string>& said = all[index(rank)];
+      if (!said) fail(errc::peer_lost, "it is gone", rank);
+      const auto* const begin = reinterpret_cast<const std::byte*>(said->data());
+      result.emplace_back(begin, begin + said->size());
+    }
+    return result;
+  }
+
+  bool all_could(std::uint32_t first, bool could) {
+    const std::string yes = "yes", no = "no";
+    const auto all = assembly_.gather(first + last_steps, could ? yes : no);
+    bool everybody = true;
+    for (int rank = 0; rank < state_.size(); ++rank) {
+      if (assembly_.takes_part(rank)) everybody = everybody && all[index(rank)] == yes;
+    }
+    return assembly_.agree(first + last_steps + 1, everybody ? yes : no) == yes;
+  }
+
+  [[noreturn]] void fail(errc code, std::string reason, int peer = -1) const {
+    raise(in_context(make_failure(code, std::move(reason), {.peer = peer}), state_, call_));
+  }
+
+  state_type& state_;
+  const call_site call_;
+  assembly<state_type> assembly_;
+};
+
+}  // namespace detail
+
+/// Makes a communicator of those ranks of `comm` that are left, in the same order. `comm` is over then, whether it had
+/// failed or not.
+///
+/// Collective over the ranks that live: each must call it. Those that die meanwhile are left out, or, if they die at the
+/// very end, found lost by the first call on the new communicator. Nothing else is needed: no store, no rank in
+/// particular. The new communicator shares the old one's wires and its default timeout.
+/// **Cost.** About 6 (p-1) small messages for each of p ranks, and the time it takes to notice who is gone.
+/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call; `peer_lost`: the others have lost this
+/// rank; `aborted`; what making a communicator throws.
+template <class Wire, call_options Options = options<>>
+communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options = {},
+                          const std::source_location& site = std::source_location::current()) {
+  static_assert(Options::template only<kind::timeout>,
+                "with(...): shrink can use a timeout and nothing else; wrap it in hint(...) to have it ignored");
+  auto& state = detail::communicator_access::state(comm);
+  const detail::call_site call = detail::site_of(state, "shrink", options, site);
+  const detail::visit here(state);
+  if (failure cause = here.refused()) raise(detail::in_context(std::move(cause), state, call));
+  state.stop_reading();
+  communicator<Wire> made = detail::shrinking<Wire>(state, call).run();
+  state.retire(detail::in_context(make_failure(errc::revoked, "its ranks go on with another one"), state, call));
+  made.set_timeout(comm.timeout());
+  return made;
+}
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One thread's stay in a communicator, for the length of a call.
+///
+/// A communicator is used by one thread at a time. Programs that forget that would otherwise corrupt each other's calls,
+/// now and then; so each call enters the communicator, and finds out if another thread has not left it.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
+
+#include <chrono>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+HOCKET_NO_INLINE inline failure another_thread() {
+  return make_failure(errc::concurrent_use,
+                      "another thread is in a call on this communicator: use it from one thread at a time, or give each "
+                      "thread one of its own (split)");
+}
+
+template <class State>
+class visit {
+ public:
+  explicit visit(State& state) noexcept : state_(state), alone_(state.enter()) {}
+  /// Waits for another thread to leave, for at most `longest`.
+  visit(State& state, std::chrono::nanoseconds longest) noexcept : visit(state) {
+    const deadline last = deadline::after(longest);
+    while (!alone_ && !last.passed()) {
+      platform::yield();
+      alone_ = state_.enter();
+    }
+  }
+  visit(const visit&) = delete;
+  visit& operator=(const visit&) = delete;
+  ~visit() {
+    if (alone_) state_.leave();
+  }
+
+  /// Why this call can't begin; no failure if it can.
+  failure refused() const {
+    if (alone_) [[likely]] return {};
+    return another_thread();
+  }
+
+ private:
+  State& state_;
+  bool alone_;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a rank that waits does with the control messages of its peers, and whom it blames when it has waited too long.
+///
+/// Nothing here runs where calls go as they should: a wait comes here after some microseconds without progress.
+#pragma once
+
+#include <hocket/communicator/call_log.hpp>
+#include <hocket/communicator/control.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Where a call stands that waits for `awaited`.
+struct waiting_call {
+  const char* operation = "";
+  std::source_location site{};
+  std::uint32_t sequence = 0;  ///< 0: a message between two ranks
+  int awaited = -1;
+
+  std::string text() const {
+    if (site.line() == 0) return operation;
+    return std::string(operation) + ", called at " + site.file_name() + ':' + std::to_string(site.line());
+  }
+};
+
+/// Of two ranks whose calls of one sequence number differ. `theirs` is what `peer` says of its own.
+inline failure differing_calls(int peer, const std::string& theirs, const std::string& ours) {
+  return make_failure(errc::mismatch,
+                      "rank " + std::to_string(peer) + " is in " + theirs + ", this rank was in " + ours +
+                          ": operation, count, type, reduction operation, root, algorithm and the order of calls must be "
+                          "equal on all ranks",
+                      {.peer = peer});
+}
+
+/// Compares what `peer` is in with this rank's call of the same number. Nothing if that has not begun here.
+template <class State>
+std::optional<failure> compare(State& state, int peer, const inquiry& asked) {
+  const auto behind = static_cast<std::int32_t>(state.last_sequence() - asked.sequence);
+  if (behind < 0) return std::nullopt;
+  const call_record* const own = state.calls().find(asked.sequence);
+  if (own == nullptr || own->signature == asked.signature) return failure{};
+  return differing_calls(peer, asked.call, describe(*own));
+}
+
+/// Reads what has come. Returns a mismatch if one was found; a revocation shows in the state. `locate()` says where this
+/// rank's call stands, `heard(rank, answer)` gets answers.
+template <class State, class Locate, class Heard>
+failure listen(State& state, Locate locate, Heard heard) {
+  auto& open = state.open_inquiries();
+  transport::control_message mail;
+  while (!state.revoked() && state.port().fetch(mail)) {
+    std::optional<control> words = decode(mail.bytes, state.size());
+    if (!words) continue;
+    if (auto* const told = std::get_if<revocation>(&*words)) {
+      state.hear(*told);
+    } else if (auto* const asked = std::get_if<inquiry>(&*words)) {
+      open.emplace_back(mail.sender, std::move(*asked));
+    } else if (std::holds_alternative<question>(*words)) {
+      const waiting_call own = locate();
+      state.port().post(mail.sender, encode(answer{own.awaited, own.text()}));
+    } else if (const auto* const answered = std::get_if<answer>(&*words)) {
+      heard(mail.sender, *answered);
+    } else if (auto* const voted = std::get_if<vote>(&*words)) {
+      state.votes().emplace_back(mail.sender, std::move(*voted));
+    }
+  }
+  for (std::size_t i = 0; i < open.size() && !state.revoked();) {
+    const std::optional<failure> found = compare(state, open[i].first, open[i].second);
+    if (found && *found) return *found;
+    if (found) {
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  return {};
+}
+
+template <class State, class Locate>
+failure listen(State& state, Locate locate) {
+  return listen(state, locate, [](int, const answer&) {});
+}
+
+/// A peer has raised this rank's flag: waits a moment for the message that says why.
+template <class State, class Locate>
+void hear_why(State& state, Locate locate) {
+  const deadline last = deadline::after(std::chrono::milliseconds(100));
+  for (;;) {
+    static_cast<void>(listen(state, locate));
+    if (state.revoked()) return;
+    if (last.passed()) break;
+    if (!state.port().progress()) platform::yield();
+  }
+  state.hear({static_cast<std::int32_t>(errc::revoked), state.rank(), -1, "a peer has ended the communicator, and does not say why"});
+}
+
+/// Tells the awaited peer which call this rank is in, so that either of the two finds out if they differ.
+template <class State>
+void inquire(State& state, const waiting_call& own) {
+  const call_record* const call = state.calls().find(own.sequence);
+  if (call == nullptr || own.awaited < 0 || own.awaited == state.rank()) return;
+  state.port().post(own.awaited, encode(inquiry{own.sequence, call->signature, describe(*call)}));
+}
+
+/// The data has shown that the peer's call is another than ours: gets the words for it, or leaves `cause` as it is if the
+/// peer does not answer soon. Both ranks do this, or the peer has left the call.
+template <class State, class Locate>
+failure with_both_calls(State& state, Locate locate, failure cause) {
+  waiting_call own = locate();
+  own.awaited = cause.context.peer;
+  inquire(state, own);
+  const deadline last = deadline::after(std::chrono::milliseconds(8));
+  while (own.sequence != 0 && !last.passed()) {
+    failure found = listen(state, locate);
+    if (found) return found;
+    if (state.revoked()) return state.take_cause();
+    if (!state.port().progress()) platform::yield();
+  }
+  return cause;
+}
+
+/// Follows the chain of those who wait for each other, from this rank's call on, to the one at its end: who does not answer
+/// is in no call, or stopped. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
+/// mismatch, comes in its place.
+template <class State, class Locate>
+failure whom_to_blame(State& state, Locate locate, failure cause) {
+  constexpr std::chrono::milliseconds time_to_answer(50);
+  const waiting_call own = locate();
+  int suspect = own.awaited;
+  std::string chain;
+  for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
+    std::optional<answer> said;
+    state.port().post(suspect, encode(question{}));
+    const deadline last = deadline::after(time_to_answer);
+    while (!said && !last.passed()) {
+      state.port().progress();
+      failure found = listen(state, locate, [&](int rank, const answer& each) {
+        if (rank == suspect) said = each;
+      });
+      if (found) return found;
+      if (state.revoked()) return state.take_cause();
+      platform::yield();
+    }
+    if (!said) break;
+    chain += "; rank " + std::to_string(suspect) + " is in " + said->call;
+    if (said->awaited < 0) break;
+    chain += ", and waits for rank " + std::to_string(said->awaited);
+    suspect = said->awaited;
+  }
+  if (suspect < 0) return cause;
+  if (suspect == own.awaited && chain.empty()) {
+    cause.reason += "; rank " + std::to_string(suspect) + " does not answer: it is in no call on this communicator, or stopped";
+  } else if (suspect == state.rank()) {
+    suspect = own.awaited;
+  }
+  cause.reason += chain;
+  cause.context.peer = suspect;
+  return cause;
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

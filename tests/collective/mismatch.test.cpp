@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ranks whose calls differ hear of it, all of them, in milliseconds, and with both call sites.
+#include "collective/cases.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/barrier.hpp>
+#include <hocket/collective/broadcast.hpp>
+#include <hocket/communicator/local.hpp>
+#include <hocket/operation/operations.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace hocket_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using communicator = hocket::local::communicator;
+using clock = std::chrono::steady_clock;
+
+std::string site(int line) { return "mismatch.test.cpp:" + std::to_string(line); }
+
+/// Rank `odd_one` does `one`, the others `other`: every rank fails with `mismatch`, and says what the two calls are.
+void check(const char* name, int ranks, const std::function<void(communicator&)>& one,
+           const std::function<void(communicator&)>& other, const std::vector<std::string>& says) {
+  for (const int odd_one : {0, ranks - 1}) {
+    INFO(name << ", " << ranks << " ranks, rank " << odd_one << " differs");
+    std::mutex mutex;
+    std::vector<double> milliseconds;
+    on_ranks(ranks, [&](thread_rank& me) {
+      me.at(name);
+      const auto begin = clock::now();
+      const auto found = me.expect(hocket::errc::mismatch, [&] {
+        (me.rank() == odd_one ? one : other)(me.comm());
+        hocket::barrier(me.comm());  // one that has nobody to wait for may hear of it in the next call
+      });
+      const std::chrono::duration<double, std::milli> took = clock::now() - begin;
+      for (const std::string& text : says) {
+        me.check(found && std::string(found->what()).find(text) != std::string::npos,
+                 [&] { return "the message lacks '" + text + "': " + (found ? found->what() : ""); });
+      }
+      me.check(found && found->context().peer >= 0, "names no peer");
+      me.check(me.comm().revoked(), "not revoked");
+      me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
+      const std::lock_guard lock(mutex);
+      milliseconds.push_back(took.count());
+    });
+    // Threads that outnumber the cores may have to wait for their turn, and a sanitizer takes its time.
+    const double most = *std::max_element(milliseconds.begin(), milliseconds.end());
+    CHECK(most < 1000);
+    if (most >= 10) WARN("noticed after " << most << " ms");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("calls that differ are reported on every rank, with both call sites") {
+  const std::string here = site(__LINE__ + 4), there = site(__LINE__ + 10);
+  const auto reduces = [](std::size_t size, auto op, auto... properties) {
+    return [=](communicator& comm) {
+      std::vector<float> data(size, 1.0F);
+      hocket::all_reduce(comm, hocket::in_place(data), op, hocket::with(properties...));
+    };
+  };
+  const auto reduces_elsewhere = [](std::size_t size, auto op, auto... properties) {
+    return [=](communicator& comm) {
+      std::vector<float> data(size, 1.0F);
+      hocket::all_reduce(comm, hocket::in_place(data), op, hocket::with(properties...));
+    };
+  };
+  const std::plus<> sum;
+  const hocket::maximum maximum;
+  for (const int ranks : {2, 3, 5}) {
+    check("counts of one line", ranks, reduces(1, sum), reduces_elsewhere(2, sum),
+          {"all_reduce of 1 elements of (float", "all_reduce of 2 elements", here, there});
+    check("counts of one line and of many", ranks, reduces(14, sum), reduces_elsewhere(15, sum),
+          {"all_reduce of 14 elements of (float", "all_reduce of 15 elements", here, there});
+    check("counts of messages", ranks, reduces(300, sum, hocket::ring), reduces_elsewhere(360, sum, hocket::ring),
+          {"of 300 elements", "of 360 elements", "by ring", here, there});
+    check("operations of one line", ranks, reduces(1, sum), reduces_elsewhere(1, maximum), {"plus", "maximum", here});
+    check("operations over peers' memory", ranks, reduces(300, sum, hocket::two_shot),
+          reduces_elsewhere(300, maximum, hocket::two_shot), {"plus", "maximum", here, there});
+    check("operations over messages", ranks, reduces(300, sum, hocket::ring),
+          reduces_elsewhere(300, maximum, hocket::ring), {"plus", "maximum", here, there});
+    check("algorithms", ranks, reduces(300, sum, hocket::two_shot), reduces_elsewhere(300, sum, hocket::ring),
+          {"two_shot", "ring", here, there});
+    check("algorithms over messages", ranks, reduces(300, sum, hocket::recursive_doubling),
+          reduces_elsewhere(300, sum, hocket::ring), {"recursive_doubling", "by ring", here, there});
+    check(
+        "types", ranks, reduces(2, sum),
+        [](communicator& comm) {
+          std::vector<double> data(2);
+          hocket::all_reduce(comm, hocket::in_place(data));
+        },
+        {"(float", "(double", here});
+    const auto broadcasts = [](int root) {
+      return [root](communicator& comm) {
+        std::vector<float> data(300);
+        hocket::broadcast(comm, data, hocket::root{root});
+      };
+    };
+    check("roots", ranks, broadcasts(0), broadcasts(1), {"broadcast", "from root 1"});
+    check("collectives", ranks, reduces(300, sum), broadcasts(0), {"all_reduce", "broadcast", here});
+    check(
+        "order", ranks,
+        [](communicator& comm) {
+          std::vector<float> data(300), all(300U * static_cast<unsigned>(comm.size()));
+          hocket::all_reduce(comm, hocket::in_place(data));
+          hocket::all_gather(comm, data, all);
+        },
+        [](communicator& comm) {
+          std::vector<float> data(300), all(300U * static_cast<unsigned>(comm.size()));
+          hocket::all_gather(comm, data, all);
+          hocket::all_reduce(comm, hocket::in_place(data));
+        },
+        {"all_reduce", "all_gather"});
+  }
+}
+
+TEST_CASE("a rank that is late is no mismatch, however long the others have waited") {
+  on_ranks(3, [](thread_rank& me) {
+    for (int i = 0; i < 5; ++i) {
+      if (i % 3 == me.rank()) std::this_thread::sleep_for(30ms);
+      std::vector<float> data(300, 1.0F), few(2, 1.0F), all(6);
+      hocket::all_reduce(me.comm(), hocket::in_place(data));
+      hocket::all_reduce(me.comm(), hocket::in_place(few));
+      hocket::all_gather(me.comm(), few, all);
+      me.check(data[0] == 3.0F && all[5] == 3.0F, "wrong sum");
+    }
+  });
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The ranks that are left go on, whoever died and whenever.
+#include "support/thread_ranks.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/barrier.hpp>
+#include <hocket/communicator/local.hpp>
+#include <hocket/communicator/shrink.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace hocket_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Who is on `comm`, by rank, given what each calls itself.
+template <class Communicator>
+std::vector<int> names(const Communicator& comm, int own) {
+  std::vector<int> all(static_cast<std::size_t>(comm.size()));
+  hocket::all_gather(comm, std::span(&own, 1), all);
+  return all;
+}
+
+/// That `comm` works, for small and for large vectors.
+template <class Communicator>
+bool sums_up(const Communicator& comm) {
+  for (const std::size_t size : {1U, 1000U, 50'000U}) {
+    std::vector<double> data(size, comm.rank() + 1.0);
+    hocket::all_reduce(comm, hocket::in_place(data));
+    const double expected = comm.size() * (comm.size() + 1) / 2.0;
+    if (!std::all_of(data.begin(), data.end(), [&](double each) { return each == expected; })) return false;
+  }
+  return true;
+}
+
+/// How a rank leaves in the middle of things.
+struct departure : std::exception {};
+
+}  // namespace
+
+TEST_CASE("shrink works on a communicator that has not failed, and ends it") {
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      auto next = hocket::shrink(me.comm());
+      me.check(next.size() == me.size() && next.rank() == me.rank(), "another set of ranks");
+      me.check(sums_up(next), "wrong sums");
+      me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
+      auto after = hocket::shrink(next);
+      me.check(sums_up(after), "wrong sums after the second time");
+    });
+  }
+}
+
+TEST_CASE("after a failed call all ranks go on together, with what the failure was known on each") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      std::vector<float> data(1000);
+      if (me.rank() == 1) {
+        std::this_thread::sleep_for(100ms);
+        me.expect(hocket::errc::timeout, [&] { hocket::all_reduce(me.comm(), hocket::in_place(data)); });
+      } else {
+        const auto found = me.expect(hocket::errc::timeout, [&] {
+          hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, hocket::with(hocket::timeout(20ms)));
+        });
+        me.check(found && found->context().peer == 1, [&] { return std::string("blames another rank: ") + found->what(); });
+      }
+      auto next = hocket::shrink(me.comm());
+      me.check(next.size() == me.size() && sums_up(next), "wrong sums");
+    });
+  }
+}
+
+TEST_CASE("ranks that are gone are left out, and the others keep their order") {
+  for (const int ranks : {2, 3, 5, 8}) {
+    for (const int leaver : {0, ranks - 1}) {
+      INFO(ranks << " ranks, rank " << leaver << " leaves");
+      const auto place = std::make_shared<hocket::local::world>(ranks);
+      std::mutex mutex;
+      std::vector<std::string> wrong;
+      std::vector<std::thread> threads;
+      for (int rank = 0; rank < ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+          try {
+            auto comm = hocket::local::connect(place, rank, 30s);
+            if (rank == leaver) {
+              hocket::barrier(comm);
+              throw departure();
+            }
+            std::vector<float> data(1000);
+            bool lost = false;
+            try {
+              hocket::barrier(comm);
+              for (;;) hocket::all_reduce(comm, hocket::in_place(data));
+            } catch (const hocket::error& cause) {
+              lost = cause.code() == hocket::errc::peer_lost && cause.context().peer == leaver;
+              if (!lost) throw;
+            }
+            auto next = hocket::shrink(comm);
+            std::vector<int> expected;
+            for (int each = 0; each < ranks; ++each) {
+              if (each != leaver) expected.push_back(each);
+            }
+            if (names(next, rank) != expected) throw std::runtime_error("other ranks are left");
+            if (!sums_up(next)) throw std::runtime_error("wrong sums");
+          } catch (const departure&) {
+            place->abandon(rank);
+          } catch (const std::exception& problem) {
+            place->abandon(rank);
+            const std::lock_guard lock(mutex);
+            wrong.push_back("rank " + std::to_string(rank) + ": " + problem.what());
+          }
+        });
+      }
+      for (std::thread& each : threads) each.join();
+      CHECK(wrong == std::vector<std::string>{});
+    }
+  }
+}
+
+TEST_CASE("a rank that lives and does not call shrink is named by the deadline") {
+  on_ranks(3, [](thread_rank& me) {
+    if (me.rank() == 1) {
+      std::this_thread::sleep_for(300ms);
+      return;
+    }
+    const auto found = me.expect(hocket::errc::timeout, [&] {
+      static_cast<void>(hocket::shrink(me.comm(), hocket::with(hocket::timeout(100ms))));
+    });
+    me.check(found && found->context().peer == 1, "names another rank");
+  });
+}
