@@ -37,7 +37,7 @@ struct recv_t {
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_message(comm, job("recv", detail::as_output(buffer), from, label), options, site).code;
+    code = detail::run_message(comm, job("recv", detail::as_output(buffer), from, label), options, site).code();
   }
 
  private:

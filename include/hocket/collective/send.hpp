@@ -40,7 +40,7 @@ struct send_t {
   void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_message(comm, job("send", detail::as_input(buffer), to, label), options, site).code;
+    code = detail::run_message(comm, job("send", detail::as_input(buffer), to, label), options, site).code();
   }
 
  private:

@@ -40,7 +40,7 @@ struct send_recv_t {
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     const auto asked = job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label);
-    code = detail::run_message(comm, asked, options, site).code;
+    code = detail::run_message(comm, asked, options, site).code();
   }
 
  private:

@@ -295,7 +295,7 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
   auto& state = detail::communicator_access::state(comm);
   const detail::call_site call = detail::site_of(state, "shrink", options, site);
   const detail::visit here(state);
-  if (failure cause = here.refused()) raise(detail::in_context(std::move(cause), state, call));
+  if (const outcome refused = here.refused(); refused.failed()) raise(detail::in_context(refused.cause(), state, call));
   state.stop_reading();
   communicator<Wire> made = detail::shrinking<Wire>(state, call).run();
   state.retire(detail::in_context(make_failure(errc::revoked, "its ranks go on with another one"), state, call));

@@ -21,6 +21,7 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/fence.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <array>
@@ -191,15 +192,13 @@ class communicator_state {
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// Begins a call; false if another thread is in one. What is read from peers between `enter` and `leave` stays as long.
-  bool enter() noexcept { return occupy(occupancy::reads); }
-  /// The same for a call that reads nothing of its peers, and is over within nanoseconds. Without assertions it costs no
-  /// locked instruction, and two calls that begin in the same few nanoseconds do not find each other.
-  bool enter_to_talk() noexcept {
-    if constexpr (HOCKET_ASSERTION_LEVEL > 0) return occupy(occupancy::talks);
-    if (occupied_->load(std::memory_order_relaxed) != occupancy::none) [[unlikely]] return false;
-    occupied_->store(occupancy::talks, std::memory_order_relaxed);
-    return true;
+  bool enter() noexcept {
+    const bool alone = occupy(occupancy::reads);
+    platform::light_fence();  // then `flagged` is asked; the other side is `wait_for_readers`
+    return alone;
   }
+  /// The same for a call that reads nothing of its peers.
+  bool enter_to_talk() noexcept { return occupy(occupancy::talks); }
   /// The call reads nothing of its peers any more.
   void stop_reading() noexcept { occupied_->store(occupancy::talks, std::memory_order_release); }
   void leave() noexcept { occupied_->store(occupancy::none, std::memory_order_release); }
@@ -238,7 +237,7 @@ class communicator_state {
 
   bool revoked() const noexcept { return static_cast<bool>(cause_); }
   /// A peer has raised this rank's flag. Why, its control message says.
-  bool flagged() const noexcept { return header_ != nullptr && header_->revoked.load(std::memory_order_seq_cst) != 0; }
+  bool flagged() const noexcept { return header_ != nullptr && header_->revoked.load(std::memory_order_acquire) != 0; }
 
   /// Why no call can go on, after `revoked()`: the failure itself for the first one that asks.
   failure take_cause() {
@@ -274,9 +273,16 @@ class communicator_state {
     return static_cast<std::int32_t>(to - from);  // sequence numbers wrap
   }
 
+  /// Without assertions there is no locked instruction, which would have to wait for all stores of the call before; two
+  /// threads that begin a call within the same few nanoseconds do not find each other then.
   bool occupy(std::uint32_t how) noexcept {
-    std::uint32_t nobody = occupancy::none;
-    return occupied_->compare_exchange_strong(nobody, how, std::memory_order_seq_cst);
+    if constexpr (HOCKET_ASSERTION_LEVEL > 0) {
+      std::uint32_t nobody = occupancy::none;
+      return occupied_->compare_exchange_strong(nobody, how, std::memory_order_seq_cst);
+    }
+    if (occupied_->load(std::memory_order_relaxed) != occupancy::none) [[unlikely]] return false;
+    occupied_->store(how, std::memory_order_relaxed);
+    return true;
   }
 
   std::unique_ptr<port_type> open(transport::opening& how) {
@@ -289,7 +295,7 @@ class communicator_state {
   void end(const revocation& why) {
     stop_reading();  // peers may wait for that, as this rank is about to wait for them
     for (std::size_t peer = 0; peer < windows_.size(); ++peer) {
-      layout_.header(windows_[peer]).revoked.store(1, std::memory_order_seq_cst);
+      layout_.header(windows_[peer]).revoked.store(1, std::memory_order_release);
     }
     tell_peers(encode(why));
     if constexpr (port_type::shares_address_space) wait_for_readers();
@@ -315,10 +321,11 @@ class communicator_state {
   /// Until no peer is in a call that began before its flag was raised. Those that are find the flag soon; the limit is
   /// for threads that a debugger holds.
   void wait_for_readers() {
+    platform::heavy_fence();
     const deadline last = deadline::after(std::chrono::seconds(30));
     for (int peer = 0; peer < size_; ++peer) {
       const std::atomic<std::uint32_t>& there = layout_.header(window(peer)).occupied;
-      while (there.load(std::memory_order_seq_cst) == occupancy::reads && !last.passed()) platform::yield();
+      while (there.load(std::memory_order_acquire) == occupancy::reads && !last.passed()) platform::yield();
     }
   }
 

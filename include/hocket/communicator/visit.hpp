@@ -41,7 +41,7 @@ class visit {
   }
 
   /// Why this call can't begin; no failure if it can.
-  failure refused() const {
+  outcome refused() const {
     if (alone_) [[likely]] return {};
     return another_thread();
   }

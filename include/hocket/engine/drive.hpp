@@ -128,12 +128,13 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
   // Looked at before the mail: a peer that has failed says so before it leaves, and that tells more than that it has left.
   failure broken;
   state.port().broken(broken);
-  failure cause = listen(state, where);
+  const outcome compared = listen(state, where);
+  failure cause;
   if (state.flagged() && !state.revoked()) hear_why(state, where);
   if (state.revoked()) {
     cause = state.take_cause();
-  } else if (cause) {
-    // calls do not match
+  } else if (compared.failed()) {
+    cause = compared.cause();
   } else if (state.aborted()) {
     cause = make_failure(errc::aborted, "abort() was called on this communicator");
   } else if (stop.stop_requested()) {
@@ -188,32 +189,29 @@ bool advance_others(State& state, const operation* except) {
 
 /// Polls `work` until it is done. A failure revokes the communicator. To be called between `enter` and `leave`.
 template <class State, class Stop>
-failure drive(State& state, operation& work, const Stop& stop, const call_site& call) {
+outcome drive(State& state, operation& work, const Stop& stop, const call_site& call) {
   patience waiting(call.timeout, state.port().oversubscribed());
   const auto locate = [&](error_context& at) { work.locate(at); };
   for (;;) {
-    failure cause;
-    if (state.revoked()) return in_context(state.take_cause(), state, call);
-    switch (work.poll()) {
-      case machine_status::done:
-        if (!state.flagged()) return {};
-        // A peer has failed meanwhile, and what was read of its buffers may be anything.
-        cause = reason_to_give_up(state, stop, waiting, call, locate);
-        break;
-      case machine_status::progressed: waiting.progressed(); continue;
-      case machine_status::failed: cause = examined(state, call, locate, work.cause()); break;
-      case machine_status::blocked: {
-        state.port().progress();
-        if (!state.active().empty() && advance_others(state, &work)) {
-          waiting.progressed();
-          continue;
-        }
-        if (!waiting.tick()) continue;
-        cause = reason_to_give_up(state, stop, waiting, call, locate);
-        if (!cause) continue;
-        break;
-      }
+    if (state.revoked()) [[unlikely]] return in_context(state.take_cause(), state, call);
+    const machine_status status = work.poll();
+    // Where a peer has failed meanwhile, what was read of its buffers may be anything.
+    if (status == machine_status::done && !state.flagged()) return {};
+    if (status == machine_status::progressed) {
+      waiting.progressed();
+      continue;
     }
+    if (status == machine_status::blocked) {
+      state.port().progress();
+      if (!state.active().empty() && advance_others(state, &work)) {
+        waiting.progressed();
+        continue;
+      }
+      if (!waiting.tick()) continue;
+    }
+    failure cause = status == machine_status::failed ? examined(state, call, locate, work.cause())
+                                                     : reason_to_give_up(state, stop, waiting, call, locate);
+    if (!cause) continue;
     cause = in_context(std::move(cause), state, call);
     state.revoke(cause);
     return cause;

@@ -61,8 +61,9 @@ std::optional<failure> compare(State& state, int peer, const inquiry& asked) {
 /// Reads what has come. Returns a mismatch if one was found; a revocation shows in the state. `locate()` says where this
 /// rank's call stands, `heard(rank, answer)` gets answers.
 template <class State, class Locate, class Heard>
-failure listen(State& state, Locate locate, Heard heard) {
+outcome listen(State& state, Locate locate, Heard heard) {
   auto& open = state.open_inquiries();
+  if (!state.port().has_mail() && open.empty()) [[likely]] return {};
   transport::control_message mail;
   while (!state.revoked() && state.port().fetch(mail)) {
     std::optional<control> words = decode(mail.bytes, state.size());
@@ -93,7 +94,7 @@ failure listen(State& state, Locate locate, Heard heard) {
 }
 
 template <class State, class Locate>
-failure listen(State& state, Locate locate) {
+outcome listen(State& state, Locate locate) {
   return listen(state, locate, [](int, const answer&) {});
 }
 
@@ -127,8 +128,8 @@ failure with_both_calls(State& state, Locate locate, failure cause) {
   inquire(state, own);
   const deadline last = deadline::after(std::chrono::milliseconds(8));
   while (own.sequence != 0 && !last.passed()) {
-    failure found = listen(state, locate);
-    if (found) return found;
+    const outcome found = listen(state, locate);
+    if (found.failed()) return found.cause();
     if (state.revoked()) return state.take_cause();
     if (!state.port().progress()) platform::yield();
   }
@@ -150,10 +151,10 @@ failure whom_to_blame(State& state, Locate locate, failure cause) {
     const deadline last = deadline::after(time_to_answer);
     while (!said && !last.passed()) {
       state.port().progress();
-      failure found = listen(state, locate, [&](int rank, const answer& each) {
+      const outcome found = listen(state, locate, [&](int rank, const answer& each) {
         if (rank == suspect) said = each;
       });
-      if (found) return found;
+      if (found.failed()) return found.cause();
       if (state.revoked()) return state.take_cause();
       platform::yield();
     }

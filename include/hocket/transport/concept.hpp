@@ -131,7 +131,9 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
   { p.post(peer, words) } -> std::same_as<void>;
   /// True if nothing that was posted needs this thread's help any more.
   { p.posted() } -> std::same_as<bool>;
-  /// Takes the oldest control message that has come. Costs a load if there is none.
+  /// Whether a control message has come; costs a load.
+  { c.has_mail() } -> std::same_as<bool>;
+  /// Takes the oldest one; false if there is none.
   { p.fetch(heard) } -> std::same_as<bool>;
 
   /// The memory of `opening::window_bytes` of a peer, or null if it can't be reached. This rank's own always can.

@@ -212,7 +212,7 @@ bool overlap(std::span<const T> a, std::span<T> b) noexcept {
 
 /// In and out may be the same memory only where equal elements meet.
 template <class T>
-failure check_overlap(std::span<const T> in, std::span<T> out, std::ptrdiff_t shift) {
+outcome check_overlap(std::span<const T> in, std::span<T> out, std::ptrdiff_t shift) {
   if (!overlap(in, out) || in.data() + shift == out.data()) return {};
   return make_failure(errc::invalid_argument,
                       "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
@@ -231,31 +231,35 @@ constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t b
 /// Why no call may begin; no failure if one may. A call that was stopped before it began ends the communicator as any
 /// other does, as its peers may have begun it.
 template <class State, class Stop>
-failure refuse_if_over(State& state, const Stop& stop) {
+outcome refuse_if_over(State& state, const Stop& stop) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
-  failure cause = listen(state, nowhere);
+  outcome refused = listen(state, nowhere);
   if (state.flagged() && !state.revoked()) hear_why(state, nowhere);
   if (state.revoked()) return state.take_cause();
-  if (!cause && state.aborted()) {
-    cause = make_failure(errc::aborted, "abort() was called on this communicator");
-  } else if (!cause && stop.stop_requested()) {
-    cause = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
+  if (!refused.failed() && state.aborted()) {
+    refused = make_failure(errc::aborted, "abort() was called on this communicator");
+  } else if (!refused.failed() && stop.stop_requested()) {
+    refused = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
   }
-  if (cause) state.revoke(cause);
-  return cause;
+  if (refused.failed()) state.revoke(refused.cause());
+  return refused;
 }
 
 /// Chooses the plan of a call and says what follows from it. Knows nothing of the element type, so that it is compiled
 /// once for all types.
 template <plan::goal_kind Kind, class State, class Options>
-planned_call plan_call(State& state, const call_request& asked, const Options& options, failure& fail) {
+planned_call plan_call(State& state, const call_request& asked, const Options& options, outcome& refused) {
   constexpr bool named = Options::template has<kind::algorithm>;
   if constexpr (!named) {
     if (const planned_call* const known = state.last().find(asked)) return *known;
   }
   planned_call result;
+  failure fail;
   result.plan = choose_plan<Kind>(state, asked, options, fail);
-  if (fail) return result;
+  if (fail) {
+    refused = std::move(fail);
+    return result;
+  }
   if (result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
   if (asked.in_place) result.plan = result.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
@@ -269,11 +273,11 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
 
 /// Checks a call and plans it. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp.
 template <class Job, class State, class Options>
-planned_call plan_job(State& state, const Job& job, const Options& options, failure& fail) {
-  fail = refuse_if_over(state, stop_of(options));
-  if (!fail) fail = job.check(state);
-  if (fail) return {};
-  return plan_call<Job::goal>(state, job.asked(state), options, fail);
+planned_call plan_job(State& state, const Job& job, const Options& options, outcome& refused) {
+  refused = refuse_if_over(state, stop_of(options));
+  if (!refused.failed()) refused = job.check(state);
+  if (refused.failed()) return {};
+  return plan_call<Job::goal>(state, job.asked(state), options, refused);
 }
 
 template <class State, class Options>
@@ -296,10 +300,10 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, Job::name, options, site);
   const visit here(state);
-  failure cause = here.refused();
-  if (cause) return in_context(std::move(cause), state, call);
-  const planned_call planned = plan_job(state, job, options, cause);
-  if (cause) return in_context(std::move(cause), state, call);
+  outcome refused = here.refused();
+  if (refused.failed()) return in_context(refused.cause(), state, call);
+  const planned_call planned = plan_job(state, job, options, refused);
+  if (refused.failed()) return in_context(refused.cause(), state, call);
   log_call(state, planned, call);
   typename Job::template work<communicator_state<Wire>> work(state, job, planned, observer_of(options));
   return drive(state, work, stop_of(options), call);
@@ -339,7 +343,8 @@ class started final : public pending {
     if (over()) return;
     const visit here(*state_);
     if (refused(here)) return;
-    cause_ = drive(*state_, work_, stop_, call_);
+    const outcome ended = drive(*state_, work_, stop_, call_);
+    if (ended.failed()) cause_ = ended.cause();
     leave();
   }
 
@@ -369,9 +374,9 @@ class started final : public pending {
 
   /// Another thread uses the communicator: the operation is given up, as nobody knows whether it goes on.
   bool refused(const visit<State>& here) {
-    cause_ = here.refused();
-    if (cause_) cause_ = in_context(std::move(cause_), *state_, call_);
-    return static_cast<bool>(cause_);
+    const outcome refused = here.refused();
+    if (refused.failed()) cause_ = in_context(refused.cause(), *state_, call_);
+    return refused.failed();
   }
 
   bool end(failure cause) {
@@ -403,10 +408,10 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   const auto& state = communicator_access::shared_state(comm);
   const call_site call = site_of(*state, Job::name, options, site);
   const visit here(*state);
-  failure cause = here.refused();
-  if (cause) raise(in_context(std::move(cause), *state, call));
-  const planned_call planned = plan_job(*state, job, options, cause);
-  if (cause) raise(in_context(std::move(cause), *state, call));
+  outcome refused = here.refused();
+  if (refused.failed()) raise(in_context(refused.cause(), *state, call));
+  const planned_call planned = plan_job(*state, job, options, refused);
+  if (refused.failed()) raise(in_context(refused.cause(), *state, call));
   auto stop = stop_of(options);
   log_call(*state, planned, call);
   auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,

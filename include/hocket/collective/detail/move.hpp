@@ -30,7 +30,7 @@ struct moving_job {
   int root = 0;
 
   template <class State>
-  failure check(const State& state) const {
+  outcome check(const State& state) const {
     const auto ranks = static_cast<std::size_t>(state.size());
     if constexpr (Kind == plan::goal_kind::all_gather) {
       if (out.size() == in.size() * ranks) return check_overlap(in, out, in_place_shift(state));

@@ -32,7 +32,7 @@ struct message_job {
   std::uint32_t tag = 0;
 
   template <class State>
-  failure check(const State& state) const {
+  outcome check(const State& state) const {
     const auto valid = [&](int rank) { return rank == no_peer || (rank >= 0 && rank < state.size()); };
     const int bad = !valid(to) ? to : from;
     if (!valid(to) || !valid(from)) {
@@ -130,22 +130,23 @@ constexpr void check_message_options() {
 }
 
 template <class State, class Stop>
-failure check_message(State& state, const message_job& job, const Stop& stop) {
-  failure cause = refuse_if_over(state, stop);
-  return cause ? cause : job.check(state);
+outcome check_message(State& state, const visit<State>& here, const message_job& job, const Stop& stop) {
+  outcome refused = here.refused();
+  if (!refused.failed()) refused = refuse_if_over(state, stop);
+  return refused.failed() ? std::move(refused) : job.check(state);
 }
 
 template <class Wire, class Options>
-failure run_message(const communicator<Wire>& comm, const message_job& job, const Options& options,
+outcome run_message(const communicator<Wire>& comm, const message_job& job, const Options& options,
                     const std::source_location& site) {
   check_message_options<Options>();
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, job.name, options, site);
   const auto stop = stop_of(options);
   const visit here(state);
-  failure cause = here.refused();
-  if (!cause) cause = check_message(state, job, stop);
-  if (cause) return in_context(std::move(cause), state, call);
+  if (const outcome refused = check_message(state, here, job, stop); refused.failed()) {
+    return in_context(refused.cause(), state, call);
+  }
   message_exchange<communicator_state<Wire>> work(state, job);
   return drive(state, work, stop, call);
 }
@@ -159,9 +160,9 @@ request start_message(const communicator<Wire>& comm, const message_job& job, co
   const call_site call = site_of(*state, job.name, options, site);
   auto stop = stop_of(options);
   const visit here(*state);
-  failure cause = here.refused();
-  if (!cause) cause = check_message(*state, job, stop);
-  if (cause) raise(in_context(std::move(cause), *state, call));
+  if (const outcome refused = check_message(*state, here, job, stop); refused.failed()) {
+    raise(in_context(refused.cause(), *state, call));
+  }
   auto pending = std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop,
                                                                                                      job);
   pending->move_on();

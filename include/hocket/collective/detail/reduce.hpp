@@ -48,7 +48,7 @@ struct reduction_job {
   Op op;
 
   template <class State>
-  failure check(const State& state) const {
+  outcome check(const State& state) const {
     const std::size_t blocks = Kind == plan::goal_kind::reduce_scatter ? static_cast<std::size_t>(state.size()) : 1;
     if (in.size() == out.size() * blocks) return check_overlap(in, out, in_place_shift(state));
     return make_failure(errc::invalid_argument,

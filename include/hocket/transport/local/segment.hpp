@@ -49,9 +49,11 @@ class mailbox {
     filled_.store(true, std::memory_order_release);
   }
 
+  bool filled() const noexcept { return filled_.load(std::memory_order_acquire); }
+
   /// The oldest message; false if there is none.
   bool take(transport::control_message& message) {
-    if (!filled_.load(std::memory_order_acquire)) return false;
+    if (!filled()) return false;
     const std::lock_guard lock(mutex_);
     message = std::move(messages_.front());
     messages_.pop_front();

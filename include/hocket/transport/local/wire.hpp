@@ -128,6 +128,7 @@ class port {
     at(peer)->mail().put({rank_, std::vector<std::byte>(words.begin(), words.end())});
   }
   static bool posted() noexcept { return true; }
+  bool has_mail() const noexcept { return at(rank_)->mail().filled(); }
   bool fetch(transport::control_message& heard) { return at(rank_)->mail().take(heard); }
 
   std::byte* window_of(int peer) const noexcept { return at(peer)->window(); }

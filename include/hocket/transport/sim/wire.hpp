@@ -135,6 +135,7 @@ class port {
     if (to != nullptr) to->mail.push_back({rank(), std::vector<std::byte>(words.begin(), words.end())});
   }
   static constexpr bool posted() noexcept { return true; }
+  bool has_mail() const noexcept { return !here_.mail.empty(); }
   bool fetch(transport::control_message& heard) {
     if (here_.mail.empty()) return false;
     heard = std::move(here_.mail.front());

@@ -161,8 +161,9 @@ class port {
 
   void post(int peer, std::span<const std::byte> words) { links_->post(rank_on_wire(peer), context_, rank_, words); }
   bool posted() { return links_->posted(); }
+  bool has_mail() const noexcept { return mail_.filled.load(std::memory_order_acquire); }
   bool fetch(transport::control_message& heard) {
-    if (!mail_.filled.load(std::memory_order_acquire)) return false;
+    if (!has_mail()) return false;
     const std::lock_guard guard(links_->lock());
     heard = std::move(mail_.messages.front());
     mail_.messages.pop_front();
