@@ -88,13 +88,14 @@ inline void use(const route& way) {
   way.transports == nullptr ? ::unsetenv("UCX_TLS") : ::setenv("UCX_TLS", way.transports, 1);
 }
 
-/// Runs `body(world, findings)` on each rank, before anything is connected. Returns what went wrong, empty if nothing.
+/// Runs `body(world, findings)` on each rank, before anything is connected. Returns how each ended.
 template <class Body>
-std::string run_worlds(int ranks, const route& way, Body body, std::chrono::nanoseconds timeout = 60s) {
+std::vector<hocket::launch::process_result> results_of(int ranks, const route& way, Body body,
+                                                       std::chrono::nanoseconds timeout = 60s) {
   hocket::launch::process_options options;
   options.capture_output = true;
   options.timeout = timeout;
-  const auto results = hocket::launch::run_processes(
+  return hocket::launch::run_processes(
       ranks,
       [&](world where) {
         findings found("rank " + std::to_string(where.rank) + " over " + way.name);
@@ -108,7 +109,12 @@ std::string run_worlds(int ranks, const route& way, Body body, std::chrono::nano
         return found.any() ? 1 : leaks() ? 2 : 0;
       },
       options);
-  return hocket::launch::describe_failures(results);
+}
+
+/// The same. Returns what went wrong, empty if nothing.
+template <class Body>
+std::string run_worlds(int ranks, const route& way, Body body, std::chrono::nanoseconds timeout = 60s) {
+  return hocket::launch::describe_failures(results_of(ranks, way, body, timeout));
 }
 
 /// Runs `body(communicator, findings)` on each rank.

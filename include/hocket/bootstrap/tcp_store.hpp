@@ -205,6 +205,7 @@ class tcp_store {
                                        std::to_string(detail::max_blob_size)));
     }
     if (!socket_) fail(operation, make_failure(errc::revoked, "an earlier failure ended this connection to the store"));
+    answered_ = false;
     const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     what.nanoseconds = limit.until().never() ? ~std::uint64_t{0} : static_cast<std::uint64_t>(allowed.count());
     failure cause = platform::send_all(socket_.get(), detail::encode_head(what, key, value.size()), limit);
@@ -230,7 +231,6 @@ class tcp_store {
   }
 
   failure receive_answer(answer& result, const wait_limit& limit) {
-    answered_ = false;
     std::array<std::byte, detail::reply_size> head;
     if (failure cause = platform::receive_all(socket_.get(), head, limit)) return cause;
     detail::blob_reader reader(head);

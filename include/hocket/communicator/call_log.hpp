@@ -8,12 +8,12 @@
 
 #include <hocket/core/config.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -64,7 +64,13 @@ inline std::string describe(const call_record& call) {
 
 class call_log {
  public:
-  void add(const call_record& call) noexcept { calls_[next_++ % calls_.size()] = call; }
+  void add(const call_record& call) {
+    if (calls_.size() < kept) {
+      calls_.push_back(call);
+    } else {
+      calls_[next_++ % kept] = call;
+    }
+  }
 
   /// The call that operation `sequence` belongs to; null if it is not known, or not any more.
   const call_record* find(std::uint32_t sequence) const noexcept {
@@ -75,8 +81,10 @@ class call_log {
   }
 
  private:
-  std::array<call_record, 32> calls_{};
-  std::size_t next_ = 0;
+  static constexpr std::size_t kept = 32;
+
+  std::vector<call_record> calls_;
+  std::size_t next_ = 0;  ///< to be overwritten, once there are as many as are kept
 };
 
 }  // namespace detail

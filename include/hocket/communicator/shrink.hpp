@@ -89,7 +89,7 @@ class assembly {
 
   /// The vote of `rank`; nothing if it is gone, or has gone on without this one.
   std::optional<std::string> from(int rank, std::uint32_t number) {
-    bool missed = false;
+    std::optional<deadline> last_chance;
     for (unsigned polls = 1;; ++polls) {
       bool is_ahead = false;
       for (auto& [voter, each] : state_.votes()) {
@@ -97,11 +97,10 @@ class assembly {
         if (each.number == number) return each.content;
         is_ahead = is_ahead || each.number > number;
       }
-      if (is_ahead || missed) return std::nullopt;
-      const bool moved = read_mail();
-      // What it sent before it went may be on its way: so it is looked for once more.
-      missed = !moved && state_.port().gone(rank);
-      if (moved) continue;
+      if (is_ahead || (last_chance && last_chance->passed())) return std::nullopt;
+      if (read_mail()) continue;
+      // What it sent before it went may be on its way.
+      if (!last_chance && state_.port().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
       check_limits(rank);
       polls < 1000 ? platform::yield() : platform::nap(50'000);
     }
@@ -109,6 +108,7 @@ class assembly {
 
   bool read_mail() {
     state_.port().progress();
+    state_.port().discard();
     transport::control_message mail;
     bool moved = false;
     while (state_.port().fetch(mail)) {

@@ -62,6 +62,29 @@ std::uint32_t agree_on_context(const communicator<Wire>& comm) {
   }
 }
 
+/// Opens one part. What goes wrong is told with the ranks of `comm`, of which the part has those that were `chosen`.
+template <class Wire>
+communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening how, const std::vector<int>& chosen) {
+  auto& state = communicator_access::state(comm);
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    return communicator<Wire>(state.wire(), std::move(how), state.layout().staging_bytes);
+  } catch (const error& caught) {
+    failure cause = caught.cause();
+    const bool of_the_part = cause.context.operation == nullptr;  // else of a call on `comm`
+    if (of_the_part && cause.context.peer >= 0) {
+      cause.context.peer = chosen[static_cast<std::size_t>(cause.context.peer)];
+      cause.context.operation = "split";
+      cause.context.rank = comm.rank();
+      cause.context.ranks = comm.size();
+    }
+    raise(std::move(cause));
+  }
+#else
+  return communicator<Wire>(state.wire(), std::move(how), state.layout().staging_bytes);
+#endif
+}
+
 }  // namespace detail
 
 /// Splits `comm` into one communicator for each colour, and returns the one of this rank's colour. Its ranks are in the
@@ -95,7 +118,7 @@ communicator<Wire> split(const communicator<Wire>& comm, color part, key order =
   how.rank = static_cast<int>(std::find(chosen.begin(), chosen.end(), comm.rank()) - chosen.begin());
   how.members = std::move(members);
   how.exchange = [&](std::span<const std::byte> blob) { return detail::gather_blobs(comm, blob, chosen); };
-  communicator<Wire> made(state.wire(), std::move(how), state.layout().staging_bytes);
+  communicator<Wire> made = detail::open_part(comm, std::move(how), chosen);
   made.set_timeout(comm.timeout());
   return made;
 }

@@ -215,6 +215,11 @@ class communicator_state {
   /// with; every later one fails with `revoked`.
   void revoke(const failure& cause) {
     delivered_ = true;
+    revoke_unheard(cause);
+  }
+
+  /// The same for an operation that nobody waits for now: the next call fails with `cause`.
+  void revoke_unheard(const failure& cause) {
     if (cause_) return;
     cause_ = cause;
     const int culprit = cause.context.peer;
@@ -294,24 +299,27 @@ class communicator_state {
 
   void end(const revocation& why) {
     stop_reading();  // peers may wait for that, as this rank is about to wait for them
+    const bool lost = why.code == static_cast<int>(errc::peer_lost);
+    tell_peers(encode(why), lost ? why.culprit : -1);
     for (std::size_t peer = 0; peer < windows_.size(); ++peer) {
       layout_.header(windows_[peer]).revoked.store(1, std::memory_order_release);
     }
-    tell_peers(encode(why));
+    port_->discard();
     if constexpr (port_type::shares_address_space) wait_for_readers();
   }
 
   /// All of them; where they are many and far away, enough for those to reach all others by passing it on.
-  void tell_peers(const std::vector<std::byte>& words) {
+  void tell_peers(const std::vector<std::byte>& words, int lost) {
     constexpr int few = 32;
+    const auto tell = [&](int peer) {
+      if (peer != rank_ && peer != lost) port_->post(peer, words);
+    };
     if (has_windows() || size_ <= few) {
-      for (int peer = 0; peer < size_; ++peer) {
-        if (peer != rank_) port_->post(peer, words);
-      }
+      for (int peer = 0; peer < size_; ++peer) tell(peer);
     } else {
       for (int step = 1; step < size_; step *= 2) {
-        port_->post((rank_ + step) % size_, words);
-        port_->post((rank_ + size_ - step) % size_, words);
+        tell((rank_ + step) % size_);
+        tell((rank_ + size_ - step) % size_);
       }
     }
     const deadline last = deadline::after(std::chrono::milliseconds(20));

@@ -180,7 +180,7 @@ bool advance_others(State& state, const operation* except) {
     if (state.revoked()) return true;
     if (each == except || each->over()) continue;
     const machine_status status = each->poll();
-    if (status == machine_status::failed) state.revoke(each->cause());
+    if (status == machine_status::failed) state.revoke_unheard(each->cause());
     if (status == machine_status::done && state.flagged()) each->discard(spoiled());
     moved = moved || status != machine_status::blocked;
   }
@@ -193,7 +193,7 @@ outcome drive(State& state, operation& work, const Stop& stop, const call_site& 
   patience waiting(call.timeout, state.port().oversubscribed());
   const auto locate = [&](error_context& at) { work.locate(at); };
   for (;;) {
-    if (state.revoked()) [[unlikely]] return in_context(state.take_cause(), state, call);
+    if (state.revoked() && !work.over()) [[unlikely]] return in_context(state.take_cause(), state, call);
     const machine_status status = work.poll();
     // Where a peer has failed meanwhile, what was read of its buffers may be anything.
     if (status == machine_status::done && !state.flagged()) return {};

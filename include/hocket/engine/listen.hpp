@@ -98,10 +98,10 @@ outcome listen(State& state, Locate locate) {
   return listen(state, locate, [](int, const answer&) {});
 }
 
-/// A peer has raised this rank's flag: waits a moment for the message that says why.
+/// A peer has raised this rank's flag: waits for the message that says why, which was sent before.
 template <class State, class Locate>
 void hear_why(State& state, Locate locate) {
-  const deadline last = deadline::after(std::chrono::milliseconds(100));
+  const deadline last = deadline::after(std::chrono::seconds(2));
   for (;;) {
     static_cast<void>(listen(state, locate));
     if (state.revoked()) return;
@@ -126,7 +126,7 @@ failure with_both_calls(State& state, Locate locate, failure cause) {
   waiting_call own = locate();
   own.awaited = cause.context.peer;
   inquire(state, own);
-  const deadline last = deadline::after(std::chrono::milliseconds(8));
+  const deadline last = deadline::after(std::chrono::milliseconds(50));
   while (own.sequence != 0 && !last.passed()) {
     const outcome found = listen(state, locate);
     if (found.failed()) return found.cause();

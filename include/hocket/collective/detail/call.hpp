@@ -287,7 +287,7 @@ call_site site_of(const State& state, const char* name, const Options& options, 
 
 /// Remembers the call that is about to take its sequence numbers.
 template <class State>
-void log_call(State& state, const planned_call& planned, const call_site& call) noexcept {
+void log_call(State& state, const planned_call& planned, const call_site& call) {
   const std::size_t block = planned.layout.block_size();
   state.calls().add({state.last_sequence() + 1, segments_of(block, planned.segment_elements), planned.signature,
                      call.operation, planned.types, planned.plan.name(), block, planned.plan.goal().root, call.site});
@@ -353,7 +353,7 @@ class started final : public pending {
     state_->port().progress();
     advance_others(*state_, &work_);
     const auto locate = [&](error_context& at) { work_.locate(at); };
-    if (state_->revoked()) return end(state_->take_cause());
+    if (state_->revoked() && !work_.over()) return end(state_->take_cause());
     switch (work_.poll()) {
       case machine_status::done:
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
@@ -381,13 +381,13 @@ class started final : public pending {
 
   bool end(failure cause) {
     cause_ = in_context(std::move(cause), *state_, call_);
-    state_->revoke(cause_);
+    state_->revoke_unheard(cause_);
     return true;
   }
 
   /// After entering. Peers wait for an operation that is given up.
   void leave() {
-    if (cause_ && !work_.over()) state_->revoke(cause_);
+    if (cause_ && !work_.over()) state_->revoke_unheard(cause_);
     std::erase(state_->active(), &work_);
   }
 

@@ -124,6 +124,8 @@ class port {
   bool broken(failure& fail) const;
   bool gone(int peer) const;
 
+  static void discard() noexcept {}
+
   void post(int peer, std::span<const std::byte> words) {
     at(peer)->mail().put({rank_, std::vector<std::byte>(words.begin(), words.end())});
   }

@@ -10,8 +10,10 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
+#include <hocket/transport/ucx/message_tag.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/worker.hpp>
@@ -97,7 +99,27 @@ class connections {
     const std::lock_guard guard(lock());
     const ucs_status_t status = connect(rank, false);
     if (status == UCS_OK) return {};
-    return status_failure("UCX finds no way to rank " + std::to_string(rank), status, {.peer = rank});
+    return unreachable("UCX finds no way to rank " + std::to_string(rank), rank, status);
+  }
+
+  /// With the lock: what it means that a connection to `rank` could not be made. A process that is about to end is not
+  /// seen to have ended at once.
+  failure unreachable(const std::string& what, int rank, ucs_status_t status) {
+    if (at(rank_).identity.can_watch(at(rank).identity)) {
+      const deadline last = deadline::after(std::chrono::milliseconds(100));
+      while (!has_ended(rank) && !last.passed()) platform::nap(1'000'000);
+      if (has_ended(rank)) return ended_failure(rank);
+    }
+    return status_failure(what, status, {.peer = rank});
+  }
+
+  /// With the lock: whether the process of `rank` is known to have ended, seen just now.
+  bool has_ended(int rank) {
+    peer& each = at(rank);
+    return at(rank_).identity.can_watch(each.identity) && each.watch.ended(each.identity);
+  }
+  static failure ended_failure(int rank) {
+    return make_failure(errc::peer_lost, "its process has ended", {.peer = rank});
   }
   const endpoint& link_to(int rank) const noexcept { return at(rank).link; }
 
@@ -185,13 +207,31 @@ class connections {
     return running_.empty();
   }
 
+  /// With the lock. Takes all messages of a communicator that have come and were not received, and forgets them: their
+  /// senders may wait until somebody takes them.
+  void discard(std::uint32_t context) {
+    constexpr ucp_tag_t mask = message_tag::context_mask;
+    const ucp_tag_t tag = message_tag::of_context(context);
+    ucp_tag_recv_info_t info{};
+    while (ucp_tag_message_h const message = ucp_tag_probe_nb(worker_->get(), tag, mask, 1, &info)) {
+      auto bytes = std::make_unique<std::byte[]>(info.length);
+      const ucp_request_param_t how{};
+      ucs_status_ptr_t const request =
+          ucp_tag_msg_recv_nbx(worker_->get(), bytes.get(), info.length, message, &how);
+      keep(request, std::move(bytes));
+    }
+  }
+
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
-  /// it any more. If need be that costs the connection.
-  void abandon(void* request, int peer_rank, bool receives) noexcept {
+  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
+  void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
-    const bool alive = presence_of(peer_rank) == presence::here;
-    const auto patience = std::chrono::milliseconds(!alive ? 1 : receives ? 1000 : 20);
-    if (!finished_within(request, patience)) {
+    const deadline last = deadline::after(std::chrono::seconds(1));
+    while (presence_of(peer_rank) == presence::here && !finished_within(request, std::chrono::milliseconds(1))) {
+      discard(context);
+      if (last.passed() || has_ended(peer_rank)) break;
+    }
+    if (!finished_within(request, std::chrono::milliseconds(1))) {
       peer& with = at(peer_rank);
       if (with.link) keep(with.link.close());
       change(with, presence::lost, "the connection was closed when an operation that used it was given up");

@@ -10,6 +10,7 @@
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 #include <hocket/transport/ucx/message.hpp>
+#include <hocket/transport/ucx/message_tag.hpp>
 #include <hocket/transport/ucx/shared_memory.hpp>
 #include <hocket/transport/ucx/status.hpp>
 
@@ -50,12 +51,14 @@ class port {
         oversubscribed_(oversubscribed),
         exceptions_at_start_(std::uncaught_exceptions()),
         with_(how.members->size()) {
+    for (correspondence& each : with_) each.counts.context = context_;
     window_ = std::make_shared<shared_memory>(links_, how, how.window_bytes);
     if (!window_->reachable()) window_.reset();
   }
   port(const port&) = delete;
   port& operator=(const port&) = delete;
   ~port() {
+    discard();
     const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
     if (window_ != nullptr) window_->give_up(unwinding ? ownership::failed : ownership::given_up, blamed_);
   }
@@ -153,11 +156,16 @@ class port {
   bool gone(int peer) {
     if (peer == rank_) return false;
     links_->look_around();
-    if (window_ != nullptr && window_->state_of(peer) != ownership::held) return true;
+    if (window_ != nullptr && window_->state_of(peer) == ownership::failed) return true;
     return links_->presence_of(rank_on_wire(peer)) != presence::here;
   }
 
   // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  void discard() {
+    const std::lock_guard guard(links_->lock());
+    links_->discard(context_);
+  }
 
   void post(int peer, std::span<const std::byte> words) { links_->post(rank_on_wire(peer), context_, rank_, words); }
   bool posted() { return links_->posted(); }
@@ -254,12 +262,16 @@ class port {
     return UCS_OK;
   }
 
-  static failure broken_link(int peer, ucs_status_t status) {
-    return status_failure("no connection to rank " + std::to_string(peer), status, {.peer = peer});
+  /// With the lock.
+  failure broken_link(int peer, ucs_status_t status) const {
+    const std::string what = "no connection to rank " + std::to_string(peer);
+    failure cause = links_->unreachable(what, rank_on_wire(peer), status);
+    cause.context.peer = peer;
+    return cause;
   }
 
-  static failure bad_message(int peer, transport::message_id id, ucs_status_t status, std::size_t length,
-                             std::size_t bytes) {
+  failure bad_message(int peer, transport::message_id id, ucs_status_t status, std::size_t length,
+                      std::size_t bytes) const {
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
     const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED;  // then UCX does not tell the length
     const std::string sent = too_long ? "more than " + std::to_string(bytes) : std::to_string(length);

@@ -132,8 +132,9 @@ class shared_memory {
       const int peer = (rank_ + step) % size;
       const int rank_on_wire = (*how.members)[index(peer)];
       if (open_peer(peer, rank_on_wire, tickets[index(peer)])) continue;
-      // UCX falls back to memory of one process if it can't have shared memory.
       const std::lock_guard guard(links_->lock());
+      if (links_->has_ended(rank_on_wire)) raise(connections::ended_failure(peer));
+      // UCX falls back to memory of one process if it can't have shared memory.
       const endpoint& link = links_->link_to(rank_on_wire);
       return link && link.shares_memory() ? outcome::no_room : outcome::not_reachable;
     }

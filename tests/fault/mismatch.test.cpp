@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: ucx
+//
+// Processes whose calls differ hear of it in milliseconds, and with both call sites, whichever way they are connected.
+#include "support/catch.hpp"
+#include "ucx/ranks.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace ucx_test;
+using hocket::errc;
+using clock = std::chrono::steady_clock;
+using act = std::function<void(communicator&)>;
+
+/// Rank 0 does `one`, the others `other`; all of them fail with `mismatch`, and are told both.
+std::string differ(int ranks, const route& way, const act& one, const act& other, const std::vector<std::string>& says) {
+  return run_ranks(ranks, way, [&](communicator& comm, findings& found) {
+    for (int i = 0; i < 3; ++i) hocket::barrier(comm);
+    const auto begin = clock::now();
+    const hocket::failure cause = found.fails(errc::mismatch, "a call that differs", [&] {
+      (comm.rank() == 0 ? one : other)(comm);
+      hocket::barrier(comm);
+    });
+    const auto took = clock::now() - begin;
+    for (const std::string& text : says) {
+      found.expect(cause.message().find(text) != std::string::npos, "'" + text + "' is missing in: " + cause.message());
+    }
+    found.expect(took < 1s, "noticed after more than a second");
+    if (took > 10ms) std::fprintf(stdout, "noticed after %.1f ms\n", std::chrono::duration<double, std::milli>(took).count());
+    found.fails(errc::revoked, "the next call", [&] { hocket::barrier(comm); });
+  });
+}
+
+template <class Op = std::plus<>, class... Properties>
+act reduces(std::size_t size, Op op = {}, Properties... properties) {
+  return [=](communicator& comm) {
+    std::vector<float> data(size, 1.0F);
+    hocket::all_reduce(comm, hocket::in_place(data), op, hocket::with(properties...));
+  };
+}
+
+act broadcasts(std::size_t size, int root) {
+  return [=](communicator& comm) {
+    std::vector<float> data(size);
+    hocket::broadcast(comm, data, hocket::root{root});
+  };
+}
+
+}  // namespace
+
+TEST_CASE("processes whose calls differ are told, with both call sites") {
+  const std::plus<> sum;
+  for (const route& way : {shared_memory, network}) {
+    for (const int ranks : {2, 3}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      const std::string file = "mismatch.test.cpp:";
+      CHECK(differ(ranks, way, reduces(1), reduces(2), {"of 1 elements", "of 2 elements", file}) == "");
+      CHECK(differ(ranks, way, reduces(14), reduces(15), {"of 14 elements", "of 15 elements", file}) == "");
+      CHECK(differ(ranks, way, reduces(300, sum, hocket::ring), reduces(360, sum, hocket::ring),
+                   {"of 300 elements", "of 360 elements", file}) == "");
+      CHECK(differ(ranks, way, reduces(300, sum, hocket::ring), reduces(300, hocket::maximum{}, hocket::ring),
+                   {"plus", "maximum", file}) == "");
+      CHECK(differ(ranks, way, reduces(5000, sum, hocket::ring), reduces(5000, sum, hocket::recursive_doubling),
+                   {"by ring", "by recursive_doubling", file}) == "");
+      CHECK(differ(ranks, way, broadcasts(5000, 0), broadcasts(5000, 1), {"broadcast", "from root 1", file}) == "");
+      CHECK(differ(ranks, way, reduces(300), broadcasts(300, 0), {"all_reduce", "broadcast", file}) == "");
+      const act first = reduces(300), second = [](communicator& comm) { hocket::barrier(comm); };
+      CHECK(differ(
+                ranks, way, [&](communicator& comm) { first(comm), second(comm); },
+                [&](communicator& comm) { second(comm), first(comm); }, {"all_reduce", "barrier", file}) == "");
+    }
+  }
+}
