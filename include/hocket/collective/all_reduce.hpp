@@ -61,8 +61,7 @@ struct all_reduce_t {
   ///   `require(rank_count_invariant)` the same bits for any number of ranks.
   /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
   /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
-  ///   `peer_lost` later, and then the communicator is revoked. Calls that differ are found out for sure only where
-  ///   ranks reach each other's memory and choose the same algorithm; else by the lengths of messages, or the deadline.
+  ///   `peer_lost` later, and then the communicator is revoked on all ranks: see docs/when-it-fails.md.
   template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>

@@ -144,6 +144,7 @@ class shared_memory {
   bool open_peer(int peer, int rank_on_wire, std::span<const std::byte> ticket) {
     {
       const std::lock_guard guard(links_->lock());
+      if (links_->has_ended(rank_on_wire)) return false;  // UCX may crash when it maps the memory of the dead
       if (links_->connect(rank_on_wire, false) != UCS_OK) return false;
     }
     peer_memory& piece = pieces_[index(peer)];
