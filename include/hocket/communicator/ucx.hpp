@@ -12,13 +12,14 @@
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/wire.hpp>
 
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -74,12 +75,12 @@ class start_up {
     const process_identity own = own_identity();
     std::vector<process_identity> all;
     for (const auto& blob : exchange(std::as_bytes(std::span(&own, 1)))) {
-      process_identity& each = all.emplace_back();
-      if (blob.size() != sizeof each) {
-        raise(errc::mismatch, "rank " + std::to_string(all.size() - 1) + " runs another version of hocket",
-              {.peer = static_cast<int>(all.size()) - 1});
+      const std::optional<process_identity> each = identity_from(blob);
+      if (!each) {
+        raise(errc::mismatch, "rank " + std::to_string(all.size()) + " runs another version of hocket",
+              {.peer = static_cast<int>(all.size())});
       }
-      std::memcpy(&each, blob.data(), sizeof each);
+      all.push_back(*each);
     }
     return all;
   }

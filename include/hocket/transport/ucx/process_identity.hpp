@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,15 +60,26 @@ inline std::string text_of(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(content.data()), content.size());
 }
 
-/// Field 22 of /proc/PID/stat; 0 if it can't be read. The name in field 2 may hold anything, parentheses too.
-inline std::uint64_t start_time_of(std::int32_t pid) {
-  const std::string text = text_of("/proc/" + std::to_string(pid) + "/stat");
+/// Field 22 of a /proc/PID/stat; 0 if it can't be read. The name in field 2 may hold anything, parentheses too.
+inline std::uint64_t start_time_in(const std::string& text) {
   std::size_t at = text.rfind(')');
   for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
   return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
 }
 
+inline std::uint64_t start_time_of(std::int32_t pid) {
+  return start_time_in(text_of("/proc/" + std::to_string(pid) + "/stat"));
+}
+
 }  // namespace detail
+
+/// What a peer has sent; nothing if that is none, as from another version.
+inline std::optional<process_identity> identity_from(std::span<const std::byte> blob) noexcept {
+  process_identity result;
+  if (blob.size() != sizeof result) return std::nullopt;
+  std::memcpy(&result, blob.data(), sizeof result);
+  return result;
+}
 
 inline process_identity own_identity() {
   process_identity own;
