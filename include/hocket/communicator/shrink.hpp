@@ -26,6 +26,7 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/contexts.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -153,11 +154,12 @@ struct succession {
     return result;
   }
 
-  /// Of nobody if `text` is none for so many ranks.
+  /// Of nobody if `text` is none for so many ranks, or its number that of no communicator that can be made.
   static succession parse(const std::string& text, std::size_t ranks) {
     succession result;
     if (text.size() != sizeof context + (ranks + 7) / 8) return result;
     std::memcpy(&result.context, text.data(), sizeof context);
+    if (result.context == 0 || result.context > transport::contexts::most) return {};
     for (std::size_t i = 0; i < ranks; ++i) result.lost.push_back((text[sizeof context + i / 8] >> (i % 8) & 1) != 0);
     return result;
   }
