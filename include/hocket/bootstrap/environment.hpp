@@ -145,8 +145,8 @@ inline void read_timeout(const variable_reader& variables, world_description& wo
   const std::string_view value = variables.text(name);
   double seconds = 0;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-  if (problem != std::errc() || end != value.data() + value.size() || !(seconds > 0 && seconds <= 1e9)) {
-    variables.reject(name, "it must be a number of seconds, above 0 and at most 1e9");
+  if (problem != std::errc() || end != value.data() + value.size() || !(seconds >= 1e-9 && seconds <= 1e9)) {
+    variables.reject(name, "it must be a number of seconds, from 1e-9 to 1e9");
   }
   world.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
