@@ -161,9 +161,7 @@ class directory_store {
       const std::string seen = "seen." + name.substr(5);
       if (failure cause = platform::write_file(session_, seen, byte_view(note).subspan(size))) return cause;
       if (verdict.status != 0) {
-        failure cause = make_failure(static_cast<errc>(verdict.status), blob_text(*verdict.body));
-        cause.context.peer = greeting.rank;
-        return cause;
+        return detail::told_failure(verdict.status, greeting.rank, blob_text(*verdict.body), options_.ranks);
       }
       here.insert(greeting.rank);
     }
@@ -209,10 +207,9 @@ class directory_store {
     detail::blob_reader reader(verdict);
     const auto code = reader.integer<std::int32_t>();
     const auto peer = reader.integer<std::int32_t>();
+    if (!reader.ok()) return make_failure(errc::mismatch, "'" + path + "' is too short to be the verdict of rank 0");
     if (code == 0) return {};
-    failure cause = make_failure(static_cast<errc>(code), reader.rest_as_text());
-    cause.context.peer = peer;
-    return cause;
+    return detail::told_failure(code, peer, reader.rest_as_text(), options_.ranks);
   }
 
   /// Leaves `word` in every session, and takes the one where it is repeated.

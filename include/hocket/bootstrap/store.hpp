@@ -80,6 +80,16 @@ inline error_context store_context(const char* operation, int rank, int ranks, i
   return context;
 }
 
+/// A failure as another process wrote it down. Its reason is kept; a code that does not exist is a `mismatch`, and a peer
+/// that is no rank is left out.
+inline failure told_failure(std::int64_t code, std::int32_t peer, std::string reason, int ranks) {
+  const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
+  if (!known) reason = "a failure of unknown kind (" + std::to_string(code) + ") was told: '" + reason + "'";
+  failure cause = make_failure(known ? static_cast<errc>(code) : errc::mismatch, std::move(reason));
+  if (peer >= 0 && peer < ranks) cause.context.peer = peer;
+  return cause;
+}
+
 /// The time that a call was given, for its messages.
 inline std::chrono::nanoseconds allowed_time(const wait_limit& limit) { return limit.until().left(); }
 
@@ -98,7 +108,11 @@ class generic_exchange {
     blob_reader reader(merged);
     const auto code = reader.integer<std::int32_t>();
     const auto peer = reader.integer<std::int32_t>();
-    if (code != 0) raise(static_cast<errc>(code), reader.rest_as_text(), context(peer));
+    if (code != 0) {
+      failure told = told_failure(code, peer, reader.rest_as_text(), ranks_);
+      told.context = context(told.context.peer);
+      raise(std::move(told));
+    }
     std::vector<blob> all;
     if (!read_blobs(reader, ranks_, all)) {
       raise(errc::mismatch, "'" + prefix_ + "' does not hold a blob for each rank: was it used before?", context(0));

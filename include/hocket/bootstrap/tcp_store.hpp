@@ -246,9 +246,7 @@ class tcp_store {
     if (status == 0) return {};
     if (status == detail::status_come_again) return make_failure(errc::unreachable, "the store there is about to end");
     if (status > static_cast<std::uint32_t>(errc::system)) return nonsense();
-    failure cause = make_failure(static_cast<errc>(status), blob_text(result.body));
-    cause.context.peer = peer;
-    return cause;
+    return detail::told_failure(status, peer, blob_text(result.body), options_.ranks);
   }
 
   static failure nonsense() { return make_failure(errc::mismatch, "rank 0 sent an answer that makes no sense"); }
