@@ -13,10 +13,12 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/socket.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -240,13 +242,23 @@ class tcp_store {
     result.number = reader.integer<std::int64_t>();
     const std::uint64_t most = static_cast<std::uint64_t>(options_.ranks) * (detail::max_blob_size + sizeof size);
     if (size > most) return nonsense();
-    result.body.resize(static_cast<std::size_t>(size));
-    if (failure cause = platform::receive_all(socket_.get(), result.body, limit)) return cause;
+    if (failure cause = receive_body(size, result.body, limit)) return cause;
     answered_ = true;
     if (status == 0) return {};
     if (status == detail::status_come_again) return make_failure(errc::unreachable, "the store there is about to end");
     if (status > static_cast<std::uint32_t>(errc::system)) return nonsense();
     return detail::told_failure(status, peer, blob_text(result.body), options_.ranks);
+  }
+
+  /// Memory is taken as the bytes come, whatever size they are said to have.
+  failure receive_body(std::uint64_t size, blob& body, const wait_limit& limit) const {
+    constexpr std::uint64_t most_at_once = std::uint64_t{1} << 20;
+    while (body.size() < size) {
+      const std::size_t begin = body.size();
+      body.resize(begin + static_cast<std::size_t>(std::min(most_at_once, size - begin)));
+      if (failure cause = platform::receive_all(socket_.get(), std::span(body).subspan(begin), limit)) return cause;
+    }
+    return {};
   }
 
   static failure nonsense() { return make_failure(errc::mismatch, "rank 0 sent an answer that makes no sense"); }
