@@ -156,12 +156,12 @@ class tcp_server {
 
   void run() {
     while (!stopping_.load()) {
-      wait_and_serve(next_deadline());
+      wait_and_serve(next_deadline(), wake_.read.get());
       expire();
     }
     const deadline enough = deadline::after(std::chrono::seconds(1));
     while (rendezvous_.has_failed() && has_members() && !enough.passed()) {
-      wait_and_serve(deadline(std::min(enough.when(), next_deadline().when())));
+      wait_and_serve(deadline(std::min(enough.when(), next_deadline().when())), -1);
       expire();
     }
     rendezvous_.close();
@@ -191,10 +191,11 @@ class tcp_server {
     return static_cast<int>(std::min<std::int64_t>(left.count(), 3600000));
   }
 
-  void wait_and_serve(deadline until) {
+  /// `wake`: ends the wait once the server is to stop, whenever that was said; -1 if it is known.
+  void wait_and_serve(deadline until, int wake) {
     const bool accepting = pause_accept_until_.never();
     polled_.clear();
-    polled_.push_back({stopping_.load() ? -1 : wake_.read.get(), POLLIN, 0});
+    polled_.push_back({wake, POLLIN, 0});
     polled_.push_back({accepting ? listener_.get() : -1, POLLIN, 0});
     for (const auto& each : connections_) {
       polled_.push_back({each->socket.get(), static_cast<short>(each->sending() ? POLLIN | POLLOUT : POLLIN), 0});
