@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Control messages, and the votes of shrink: written by other ranks of a communicator. The first byte is the number of
+/// ranks, the rest is the message.
+#include "fuzz.hpp"
+
+#include <hocket/communicator/control.hpp>
+#include <hocket/communicator/shrink.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace {
+
+using fuzz::require;
+namespace detail = hocket::detail;
+
+void decode_message(std::span<const std::byte> bytes, int ranks) {
+  const std::optional<detail::control> words = detail::decode(bytes, ranks);
+  if (!words) return;
+  const auto is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
+  if (const auto* const told = std::get_if<detail::revocation>(&*words)) {
+    require(fuzz::is_known(told->code), "a revocation has a code of hocket::errc");
+    require(is_rank(told->teller), "a revocation comes from a rank");
+    require(told->culprit == -1 || is_rank(told->culprit), "a revocation blames a rank or nobody");
+  } else if (const auto* const said = std::get_if<detail::answer>(&*words)) {
+    require(said->awaited == -1 || is_rank(said->awaited), "an answer names a rank or nobody");
+  }
+  const std::vector<std::byte> written = detail::encode(*words);
+  require(written.size() <= hocket::transport::control_message::most_bytes, "what is encoded fits into a message");
+  const std::optional<detail::control> again = detail::decode(written, ranks);
+  require(again && again->index() == words->index(), "what is encoded can be decoded");
+  require(detail::encode(*again) == written, "decoding loses nothing");
+  // A question has no content: what stands behind it is passed over.
+  const std::size_t kept = std::holds_alternative<detail::question>(*words)
+                               ? sizeof(std::uint32_t)
+                               : std::min(bytes.size(), hocket::transport::control_message::most_bytes);
+  require(std::ranges::equal(written, bytes.first(kept)), "each message is written in one way");
+}
+
+void parse_vote(const std::string& text, std::size_t ranks) {
+  const auto read = detail::succession::parse(text, ranks);
+  if (read.lost.empty()) return;
+  require(read.lost.size() == ranks, "a vote says of each rank whether it is lost");
+  require(read.context >= 1 && read.context <= hocket::transport::contexts::most, "a vote names a context");
+  const auto again = detail::succession::parse(read.text(), ranks);
+  require(again.context == read.context && again.lost == read.lost, "a vote reads as it was written");
+  auto sum = read;
+  sum.add(again);
+  require(sum.context == read.context && sum.lost == read.lost, "a vote added to itself changes nothing");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::input in(data, size);
+  const unsigned ranks = 1 + in.byte();
+  const auto bytes = in.rest();
+  decode_message(bytes, static_cast<int>(ranks));
+  parse_vote(std::string(fuzz::text_of(bytes)), ranks);
+  return 0;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a rank does with the control messages of its peers: in a call, and when survivors vote. The first byte says how
+/// many calls this rank has made. Then come messages: a byte of the sender, one of the size, and the bytes.
+#include "fuzz.hpp"
+
+#include <hocket/communicator/call_log.hpp>
+#include <hocket/communicator/control.hpp>
+#include <hocket/communicator/shrink.hpp>
+#include <hocket/engine/listen.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using fuzz::require;
+namespace detail = hocket::detail;
+namespace transport = hocket::transport;
+
+constexpr int ranks = 4;
+constexpr int own_rank = 2;
+
+bool is_peer(int rank) { return rank >= 0 && rank < ranks && rank != own_rank; }
+
+/// What peers have said, and nothing more comes.
+class mailbox {
+ public:
+  explicit mailbox(std::deque<transport::control_message> mail) : mail_(std::move(mail)) {}
+
+  bool has_mail() const noexcept { return !mail_.empty(); }
+  bool fetch(transport::control_message& heard) {
+    if (mail_.empty()) return false;
+    heard = std::move(mail_.front());
+    mail_.pop_front();
+    return true;
+  }
+  void post(int peer, std::span<const std::byte> words) {
+    require(is_peer(peer), "messages go to peers");
+    require(words.size() <= transport::control_message::most_bytes, "a message has at most most_bytes");
+    require(detail::decode(words, ranks).has_value(), "what is posted can be read");
+  }
+  bool progress() const noexcept { return false; }
+  bool gone(int) const noexcept { return true; }
+  void discard() const noexcept {}
+
+ private:
+  std::deque<transport::control_message> mail_;
+};
+
+/// As much of a communicator's state as those need who read its mail.
+class rank_state {
+ public:
+  rank_state(std::deque<transport::control_message> mail, unsigned calls)
+      : port_(std::move(mail)), last_sequence_(calls) {
+    for (unsigned i = 1; i <= calls; ++i) {
+      detail::call_record made;
+      made.sequence = i;
+      made.operations = 1;
+      made.signature = 1;
+      made.operation = "barrier";
+      calls_.add(made);
+    }
+  }
+
+  int rank() const noexcept { return own_rank; }
+  int size() const noexcept { return ranks; }
+  mailbox& port() noexcept { return port_; }
+  detail::call_log& calls() noexcept { return calls_; }
+  std::uint32_t last_sequence() const noexcept { return last_sequence_; }
+  std::vector<std::pair<int, detail::inquiry>>& open_inquiries() noexcept { return open_inquiries_; }
+  std::vector<std::pair<int, detail::vote>>& votes() noexcept { return votes_; }
+  bool aborted() const noexcept { return false; }
+  bool revoked() const noexcept { return revoked_; }
+  void hear(const detail::revocation& told) {
+    require(fuzz::is_known(told.code), "a revocation has a code of hocket::errc");
+    revoked_ = true;
+  }
+
+ private:
+  mailbox port_;
+  detail::call_log calls_;
+  std::uint32_t last_sequence_;
+  std::vector<std::pair<int, detail::inquiry>> open_inquiries_;
+  std::vector<std::pair<int, detail::vote>> votes_;
+  bool revoked_ = false;
+};
+
+void read_in_a_call(rank_state state) {
+  const auto locate = [] { return detail::waiting_call{"barrier", {}, 1, 0}; };
+  const auto heard = [](int peer, const detail::answer& said) {
+    require(is_peer(peer), "answers come from peers");
+    require(said.awaited == -1 || (said.awaited >= 0 && said.awaited < ranks), "an answer names a rank or nobody");
+  };
+  const hocket::outcome found = detail::listen(state, locate, heard);
+  if (found.failed()) {
+    require(found.code() == hocket::errc::mismatch, "calls that differ are a mismatch");
+    require(is_peer(found.cause().context.peer), "a mismatch names a peer");
+  } else {
+    require(state.revoked() || !state.port().has_mail(), "all mail is read");
+  }
+}
+
+void vote(rank_state state) {
+  fuzz::may_raise(ranks, [&] {
+    detail::assembly<rank_state> voters(state, hocket::deadline(), {"shrink", {}, std::chrono::seconds(1)});
+    const detail::succession own{3, std::vector<bool>(ranks)};
+    const auto all = voters.gather(0, own.text());
+    require(all.size() == ranks, "there is a place for the vote of each rank");
+    require(all[own_rank] == own.text(), "a rank hears its own vote");
+    detail::succession sum = own;
+    for (const auto& each : all) {
+      if (each) sum.add(detail::succession::parse(*each, ranks));
+    }
+    require(sum.context >= 3 && sum.context <= transport::contexts::most, "a context comes out that there is");
+    require(sum.lost.size() == ranks, "it is said of each rank whether it is lost");
+    const std::string agreed = voters.agree(1, sum.text());
+    const auto proposed = [&](const auto& each) { return each.second.number == 1 && each.second.content == agreed; };
+    require(agreed == sum.text() || std::ranges::any_of(state.votes(), proposed),
+            "they agree on what one has proposed");
+  });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::input in(data, size);
+  const unsigned calls = in.byte() % 64;
+  std::deque<transport::control_message> mail;
+  while (!in.empty()) {
+    // A wire says truly who a sender is, and drops what is from nobody.
+    const int sender = static_cast<int>(in.byte() % ranks);
+    const auto bytes = in.piece(in.byte());
+    if (is_peer(sender)) mail.push_back({sender, {bytes.begin(), bytes.end()}});
+  }
+  read_in_a_call({mail, calls});
+  // At last all peers have gone on, so that nobody waits for a vote that does not come.
+  for (int peer = 0; peer < ranks; ++peer) {
+    if (is_peer(peer)) mail.push_back({peer, detail::encode(detail::vote{~std::uint32_t{0}, "later"})});
+  }
+  vote({mail, calls});
+  return 0;
+}
