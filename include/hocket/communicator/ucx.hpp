@@ -49,6 +49,22 @@ class start_up {
       : world_(world), until_(deadline::after(timeout)), store_(bootstrap::connect_store(world, until_)) {}
 
   communicator run(const connect_options& options) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return join(options);
+    } catch (const error& cause) {
+      if (cause.code() == errc::peer_lost) hear_who_was_first();
+      throw;
+    }
+#else
+    return join(options);
+#endif
+  }
+
+ private:
+  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  communicator join(const connect_options& options) {
     const std::vector<process_identity> identities = exchange_identities();
     const host_share here = share_of_host(identities[index(world_.rank)], identities);
     auto through = std::make_shared<worker>(world_.ranks, here.ranks);
@@ -64,8 +80,17 @@ class start_up {
                         options.staging_bytes);
   }
 
- private:
-  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+#if HOCKET_HAS_EXCEPTIONS
+  /// A peer is gone, but perhaps only because another one was gone before. The store knows, and says so to whoever waits
+  /// for all ranks once more.
+  void hear_who_was_first() {
+    try {
+      bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {}, deadline::after(std::chrono::seconds(1)));
+    } catch (const error& cause) {
+      if (cause.code() == errc::peer_lost && cause.context().peer != world_.rank) throw;
+    }
+  }
+#endif
 
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
     return bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine, until_);

@@ -108,7 +108,8 @@ void hear_why(State& state, Locate locate) {
     if (last.passed()) break;
     if (!state.port().progress()) platform::yield();
   }
-  state.hear({static_cast<std::int32_t>(errc::revoked), state.rank(), -1, "a peer has ended the communicator, and does not say why"});
+  state.hear({static_cast<std::int32_t>(errc::revoked), state.rank(), -1,
+              "a peer has ended the communicator, and does not say why"});
 }
 
 /// Tells the awaited peer which call this rank is in, so that either of the two finds out if they differ.
@@ -126,7 +127,7 @@ failure with_both_calls(State& state, Locate locate, failure cause) {
   waiting_call own = locate();
   own.awaited = cause.context.peer;
   inquire(state, own);
-  const deadline last = deadline::after(std::chrono::milliseconds(50));
+  const deadline last = deadline::after(std::chrono::milliseconds(300));
   while (own.sequence != 0 && !last.passed()) {
     const outcome found = listen(state, locate);
     if (found.failed()) return found.cause();
@@ -143,8 +144,8 @@ template <class State, class Locate>
 failure whom_to_blame(State& state, Locate locate, failure cause) {
   constexpr std::chrono::milliseconds time_to_answer(50);
   const waiting_call own = locate();
+  if (own.awaited < 0) return cause;
   int suspect = own.awaited;
-  std::string chain;
   for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
     std::optional<answer> said;
     state.port().post(suspect, encode(question{}));
@@ -158,20 +159,16 @@ failure whom_to_blame(State& state, Locate locate, failure cause) {
       if (state.revoked()) return state.take_cause();
       platform::yield();
     }
-    if (!said) break;
-    chain += "; rank " + std::to_string(suspect) + " is in " + said->call;
-    if (said->awaited < 0) break;
-    chain += ", and waits for rank " + std::to_string(said->awaited);
+    cause.reason += "; rank " + std::to_string(suspect);
+    cause.context.peer = suspect;
+    if (!said) {
+      cause.reason += " does not answer: it is in no call on this communicator, or stopped";
+      return cause;
+    }
+    cause.reason += " is in " + said->call;
+    if (said->awaited >= 0) cause.reason += ", and waits for rank " + std::to_string(said->awaited);
     suspect = said->awaited;
   }
-  if (suspect < 0) return cause;
-  if (suspect == own.awaited && chain.empty()) {
-    cause.reason += "; rank " + std::to_string(suspect) + " does not answer: it is in no call on this communicator, or stopped";
-  } else if (suspect == state.rank()) {
-    suspect = own.awaited;
-  }
-  cause.reason += chain;
-  cause.context.peer = suspect;
   return cause;
 }
 
