@@ -6,9 +6,11 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/mailbox.hpp>
 #include <hocket/transport/ucx/message.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
 #include <hocket/transport/ucx/shared_memory.hpp>
@@ -52,8 +54,13 @@ class port {
         exceptions_at_start_(std::uncaught_exceptions()),
         with_(how.members->size()) {
     for (correspondence& each : with_) each.counts.context = context_;
-    window_ = std::make_shared<shared_memory>(links_, how, how.window_bytes);
+    const std::size_t box_begin = (how.window_bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
+    window_ = std::make_shared<shared_memory>(links_, how, box_begin + mailbox::bytes_for(how.members->size()));
     if (!window_->reachable()) window_.reset();
+    if (window_ == nullptr) return;
+    std::vector<std::byte*> boxes;
+    for (int peer = 0; peer < size(); ++peer) boxes.push_back(window_->piece_of(peer) + box_begin);
+    box_ = mailbox(std::move(boxes), rank_);
   }
   port(const port&) = delete;
   port& operator=(const port&) = delete;
@@ -167,10 +174,19 @@ class port {
     links_->discard(context_);
   }
 
-  void post(int peer, std::span<const std::byte> words) { links_->post(rank_on_wire(peer), context_, rank_, words); }
-  bool posted() { return links_->posted(); }
-  bool has_mail() const noexcept { return mail_.filled.load(std::memory_order_acquire); }
+  void post(int peer, std::span<const std::byte> words) {
+    if (windows_reachable()) return box_.put(peer, words);
+    links_->post(rank_on_wire(peer), context_, rank_, words);
+  }
+  bool posted() { return windows_reachable() ? box_.flush() : links_->posted(); }
+  bool has_mail() const noexcept {
+    return windows_reachable() ? box_.filled() : mail_.filled.load(std::memory_order_acquire);
+  }
   bool fetch(transport::control_message& heard) {
+    if (windows_reachable()) {
+      box_.flush();
+      return box_.take(heard);
+    }
     if (!has_mail()) return false;
     const std::lock_guard guard(links_->lock());
     heard = std::move(mail_.messages.front());
@@ -325,7 +341,8 @@ class port {
   std::vector<correspondence> with_;
   std::shared_ptr<shared_memory> window_;
   std::vector<std::unique_ptr<published>> shared_;
-  connections::inbox mail_;
+  mailbox box_;              ///< of control messages, where memory is shared
+  connections::inbox mail_;  ///< elsewhere
   const connections::subscription subscription_{*links_, context_, mail_};
   unsigned idle_polls_ = 0;
   bool polled_ = false;

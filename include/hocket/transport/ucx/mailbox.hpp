@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Control messages through memory that all ranks of a communicator map.
+///
+/// They must arrive above all when a process has just died. UCX's own queue in shared memory is one for all senders: a
+/// sender that dies while it writes leaves a gap there, behind which nothing is seen any more. Here each pair of ranks has a
+/// ring with one writer, and what a dying writer has not finished is never seen.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// This rank's rings in the memory of all ranks. Not thread-safe.
+class mailbox {
+ public:
+  /// Nobody's.
+  mailbox() = default;
+  /// `boxes` has the memory of each rank, of `bytes_for(ranks)` zeroed bytes on a cache line.
+  mailbox(std::vector<std::byte*> boxes, int rank)
+      : boxes_(std::move(boxes)), rank_(rank), ends_(boxes_.size()), waiting_(boxes_.size()) {}
+
+  static constexpr std::size_t bytes_for(std::size_t ranks) noexcept { return sizeof(front) + ranks * sizeof(ring); }
+
+  /// What finds no room waits here.
+  void put(int peer, std::span<const std::byte> words) {
+    waiting_[index(peer)].emplace_back(words.begin(), words.end());
+    flush(peer);
+  }
+
+  /// Whether nothing waits for room any more, having tried again.
+  bool flush() {
+    bool all = true;
+    for (int peer = 0; peer < static_cast<int>(boxes_.size()); ++peer) all = flush(peer) && all;
+    return all;
+  }
+
+  bool filled() const noexcept { return front_of(rank_).arrived.load(std::memory_order_acquire) != seen_; }
+
+  /// The next message of any rank; false if there is none.
+  bool take(transport::control_message& message) {
+    const std::uint32_t arrived = front_of(rank_).arrived.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < boxes_.size(); ++i) {
+      const std::size_t writer = (next_ + i) % boxes_.size();
+      ring& from = ring_of(rank_, static_cast<int>(writer));
+      const std::uint32_t number = ends_[writer].received + 1;
+      const letter& place = from.letters[number % depth];
+      if (place.number.load(std::memory_order_acquire) != number) continue;
+      const std::size_t bytes = std::min<std::size_t>(place.bytes, sizeof place.content);
+      message = {static_cast<int>(writer), std::vector<std::byte>(place.content, place.content + bytes)};
+      ends_[writer].received = number;
+      from.taken.store(number, std::memory_order_release);
+      next_ = writer + 1;
+      return true;
+    }
+    seen_ = arrived;
+    return false;
+  }
+
+ private:
+  static constexpr std::uint32_t depth = 4;
+
+  struct alignas(platform::cache_line) letter {
+    std::atomic<std::uint32_t> number;  ///< of the writer's messages this is the one that lies here, once it is whole
+    std::uint32_t bytes;
+    std::byte content[transport::control_message::most_bytes];
+  };
+  struct ring {
+    letter letters[depth];
+    alignas(platform::cache_line) std::atomic<std::uint32_t> taken;  ///< so many by the reader
+  };
+  struct alignas(platform::cache_line) front {
+    std::atomic<std::uint32_t> arrived;  ///< grows with each message, whoever it is from
+  };
+  /// Both directions between this rank and a peer.
+  struct end {
+    std::uint32_t sent = 0;
+    std::uint32_t received = 0;
+  };
+
+  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+  front& front_of(int reader) const noexcept { return *reinterpret_cast<front*>(boxes_[index(reader)]); }
+  ring& ring_of(int reader, int writer) const noexcept {
+    return reinterpret_cast<ring*>(boxes_[index(reader)] + sizeof(front))[writer];
+  }
+
+  bool flush(int peer) {
+    auto& waiting = waiting_[index(peer)];
+    for (; !waiting.empty(); waiting.pop_front()) {
+      ring& to = ring_of(peer, rank_);
+      const std::uint32_t number = ends_[index(peer)].sent + 1;
+      if (number - to.taken.load(std::memory_order_acquire) > depth) return false;
+      letter& place = to.letters[number % depth];
+      const std::size_t bytes = std::min(waiting.front().size(), sizeof place.content);
+      place.bytes = static_cast<std::uint32_t>(bytes);
+      std::copy_n(waiting.front().begin(), bytes, place.content);
+      place.number.store(number, std::memory_order_release);
+      front_of(peer).arrived.fetch_add(1, std::memory_order_release);
+      ends_[index(peer)].sent = number;
+    }
+    return true;
+  }
+
+  std::vector<std::byte*> boxes_;
+  int rank_ = 0;
+  std::vector<end> ends_;
+  std::vector<std::deque<std::vector<std::byte>>> waiting_;
+  std::uint32_t seen_ = 0;
+  std::size_t next_ = 0;
+};
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE
