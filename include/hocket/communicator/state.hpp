@@ -298,7 +298,8 @@ class communicator_state {
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void end(const revocation& why) {
-    stop_reading();  // peers may wait for that, as this rank is about to wait for them
+    // Peers may wait for that, as this rank is about to wait for them.
+    if (occupied_->load(std::memory_order_relaxed) == occupancy::reads) stop_reading();
     const bool lost = why.code == static_cast<int>(errc::peer_lost);
     tell_peers(encode(why), lost ? why.culprit : -1);
     for (std::size_t peer = 0; peer < windows_.size(); ++peer) {

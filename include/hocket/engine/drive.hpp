@@ -127,7 +127,7 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
   const auto where = [&] { return position_of(call, locate); };
   // Looked at before the mail: a peer that has failed says so before it leaves, and that tells more than that it has left.
   failure broken;
-  state.port().broken(broken);
+  if (!state.aborted() && !stop.stop_requested()) state.port().broken(broken);
   const outcome compared = listen(state, where);
   failure cause;
   if (state.flagged() && !state.revoked()) hear_why(state, where);
