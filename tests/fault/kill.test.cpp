@@ -304,11 +304,10 @@ std::string quantiles(std::vector<double> values) {
   return text;
 }
 
-bool soaks() { return std::getenv("HOCKET_SOAK_MOMENTS") != nullptr; }
-
-/// As many as HOCKET_SOAK_MOMENTS says.
+/// 4, or as many as HOCKET_SOAK_MOMENTS says.
 unsigned moments() {
-  return soaks() ? static_cast<unsigned>(std::strtoul(std::getenv("HOCKET_SOAK_MOMENTS"), nullptr, 10)) : 4;
+  const char* const value = std::getenv("HOCKET_SOAK_MOMENTS");
+  return value == nullptr ? 4 : static_cast<unsigned>(std::strtoul(value, nullptr, 10));
 }
 
 using scenario = std::string (*)(const trial&, std::vector<double>&);
@@ -345,21 +344,22 @@ TEST_CASE("a process killed while the others shrink is left out too") {
   kill_at_many_moments("shrink", during_shrink, network, 3000);
 }
 
-TEST_CASE("processes killed while communicators are split are missed soon, and the others go on") {
-  // A rank whose part is made may wait in it for one whose part is not, as that one has heard of the loss first; and
-  // UCX 1.13 crashes now and then when it maps the memory of a process that has just died.
-  if (!soaks()) return;
+TEST_CASE("processes killed while communicators end hold nobody up") {
+  kill_at_many_moments("destruction", during_destruction, network, 3000);
+}
+
+// What follows is run by fault/soak alone. Some of it fails now and then: see "Known limits" in docs/when-it-fails.md.
+
+TEST_CASE("processes killed while communicators are split are missed soon, and the others go on", "[.][soak]") {
   kill_at_many_moments("split", during_split, network, 3000);
   kill_at_many_moments("split", during_split, shared_memory, 1000);
 }
 
-TEST_CASE("processes killed while communicators end hold nobody up") {
-  kill_at_many_moments("destruction", during_destruction, network, 3000);
-  if (soaks()) kill_at_many_moments("destruction", during_destruction, shared_memory, 1000);
+TEST_CASE("processes killed while communicators in shared memory end hold nobody up", "[.][soak]") {
+  kill_at_many_moments("destruction", during_destruction, shared_memory, 1000);
 }
 
-TEST_CASE("processes killed while the world connects are missed soon, and by their names") {
-  if (!soaks()) return;  // a rank that has left because of the failure may be blamed for it
+TEST_CASE("processes killed while the world connects are missed soon, and by their names", "[.][soak]") {
   kill_at_many_moments("connect", during_connect, network, 3000);
   kill_at_many_moments("connect", during_connect, shared_memory, 1000);
 }

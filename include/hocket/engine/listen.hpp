@@ -2,7 +2,8 @@
 /// @file
 /// What a rank that waits does with the control messages of its peers, and whom it blames when it has waited too long.
 ///
-/// Nothing here runs where calls go as they should: a wait comes here after some microseconds without progress.
+/// Where calls go as they should, a call only looks whether a message has come; a wait comes here after some microseconds
+/// without progress.
 #pragma once
 
 #include <hocket/communicator/call_log.hpp>
