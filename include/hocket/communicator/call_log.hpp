@@ -20,7 +20,7 @@ namespace detail {
 
 /// One call. All text is of static duration.
 struct call_record {
-  std::uint32_t sequence = 0;    ///< of its first operation; 0: none, a message between two ranks
+  std::uint32_t sequence = 0;    ///< of its first operation
   std::uint32_t operations = 0;  ///< that it consists of
   std::uint32_t signature = 0;
   const char* operation = "";
@@ -51,14 +51,9 @@ inline std::string_view type_text(std::string_view pretty) noexcept {
 
 /// "all_reduce of 15 elements of (float, std::plus<void>) by ring, called at train.cpp:30".
 inline std::string describe(const call_record& call) {
-  std::string text = call.operation;
-  if (call.sequence != 0) {
-    const std::string_view types = type_text(call.types);
-    if (call.elements != 0 || !types.empty()) text += " of " + std::to_string(call.elements) + " elements";
-    if (!types.empty()) text += " of (" + std::string(types) + ')';
-    text += std::string(" by ") + call.plan;
-    if (call.root != 0) text += " from root " + std::to_string(call.root);
-  }
+  std::string text = std::string(call.operation) + " of " + std::to_string(call.elements) + " elements of (" +
+                     std::string(type_text(call.types)) + ") by " + call.plan;
+  if (call.root != 0) text += " from root " + std::to_string(call.root);
   return text + ", called at " + call.site.file_name() + ':' + std::to_string(call.site.line());
 }
 
