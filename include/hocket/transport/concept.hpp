@@ -153,7 +153,7 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
 
 /// One rank's share of a transport, from which ports are opened.
 template <class Wire>
-concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, failure& fail) {
+concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, opening& changing) {
   typename Wire::port_type;
   requires port<typename Wire::port_type>;
   { w->rank() } -> std::convertible_to<int>;
@@ -162,6 +162,9 @@ concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, fail
   { w->costs() } -> std::same_as<link_costs>;
   { w->contexts() } -> std::same_as<contexts&>;
   { Wire::open(w, how) } -> std::same_as<std::unique_ptr<typename Wire::port_type>>;
+  /// Collective over `how.members`, which a failure on `w` has left: the wire on which they go on. That is `w` itself, or
+  /// a fresh one of theirs alone if those that died may have left `w` unusable; then `how` names its ranks and context 0.
+  { Wire::renewed(w, changing) } -> std::same_as<std::shared_ptr<Wire>>;
 };
 
 }  // namespace transport

@@ -192,6 +192,7 @@ class wire {
   static std::unique_ptr<port> open(const std::shared_ptr<wire>& self, const transport::opening& how) {
     return std::make_unique<port>(self->network_, how);
   }
+  static std::shared_ptr<wire> renewed(const std::shared_ptr<wire>& self, transport::opening&) { return self; }
 
  private:
   const std::shared_ptr<network> network_;
