@@ -10,6 +10,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/visit.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
@@ -19,7 +20,7 @@
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -70,19 +71,25 @@ std::uint32_t agree_on_context(const communicator<Wire>& comm) {
   }
 }
 
-/// A stop token that is triggered when no more calls can be made on a communicator.
+/// A stop token that is triggered some time after no more calls can be made on a communicator: by then, all ranks are at
+/// the same point that can get there.
 template <class State>
 class end_of {
  public:
   explicit end_of(State& state) noexcept : state_(&state) {}
 
   bool stop_requested() const {
+    if (ended_) return until_.passed();
     static_cast<void>(listen(*state_, [] { return waiting_call{.operation = "split"}; }));
-    return !state_->usable() || state_->flagged();
+    ended_ = !state_->usable() || state_->flagged();
+    until_ = deadline::after(std::chrono::milliseconds(200));
+    return false;
   }
 
  private:
   State* state_;
+  mutable bool ended_ = false;
+  mutable deadline until_;
 };
 
 /// A failure of a part of `comm`, told with the ranks of `comm`, of which the part has those that were `chosen`.
