@@ -308,7 +308,7 @@ class communicator_state {
     const bool lost = why.code == static_cast<int>(errc::peer_lost);
     tell_peers(encode(why), lost ? why.culprit : -1);
     for (int peer = 0; has_windows() && peer < size_; ++peer) {
-      if (!transport::flag_reaches(*port_, peer)) continue;
+      if (!port_type::shares_address_space && !transport::flag_reaches(*port_, peer)) continue;
       layout_.header(window(peer)).revoked.store(1, std::memory_order_release);
     }
     port_->discard();

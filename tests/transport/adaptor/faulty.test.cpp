@@ -220,7 +220,7 @@ TEST_CASE("each fault does what its name says") {
   CHECK(outcome_on_rank(0, {.what = fault_kind::stop, .rank = 0, .step = 1, .time = 10ms}, messages) == "right");
   CHECK(outcome_on_rank(1, {.what = fault_kind::stop, .rank = 0, .step = 1, .time = 150ms}, memory) == "timed out");
   CHECK(outcome_on_rank(0, {fault_kind::kill, 0, 1}, messages) == "aborted");
-  CHECK(outcome_on_rank(1, {fault_kind::kill, 0, 1}, memory) == "timed out");
+  CHECK(outcome_on_rank(1, {fault_kind::kill, 0, 1}, memory) == "aborted");
 }
 
 // ── A simulated world ──────────────────────────────────────────────────────────────────────────────────────────────

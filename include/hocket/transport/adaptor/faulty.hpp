@@ -3,7 +3,8 @@
 /// A transport on which things go wrong as they were told to: what a program does then can be tried on any of them.
 ///
 /// Faults act on messages, on the flags that ranks write into each other's windows, on polls, and on control messages.
-/// What peers read from a rank's memory is not disturbed.
+/// What peers read from a rank's memory is not disturbed; and where ranks are threads, the end of a communicator is always
+/// heard, as it is what keeps a rank from freeing what others read.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -104,10 +105,9 @@ class faulty_port : public forwarding_port<Port> {
   // ── Steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   bool may_act(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
-    if (holds_back() || !base::may_act(sequence, lane, what, bytes)) return false;
-    fate_->step_done();
-    return true;
+    return !holds_back() && base::may_act(sequence, lane, what, bytes);
   }
+  void did(std::uint32_t, unsigned, const plan::action&, std::size_t) { fate_->step_done(); }
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -144,12 +144,12 @@ class faulty_port : public forwarding_port<Port> {
   }
 
   void post(int peer, std::span<const std::byte> words) {
-    if (!fate_->killed() && !is_cut_from(peer)) base::post(peer, words);
+    if (base::shares_address_space || (!fate_->killed() && !is_cut_from(peer))) base::post(peer, words);
   }
   bool has_mail() const { return !fate_->silent() && base::has_mail(); }
   bool fetch(transport::control_message& heard) {
     while (!fate_->silent() && base::fetch(heard)) {
-      if (!is_cut_from(heard.sender)) return true;
+      if (base::shares_address_space || !is_cut_from(heard.sender)) return true;
     }
     return false;
   }
