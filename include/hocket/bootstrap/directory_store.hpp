@@ -106,8 +106,9 @@ class directory_store {
     const auto begin = deadline::clock::now();
     const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     std::chrono::nanoseconds pause = std::chrono::milliseconds(1);
-    while (!done()) {
+    for (;;) {
       if (failure told = heard_call_off()) return told;
+      if (done()) return {};
       if (failure end = platform::nap(pause, limit)) {
         const bool called_off = end.code == errc::aborted;
         if (called_off) call_off();
@@ -118,7 +119,6 @@ class directory_store {
       }
       pause = std::min<std::chrono::nanoseconds>(pause * 2, std::chrono::milliseconds(50));
     }
-    return {};
   }
 
   /// Leaves a note wherever this rank has shown up.
