@@ -199,25 +199,34 @@ class tcp_server {
       server_connection& each = *connections_[i];
       if ((events & POLLOUT) != 0) each.flush();
       if ((events & ~POLLOUT) != 0) each.receive();
-      serve(each);
     }
+    let_go();
+    for (const auto& each : connections_) serve(*each);
     deliver();
     remove_broken();
     if (polled_[1].revents != 0) accept_some();
   }
 
   void serve(server_connection& client) {
-    while (!client.broken && !client.sending() && !client.in.empty()) {
-      if (client.awaiting_answer && !takes_leave(client)) return;
+    while (!client.broken && !client.awaiting_answer && !client.sending() && !client.in.empty()) {
       if (!(client.rank < 0 ? serve_hello(client) : serve_request(client))) return;
     }
   }
 
-  /// Whether what came from a client that awaits an answer is its last word.
-  static bool takes_leave(const server_connection& client) {
+  /// Clients that wait for an answer no longer come first: else one that has called off could still complete what the
+  /// others wait for.
+  void let_go() {
+    for (const auto& each : connections_) {
+      if (each->awaiting_answer && !each->broken && !each->sending()) hear_last_word(*each);
+    }
+    remove_broken();
+  }
+
+  void hear_last_word(server_connection& client) {
     request what;
     std::size_t size = 0;
-    return decode(client.in, what, size) == decoded::complete && is_parting(what.kind);
+    const bool whole = decode(client.in, what, size) == decoded::complete;
+    if (whole && is_parting(what.kind)) part(client, what.kind);
   }
 
   /// False if more bytes are needed first.
@@ -258,7 +267,6 @@ class tcp_server {
       client.broken = true;
     } else {
       client.how_it_ends = parting::called_off;
-      hurried_ = hurried_ || client.rank == 0;
       client.close_when_sent = true;
       client.answer(rendezvous_.call_off(client.rank));
     }
@@ -282,10 +290,22 @@ class tcp_server {
       const std::unique_ptr<server_connection> gone = std::move(connections_[i]);
       connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
       if (gone->rank < 0) continue;
+      read_last_word(*gone);
       rendezvous_.leave(gone->rank, gone->how_it_ends);
       deliver();
       i = 0;
     }
+  }
+
+  /// Why a client has gone may be among what was not read before it showed that it had.
+  void read_last_word(server_connection& gone) {
+    if (gone.how_it_ends != parting::lost) return;
+    gone.receive();
+    request what;
+    std::size_t size = 0;
+    const bool whole = decode(gone.in, what, size) == decoded::complete;
+    if (whole && what.kind == request_kind::call_off) gone.how_it_ends = parting::called_off;
+    if (whole && what.kind == request_kind::goodbye) gone.how_it_ends = parting::goodbye;
   }
 
   void accept_some() {
@@ -338,7 +358,9 @@ class tcp_server {
   }
 
   void flush_all() {
-    const deadline patience = deadline::after(hurried_ ? std::chrono::milliseconds(2) : std::chrono::seconds(2));
+    const reply& failed = rendezvous_.first_failure();
+    const bool hurried = failed.status == static_cast<std::uint32_t>(errc::aborted) && failed.peer == 0;
+    const deadline patience = deadline::after(hurried ? std::chrono::milliseconds(2) : std::chrono::seconds(2));
     while (owes_answers() && !patience.passed()) flush_some(patience);
   }
 
@@ -360,7 +382,6 @@ class tcp_server {
   std::vector<std::unique_ptr<server_connection>> connections_;
   std::vector<pollfd> polled_;
   deadline pause_accept_until_;
-  bool hurried_ = false;  ///< rank 0, in whose process this is, was called off
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

@@ -232,7 +232,7 @@ class tcp_store {
     answer result;
     if (!cause) {
       // The server keeps the deadline, because it knows who is missing; its answer needs a moment.
-      cause = await_answer(result, limit.later_by(std::chrono::milliseconds(500)));
+      cause = await_answer(key, result, limit.later_by(std::chrono::milliseconds(500)));
     } else if (cause.code == errc::peer_lost) {
       hear_last_word(cause);
     }
@@ -240,21 +240,22 @@ class tcp_store {
     return result;
   }
 
-  failure await_answer(answer& result, const wait_limit& limit) {
+  failure await_answer(std::string_view key, answer& result, const wait_limit& limit) {
     failure cause = platform::wait_ready(socket_.get(), POLLIN, limit);
-    if (cause.code == errc::aborted) return call_off();
+    if (cause.code == errc::aborted) return call_off(key);
     if (!cause) cause = receive_answer(result, limit);
     if (cause.code == errc::aborted && !answered_) send_last_word(detail::request_kind::call_off);
     return cause;
   }
 
   /// Tells the server, which knows best whom this rank has waited for. It has little time to say so.
-  failure call_off() {
+  failure call_off(std::string_view key) {
     send_last_word(detail::request_kind::call_off);
     answer ignored;
     failure cause = receive_answer(ignored, deadline::after(std::chrono::milliseconds(3)));
     answered_ = false;  // nothing more can be asked
-    return cause.code == errc::aborted ? cause : make_failure(errc::aborted, "start-up was called off");
+    if (cause.code == errc::aborted) return cause;
+    return make_failure(errc::aborted, "start-up was called off: '" + std::string(key) + "' was not over");
   }
 
   /// The server has ended, but perhaps it has left word why.
