@@ -34,6 +34,13 @@ std::set<std::string> shared_segments() {
   return found;
 }
 
+/// What was not there before. What others have left may be removed meanwhile.
+std::set<std::string> segments_since(const std::set<std::string>& before) {
+  auto added = shared_segments();
+  for (const std::string& each : before) added.erase(each);
+  return added;
+}
+
 std::size_t open_descriptors() { return hocket::platform::list_directory("/proc/self/fd").size(); }
 
 }  // namespace
@@ -117,7 +124,7 @@ TEST_CASE("nothing is left behind") {
             found.expect(open_descriptors() <= descriptors + 4, "descriptors are left open");
             found.equal(hocket::platform::list_directory("/proc/self/task").size(), std::size_t{1}, "threads");
           }) == "");
-    CHECK(shared_segments() == before);
+    CHECK(segments_since(before).empty());
   }
 }
 
@@ -129,21 +136,24 @@ TEST_CASE("a killed world leaves nothing behind either") {
     ::raise(SIGKILL);
   });
   CHECK(text.find("signal 9") != std::string::npos);
-  CHECK(shared_segments() == before);
+  CHECK(segments_since(before).empty());
 }
 
 TEST_CASE("shared memory that is too small is an error, not a crash") {
-  if (::geteuid() != 0) return;  // it takes a private /dev/shm
-  CHECK(run_worlds(2, posix_memory, [](const world& where, findings& found) {
-          if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-              ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=40m") != 0) {
-            return;  // not even root may do so here
-          }
-          const auto cause = found.fails(errc::out_of_memory, "connect", [&] {
-            hocket::ucx::connect_options options;
-            options.staging_bytes = 4 << 20;
-            auto comm = hocket::ucx::connect(where, options);
-          });
-          found.expect(cause.message().find("/dev/shm") != std::string::npos, "the message: " + cause.message());
-        }) == "");
+  const auto results = results_of(2, posix_memory, [](const world& where, findings& found) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=40m") != 0) {
+      std::printf("left out\n");
+      return;
+    }
+    const auto cause = found.fails(errc::out_of_memory, "connect", [&] {
+      hocket::ucx::connect_options options;
+      options.staging_bytes = 4 << 20;
+      auto comm = hocket::ucx::connect(where, options);
+    });
+    found.expect(cause.message().find("/dev/shm") != std::string::npos, "the message: " + cause.message());
+  });
+  CHECK(hocket::launch::describe_failures(results) == "");
+  if (results[0].output.find("left out") != std::string::npos)
+    WARN("left out: this user may not have a /dev/shm of its own");
 }
