@@ -115,7 +115,8 @@ TEST_CASE("a rank that is called off hears whom it has waited for, and the other
   CHECK(told.status == static_cast<std::uint32_t>(errc::aborted));
   CHECK(told.peer == 0);
   CHECK(bootstrap::blob_text(*told.body) ==
-        "start-up was called off: ranks 0 and 3 of 4 have not shown up after 1.5 s; rank 0 is connected, but has not come "
+        "start-up was called off: ranks 0 and 3 of 4 have not shown up after 1.5 s; rank 0 is connected, but has not "
+        "come "
         "to 'a'; rank 3 is connected, but has not come to 'a'");
   CHECK(here.answers().empty());
   here.state.leave(1, parting::called_off);

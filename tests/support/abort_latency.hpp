@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How soon a blocked call ends after another thread has called it off. On a quiet machine that is below 10 ms; where threads
-/// outnumber the cores or a sanitizer takes its time it may be more, so tests assert less, and warn.
+/// How soon a blocked call ends after another thread has called it off. On a quiet machine that is below 10 ms; where
+/// threads outnumber the cores or a sanitizer takes its time it may be more, so tests assert less, and warn.
 ///
 /// HOCKET_ABORT_ROUNDS: how often each case is tried (2 if it is not set); from 10 on the distributions are printed.
 #pragma once

@@ -49,7 +49,7 @@ void print_time_to_end(findings& found, std::chrono::nanoseconds delay, const st
   const auto now = clock::now();
   other.join();
   std::printf("took %.3f\n", std::chrono::duration<double, std::milli>(now - begin).count());
-  if (cause.reason.find("was not over") != std::string::npos) return;  // the server took too long to say who was missing
+  if (cause.reason.find("was not over") != std::string::npos) return;  // the server was too slow to say who was missing
   for (const std::string& each : says) {
     found.expect(cause.message().find(each) != std::string::npos,
                  "the message lacks '" + each + "': " + cause.message());

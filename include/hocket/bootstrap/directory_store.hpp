@@ -67,9 +67,12 @@ class directory_store {
   blob get(std::string_view key, const wait_limit& limit) {
     const std::string path = session_ + '/' + file_name(key);
     blob value;
-    failure cause = poll(limit, [&] { return platform::read_file(path, value); }, [&](std::chrono::nanoseconds waited) {
-      return make_failure(errc::timeout, "nobody set '" + std::string(key) + "' within " + platform::seconds_text(waited));
-    });
+    failure cause = poll(
+        limit, [&] { return platform::read_file(path, value); },
+        [&](std::chrono::nanoseconds waited) {
+          return make_failure(errc::timeout,
+                              "nobody set '" + std::string(key) + "' within " + platform::seconds_text(waited));
+        });
     if (cause) fail("store.get", std::move(cause));
     return value;
   }
@@ -223,7 +226,8 @@ class directory_store {
         limit, [&] { return find_session(word); },
         [&](std::chrono::nanoseconds waited) {
           return make_failure(errc::timeout,
-                              "rank 0 has not shown up in '" + options_.directory + "' after " + platform::seconds_text(waited) +
+                              "rank 0 has not shown up in '" + options_.directory + "' after " +
+                                  platform::seconds_text(waited) +
                                   ": is it running, with the same HOCKET_STORE and HOCKET_TOKEN?",
                               {.peer = 0});
         });
@@ -281,7 +285,8 @@ class directory_store {
       if (here.count(rank) == 0) missing.push_back(rank);
     }
     if (missing.empty()) missing.push_back(0);
-    return make_failure(errc::timeout, detail::missing_text(missing, options_.ranks, waited), {.peer = missing.front()});
+    return make_failure(errc::timeout, detail::missing_text(missing, options_.ranks, waited),
+                        {.peer = missing.front()});
   }
 
   // ── All ranks ───────────────────────────────────────────────────────────────────────────────────────────────────

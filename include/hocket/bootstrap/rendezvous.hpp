@@ -71,7 +71,8 @@ class rendezvous {
 
   /// What to tell a rank that calls its part off: whom it has waited for. It is about to leave.
   reply call_off(int rank, deadline::clock::time_point now = deadline::clock::now()) {
-    const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) { return each.rank == rank; });
+    const auto found =
+        std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) { return each.rank == rank; });
     if (found == waiting_.end()) return refusal(errc::aborted, "start-up was called off");
     const waiter mine = *found;
     waiting_.erase(found);
@@ -119,8 +120,8 @@ class rendezvous {
     }
   }
 
-  /// The first thing that failed here, if its status is not 0: all ranks should hear of that, rather than only that rank 0
-  /// left because of it.
+  /// The first thing that failed here, if its status is not 0: all ranks should hear of that, rather than only that
+  /// rank 0 left because of it.
   const reply& first_failure() const noexcept { return first_failure_; }
 
   /// Answers whatever still waits: the server ends.
@@ -318,7 +319,7 @@ class rendezvous {
     return refusal(errc::peer_lost,
                    "rank " + std::to_string(rank) + " of " + std::to_string(ranks_) +
                        (now == state::lost ? " was here, and its connection broke: it crashed, was killed or gave up"
-                             : " was here, and left before the others were done"),
+                                           : " was here, and left before the others were done"),
                    rank);
   }
 

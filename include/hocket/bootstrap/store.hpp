@@ -167,7 +167,8 @@ class generic_exchange {
   failure missing_failure(std::error_code end, const std::string& otherwise) {
     const bool called_off = end == errc::aborted;
     const std::chrono::nanoseconds waited = called_off ? deadline::clock::now() - begin_ : allowed_;
-    const std::vector<int> missing = missing_ranks(called_off ? deadline::after(std::chrono::milliseconds(3)) : deadline());
+    const std::vector<int> missing =
+        missing_ranks(called_off ? deadline::after(std::chrono::milliseconds(3)) : deadline());
     std::string text = missing.empty() ? otherwise + " after " + platform::seconds_text(waited)
                                        : missing_text(missing, ranks_, waited);
     if (called_off) text.insert(0, "start-up was called off: ");
@@ -186,7 +187,8 @@ class generic_exchange {
 
   static wait_limit brief() { return wait_limit(deadline::after(std::chrono::seconds(1))); }
 
-  /// Says if the limit has ended the wait, and how. Without exceptions the store's own error ends the program before that.
+  /// Says if the limit has ended the wait, and how. Without exceptions the store's own error ends the program before
+  /// that.
   std::error_code try_get(const std::string& key, const wait_limit& limit, blob& result) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -217,9 +219,9 @@ class generic_exchange {
 ///
 /// Collective: every rank passes the same `prefix`, which no earlier exchange on this store used, and the same `ranks`.
 /// Blobs may differ in size. **Cost.** One round trip per rank where the store has `gather`; else two, but `ranks` for
-/// rank 0. **Errors.** `timeout`: `context.peer` and the reason name the ranks that never
-/// came, on every rank that did; `peer_lost`: a rank came and left; `mismatch`: ranks disagree on `ranks`; `aborted`: this
-/// rank was called off, and the reason names those that had not come; or `context.peer` was.
+/// rank 0. **Errors.** `timeout`: `context.peer` and the reason name the ranks that never came, on every rank that did;
+/// `peer_lost`: a rank came and left; `mismatch`: ranks disagree on `ranks`; `aborted`: this rank was called off, and
+/// the reason names those that had not come; or `context.peer` was.
 template <store Store>
 std::vector<blob> exchange(Store& place, std::string_view prefix, int rank, int ranks, byte_view mine,
                            const wait_limit& limit) {

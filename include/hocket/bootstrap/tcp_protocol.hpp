@@ -97,7 +97,8 @@ inline decoded decode(byte_view bytes, hello& greeting, std::size_t& size) {
   return decoded::complete;
 }
 
-/// The last two end the connection, and may be said while an answer is awaited. `call_off` is answered, `goodbye` is not.
+/// The last two end the connection, and may be said while an answer is awaited. `call_off` is answered, `goodbye` is
+/// not.
 enum class request_kind : std::uint32_t { set = 1, get, add, gather, goodbye, call_off };
 inline constexpr request_kind last_request_kind = request_kind::call_off;
 

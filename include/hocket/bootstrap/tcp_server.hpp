@@ -105,9 +105,9 @@ struct server_connection {
   }
 };
 
-/// Serves on a listening socket until it is destroyed. Then it sends what it owes, for at most 2 s. If something has failed it
-/// leaves word of that with every rank, which takes it for the answer to whatever it asks next: so nobody is waited for. Where
-/// rank 0 was called off, it is 2 ms instead of 2 s.
+/// Serves on a listening socket until it is destroyed. Then it sends what it owes, for at most 2 s. If something has
+/// failed it leaves word of that with every rank, which takes it for the answer to whatever it asks next: so nobody is
+/// waited for. Where rank 0 was called off, it is 2 ms instead of 2 s.
 class tcp_server {
  public:
   tcp_server(platform::file_descriptor listener, int ranks, std::string token, const server_limits& limits = {})

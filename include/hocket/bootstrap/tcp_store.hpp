@@ -77,8 +77,8 @@ inline platform::file_descriptor open_listener(const tcp_store_options& options)
 }  // namespace detail
 
 /// A connection to the store, and on rank 0 also the server. Move-only; one thread at a time. After an error that is
-/// not about a single key (`aborted`, `peer_lost`) it is of no more use. Who is called off says so, and what the others wait
-/// for then fails with `aborted` too.
+/// not about a single key (`aborted`, `peer_lost`) it is of no more use. Who is called off says so, and what the others
+/// wait for then fails with `aborted` too.
 class tcp_store {
  public:
   /// Serves if this is rank 0, and connects. **Errors.** `bad_environment`: the port is taken; `refused`: wrong token,
@@ -176,7 +176,8 @@ class tcp_store {
   }
 
   std::string not_served(std::chrono::nanoseconds waited, const std::string& seen) const {
-    return "rank 0 has not served the store at " + place() + " after " + platform::seconds_text(waited) + " (" + seen + ")";
+    return "rank 0 has not served the store at " + place() + " after " + platform::seconds_text(waited) + " (" + seen +
+           ")";
   }
 
   /// `errc::unreachable`: worth another attempt.

@@ -40,8 +40,8 @@ struct connect_options {
   /// Memory through which ranks of one host read buffers that are not from `hocket::allocate`: so much for each of two
   /// regions and `transport::window` operations, on each rank and communicator. Only what is used takes up memory.
   std::size_t staging_bytes = 256 * 1024;
-  /// Lets another thread end start-up, which then fails with `aborted`, here and on the other ranks. Of no use afterwards:
-  /// a communicator has `abort`. Each rank may pass one of its own, or none.
+  /// Lets another thread end start-up, which then fails with `aborted`, here and on the other ranks. Of no use
+  /// afterwards: a communicator has `abort`. Each rank may pass one of its own, or none.
   std::stop_token stop{};
 };
 
@@ -155,13 +155,13 @@ class start_up {
 /// Joins the world that `world` describes, and returns the communicator of all its ranks.
 ///
 /// Collective over the world: returns when all ranks have come. The store is not needed afterwards.
-/// **Threads.** Another one may end it by `options.stop`: it waits at most 2 ms longer, but UCX's own setting up, which takes
-/// tens of milliseconds and waits for nobody, is not interrupted.
+/// **Threads.** Another one may end it by `options.stop`: it waits at most 2 ms longer, but UCX's own setting up, which
+/// takes tens of milliseconds and waits for nobody, is not interrupted.
 /// **Errors.** Throws `error`: `timeout` names ranks that have not come; `peer_lost`: one has come, and is gone;
 /// `aborted`: `options.stop` was triggered here, and the reason names the ranks that had not come, or on the rank
-/// `context().peer`, and the reason says so; `refused`: what answers at the store's address is not this job; `mismatch`:
-/// ranks do not fit together; `unreachable`: UCX's settings lead from some rank to none; `out_of_memory`: no memory to
-/// share; `bad_environment`: a variable, port or directory is wrong; `system`.
+/// `context().peer`, and the reason says so; `refused`: what answers at the store's address is not this job;
+/// `mismatch`: ranks do not fit together; `unreachable`: UCX's settings lead from some rank to none; `out_of_memory`:
+/// no memory to share; `bad_environment`: a variable, port or directory is wrong; `system`.
 inline communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
   const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
   communicator made = detail::start_up(world, timeout, options.stop).run(options);

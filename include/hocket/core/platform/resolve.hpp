@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The addresses of a host, within a limit. The system's resolver keeps to time limits of its own, of many seconds where a
-/// name server is silent, and nothing can end its wait. So it waits on a thread of its own, which is left behind if
-/// need be, and ends by itself.
+/// The addresses of a host, within a limit. The system's resolver keeps to time limits of its own, of many seconds
+/// where a name server is silent, and nothing can end its wait. So it waits on a thread of its own, which is left
+/// behind if need be, and ends by itself.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -92,7 +92,8 @@ inline failure wait_for_answer(lookup& question, const wait_limit& limit) {
 
 }  // namespace detail
 
-/// The addresses of `host`; of all interfaces if it is empty. Numbers take no thread. **Errors.** `unreachable`, also where the resolver takes longer than the limit; `aborted`.
+/// The addresses of `host`; of all interfaces if it is empty. Numbers take no thread. **Errors.** `unreachable`, also
+/// where the resolver takes longer than the limit; `aborted`.
 inline failure resolve(const std::string& host, std::uint16_t port, const wait_limit& limit, address_list& result) {
   const auto question = std::make_shared<detail::lookup>();
   question->host = host;

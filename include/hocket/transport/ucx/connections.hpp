@@ -222,8 +222,8 @@ class connections {
     }
   }
 
-  /// With the lock. A copy of a short message, to be sent in place of it, so that it can be given up at any time; null if
-  /// the message is not short.
+  /// With the lock. A copy of a short message, to be sent in place of it, so that it can be given up at any time; null
+  /// if the message is not short.
   std::unique_ptr<std::byte[]> copy_of(const void* data, std::size_t bytes) {
     if (bytes > most_copied) return {};
     auto copy = spare_ ? std::move(spare_) : std::make_unique<std::byte[]>(most_copied);
@@ -467,7 +467,7 @@ class connections {
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
   std::vector<running> running_;
-  std::unique_ptr<std::byte[]> spare_;  ///< for the next copy
+  std::unique_ptr<std::byte[]> spare_;                 ///< for the next copy
   std::unordered_map<std::uint32_t, inbox*> inboxes_;  ///< by context
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the dead can't remove, the next start does: UCX gives its shared memory names for a moment, and a process that is
-/// killed in that moment leaves a file behind, with the memory that it holds.
+/// What the dead can't remove, the next start does: UCX gives its shared memory names for a moment, and a process that
+/// is killed in that moment leaves a file behind, with the memory that it holds.
 ///
 /// Whether a file is in use is asked of the kernel: a read lease is granted only where nobody has it open for writing,
-/// and who maps a segment of UCX has. That also counts processes that are not seen from here, as those of other containers
-/// which share /dev/shm; a look into /proc would miss them. Where there are no leases, nothing is removed.
+/// and who maps a segment of UCX has. That also counts processes that are not seen from here, as those of other
+/// containers which share /dev/shm; a look into /proc would miss them. Where there are no leases, nothing is removed.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -29,7 +29,8 @@ namespace detail {
 
 /// Whether nobody has `file`, which is open for reading, open for writing. `file` keeps the lease.
 inline bool is_unused(int file) noexcept {
-  ::fcntl(file, F_SETSIG, SIGURG);  // if somebody opens it just now: a signal that is ignored, instead of one that kills
+  ::fcntl(file, F_SETSIG,
+          SIGURG);  // if somebody opens it just now: a signal that is ignored, instead of one that kills
   return ::fcntl(file, F_SETLEASE, F_RDLCK) == 0;
 }
 
@@ -41,8 +42,8 @@ inline bool is_leftover(int file, std::chrono::seconds least_age) noexcept {
 
 }  // namespace detail
 
-/// Removes segments of UCX in `directory` that belong to this user, are a minute old, and are used by nobody. Local; any
-/// number of processes may do so at once. What can't be removed stays, silently.
+/// Removes segments of UCX in `directory` that belong to this user, are a minute old, and are used by nobody. Local;
+/// any number of processes may do so at once. What can't be removed stays, silently.
 inline void remove_leftover_segments(const std::string& directory) {
   constexpr std::string_view prefix = "ucx_shm_posix_";
   constexpr auto least_age = std::chrono::minutes(1);  // younger ones may be about to be used

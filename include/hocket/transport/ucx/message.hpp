@@ -24,8 +24,8 @@ struct traffic {
   std::uint32_t finished = 0;  ///< so far
 };
 
-/// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the peer,
-/// but not where a `copy` is what is sent.
+/// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
+/// peer, but not where a `copy` is what is sent.
 class request_handle {
  public:
   request_handle() = default;

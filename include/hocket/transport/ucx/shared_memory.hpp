@@ -98,8 +98,8 @@ class shared_memory {
   /// What a rank tells the others, who must all come to the same conclusion.
   enum class outcome : std::uint8_t { reached_all, not_reachable, no_room };
 
-  /// Where this fails here after the last peer has what it needs, that one takes part in a communicator without this rank:
-  /// the mark tells it.
+  /// Where this fails here after the last peer has what it needs, that one takes part in a communicator without this
+  /// rank: the mark tells it.
   void open_or_mark(const transport::opening& how) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
