@@ -213,11 +213,11 @@ class tcp_server {
     }
   }
 
-  /// Clients that wait for an answer no longer come first: else one that has called off could still complete what the
-  /// others wait for.
+  /// Those who leave come first: else one that has called off could still complete what the others wait for, and one
+  /// that has left and comes again would meet itself.
   void let_go() {
     for (const auto& each : connections_) {
-      if (each->awaiting_answer && !each->broken && !each->sending()) hear_last_word(*each);
+      if (each->rank >= 0 && !each->in.empty() && !each->broken && !each->sending()) hear_last_word(*each);
     }
     remove_broken();
   }
