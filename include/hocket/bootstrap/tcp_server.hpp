@@ -208,7 +208,8 @@ class tcp_server {
   }
 
   void serve(server_connection& client) {
-    while (!client.broken && !client.awaiting_answer && !client.sending() && !client.in.empty()) {
+    while (!client.broken && !client.sending() && !client.in.empty()) {
+      if (client.awaiting_answer) return hear_last_word(client);  // it may have come with the request
       if (!(client.rank < 0 ? serve_hello(client) : serve_request(client))) return;
     }
   }
