@@ -326,7 +326,12 @@ void kill_at_many_moments(const char* name, scenario act, const route& way, doub
     CHECK(*std::max_element(milliseconds.begin(), milliseconds.end()) < most_milliseconds);
   }
   // UCX makes its segments under a name, and takes the name away a little later: who is killed in between leaves it.
-  if (act != during_connect) CHECK(hocket::platform::list_directory("/dev/shm") == before);
+  // What others have left may go meanwhile.
+  if (act == during_connect) return;
+  for (const std::string& name : hocket::platform::list_directory("/dev/shm")) {
+    INFO(name);
+    CHECK(std::find(before.begin(), before.end(), name) != before.end());
+  }
 }
 
 }  // namespace

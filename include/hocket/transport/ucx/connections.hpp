@@ -225,6 +225,24 @@ class connections {
     }
   }
 
+  /// With the lock. A copy of a short message, to be sent in place of it, so that it can be given up at any time; null
+  /// if the message is not short.
+  std::unique_ptr<std::byte[]> copy_of(const void* data, std::size_t bytes) {
+    if (bytes > most_copied) return {};
+    auto copy = spare_ ? std::move(spare_) : std::make_unique<std::byte[]>(most_copied);
+    if (bytes > 0) std::memcpy(copy.get(), data, bytes);
+    return copy;
+  }
+  /// With the lock. UCX is done with a copy.
+  void give_back(std::unique_ptr<std::byte[]> copy) noexcept {
+    if (copy) spare_ = std::move(copy);
+  }
+
+  /// With the lock. Sees a request to its end that nobody waits for any more; until then `bytes` are kept.
+  void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}) {
+    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes)});
+  }
+
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
   /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
@@ -281,6 +299,7 @@ class connections {
     std::int32_t sender;
   };
   static constexpr unsigned control_id = 2;
+  static constexpr std::size_t most_copied = 8192;
 
   /// A request that nobody waits for, and what it sends if that must outlive the call.
   struct running {
@@ -391,10 +410,6 @@ class connections {
 
   // ── Requests of our own ──────────────────────────────────────────────────────────────────────────────────────────
 
-  void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}) {
-    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes)});
-  }
-
   void sweep() noexcept {
     std::erase_if(running_, [](const running& each) {
       if (ucp_request_check_status(each.request) == UCS_INPROGRESS) return false;
@@ -455,6 +470,7 @@ class connections {
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
   std::vector<running> running_;
+  std::unique_ptr<std::byte[]> spare_;                 ///< for the next copy
   std::unordered_map<std::uint32_t, inbox*> inboxes_;  ///< by context
 };
 
