@@ -85,7 +85,6 @@ class connections {
   const std::shared_ptr<worker>& through() const noexcept { return worker_; }
   spin_lock& lock() noexcept { return worker_->lock(); }
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
-  bool on_this_host(int rank) const noexcept { return at(rank).identity.same_host(at(rank_).identity); }
   /// Whether the end of that rank's process shows here.
   bool can_watch(int rank) const noexcept { return at(rank_).identity.can_watch(at(rank).identity); }
 

@@ -43,12 +43,13 @@ class spin_lock {
 /// The library's configuration and its devices.
 class context {
  public:
-  /// `ranks` and `ranks_on_host` guide UCX's choice of transports.
-  context(int ranks, int ranks_on_host) {
+  /// `ranks` and `ranks_on_host` guide UCX's choice of transports. `watches_memory`: whether messages through shared
+  /// memory may be used where peers' deaths are to be noticed.
+  context(int ranks, int ranks_on_host, bool watches_memory) {
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its variables");
     // Else shared memory is left out where peers' deaths are to be noticed.
-    const bool shares_memory = may_use({"sm", "shm", "mm", "posix", "sysv", "xpmem"});
+    const bool shares_memory = watches_memory && may_use({"sm", "shm", "mm", "posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
     // Else whoever sends first to a peer behind a broken link waits inside of UCX, for minutes, until TCP gives up.
     const bool connects = may_use({"tcp"}) && has_interface();
@@ -116,7 +117,7 @@ class context {
 /// Sends, receives, and is woken by nobody: whoever waits calls `progress`.
 class worker {
  public:
-  worker(int ranks, int ranks_on_host) : context_(ranks, ranks_on_host) {
+  worker(int ranks, int ranks_on_host, bool watches_memory) : context_(ranks, ranks_on_host, watches_memory) {
     ucp_worker_params_t wanted{};
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
