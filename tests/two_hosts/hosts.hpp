@@ -53,7 +53,7 @@ struct blackboard {
 
   template <class Condition>
   static void wait_until(Condition holds, const char* complaint) {
-    const auto last = hocket::deadline::after(20s);
+    const auto last = hocket::deadline::after(40s);
     while (!holds()) {
       if (last.passed()) throw std::runtime_error(complaint);
       std::this_thread::sleep_for(1ms);
@@ -232,7 +232,7 @@ class laboratory {
     where.port = 29500;
     where.token = "two hosts";
     where.source = "test";
-    where.timeout = 20s;
+    where.timeout = 30s;
     try {
       body(where, found, board_);
     } catch (const std::exception& cause) {
@@ -271,7 +271,7 @@ inline const std::string& obstacle() {
 
 /// Runs `body(world, findings, board)` on each rank of two hosts. Returns what went wrong, empty if nothing.
 template <class Body>
-std::string run(const shape& form, Body body, std::chrono::nanoseconds timeout = 40s) {
+std::string run(const shape& form, Body body, std::chrono::nanoseconds timeout = 80s) {
   const shared_blackboard board;
   hocket::launch::process_options options;
   options.capture_output = true;
