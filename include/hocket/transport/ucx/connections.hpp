@@ -27,6 +27,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -84,7 +85,6 @@ class connections {
   const std::shared_ptr<worker>& through() const noexcept { return worker_; }
   spin_lock& lock() noexcept { return worker_->lock(); }
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
-  bool on_this_host(int rank) const noexcept { return at(rank).identity.same_host(at(rank_).identity); }
   /// Whether the end of that rank's process shows here.
   bool can_watch(int rank) const noexcept { return at(rank_).identity.can_watch(at(rank).identity); }
 
@@ -189,6 +189,7 @@ class connections {
     ~subscription() {
       const std::lock_guard guard(links_.lock());
       links_.inboxes_.erase(context_);
+      if (links_.failed_context_ == context_) links_.failed_context_.reset();
     }
 
    private:
@@ -244,10 +245,15 @@ class connections {
   }
 
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
-  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
+  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent. They
+  /// get half a second for that, all of them together: a communicator fails but once.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
-    const deadline last = deadline::after(std::chrono::milliseconds(500));
+    if (failed_context_ != context) {
+      failed_context_ = context;
+      peers_take_until_ = deadline::after(std::chrono::milliseconds(500));
+    }
+    const deadline last = peers_take_until_;
     while (presence_of(peer_rank) == presence::here && !finished_within(request, std::chrono::milliseconds(1))) {
       discard(context);
       if (last.passed() || has_ended(peer_rank)) break;
@@ -469,6 +475,8 @@ class connections {
   std::vector<int> untold_;  ///< lost ranks that the others have not been told of
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
+  std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last
+  deadline peers_take_until_;
   std::vector<running> running_;
   std::unique_ptr<std::byte[]> spare_;                 ///< for the next copy
   std::unordered_map<std::uint32_t, inbox*> inboxes_;  ///< by context
