@@ -79,6 +79,13 @@ class rank_thread {
   std::thread thread_;
 };
 
+/// How many ranks of the scene stand before what is to be their last wait.
+std::atomic<int> in_place{0};
+
+std::function<bool()> ranks_in_place(int count) {
+  return [count] { return in_place.load() >= count; };
+}
+
 /// Ranks of one start-up, of which one is called off while it waits.
 struct scene {
   std::map<int, part> ranks;
@@ -86,7 +93,8 @@ struct scene {
   std::string says;                    ///< by the rank that is called off
   std::vector<int> hear = {};          ///< ranks that hear of it
   std::function<void()> wake = [] {};  ///< lets those go on that do something else meanwhile
-  std::chrono::milliseconds delay{60};
+  /// From when on the wait may be called off, a moment later.
+  std::function<bool()> ready = [] { return true; };
 };
 
 /// Plays a scene some times. Every rank must end soon.
@@ -96,10 +104,13 @@ void play(const std::string& name, const std::function<scene()>& set_up) {
   bool anybody_hears = false;
   for (int round = 0; round < abort_rounds(); ++round) {
     INFO(name << ", round " << round);
+    in_place = 0;
     scene now = set_up();
     std::map<int, std::unique_ptr<rank_thread>> threads;
     for (auto& [rank, act] : now.ranks) threads[rank] = std::make_unique<rank_thread>(act);
-    std::this_thread::sleep_for(now.delay + 7ms * (round % 5));
+    const auto patience = within(20s);
+    while (!now.ready() && !patience.passed()) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(60ms + 7ms * (round % 5));
     rank_thread& ended = *threads.at(now.called_off);
     const auto begin = clock::now();
     ended.call_off();
@@ -137,6 +148,7 @@ part takes_part(const Options& options, int rounds) {
   return [options, rounds](const wait_limit& limit) {
     Store store(options, limit);
     for (int round = 0; round < rounds; ++round) {
+      if (round + 1 == rounds) ++in_place;
       exchange(store, "round" + std::to_string(round), options.rank, options.ranks, blob_of(options.rank), limit);
     }
   };
@@ -146,12 +158,24 @@ void wait_for(const std::atomic<bool>& flag) {
   while (!flag.load()) std::this_thread::sleep_for(1ms);
 }
 
+/// Whether rank 0 has let that rank in, in a directory.
+bool rank_is_seen(const scratch_directory& place, int rank) {
+  for (const std::string& base : platform::list_directory(place.path())) {
+    for (const std::string& session : platform::list_directory(place.path() + '/' + base)) {
+      const std::string note = place.path() + '/' + base + '/' + session + "/seen." + std::to_string(rank);
+      if (::access(note.c_str(), F_OK) == 0) return true;
+    }
+  }
+  return false;
+}
+
 /// Takes part in one round, does something else until it is woken, and comes to the next.
 template <typename Store, typename Options>
 part stalls(const Options& options, std::shared_ptr<std::atomic<bool>> woken) {
   return [options, woken](const wait_limit& limit) {
     Store store(options, limit);
     exchange(store, "round0", options.rank, options.ranks, blob_of(options.rank), limit);
+    ++in_place;
     wait_for(*woken);
     exchange(store, "round1", options.rank, options.ranks, blob_of(options.rank), limit);
   };
@@ -258,7 +282,9 @@ TEST_CASE("who waits for the others over TCP can be called off, and tells them")
       return scene{{{0, takes_part<tcp_store>(place->options(0), 1)}, {1, takes_part<tcp_store>(place->options(1), 1)}},
                    ended,
                    "rank 2 of 3 has not shown up",
-                   {1 - ended}};
+                   {1 - ended},
+                   [] {},
+                   ranks_in_place(2)};
     });
     play(who + "stalls", [&] {
       place = std::make_unique<tcp_place>(3);
@@ -269,7 +295,8 @@ TEST_CASE("who waits for the others over TCP can be called off, and tells them")
                    ended,
                    "rank 2 is connected, but has not come to 'round1'",
                    {1 - ended, 2},
-                   [woken] { *woken = true; }};
+                   [woken] { *woken = true; },
+                   ranks_in_place(3)};
     });
   }
 }
@@ -279,9 +306,17 @@ TEST_CASE("who waits for a key, or comes to a call after it was called off, is c
   play("while it waits for a key over TCP", [&] {
     place = std::make_unique<tcp_place>(3);
     const auto options = place->options(0);
-    return scene{{{0, [options](const wait_limit& limit) { tcp_store(options, limit).get("key", limit); }}},
+    return scene{{{0,
+                   [options](const wait_limit& limit) {
+                     tcp_store store(options, limit);
+                     ++in_place;
+                     store.get("key", limit);
+                   }}},
                  0,
-                 "nobody has set 'key' after 0."};
+                 "nobody has set 'key' after 0.",
+                 {},
+                 [] {},
+                 ranks_in_place(1)};
   });
   play("while it does something else", [&] {
     place = std::make_unique<tcp_place>(3);
@@ -289,11 +324,15 @@ TEST_CASE("who waits for a key, or comes to a call after it was called off, is c
     return scene{{{0,
                    [options](const wait_limit& limit) {
                      tcp_store store(options, limit);
-                     while (!limit.aborted()) std::this_thread::yield();
+                     ++in_place;
+                     while (!limit.aborted()) std::this_thread::sleep_for(1ms);
                      exchange(store, "a", 0, 3, {}, limit);
                    }}},
                  0,
-                 "ranks 1 and 2 of 3 have not shown up"};
+                 "ranks 1 and 2 of 3 have not shown up",
+                 {},
+                 [] {},
+                 ranks_in_place(1)};
   });
 }
 
@@ -313,7 +352,7 @@ TEST_CASE("who waits in a directory can be called off, and tells the others") {
                    "rank 2 of 3 has not shown up",
                    {1 - ended},
                    [] {},
-                   160ms};
+                   [&] { return rank_is_seen(*place, 1); }};
     });
     play(who + "stalls", [&] {
       place = std::make_unique<scratch_directory>();
@@ -325,7 +364,7 @@ TEST_CASE("who waits in a directory can be called off, and tells the others") {
                    "rank 2 of 3 has not shown up",
                    {1 - ended, 2},
                    [woken] { *woken = true; },
-                   300ms};
+                   ranks_in_place(3)};
     });
   }
 }

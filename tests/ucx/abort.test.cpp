@@ -34,14 +34,15 @@ double milliseconds_since(clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
 }
 
-/// Calls `act`, which waits, has `end` called by another thread after `delay`, and prints how long it took from there
+/// Calls `act`, which waits, has `end` called by another thread a while after `begins()`, and prints how long it took from there
 /// until `act` failed.
 template <class Act>
-void print_time_to_end(findings& found, std::chrono::nanoseconds delay, const std::function<void()>& end, Act act,
+void print_time_to_end(findings& found, const std::function<void()>& begins, const std::function<void()>& end, Act act,
                        const std::vector<std::string>& says) {
   clock::time_point begin;
   std::thread other([&] {
-    std::this_thread::sleep_for(delay);
+    begins();
+    std::this_thread::sleep_for(100ms);
     begin = clock::now();
     end();
   });
@@ -71,13 +72,19 @@ class bell {
   const hocket::platform::pipe_ends ends_ = hocket::platform::make_pipe();
 };
 
-/// Runs `body(world, findings, bell)` on `ranks` ranks some times, and looks at what they print.
+/// What ranks tell each other beside what is tested.
+struct bells {
+  bell in_place;  ///< the wait that is to be ended begins about now
+  bell over;      ///< it has been
+};
+
+/// Runs `body(world, findings, bells)` on `ranks` ranks some times, and looks at what they print.
 template <class Body>
 void measure(const std::string& name, int ranks, const route& way, Body body) {
   abort_latency latency(name + " over " + way.name);
   for (int round = 0; round < abort_rounds(); ++round) {
-    const bell done;
-    const auto results = results_of(ranks, way, [&](const world& where, findings& found) { body(where, found, done); });
+    const bells tell;
+    const auto results = results_of(ranks, way, [&](const world& where, findings& found) { body(where, found, tell); });
     INFO(name << " over " << way.name);
     CHECK(hocket::launch::describe_failures(results) == "");
     for (const auto& each : results) {
@@ -88,8 +95,8 @@ void measure(const std::string& name, int ranks, const route& way, Body body) {
   latency.check();
 }
 
-/// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when `may_go_on` rings.
-void stall_after(int rounds, const world& where, const bell& may_go_on, findings& found) {
+/// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when the wait of another is over.
+void stall_after(int rounds, const world& where, const bells& tell, findings& found) {
   namespace bootstrap = hocket::bootstrap;
   const auto within = [] { return hocket::deadline::after(20s); };
   auto store = bootstrap::connect_store(where, within());
@@ -105,7 +112,8 @@ void stall_after(int rounds, const world& where, const bell& may_go_on, findings
     bootstrap::exchange(store, "ucx." + std::to_string(round + 1), 2, 3, says[round], within());
   };
   for (int round = 0; round < rounds; ++round) take_part(round);
-  may_go_on.wait();
+  tell.in_place.ring();
+  tell.over.wait();
   const auto cause = found.fails(errc::aborted, "a late round", [&] { take_part(rounds); });
   found.expect(cause.reason.find("has called start-up off") != std::string::npos, "late: " + cause.message());
 }
@@ -123,14 +131,15 @@ TEST_CASE("start-up can be called off wherever it waits, and the others hear who
     for (const int ended : {0, 1}) {
       for (const int rounds : {0, 1, 2, 3}) {
         const std::string name = "rank " + std::to_string(ended) + ", round " + std::to_string(rounds + 1);
-        measure(name, 3, way, [&](const world& where, findings& found, const bell& done) {
-          if (where.rank == 2) return stall_after(rounds, where, done, found);
+        measure(name, 3, way, [&](const world& where, findings& found, const bells& tell) {
+          if (where.rank == 2) return stall_after(rounds, where, tell, found);
           std::stop_source source;
           if (where.rank == ended) {
             print_time_to_end(
-                found, 300ms, [&] { source.request_stop(); }, [&] { hocket::ucx::connect(where, stopped_by(source)); },
+                found, [&] { tell.in_place.wait(); }, [&] { source.request_stop(); },
+                [&] { hocket::ucx::connect(where, stopped_by(source)); },
                 {"rank 2 of 3 has not shown up after ", "rank 2 is connected, but has not come to 'ucx."});
-            done.ring();
+            tell.over.ring();
           } else {
             const auto cause = found.fails(errc::aborted, "connect", [&] { hocket::ucx::connect(where); });
             found.equal(cause.context.peer, ended, "the rank that was called off");
@@ -167,15 +176,15 @@ TEST_CASE("a token that was triggered before ends start-up too, and one that nev
 TEST_CASE("abort ends split, shrink and allocate too") {
   for (const route& way : {shared_memory, network}) {
     const auto ends = [&](const std::string& name, auto call) {
-      measure(name, 2, way, [call](const world& where, findings& found, const bell& done) {
+      measure(name, 2, way, [call](const world& where, findings& found, const bells& tell) {
         auto comm = hocket::ucx::connect(where);
         if (where.rank == 1) {
-          done.wait();
+          tell.over.wait();
           return;
         }
         print_time_to_end(
-            found, 50ms, [&] { comm.abort(); }, [&] { call(comm); }, {"abort() was called"});
-        done.ring();
+            found, [] {}, [&] { comm.abort(); }, [&] { call(comm); }, {"abort() was called"});
+        tell.over.ring();
       });
     };
     ends("split", [](communicator& comm) { hocket::split(comm, hocket::color{0}); });
