@@ -10,6 +10,7 @@
 /// | `HOCKET_TOKEN` | keeps strangers and other jobs out; the same on all ranks |
 /// | `HOCKET_TIMEOUT` | seconds that start-up, and by default each call, may take; 60 if not set |
 /// | `HOCKET_STORE_FD` | of rank 0: a socket that listens on that port already, from `launch::spawn` |
+/// | `HOCKET_STORE_OPEN` | `1`: rank 0's port was open before any rank started; who is refused there need not try again |
 ///
 /// Without `HOCKET_RANK` and `HOCKET_RANKS` the torchrun contract is read: `RANK`, `WORLD_SIZE`, `LOCAL_RANK`,
 /// `LOCAL_WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`. Where torchrun's own agent serves at `MASTER_PORT`
@@ -46,6 +47,7 @@ struct world_description {
   std::string token;
   std::chrono::nanoseconds timeout = default_timeout;
   int listener = -1;   ///< on rank 0: a socket that listens at `port` already
+  bool open = false;   ///< `port` was open before any rank started: if it is not, rank 0 has ended
   std::string source;  ///< where this was read from, for messages: "HOCKET_* variables"
 };
 
@@ -160,6 +162,7 @@ inline void read_hocket(const variable_reader& variables, world_description& wor
   if (!variables.has("HOCKET_STORE") && world.ranks > 1) {
     variables.reject("HOCKET_STORE", "set it to tcp://host:port of rank 0, the same on every rank");
   }
+  world.open = variables.has("HOCKET_STORE_OPEN") && variables.integer("HOCKET_STORE_OPEN", 0, 1) == 1;
   if (variables.has("HOCKET_STORE_FD") && world.rank == 0) {
     world.listener = variables.integer("HOCKET_STORE_FD", 0, std::numeric_limits<int>::max());
   }

@@ -124,6 +124,13 @@ class rendezvous {
   /// rank 0 left because of it.
   const reply& first_failure() const noexcept { return first_failure_; }
 
+  /// Whether a rank was lost, and others do not know, as they have not come yet.
+  bool has_lost_one_before_all_came() const noexcept {
+    const auto absent = [](const member& each) { return each.now == state::absent; };
+    return first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost) &&
+           std::any_of(presence_.begin(), presence_.end(), absent);
+  }
+
   /// Answers whatever still waits: the server ends.
   void close() {
     for (const waiter& each : waiting_) {

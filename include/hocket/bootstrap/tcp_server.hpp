@@ -107,7 +107,8 @@ struct server_connection {
 
 /// Serves on a listening socket until it is destroyed. Then it sends what it owes, for at most 2 s. If something has
 /// failed it leaves word of that with every rank, which takes it for the answer to whatever it asks next: so nobody is
-/// waited for. Where rank 0 was called off, it is 2 ms instead of 2 s.
+/// waited for, but for 200 ms those who have not come at all when a rank was lost. Where rank 0 was called off, it is 2 ms
+/// instead of 2 s.
 class tcp_server {
  public:
   tcp_server(platform::file_descriptor listener, int ranks, std::string token, const server_limits& limits = {})
@@ -131,6 +132,9 @@ class tcp_server {
   platform::socket_address address() const noexcept { return platform::local_address(listener_.get()); }
 
  private:
+  /// Whoever comes too late to hear of a loss would take rank 0 for the one that was lost.
+  static constexpr std::chrono::milliseconds patience_with_late_ranks{200};
+
   /// Signals of the program are for its own threads.
   void start() {
     sigset_t all;
@@ -161,6 +165,8 @@ class tcp_server {
       expire();
     }
     for (int round = 0; round < 3; ++round) wait_and_serve(deadline::after({}), -1);  // what has come by now
+    const deadline late = deadline::after(patience_with_late_ranks);
+    while (rendezvous_.has_lost_one_before_all_came() && !late.passed()) wait_and_serve(late, -1);
     rendezvous_.close();
     deliver();
     flush_all();

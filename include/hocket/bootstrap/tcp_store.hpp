@@ -36,6 +36,7 @@ struct tcp_store_options {
   std::uint16_t port = 0;          ///< 0, for rank 0 only: the system picks one, see `tcp_store::port`
   std::string token;               ///< at most 1024 bytes
   int listener = -1;               ///< for rank 0: a socket that listens already; it is duplicated, not taken over
+  bool open = false;               ///< the port was open before any rank started: if it is not, rank 0 has ended
 };
 
 namespace detail {
@@ -162,6 +163,11 @@ class tcp_store {
       const bool told = cause.code == errc::aborted && cause.context.peer >= 0;
       if (told || (cause.code != errc::unreachable && cause.code != errc::aborted)) fail("connect", cause);
       if (cause.code == errc::unreachable) seen = cause.reason;
+      if (options_.open && closed_) {
+        fail("connect", make_failure(errc::peer_lost, "rank 0 is gone: its port " + place() +
+                                                          " was open before this rank started, and is not (" + seen + ")"),
+             0);
+      }
       const failure end = cause.code == errc::aborted ? cause : platform::nap(pause, limit);
       if (end.code == errc::aborted) {
         const auto waited = deadline::clock::now() - begin;
@@ -189,6 +195,7 @@ class tcp_store {
     } else {
       cause = platform::connect_to(options_.host, options_.port, limit, socket_);
     }
+    closed_ = cause.code == errc::unreachable;
     if (cause) return cause;
     detail::hello greeting;
     greeting.rank = options_.rank;
@@ -200,6 +207,7 @@ class tcp_store {
       cause = platform::receive_all(socket_.get(), front, limit);
       if (cause.code == errc::aborted) send_last_word(detail::request_kind::call_off);
     }
+    closed_ = cause.code == errc::peer_lost;
     if (cause.code == errc::timeout) cause.reason = "it accepts connections there, but does not answer";
     if (cause.code == errc::timeout || cause.code == errc::peer_lost) cause.code = make_error_code(errc::unreachable);
     if (cause) return cause;
@@ -339,6 +347,7 @@ class tcp_store {
   std::unique_ptr<detail::tcp_server> server_;
   platform::file_descriptor socket_;
   bool answered_ = false;
+  bool closed_ = false;  ///< the last attempt to connect met nobody, or somebody who ended
 };
 
 }  // namespace bootstrap

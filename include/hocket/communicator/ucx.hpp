@@ -62,7 +62,7 @@ class start_up {
     try {
       return join(options);
     } catch (const error& cause) {
-      if (cause.code() == errc::peer_lost) hear_who_was_first();
+      if (cause.code() == errc::peer_lost && !store_failed_) hear_who_was_first();
       throw;
     }
 #else
@@ -105,8 +105,10 @@ class start_up {
 #endif
 
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
-    return bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine,
-                               limit(until_));
+    store_failed_ = true;  // unless it comes back
+    auto all = bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine, limit(until_));
+    store_failed_ = false;
+    return all;
   }
 
   std::vector<process_identity> exchange_identities() {
@@ -138,6 +140,7 @@ class start_up {
   const deadline until_;
   bootstrap::any_store store_;
   int round_ = 0;
+  bool store_failed_ = false;  ///< it has said who was lost first, or is gone itself
 };
 
 }  // namespace detail
