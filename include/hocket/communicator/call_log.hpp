@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The last calls on a communicator, kept so that they can be told to a peer whose call does not match.
+/// The last calls on a communicator, kept so that they can be told to a peer whose call does not match, and written down
+/// after a failure.
 ///
-/// Written by every call that is not over within a moment, so a record is a handful of stores: words are found only when
-/// somebody asks.
+/// Every call is entered, so an entry is a handful of stores and a look at the processor's counter: words and times of day
+/// are found only when somebody asks.
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/platform/ticks.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
+
+/// When a call began and ended, in ticks.
+struct call_times {
+  static constexpr std::uint64_t soon = 1;  ///< nobody has looked at the time, as it was over within microseconds
+
+  std::uint64_t begun = 0;
+  std::uint64_t ended = 0;  ///< 0: it has not
+
+  static call_times from_now() noexcept { return {platform::ticks(), 0}; }
+};
 
 /// One call. All text is of static duration.
 struct call_record {
@@ -29,8 +42,22 @@ struct call_record {
   std::uint64_t elements = 0;  ///< of a block
   int root = 0;
   std::source_location site{};
+  call_times times{};
 
   bool covers(std::uint32_t number) const noexcept { return number - sequence < operations; }
+};
+
+/// One message outside any plan, or one each way.
+struct message_record {
+  const char* operation = "";
+  int to = -1;    ///< -1: nothing is sent
+  int from = -1;  ///< -1: nothing is received
+  std::uint32_t tag = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_bytes = 0;  ///< at most
+  std::uint32_t after = 0;           ///< the last operation that was numbered before it
+  std::source_location site{};
+  call_times times{};
 };
 
 /// "float, std::plus<void>" out of the `__PRETTY_FUNCTION__` of a template whose parameter pack is named Types.
@@ -57,30 +84,106 @@ inline std::string describe(const call_record& call) {
   return text + ", called at " + call.site.file_name() + ':' + std::to_string(call.site.line());
 }
 
+/// The last so many of a row of records. Grows only as far as it is used: a simulation has thousands of ranks.
+template <class Record, std::size_t Kept>
+class last_of {
+ public:
+  /// The next one, to be filled in: it may hold an old one.
+  Record& next() {
+    const std::size_t at = count_++ % Kept;
+    if (count_ <= Kept && at == records_.size()) records_.emplace_back();
+    return records_[at];
+  }
+  /// How many there were.
+  std::uint64_t count() const noexcept { return count_; }
+  /// The one before which there were `number` others; null if it is not kept any more.
+  Record* at(std::uint64_t number) noexcept {
+    return number < count_ && count_ - number <= Kept ? &records_[number % Kept] : nullptr;
+  }
+  const Record* at(std::uint64_t number) const noexcept { return const_cast<last_of*>(this)->at(number); }
+  /// The number of the oldest one that is kept.
+  std::uint64_t oldest() const noexcept { return count_ > Kept ? count_ - Kept : 0; }
+
+ private:
+  std::vector<Record> records_;
+  std::uint64_t count_ = 0;
+};
+
 class call_log {
  public:
-  void add(const call_record& call) {
-    if (calls_.size() < kept) {
-      calls_.push_back(call);
-    } else {
-      calls_[next_++ % kept] = call;
-    }
+  static constexpr std::size_t kept_calls = 32;
+  static constexpr std::size_t kept_messages = 16;
+
+  /// Enters a call that begins now. Returns its number, for `end_call`.
+  std::uint64_t add(const call_record& call) {
+    calls_.next() = call;
+    return calls_.count() - 1;
   }
+  std::uint64_t add(const message_record& message) {
+    messages_.next() = message;
+    return messages_.count() - 1;
+  }
+
+  /// Enters a call that will most likely be over within a moment, as if it were: else `reopen_last` says so. On the way of
+  /// the shortest calls of all.
+  HOCKET_ALWAYS_INLINE void add_brief(const call_record& call) {
+    call_record& entered = calls_.next();
+    entered = call;
+    entered.times = {platform::ticks(), call_times::soon};
+  }
+  /// The last call that was entered is not over. Returns its number.
+  std::uint64_t reopen_last() noexcept {
+    const std::uint64_t number = calls_.count() - 1;
+    calls_.at(number)->times.ended = 0;
+    return number;
+  }
+
+  void end_call(std::uint64_t number) noexcept { end(calls_.at(number)); }
+  void end_message(std::uint64_t number) noexcept { end(messages_.at(number)); }
 
   /// The call that operation `sequence` belongs to; null if it is not known, or not any more.
   const call_record* find(std::uint32_t sequence) const noexcept {
-    for (const call_record& each : calls_) {
-      if (each.covers(sequence)) return &each;
+    for (std::uint64_t i = calls_.oldest(); i < calls_.count(); ++i) {
+      if (calls_.at(i)->covers(sequence)) return calls_.at(i);
     }
     return nullptr;
   }
 
- private:
-  static constexpr std::size_t kept = 32;
+  const last_of<call_record, kept_calls>& calls() const noexcept { return calls_; }
+  const last_of<message_record, kept_messages>& messages() const noexcept { return messages_; }
 
-  std::vector<call_record> calls_;
-  std::size_t next_ = 0;  ///< to be overwritten, once there are as many as are kept
+ private:
+  template <class Record>
+  static void end(Record* record) noexcept {
+    if (record != nullptr) record->times.ended = platform::ticks();
+  }
+
+  last_of<call_record, kept_calls> calls_;
+  last_of<message_record, kept_messages> messages_;
 };
+
+/// Which entry of a log an operation is, so that its end is noted there.
+struct log_entry {
+  enum class kind : std::uint8_t { none, call, message };
+
+  call_log* log = nullptr;
+  std::uint64_t number = 0;
+  kind what = kind::none;
+
+  void end() const noexcept {
+    if (what == kind::call) log->end_call(number);
+    if (what == kind::message) log->end_message(number);
+  }
+};
+
+template <class Record>
+log_entry enter(call_log& log, const Record& record) {
+  constexpr bool is_call = std::is_same_v<Record, call_record>;
+  return {&log, log.add(record), is_call ? log_entry::kind::call : log_entry::kind::message};
+}
+
+/// Of the last call, which was entered as a brief one and is not.
+inline log_entry reopen(call_log& log) noexcept { return {&log, log.reopen_last(), log_entry::kind::call}; }
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

@@ -302,6 +302,7 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
   communicator<Wire> made = detail::shrinking<Wire>(state, call).run();
   state.retire(detail::in_context(make_failure(errc::revoked, "its ranks go on with another one"), state, call));
   made.set_timeout(comm.timeout());
+  made.set_flight_recorder(comm.flight_recorder());
   return made;
 }
 

@@ -120,6 +120,7 @@ communicator<Wire> split(const communicator<Wire>& comm, color part, key order =
   how.exchange = [&](std::span<const std::byte> blob) { return detail::gather_blobs(comm, blob, chosen); };
   communicator<Wire> made = detail::open_part(comm, std::move(how), chosen);
   made.set_timeout(comm.timeout());
+  made.set_flight_recorder(comm.flight_recorder());
   return made;
 }
 
