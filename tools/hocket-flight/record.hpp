@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -108,13 +110,37 @@ namespace detail {
 
 using nlohmann::json;
 
+/// A whole number such as hocket writes them: small enough to be added to others.
+inline std::int64_t whole_number(const json& value, const char* name, std::int64_t most) {
+  if (!value.is_number_integer()) throw usage_error('"' + std::string(name) + "\" is no whole number");
+  const bool huge = value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+  if (huge || value.get<std::int64_t>() < -1) throw usage_error('"' + std::string(name) + "\" is out of range");
+  return value.get<std::int64_t>();
+}
+
 /// `line[name]`, if it is there; throws if it is of another kind.
 template <class T>
 void take(const json& line, const char* name, T& value) {
-  if (const auto found = line.find(name); found != line.end()) found->get_to(value);
+  const auto found = line.find(name);
+  if (found == line.end()) return;
+  if constexpr (std::is_integral_v<T>) {
+    constexpr std::int64_t most = 4'000'000'000'000'000'000;
+    value = static_cast<T>(whole_number(*found, name, std::min<std::int64_t>(most, std::numeric_limits<T>::max())));
+  } else {
+    found->get_to(value);
+  }
 }
 inline void take(const json& line, const char* name, std::optional<nanoseconds>& value) {
-  if (const auto found = line.find(name); found != line.end()) value = found->get<nanoseconds>();
+  nanoseconds time = -1;
+  take(line, name, time);
+  if (time >= 0) value = time;
+}
+inline void take(const json& line, const char* name, std::vector<int>& value) {
+  const auto found = line.find(name);
+  if (found == line.end() || !found->is_array()) return;
+  for (const json& each : *found) {
+    value.push_back(static_cast<int>(whole_number(each, name, std::numeric_limits<int>::max())));
+  }
 }
 inline void take(const json& line, const char* name, bool& value) {
   int number = 0;

@@ -118,7 +118,7 @@ class teller {
               (left.size() == 1 ? "it" : "them"));
     for (const int each : left) {
       const record& record = *incident_.of(each);
-      say("It was in no call then: it had ended its part, or left it by an exception. Its last call was " + last_of(record) + ".");
+      say("It was in no call then: it had ended its part, or left it by an exception. Its last call was " + last_of(record).what + ".");
       who_waited_for(each);
     }
   }
@@ -205,38 +205,40 @@ class teller {
 
   /// Of one that left a record, and was in no call when the others gave up.
   void slow(const record& who, const record& first) {
-    const standing waits = standing_of(first);
     const std::string name = capital(rank(who.rank));
-    if (who.failed && !who.failed->on_leaving) {
-      found("slow rank", {who.rank},
-            rank(who.rank) + " was slow: the others waited for it, and gave up before it came to its next call");
-      say(name + " came to " + next_call(who) + " " + duration(who.failed->time - incident_.time()) +
+    const std::optional<arrival> came = arrival_of(who, first);
+    if (came) {
+      found("slow rank", {who.rank}, rank(who.rank) + " was slow: the others waited for it, and gave up before it came");
+      say(name + " came to " + came->where + ' ' + duration(came->when - incident_.time()) +
           " after the others had given up.");
     } else {
       found("slow rank", {who.rank}, rank(who.rank) + " made no call any more, and the others waited for it");
       say(name + " left the communicator " + duration(who.written - incident_.time()) + " after the others had given up.");
     }
-    say("Before, its last call was " + last_of(who) + outside_since(who, waits) + '.');
+    const last_thing last = last_of(who, first.failed->sequence);
+    const nanoseconds until = came ? came->when : who.written;
+    say("Before, its last call was " + last.what +
+        (last.when ? ", after which it was in no call for " + duration(until - *last.when) : "") + '.');
     waiting_since(first);
     elsewhere(who);
   }
 
-  static std::string next_call(const record& who) {
-    const std::string where = place(who.failed->where);
-    return (who.failed->operation.empty() ? "its next call" : who.failed->operation) + (where.empty() ? "" : " at " + where);
-  }
+  /// When and where a rank came to a call, too late.
+  struct arrival {
+    std::string where;
+    nanoseconds when = 0;
+  };
 
-  /// ", after which it was in no call for 3 s".
-  static std::string outside_since(const record& who, const standing& others) {
-    std::optional<nanoseconds> since;
-    if (!who.calls.empty()) since = who.calls.back().end ? who.calls.back().end : who.calls.back().begin;
-    for (const message& each : who.messages) {
-      if (each.end) since = std::max(since.value_or(0), *each.end);
+  /// It may even have done its part of the call in which the others gave up, as theirs were done before they did.
+  static std::optional<arrival> arrival_of(const record& who, const record& first) {
+    if (const call* const late = call_of(who, first.failed->sequence)) {
+      const std::optional<nanoseconds> when = late->begin ? late->begin : late->end;
+      if (when) return arrival{describe(*late), *when};
     }
-    const bool known = since.has_value();
-    if (!known && others.in_call != nullptr) since = others.in_call->begin;
-    if (!since || !who.failed) return "";
-    return ", after which it was in no call for " + std::string(known ? "" : "about ") + duration(who.failed->time - *since);
+    if (!who.failed || who.failed->on_leaving) return std::nullopt;
+    const std::string where = place(who.failed->where);
+    const std::string what = who.failed->operation.empty() ? "its next call" : who.failed->operation;
+    return arrival{what + (where.empty() ? "" : " at " + where), who.failed->time};
   }
 
   /// Where the same process stood meanwhile on another communicator.
@@ -337,18 +339,25 @@ class teller {
   static std::string describe(const call& what) { return ::flight::describe(what); }
   static std::string describe(const message& what) { return ::flight::describe(what); }
 
-  /// The last call that is over, a message or a collective.
-  static std::string last_of(const record& who) {
+  struct last_thing {
+    std::string what = "none at all";
+    std::optional<nanoseconds> when;
+  };
+
+  /// The last call that is over, a message or a collective; before collective `sequence`, if that is not 0.
+  static last_thing last_of(const record& who, std::int64_t sequence = 0) {
+    const auto counts = [&](std::int64_t number) { return sequence == 0 || number < sequence; };
     const call* last = nullptr;
     for (const call& each : who.calls) {
-      if (each.over) last = &each;
+      if (each.over && counts(each.sequence)) last = &each;
     }
     const message* later = nullptr;
     for (const message& each : who.messages) {
-      if (each.over && (last == nullptr || each.after >= last->sequence)) later = &each;
+      if (each.over && counts(each.after) && (last == nullptr || each.after >= last->sequence)) later = &each;
     }
-    if (later != nullptr) return describe(*later);
-    return last != nullptr ? describe(*last) : "none at all";
+    if (later != nullptr) return {describe(*later), later->end ? later->end : later->begin};
+    if (last != nullptr) return {describe(*last), last->end ? last->end : last->begin};
+    return {};
   }
 
   const incident& incident_;

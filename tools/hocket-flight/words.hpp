@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <ctime>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,17 @@ inline std::string place(const site& where) {
   return where.line == 0 ? "" : where.file + ':' + std::to_string(where.line);
 }
 
+/// Without the inline namespaces of hocket, which are long and say nothing.
+inline std::string short_types(const std::string& types) {
+  static const std::regex versions("v[0-9]+_[0-9]+_exceptions[01]_assertions[0-9]::");
+  return std::regex_replace(types, versions, "");
+}
+
 /// "all_reduce #7 (1000 elements of (float, std::plus<void>) by two_shot) at train.cpp:30".
 inline std::string describe(const call& what) {
   std::string text = what.operation + " #" + std::to_string(what.sequence);
   if (what.operation != "barrier") {
-    text += " (" + std::to_string(what.elements) + " elements of (" + what.types + ") by " + what.plan;
+    text += " (" + std::to_string(what.elements) + " elements of (" + short_types(what.types) + ") by " + what.plan;
     text += (what.root != 0 || what.operation == "broadcast" ? ", root " + std::to_string(what.root) : "") + ")";
   }
   return what.where.line == 0 ? text : text + " at " + place(what.where);

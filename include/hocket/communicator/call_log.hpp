@@ -3,8 +3,8 @@
 /// The last calls on a communicator, kept so that they can be told to a peer whose call does not match, and written down
 /// after a failure.
 ///
-/// Every call is entered, so an entry is a handful of stores and a look at the processor's counter: words and times of day
-/// are found only when somebody asks.
+/// Every call is entered, so an entry is a handful of stores: words and times of day are found only when somebody asks. The
+/// processor's counter is looked at once in a short call, and that while it waits, where it costs nothing.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,14 +21,12 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// When a call began and ended, in ticks.
+/// When a call began and ended, in ticks. Of a call that is over, one of the two is known.
 struct call_times {
-  static constexpr std::uint64_t soon = 1;  ///< nobody has looked at the time, as it was over within microseconds
+  static constexpr std::uint64_t soon = 1;  ///< some microseconds after it had begun
 
-  std::uint64_t begun = 0;
+  std::uint64_t begun = 0;  ///< or began to wait; 0: not known, or shortly before the end
   std::uint64_t ended = 0;  ///< 0: it has not
-
-  static call_times from_now() noexcept { return {platform::ticks(), 0}; }
 };
 
 /// One call. All text is of static duration.
@@ -114,7 +112,7 @@ class call_log {
   static constexpr std::size_t kept_calls = 32;
   static constexpr std::size_t kept_messages = 16;
 
-  /// Enters a call that begins now. Returns its number, for `end_call`.
+  /// Enters a call that begins now. Returns its number.
   std::uint64_t add(const call_record& call) {
     calls_.next() = call;
     return calls_.count() - 1;
@@ -138,8 +136,9 @@ class call_log {
     return number;
   }
 
-  void end_call(std::uint64_t number) noexcept { end(calls_.at(number)); }
-  void end_message(std::uint64_t number) noexcept { end(messages_.at(number)); }
+  /// Where to note the times of one that was entered; null if that is long ago.
+  call_times* times_of_call(std::uint64_t number) noexcept { return times_of(calls_.at(number)); }
+  call_times* times_of_message(std::uint64_t number) noexcept { return times_of(messages_.at(number)); }
 
   /// The call that operation `sequence` belongs to; null if it is not known, or not any more.
   const call_record* find(std::uint32_t sequence) const noexcept {
@@ -154,36 +153,59 @@ class call_log {
 
  private:
   template <class Record>
-  static void end(Record* record) noexcept {
-    if (record != nullptr) record->times.ended = platform::ticks();
+  static call_times* times_of(Record* record) noexcept {
+    return record != nullptr ? &record->times : nullptr;
   }
 
   last_of<call_record, kept_calls> calls_;
   last_of<message_record, kept_messages> messages_;
 };
 
-/// Which entry of a log an operation is, so that its end is noted there.
-struct log_entry {
+/// Which entry of a log an operation is, so that its times are noted there.
+class log_entry {
+ public:
   enum class kind : std::uint8_t { none, call, message };
 
-  call_log* log = nullptr;
-  std::uint64_t number = 0;
-  kind what = kind::none;
+  log_entry() = default;
+  log_entry(call_log& log, std::uint64_t number, kind what) noexcept : log_(&log), number_(number), what_(what) {}
 
-  void end() const noexcept {
-    if (what == kind::call) log->end_call(number);
-    if (what == kind::message) log->end_message(number);
+  kind what() const noexcept { return what_; }
+  std::uint64_t number() const noexcept { return number_; }
+
+  /// It has looked for its peers, and they are not there yet.
+  void waits() noexcept {
+    if (waits_ == 0) note(&call_times::begun, platform::ticks());
+    if (waits_ < some_microseconds) ++waits_;
   }
+  void ends() const noexcept {
+    const bool briefly = waits_ > 0 && waits_ < some_microseconds;
+    note(&call_times::ended, briefly ? call_times::soon : platform::ticks());
+  }
+
+ private:
+  static constexpr unsigned some_microseconds = 64;  ///< in looks
+
+  void note(std::uint64_t call_times::*which, std::uint64_t ticks) const noexcept {
+    if (what_ == kind::none) return;
+    call_times* const times =
+        what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
+    if (times != nullptr) times->*which = ticks;
+  }
+
+  call_log* log_ = nullptr;
+  std::uint64_t number_ = 0;
+  unsigned waits_ = 0;  ///< looks in vain
+  kind what_ = kind::none;
 };
 
 template <class Record>
 log_entry enter(call_log& log, const Record& record) {
   constexpr bool is_call = std::is_same_v<Record, call_record>;
-  return {&log, log.add(record), is_call ? log_entry::kind::call : log_entry::kind::message};
+  return {log, log.add(record), is_call ? log_entry::kind::call : log_entry::kind::message};
 }
 
 /// Of the last call, which was entered as a brief one and is not.
-inline log_entry reopen(call_log& log) noexcept { return {&log, log.reopen_last(), log_entry::kind::call}; }
+inline log_entry reopen(call_log& log) noexcept { return {log, log.reopen_last(), log_entry::kind::call}; }
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

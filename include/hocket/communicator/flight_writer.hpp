@@ -158,8 +158,8 @@ class flight_writer {
   const standing_call* standing_message(std::uint64_t number) const {
     const standing_call* blocking = nullptr;
     for (const standing_call& each : standing_) {
-      if (each.entry.what == log_entry::kind::message && each.entry.number == number) return &each;
-      if (each.entry.what == log_entry::kind::none && each.sequence == 0) blocking = &each;
+      if (each.entry.what() == log_entry::kind::message && each.entry.number() == number) return &each;
+      if (each.entry.what() == log_entry::kind::none && each.sequence == 0) blocking = &each;
     }
     return number + 1 == log_.messages().count() ? blocking : nullptr;
   }
@@ -179,7 +179,7 @@ class flight_writer {
   }
 
   void times(json_line& line, const call_times& when) const {
-    line.number("begin", calendar_.at(when.begun));
+    if (when.begun != 0) line.number("begin", calendar_.at(when.begun));
     if (when.ended > call_times::soon) line.number("end", calendar_.at(when.ended));
     line.number("over", when.ended != 0 ? 1 : 0);
   }

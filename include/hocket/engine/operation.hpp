@@ -55,7 +55,8 @@ class operation {
   machine_status poll() {
     if (over()) return status_;
     status_ = advance_safely();
-    if (status_ == machine_status::done) entry_.end();
+    if (status_ == machine_status::blocked) entry_.waits();
+    if (status_ == machine_status::done) entry_.ends();
     return status_;
   }
   /// Where the communicator's log speaks of it.

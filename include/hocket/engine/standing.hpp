@@ -32,11 +32,28 @@ std::vector<standing_call> standing_calls(const State& state, const error_contex
   return result;
 }
 
+/// What the communicator failed with, where a later call that only quotes it brings it to light.
+template <class State>
+failure first_failure(const State& state, const failure& delivered) {
+  if (delivered.code != errc::revoked) return delivered;
+  failure first = state.cause();
+  error_context& at = first.context;
+  if (at.sequence == 0 || at.sequence == delivered.context.sequence) {
+    if (at.operation == nullptr) at.operation = delivered.context.operation;
+    if (at.site.line() == 0) at.site = delivered.context.site;
+  }
+  if (at.rank < 0) {
+    at.rank = delivered.context.rank;
+    at.ranks = delivered.context.ranks;
+  }
+  return first;
+}
+
 /// Once for each communicator that has failed: see communicator/flight_recorder.hpp. `blocking` as above.
 template <class State>
 void record_failure(State& state, const failure& cause, const error_context* blocking = nullptr) {
   if (!state.recorder().due()) return;
-  state.recorder().record(state.calls(), cause, standing_calls(state, blocking));
+  state.recorder().record(state.calls(), first_failure(state, cause), standing_calls(state, blocking));
 }
 
 }  // namespace detail

@@ -292,7 +292,7 @@ log_entry log_call(State& state, const planned_call& planned, const call_site& c
   return enter(state.calls(),
                call_record{state.last_sequence() + 1, segments_of(block, planned.segment_elements), planned.signature,
                            call.operation, planned.types, planned.plan.name(), block, planned.plan.goal().root,
-                           call.site, call_times::from_now()});
+                           call.site});
 }
 
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.

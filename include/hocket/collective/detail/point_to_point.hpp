@@ -127,7 +127,7 @@ template <class State>
 log_entry log_message(State& state, const message_job& job, const call_site& call) {
   const auto rank = [](int peer) { return peer == no_peer ? -1 : peer; };
   return enter(state.calls(), message_record{job.name, rank(job.to), rank(job.from), job.tag, job.out.size(),
-                                             job.in.size(), state.last_sequence(), call.site, call_times::from_now()});
+                                             job.in.size(), state.last_sequence(), call.site});
 }
 
 template <class Options>

@@ -172,12 +172,13 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
                                             std::span<T> out, const Op& op, const call_site& call, const Stop& stop,
                                             step_observer observer) {
   State& state = work.state;
-  const log_entry entry =
+  log_entry entry =
       how == pushed::begun
           ? reopen(state.calls())
           : enter(state.calls(), call_record{work.sequence, 1, static_cast<std::uint32_t>(work.flag), call.operation,
                                              types_name<T, Op>(), plan::push_all_reduce::name(), in.size(), 0,
-                                             call.site, call_times::from_now()});
+                                             call.site});
+  if (how == pushed::not_begun) entry.waits();
   const std::size_t offset = work.slot() * state.slot_lines();
   unsigned position = 0;
   const auto report = [&](const plan::action& done) {
@@ -198,7 +199,7 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
   combine_pushed(state, offset, in.data(), out.data(), out.size(), op);
   report(plan::load_reduce({0}, plan::inbox(), plan::out(0)));
   state.complete_all(work.sequence);
-  entry.end();
+  entry.ends();
   return {};
 }
 
