@@ -215,7 +215,8 @@ TEST_CASE("flight recorder: the first failure is kept, however it comes") {
       me.comm().set_flight_recorder(here.path());
       std::vector<int> data(5);
       for (int i = 0; i < 20; ++i) {
-        hocket::send_recv(me.comm(), data, hocket::peer{1 - me.rank()}, data, hocket::peer{1 - me.rank()}, hocket::tag{3});
+        hocket::send_recv(me.comm(), data, hocket::peer{1 - me.rank()}, data, hocket::peer{1 - me.rank()},
+                          hocket::tag{3});
       }
       me.expect(errc::timeout, [&] {
         hocket::recv(me.comm(), data, hocket::peer{1 - me.rank()}, hocket::tag{7}, hocket::with(hocket::timeout(50ms)));
@@ -269,8 +270,8 @@ TEST_CASE("flight recorder: simulated ranks leave records too") {
     std::vector<hocket::request> requests;
     for (int rank = 0; rank < 2; ++rank) {
       world.comm(rank).set_flight_recorder(here.path());
-      requests.push_back(hocket::all_reduce_async(world.comm(rank), hocket::in_place(rank == 0 ? data : less), std::plus<>{},
-                                                  hocket::with(hocket::ring)));
+      requests.push_back(hocket::all_reduce_async(world.comm(rank), hocket::in_place(rank == 0 ? data : less),
+                                                  std::plus<>{}, hocket::with(hocket::ring)));
     }
     CHECK_THROWS_AS(world.run(), hocket::error);
     std::error_code ignored;

@@ -23,9 +23,9 @@ TEST_CASE("text in JSON: quotes, backslashes and control characters are escaped"
 TEST_CASE("text in JSON: UTF-8 stays, what is none is replaced") {
   CHECK(json_text("\u00e4\u20ac\U0001f600") == "\"\u00e4\u20ac\U0001f600\"");
   const std::string euro = "\u20ac";
-  CHECK(json_text(euro.substr(0, 2)) == R"("\ufffd\ufffd")");        // cut
+  CHECK(json_text(euro.substr(0, 2)) == R"("\ufffd\ufffd")");  // cut
   CHECK(json_text("\xff|\x80|\xc0\xaf") == R"("\ufffd|\ufffd|\ufffd\ufffd")");
-  CHECK(json_text("\xed\xa0\x80") == R"("\ufffd\ufffd\ufffd")");      // half of a surrogate pair
+  CHECK(json_text("\xed\xa0\x80") == R"("\ufffd\ufffd\ufffd")");            // half of a surrogate pair
   CHECK(json_text("\xf4\x90\x80\x80") == R"("\ufffd\ufffd\ufffd\ufffd")");  // beyond U+10FFFF
 }
 

@@ -33,7 +33,8 @@ class scratch_directory {
   /// The names of what is in it, in order.
   std::vector<std::string> names() const {
     std::vector<std::string> result;
-    for (const auto& each : std::filesystem::directory_iterator(path_)) result.push_back(each.path().filename().string());
+    for (const auto& each : std::filesystem::directory_iterator(path_))
+      result.push_back(each.path().filename().string());
     std::sort(result.begin(), result.end());
     return result;
   }

@@ -79,17 +79,18 @@ class incident {
   const record* first_ = nullptr;
 };
 
-/// The call that `of` was in; of several that were under way, the one that it failed in, else the oldest.
-inline standing standing_of(const record& of) {
+/// The call that `of` was in at a time; of several that were under way, the one that it failed in, else the oldest.
+inline standing standing_of(const record& of, nanoseconds when) {
+  const auto is_there = [&](const auto& each) { return !each.over && (!each.begin || *each.begin <= when); };
   standing result;
   const std::int64_t failed_in = of.failed ? of.failed->sequence : 0;
   for (const call& each : of.calls) {
-    if (each.over) continue;
+    if (!is_there(each)) continue;
     if (result.in_call == nullptr || each.covers(failed_in)) result.in_call = &each;
   }
   const bool in_a_message = of.failed && failed_in == 0 && !of.failed->on_leaving;
   for (const message& each : of.messages) {
-    if (!each.over && (result.in_call == nullptr || in_a_message)) result = {nullptr, &each};
+    if (is_there(each) && (result.in_call == nullptr || in_a_message)) result = {nullptr, &each};
   }
   return result;
 }
@@ -128,7 +129,8 @@ inline std::vector<incident> incidents_of(const archive& all, std::vector<std::s
   for (const record& each : all.records) groups[{each.communicator, each.members}].push_back(&each);
   std::vector<std::vector<const record*>> kept;
   for (auto& [key, group] : groups) {
-    const auto newest = std::max_element(group.begin(), group.end(), [](auto* a, auto* b) { return a->written < b->written; });
+    const auto newest =
+        std::max_element(group.begin(), group.end(), [](auto* a, auto* b) { return a->written < b->written; });
     const nanoseconds made = (*newest)->made;
     std::vector<const record*> current;
     for (const record* each : group) each->written < made ? ignored.push_back(each->path) : current.push_back(each);
@@ -144,7 +146,8 @@ inline std::vector<incident> incidents_of(const archive& all, std::vector<std::s
       for (const record* each : group) ignored.push_back(each->path);
     }
   }
-  std::stable_sort(result.begin(), result.end(), [](const incident& a, const incident& b) { return a.time() < b.time(); });
+  std::stable_sort(result.begin(), result.end(),
+                   [](const incident& a, const incident& b) { return a.time() < b.time(); });
   std::sort(ignored.begin(), ignored.end());
   return result;
 }

@@ -39,7 +39,8 @@ int main(int count, char** arguments) {
       "Says what happened to a job, from the flight records that its ranks left.\n\n"
       "Ranks write them when a call fails, each into the directory that HOCKET_FLIGHT_RECORDER names, or\n"
       "communicator::set_flight_recorder: DIR/hocket-flight-communicator0-rank3.jsonl.\n");
-  app.add_option("PLACE", wanted.places, "directories of records, or single files; those of all hosts together")->required();
+  app.add_option("PLACE", wanted.places, "directories of records, or single files; those of all hosts together")
+      ->required();
   app.add_flag("--json", wanted.json, "for programs: one JSON object");
   app.add_option("--calls", wanted.calls, "how many of its last calls are shown for each rank (3)");
   app.footer("Exit status: 0 if there were records, 1 if none could be read, 2 if the arguments are wrong.");

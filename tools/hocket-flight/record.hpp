@@ -211,9 +211,10 @@ inline record head_from(const json& line) {
   int version = 0;
   take(line, "hocket_flight_record", version);
   if (version != 1) {
-    throw usage_error(version == 0 ? "this is no flight record of hocket"
-                                   : "a flight record of version " + std::to_string(version) +
-                                         "; this tool reads version 1: use the one that came with the program's hocket");
+    throw usage_error(version == 0
+                          ? "this is no flight record of hocket"
+                          : "a flight record of version " + std::to_string(version) +
+                                "; this tool reads version 1: use the one that came with the program's hocket");
   }
   record result;
   take(line, "communicator", result.communicator);
@@ -320,8 +321,9 @@ inline archive read(const std::vector<std::string>& places) {
   archive result;
   for (const std::string& file : files) detail::reader(file, result).read();
   if (result.records.empty() && result.problems.empty()) {
-    throw usage_error("no flight records here (files hocket-flight-*.jsonl): ranks write them when a call fails, into the "
-                      "directory that HOCKET_FLIGHT_RECORDER or set_flight_recorder names");
+    throw usage_error(
+        "no flight records here (files hocket-flight-*.jsonl): ranks write them when a call fails, into the "
+        "directory that HOCKET_FLIGHT_RECORDER or set_flight_recorder names");
   }
   return result;
 }

@@ -86,7 +86,8 @@ class report {
     for (const call& each : of.calls) lines.emplace_back(2 * each.sequence, line_of(each, end));
     for (const message& each : of.messages) lines.emplace_back(2 * each.after + 1, line_of(each, end));
     std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    if (lines.size() > calls_shown_) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(calls_shown_));
+    if (lines.size() > calls_shown_)
+      lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(calls_shown_));
     return lines;
   }
 

@@ -59,6 +59,9 @@ class teller {
   }
   void say(std::string sentence) { story_.details.push_back(std::move(sentence)); }
 
+  /// What a rank was in when the first one failed: not what it came to later.
+  standing at_the_end(const record& who) const { return standing_of(who, incident_.time()); }
+
   static std::string rank(int number) { return "rank " + std::to_string(number); }
   static std::string said_by(const record& who) { return rank(who.rank) + " failed: " + who.failed->name; }
 
@@ -107,7 +110,7 @@ class teller {
 
   void who_waited_for(int whom) {
     for (const record* each : incident_.records()) {
-      const standing at = standing_of(*each);
+      const standing at = at_the_end(*each);
       if (at.awaits() == whom) return say(capital(rank(each->rank)) + " waited for it in " + describe(at) + ".");
     }
   }
@@ -118,7 +121,8 @@ class teller {
               (left.size() == 1 ? "it" : "them"));
     for (const int each : left) {
       const record& record = *incident_.of(each);
-      say("It was in no call then: it had ended its part, or left it by an exception. Its last call was " + last_of(record).what + ".");
+      say("It was in no call then: it had ended its part, or left it by an exception. Its last call was " +
+          last_of(record).what + ".");
       who_waited_for(each);
     }
   }
@@ -132,7 +136,8 @@ class teller {
     if (unexplained.empty()) return;
     const bool one = unexplained.size() == 1;
     say(capital(ranks(unexplained)) + (one ? " has" : " have") + " left no record either, and nobody blames " +
-        (one ? "it" : "them") + ": killed with the job, not told yet, or without a recorder directory, as on another host.");
+        (one ? "it" : "them") +
+        ": killed with the job, not told yet, or without a recorder directory, as on another host.");
   }
 
   // ── A link is broken ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,9 +155,10 @@ class teller {
       say(capital(rank(a)) + " (" + host(a) + ") had no word from " + rank(b) + " (" + host(b) + ").");
     }
     const bool across = hosts.size() == 1 && hosts.begin()->size() == 2;
-    say(across ? "All of that is between these two hosts: look at their network, firewalls, and which devices UCX may use "
-                 "(UCX_NET_DEVICES)."
-               : "Look at the network between their hosts, and which transports UCX may use (UCX_TLS, UCX_NET_DEVICES).");
+    say(across
+            ? "All of that is between these two hosts: look at their network, firewalls, and which devices UCX may use "
+              "(UCX_NET_DEVICES)."
+            : "Look at the network between their hosts, and which transports UCX may use (UCX_TLS, UCX_NET_DEVICES).");
   }
 
   std::string host(int of) const {
@@ -167,7 +173,7 @@ class teller {
     std::vector<int> result{begin};
     for (;;) {
       const record* const last = incident_.of(result.back());
-      const int next = last == nullptr ? -1 : standing_of(*last).awaits();
+      const int next = last == nullptr ? -1 : at_the_end(*last).awaits();
       if (next < 0 || next >= incident_.ranks()) return result;
       const bool seen = std::find(result.begin(), result.end(), next) != result.end();
       result.push_back(next);
@@ -182,7 +188,7 @@ class teller {
     if (chain.size() == 1) return found("slow rank", {}, said_by(first) + ", and it is not known for whom it waited");
     if (incident_.of(end) == nullptr) return silent(end, first);
     const auto begin = std::find(chain.begin(), chain.end(), end);
-    const standing last = standing_of(*incident_.of(end));
+    const standing last = at_the_end(*incident_.of(end));
     if (begin + 1 != chain.end()) return circle({begin, chain.end() - 1});
     if (!last.anywhere()) return slow(*incident_.of(end), first);
     found("slow rank", {end}, rank(end) + " did not get on, and it is not known what it waited for");
@@ -191,16 +197,21 @@ class teller {
 
   void silent(int who, const record& first) {
     found("missing rank", {who}, rank(who) + " is missing: it has left no record, and did not answer");
-    say("It was not found dead either: it is stopped (a debugger, a full disk, a lost mount), it computes without a call, or "
+    say("It was not found dead either: it is stopped (a debugger, a full disk, a lost mount), it computes without a "
+        "call, or "
         "it waits for something else. If it still runs, look at its stack (gdb -p, py-spy).");
     waiting_since(first);
     who_waited_for(who);
   }
 
   void waiting_since(const record& first) {
-    const standing at = standing_of(first);
-    const auto begin = at.in_call != nullptr ? at.in_call->begin : at.in_message != nullptr ? at.in_message->begin : std::nullopt;
-    if (begin) say(capital(rank(first.rank)) + " waited for " + duration(first.failed->time - *begin) + " in " + describe(at) + ".");
+    const standing at = at_the_end(first);
+    const auto begin = at.in_call != nullptr      ? at.in_call->begin
+                       : at.in_message != nullptr ? at.in_message->begin
+                                                  : std::nullopt;
+    if (begin)
+      say(capital(rank(first.rank)) + " waited for " + duration(first.failed->time - *begin) + " in " + describe(at) +
+          ".");
   }
 
   /// Of one that left a record, and was in no call when the others gave up.
@@ -208,12 +219,14 @@ class teller {
     const std::string name = capital(rank(who.rank));
     const std::optional<arrival> came = arrival_of(who, first);
     if (came) {
-      found("slow rank", {who.rank}, rank(who.rank) + " was slow: the others waited for it, and gave up before it came");
+      found("slow rank", {who.rank},
+            rank(who.rank) + " was slow: the others waited for it, and gave up before it came");
       say(name + " came to " + came->where + ' ' + duration(came->when - incident_.time()) +
           " after the others had given up.");
     } else {
       found("slow rank", {who.rank}, rank(who.rank) + " made no call any more, and the others waited for it");
-      say(name + " left the communicator " + duration(who.written - incident_.time()) + " after the others had given up.");
+      say(name + " left the communicator " + duration(who.written - incident_.time()) +
+          " after the others had given up.");
     }
     const last_thing last = last_of(who, first.failed->sequence);
     const nanoseconds until = came ? came->when : who.written;
@@ -247,7 +260,7 @@ class teller {
       if (&other == &incident_) continue;
       for (const record* each : other.records()) {
         if (each->world_rank != who.world_rank || each->pid != who.pid || each->host != who.host) continue;
-        const standing at = standing_of(*each);
+        const standing at = at_the_end(*each);
         if (at.anywhere()) {
           say("Meanwhile it was in " + describe(at) + " on communicator " + std::to_string(each->communicator) + '.');
         }
@@ -259,7 +272,7 @@ class teller {
   void circle(const std::vector<int>& members) {
     std::set<std::int64_t> sequences;
     for (const int each : members) {
-      const standing at = standing_of(*incident_.of(each));
+      const standing at = at_the_end(*incident_.of(each));
       sequences.insert(at.in_call != nullptr ? at.in_call->sequence : 0);
     }
     if (sequences.size() == 1 && *sequences.begin() != 0) return no_progress(members);
@@ -267,18 +280,19 @@ class teller {
     for (std::size_t i = 0; i < members.size(); ++i) {
       const int next = members[(i + 1) % members.size()];
       say(capital(rank(members[i])) + " waited for " + rank(next) + " in " +
-          describe(standing_of(*incident_.of(members[i]))) + ".");
+          describe(at_the_end(*incident_.of(members[i]))) + ".");
     }
-    say("Their calls do not fit each other: the order of sends, receives and collectives must be such that somebody can go on.");
+    say("Their calls do not fit each other: the order of sends, receives and collectives must be such that somebody "
+        "can go on.");
   }
 
   /// All are in the same call, and nothing moves: what the one that is furthest behind waits for does not arrive.
   void no_progress(const std::vector<int>& members) {
-    const auto step = [&](int each) { return standing_of(*incident_.of(each)).in_call->step; };
+    const auto step = [&](int each) { return at_the_end(*incident_.of(each)).in_call->step; };
     const int last = *std::min_element(members.begin(), members.end(), [&](int a, int b) { return step(a) < step(b); });
-    const int sender = standing_of(*incident_.of(last)).awaits();
+    const int sender = at_the_end(*incident_.of(last)).awaits();
     broken_link({{last, sender}});
-    say("All are in the same call, " + describe(*standing_of(*incident_.of(last)).in_call) + ". " + capital(rank(last)) +
+    say("All are in the same call, " + describe(*at_the_end(*incident_.of(last)).in_call) + ". " + capital(rank(last)) +
         " is the furthest behind, at step " + std::to_string(step(last)) + ", while " + rank(sender) + " is at step " +
         std::to_string(step(sender)) + ": what the latter has sent does not arrive.");
   }
@@ -299,16 +313,20 @@ class teller {
     }
     std::vector<int> culprits;
     for (const auto& [text, who] : calls) {
-      if (calls.size() > 1 && who.size() * 2 <= incident_.records().size()) culprits.insert(culprits.end(), who.begin(), who.end());
+      if (calls.size() > 1 && who.size() * 2 <= incident_.records().size())
+        culprits.insert(culprits.end(), who.begin(), who.end());
     }
     const std::string number = first.failed->sequence == 0 ? "" : ' ' + std::to_string(first.failed->sequence);
-    found("mismatch", sorted(culprits), "the ranks' calls" + (number.empty() ? "" : " number" + number) + " do not match");
-    for (const auto& [text, who] : calls) say(capital(ranks(who)) + (who.size() == 1 ? " called " : " called ") + text + ".");
+    found("mismatch", sorted(culprits),
+          "the ranks' calls" + (number.empty() ? "" : " number" + number) + " do not match");
+    for (const auto& [text, who] : calls)
+      say(capital(ranks(who)) + (who.size() == 1 ? " called " : " called ") + text + ".");
     if (!elsewhere.empty() && !calls.empty()) {
       say(capital(ranks(elsewhere)) + (elsewhere.size() == 1 ? " had" : " had") + " not come to that call.");
     }
     if (calls.size() > 1) {
-      say("Mend what lets ranks take another branch there: operation, count, type, reduction operation, root, algorithm and the "
+      say("Mend what lets ranks take another branch there: operation, count, type, reduction operation, root, "
+          "algorithm and the "
           "order of calls must be equal on all ranks.");
     }
   }
@@ -316,7 +334,7 @@ class teller {
   void truncated_message(const record& first) {
     const int culprit = first.failed->culprit;
     found("mismatch", {}, "a message did not fit the buffer of its receiver, " + rank(first.rank));
-    say("Received by " + describe(standing_of(first)) + ".");
+    say("Received by " + describe(at_the_end(first)) + ".");
     if (const record* const sender = culprit >= 0 ? incident_.of(culprit) : nullptr) {
       for (const message& each : sender->messages) {
         if (each.to == first.rank) say("Sent by rank " + std::to_string(culprit) + ": " + describe(each) + ".");
@@ -327,7 +345,8 @@ class teller {
   // ── Somebody's wish ──────────────────────────────────────────────────────────────────────────────────────────────
 
   void ended_on_purpose(const record& first) {
-    found("aborted", {first.rank}, rank(first.rank) + " was asked to end: abort() was called there, or a stop token triggered");
+    found("aborted", {first.rank},
+          rank(first.rank) + " was asked to end: abort() was called there, or a stop token triggered");
   }
 
   // ── Words ────────────────────────────────────────────────────────────────────────────────────────────────────────

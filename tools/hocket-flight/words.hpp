@@ -40,7 +40,8 @@ inline std::string describe(const message& what) {
   std::string text = what.operation;
   if (what.to >= 0) text += " of " + std::to_string(what.bytes) + " bytes to rank " + std::to_string(what.to);
   if (what.to >= 0 && what.from >= 0) text += " and";
-  if (what.from >= 0) text += " of up to " + std::to_string(what.room) + " bytes from rank " + std::to_string(what.from);
+  if (what.from >= 0)
+    text += " of up to " + std::to_string(what.room) + " bytes from rank " + std::to_string(what.from);
   if (what.tag != 0) text += " (tag " + std::to_string(what.tag) + ')';
   return what.where.line == 0 ? text : text + " at " + place(what.where);
 }
@@ -56,7 +57,8 @@ inline std::string ranks(const std::vector<int>& which) {
 }
 
 inline std::string capital(std::string text) {
-  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
   return text;
 }
 

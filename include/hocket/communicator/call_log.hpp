@@ -4,7 +4,8 @@
 /// after a failure.
 ///
 /// Every call is entered, so an entry is a handful of stores: words and times of day are found only when somebody asks. The
-/// processor's counter is looked at once in a short call, and that while it waits, where it costs nothing.
+/// processor's counter is looked at once in a short call. Calls are entered when they have sent what they can send: what
+/// is done while the peers' part is on its way costs nothing.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,12 +22,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// When a call began and ended, in ticks. Of a call that is over, one of the two is known.
+/// When a call began and ended, in ticks.
 struct call_times {
   static constexpr std::uint64_t soon = 1;  ///< some microseconds after it had begun
 
-  std::uint64_t begun = 0;  ///< or began to wait; 0: not known, or shortly before the end
+  std::uint64_t begun = 0;  ///< or began to wait
   std::uint64_t ended = 0;  ///< 0: it has not
+
+  static call_times from_now(bool over = false) noexcept { return {platform::ticks(), over ? soon : 0}; }
 };
 
 /// One call. All text is of static duration.
@@ -113,11 +116,11 @@ class call_log {
   static constexpr std::size_t kept_messages = 16;
 
   /// Enters a call that begins now. Returns its number.
-  std::uint64_t add(const call_record& call) {
+  HOCKET_ALWAYS_INLINE std::uint64_t add(const call_record& call) {
     calls_.next() = call;
     return calls_.count() - 1;
   }
-  std::uint64_t add(const message_record& message) {
+  HOCKET_ALWAYS_INLINE std::uint64_t add(const message_record& message) {
     messages_.next() = message;
     return messages_.count() - 1;
   }
@@ -173,33 +176,27 @@ class log_entry {
   std::uint64_t number() const noexcept { return number_; }
 
   /// It has looked for its peers, and they are not there yet.
-  void waits() noexcept {
-    if (waits_ == 0) note(&call_times::begun, platform::ticks());
-    if (waits_ < some_microseconds) ++waits_;
-  }
+  void waits() noexcept { looks_ += looks_ < some_microseconds ? 1 : 0; }
+  /// It has done some work.
+  void works() noexcept { looks_ += looks_ < some_microseconds ? 16 : 0; }
   void ends() const noexcept {
-    const bool briefly = waits_ > 0 && waits_ < some_microseconds;
-    note(&call_times::ended, briefly ? call_times::soon : platform::ticks());
+    if (what_ == kind::none) return;
+    call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
+    if (times != nullptr) times->ended = looks_ < some_microseconds ? call_times::soon : platform::ticks();
   }
 
  private:
   static constexpr unsigned some_microseconds = 64;  ///< in looks
 
-  void note(std::uint64_t call_times::*which, std::uint64_t ticks) const noexcept {
-    if (what_ == kind::none) return;
-    call_times* const times =
-        what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
-    if (times != nullptr) times->*which = ticks;
-  }
-
   call_log* log_ = nullptr;
   std::uint64_t number_ = 0;
-  unsigned waits_ = 0;  ///< looks in vain
+  unsigned looks_ = 0;  ///< a measure of how long it has taken
   kind what_ = kind::none;
 };
 
+/// Inlined, so that the record is written where it stays: to copy what was just written in smaller parts would stall.
 template <class Record>
-log_entry enter(call_log& log, const Record& record) {
+HOCKET_ALWAYS_INLINE log_entry enter(call_log& log, const Record& record) {
   constexpr bool is_call = std::is_same_v<Record, call_record>;
   return {log, log.add(record), is_call ? log_entry::kind::call : log_entry::kind::message};
 }

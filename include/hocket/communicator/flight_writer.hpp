@@ -51,8 +51,8 @@ struct standing_call {
 /// What failed, when, and on which rank first.
 struct recorded_failure {
   const failure* cause = nullptr;
-  std::uint64_t when = 0;  ///< in ticks
-  int first_on = -1;       ///< the rank that has told the others
+  std::uint64_t when = 0;   ///< in ticks
+  int first_on = -1;        ///< the rank that has told the others
   bool on_leaving = false;  ///< it reached no call on this rank, as none was made any more
 };
 

@@ -35,17 +35,35 @@ struct made_up {
   std::string text() const {
     std::vector<int> members;
     for (int i = 0; i < ranks; ++i) members.push_back(i);
-    const json head{{"hocket_flight_record", 1}, {"communicator", 0}, {"rank", rank},       {"ranks", ranks},
-                    {"world_rank", rank},        {"world_ranks", ranks}, {"transport", "ucx"}, {"host", host},
-                    {"pid", pid},                {"made", time - 10'000'000'000}, {"written", time + 1000},
-                    {"last_sequence", sequence}, {"members", members}};
-    const json failed{{"failure", "failed"}, {"code", code},         {"first_on", first_on < 0 ? rank : first_on},
-                      {"culprit", culprit},  {"sequence", sequence}, {"operation", "all_reduce"},
-                      {"file", "a \"b\".cpp"}, {"line", 7},          {"time", time},
+    const json head{{"hocket_flight_record", 1},
+                    {"communicator", 0},
+                    {"rank", rank},
+                    {"ranks", ranks},
+                    {"world_rank", rank},
+                    {"world_ranks", ranks},
+                    {"transport", "ucx"},
+                    {"host", host},
+                    {"pid", pid},
+                    {"made", time - 10'000'000'000},
+                    {"written", time + 1000},
+                    {"last_sequence", sequence},
+                    {"members", members}};
+    const json failed{{"failure", "failed"},
+                      {"code", code},
+                      {"first_on", first_on < 0 ? rank : first_on},
+                      {"culprit", culprit},
+                      {"sequence", sequence},
+                      {"operation", "all_reduce"},
+                      {"file", "a \"b\".cpp"},
+                      {"line", 7},
+                      {"time", time},
                       {"message", "all of it"}};
-    json call{{"call", sequence}, {"operation", "all_reduce"}, {"elements", 10}, {"types", "float, std::plus<void>"},
-              {"plan", "ring"},   {"root", 0},                 {"signature", 1}, {"file", "a \"b\".cpp"},
-              {"line", 7},        {"begin", time - 1'500'000'000}, {"over", 0},  {"step", step}};
+    json call{{"call", sequence}, {"operation", "all_reduce"},
+              {"elements", 10},   {"types", "float, std::plus<void>"},
+              {"plan", "ring"},   {"root", 0},
+              {"signature", 1},   {"file", "a \"b\".cpp"},
+              {"line", 7},        {"begin", time - 1'500'000'000},
+              {"over", 0},        {"step", step}};
     if (awaits >= 0) call["awaits"] = awaits;
     return head.dump() + '\n' + failed.dump() + '\n' + call.dump() + "\n{\"end_of_record\":1}\n";
   }
@@ -79,8 +97,8 @@ TEST_CASE("hocket-flight: ranks that wait for each other in one call have a brok
   leave(here, {.rank = 0, .ranks = 3, .culprit = 2, .step = 4, .awaits = 2});
   leave(here, {.rank = 1, .ranks = 3, .culprit = 2, .first_on = 0, .step = 1, .awaits = 0});
   leave(here, {.rank = 2, .ranks = 3, .culprit = 2, .first_on = 0, .step = 3, .awaits = 1});
-  CHECK(lacks(told_of(here.path()), {"The link between ranks 0 and 1 is broken", "Rank 1 is the furthest behind, at step 1",
-                                     "rank 0 is at step 4"}) == "");
+  CHECK(lacks(told_of(here.path()), {"The link between ranks 0 and 1 is broken",
+                                     "Rank 1 is the furthest behind, at step 1", "rank 0 is at step 4"}) == "");
 }
 
 TEST_CASE("hocket-flight: records of an earlier run are left out") {
@@ -104,15 +122,20 @@ TEST_CASE("hocket-flight: what is cut off or broken is said, with file and line,
   const std::size_t second = whole.find('\n') + 1;
   CHECK(lacks(told_with(whole.substr(0, whole.size() - 22)), {name + ":3: it ends here, and is not whole"}) == "");
   CHECK(lacks(told_with(whole.substr(0, second + 20)), {name + ":2: this line can't be read", "Communicator 0"}) == "");
-  CHECK(lacks(told_with(whole.substr(0, second) + "rubbish\n" + whole.substr(second)), {name + ":2: this line", "link"}) == "");
+  CHECK(lacks(told_with(whole.substr(0, second) + "rubbish\n" + whole.substr(second)),
+              {name + ":2: this line", "link"}) == "");
   CHECK(lacks(told_with(""), {name + ": it is empty", "Rank 1 is missing"}) == "");
   CHECK(lacks(told_with("[1]\n"), {name + ":1: not an object"}) == "");
   CHECK(lacks(told_with("{}\n"), {name + ":1: this is no flight record of hocket"}) == "");
   CHECK(lacks(told_with("{\"hocket_flight_record\":2}\n"), {name + ":1: a flight record of version 2"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":\"x\"}\n"), {name + ":1: \"ranks\" is no whole number"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":1e99}\n"), {name + ":1: \"ranks\" is no whole number"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"rank\":99999999999}\n"), {name + ":1: \"rank\" is out of range"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":3,\"rank\":4}\n"), {name + ":1: rank, ranks and members"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":\"x\"}\n"),
+              {name + ":1: \"ranks\" is no whole number"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":1e99}\n"),
+              {name + ":1: \"ranks\" is no whole number"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"rank\":99999999999}\n"),
+              {name + ":1: \"rank\" is out of range"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":3,\"rank\":4}\n"),
+              {name + ":1: rank, ranks and members"}) == "");
 }
 
 TEST_CASE("hocket-flight: where there is nothing to read, it says what should be there") {

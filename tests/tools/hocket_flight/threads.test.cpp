@@ -32,8 +32,7 @@ std::string story_of(int ranks, Body body) {
     hocket::barrier(me.comm(), with(hocket::timeout(30s)));
     try {
       body(me.comm());
-    } catch (const hocket::error&) {
-    }
+    } catch (const hocket::error&) {}
   });
   return told_of(here.path());
 }
@@ -53,8 +52,9 @@ TEST_CASE("hocket-flight: calls that differ, with who is in which") {
     reduce(comm);
     hocket::barrier(comm);
   });
-  CHECK(lacks(text, {"mismatch", "calls number 3 do not match", "Ranks 0 and 2 called all_reduce #3 (1000 elements of (float",
-                     "Rank 1 called all_reduce #3 (900 elements of (float", "threads.test.cpp:"}) == "");
+  CHECK(lacks(text,
+              {"mismatch", "calls number 3 do not match", "Ranks 0 and 2 called all_reduce #3 (1000 elements of (float",
+               "Rank 1 called all_reduce #3 (900 elements of (float", "threads.test.cpp:"}) == "");
 }
 
 TEST_CASE("hocket-flight: a rank that comes late, with where it was before") {
@@ -73,8 +73,8 @@ TEST_CASE("hocket-flight: a rank that comes late out of calls that are over with
     if (comm.rank() == 1) std::this_thread::sleep_for(500ms);
     reduce(comm, 2);
   });
-  CHECK(lacks(text, {"slow rank", "Rank 1 was slow", "Rank 1 came to all_reduce #52", "its last call was all_reduce #51 (2 elements", "in no call for ",
-                     "waits for rank 1"}) == "");
+  CHECK(lacks(text, {"slow rank", "Rank 1 was slow", "Rank 1 came to all_reduce #52",
+                     "its last call was all_reduce #51 (2 elements", "in no call for ", "waits for rank 1"}) == "");
 }
 
 TEST_CASE("hocket-flight: a rank that waits elsewhere") {
@@ -115,8 +115,8 @@ TEST_CASE("hocket-flight: receives that wait for each other") {
     hocket::recv(comm, data, peer{(comm.rank() + 1) % 3});
     hocket::send(comm, data, peer{(comm.rank() + 2) % 3});
   });
-  CHECK(lacks(text, {"deadlock", "Ranks 0, 1 and 2 waited for each other in a circle", "Rank 1 waited for rank 2 in recv",
-                     "Their calls do not fit each other"}) == "");
+  CHECK(lacks(text, {"deadlock", "Ranks 0, 1 and 2 waited for each other in a circle",
+                     "Rank 1 waited for rank 2 in recv", "Their calls do not fit each other"}) == "");
 }
 
 TEST_CASE("hocket-flight: an abort") {
@@ -134,6 +134,6 @@ TEST_CASE("hocket-flight: a message that is too long") {
     if (comm.rank() == 1) hocket::recv(comm, less, peer{0}, hocket::tag{4});
     hocket::barrier(comm);
   });
-  CHECK(lacks(text, {"mismatch", "did not fit the buffer of its receiver, rank 1", "recv of up to 20 bytes from rank 0 (tag 4)",
-                     "send of 40 bytes to rank 1 (tag 4)"}) == "");
+  CHECK(lacks(text, {"mismatch", "did not fit the buffer of its receiver, rank 1",
+                     "recv of up to 20 bytes from rank 0 (tag 4)", "send of 40 bytes to rank 1 (tag 4)"}) == "");
 }

@@ -265,8 +265,8 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.plan.shape(state.size()).pieces};
   result.types = asked.types;
-  result.signature = call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root),
-                                    asked.block_elements);
+  result.signature =
+      call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root), asked.block_elements);
   if constexpr (!named) state.last().remember(asked, result);
   return result;
 }
@@ -285,14 +285,14 @@ call_site site_of(const State& state, const char* name, const Options& options, 
   return {name, site, timeout_of(state, options)};
 }
 
-/// Remembers the call that is about to take its sequence numbers.
+/// Remembers the call whose first sequence number is `first`.
 template <class State>
-log_entry log_call(State& state, const planned_call& planned, const call_site& call) {
+HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, const planned_call& planned,
+                                        const call_site& call, bool over) {
   const std::size_t block = planned.layout.block_size();
-  return enter(state.calls(),
-               call_record{state.last_sequence() + 1, segments_of(block, planned.segment_elements), planned.signature,
-                           call.operation, planned.types, planned.plan.name(), block, planned.plan.goal().root,
-                           call.site});
+  return enter(state.calls(), call_record{first, segments_of(block, planned.segment_elements), planned.signature,
+                                          call.operation, planned.types, planned.plan.name(), block,
+                                          planned.plan.goal().root, call.site, call_times::from_now(over)});
 }
 
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
@@ -306,9 +306,10 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job
   if (refused.failed()) return in_context(refused.cause(), state, call);
   const planned_call planned = plan_job(state, job, options, refused);
   if (refused.failed()) return refuse(state, refused.cause(), call);
-  const log_entry entry = log_call(state, planned, call);
+  const std::uint32_t first = state.last_sequence() + 1;
   typename Job::template work<communicator_state<Wire>> work(state, job, planned, observer_of(options));
-  work.set_entry(entry);
+  const bool over = work.poll() == machine_status::done;
+  work.set_entry(log_call(state, first, planned, call, over));
   return drive(state, work, stop_of(options), call);
 }
 
@@ -323,11 +324,8 @@ class started final : public pending {
  public:
   template <class... Arguments>
   started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
-      : state_(std::move(state)),
-        call_(call),
-        stop_(std::move(stop)),
-        waiting_(call.timeout, state_->port().oversubscribed()),
-        work_(*state_, std::forward<Arguments>(arguments)...) {
+      : state_(std::move(state)), call_(call), stop_(std::move(stop)),
+        waiting_(call.timeout, state_->port().oversubscribed()), work_(*state_, std::forward<Arguments>(arguments)...) {
     state_->active().push_back(&work_);
   }
   ~started() override {
@@ -419,9 +417,9 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   const planned_call planned = plan_job(*state, job, options, refused);
   if (refused.failed()) raise(refuse(*state, refused.cause(), call));
   auto stop = stop_of(options);
-  const log_entry entry = log_call(*state, planned, call);
+  const log_entry entry = log_call(*state, state->last_sequence() + 1, planned, call, false);
   auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,
-                                                                                      observer_of(options));
+                                                                                  observer_of(options));
   pending->set_entry(entry);
   pending->move_on();
   return request(std::move(pending));

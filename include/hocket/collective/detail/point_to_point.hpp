@@ -60,9 +60,7 @@ template <class State>
 class message_exchange final : public operation {
  public:
   message_exchange(State& state, const message_job& job)
-      : state_(state),
-        job_(job),
-        posted_{job.to, job.from, job.tag, job.to == no_peer, job.from == no_peer},
+      : state_(state), job_(job), posted_{job.to, job.from, job.tag, job.to == no_peer, job.from == no_peer},
         drained_(job.to == no_peer) {
     state_.messages().push_back(&posted_);
   }
@@ -124,10 +122,11 @@ class message_exchange final : public operation {
 };
 
 template <class State>
-log_entry log_message(State& state, const message_job& job, const call_site& call) {
+HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_job& job, const call_site& call, bool over) {
   const auto rank = [](int peer) { return peer == no_peer ? -1 : peer; };
-  return enter(state.calls(), message_record{job.name, rank(job.to), rank(job.from), job.tag, job.out.size(),
-                                             job.in.size(), state.last_sequence(), call.site});
+  return enter(state.calls(),
+               message_record{job.name, rank(job.to), rank(job.from), job.tag, job.out.size(), job.in.size(),
+                              state.last_sequence(), call.site, call_times::from_now(over)});
 }
 
 template <class Options>
@@ -156,7 +155,8 @@ outcome run_message(const communicator<Wire>& comm, const message_job& job, cons
   const visit here(state);
   if (failure refused = check_message(state, here, job, stop, call)) return refused;
   message_exchange<communicator_state<Wire>> work(state, job);
-  work.set_entry(log_message(state, job, call));
+  const bool over = work.poll() == machine_status::done;
+  work.set_entry(log_message(state, job, call, over));
   return drive(state, work, stop, call);
 }
 
@@ -170,9 +170,9 @@ request start_message(const communicator<Wire>& comm, const message_job& job, co
   auto stop = stop_of(options);
   const visit here(*state);
   if (failure refused = check_message(*state, here, job, stop, call)) raise(std::move(refused));
-  auto pending = std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop,
-                                                                                                     job);
-  pending->set_entry(log_message(*state, job, call));
+  auto pending =
+      std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop, job);
+  pending->set_entry(log_message(*state, job, call, false));
   pending->move_on();
   return request(std::move(pending));
 }

@@ -44,8 +44,7 @@ class tick_calendar {
  public:
   explicit tick_calendar(const tick_mark& begin) noexcept
       : now_(tick_mark::now()),
-        today_(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                   std::chrono::system_clock::now().time_since_epoch())
+        today_(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
                    .count()) {
     const auto ticks = static_cast<double>(now_.ticks - begin.ticks);
     if (now_.ticks > begin.ticks) length_ = static_cast<double>(now_.nanoseconds - begin.nanoseconds) / ticks;
