@@ -102,7 +102,7 @@ class teller {
           names + (one ? " is missing: it has" : " are missing: they have") + " left no record, and the others lost " +
               (one ? "it" : "them"));
     say(std::string(one ? "Its process was" : "Their processes were") +
-        " killed or ended without a word, or the host is gone. " +
+        " killed, ended, or left by an exception, or the host is gone. " +
         (one ? "Its own output, and its" : "Their own output, and their") +
         " host's log, tell why: look for the out-of-memory killer, a crash, or a preempted job.");
     for (const int each : gone) who_waited_for(each);
