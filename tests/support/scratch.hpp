@@ -16,6 +16,13 @@
 
 namespace hocket_test {
 
+inline std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 class scratch_directory {
  public:
   scratch_directory() : path_((std::filesystem::temp_directory_path() / "hocket-test-XXXXXX").string()) {
@@ -37,12 +44,6 @@ class scratch_directory {
       result.push_back(each.path().filename().string());
     std::sort(result.begin(), result.end());
     return result;
-  }
-  std::string read(const std::string& name) const {
-    std::ifstream file(path_ + '/' + name, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(path_ + '/' + name, std::ios::binary) << text;

@@ -132,18 +132,29 @@ TEST_CASE("a killed world leaves nothing behind either") {
   CHECK(shared_segments() == before);
 }
 
-TEST_CASE("shared memory that is too small is an error, not a crash") {
+TEST_CASE("a /dev/shm that is too small is an error, not a crash") {
+  if (::geteuid() != 0) return;  // it takes a private /dev/shm
+  CHECK(run_worlds(2, posix_memory, [](const world& where, findings& found) {
+          if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+              ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=1m") != 0) {
+            return;  // not even root may do so here
+          }
+          const auto cause = found.fails(errc::out_of_memory, "connect", [&] { hocket::ucx::connect(where); });
+          found.expect(cause.message().find("/dev/shm has ") != std::string::npos, "the message: " + cause.message());
+        }) == "");
+}
+
+TEST_CASE("memory that peers can read is not limited by /dev/shm, but by that of the machine") {
   if (::geteuid() != 0) return;  // it takes a private /dev/shm
   CHECK(run_worlds(2, posix_memory, [](const world& where, findings& found) {
           if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
               ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=40m") != 0) {
             return;  // not even root may do so here
           }
-          const auto cause = found.fails(errc::out_of_memory, "connect", [&] {
-            hocket::ucx::connect_options options;
-            options.staging_bytes = 4 << 20;
-            auto comm = hocket::ucx::connect(where, options);
-          });
-          found.expect(cause.message().find("/dev/shm") != std::string::npos, "the message: " + cause.message());
+          auto comm = hocket::ucx::connect(where);
+          auto buffer = hocket::allocate<char>(comm, 64 << 20);
+          std::fill(buffer.begin(), buffer.end(), 'x');
+          hocket::barrier(comm);
+          found.fails(errc::out_of_memory, "allocate", [&] { hocket::allocate<char>(comm, std::size_t{1} << 45); });
         }) == "");
 }

@@ -27,7 +27,10 @@ struct standing {
 class incident {
  public:
   explicit incident(std::vector<const record*> records) : records_(std::move(records)) {
-    std::sort(records_.begin(), records_.end(), [](auto* a, auto* b) { return a->rank < b->rank; });
+    std::sort(records_.begin(), records_.end(),
+              [](auto* a, auto* b) { return a->rank != b->rank ? a->rank < b->rank : a->written > b->written; });
+    const auto end = std::unique(records_.begin(), records_.end(), [](auto* a, auto* b) { return a->rank == b->rank; });
+    records_.erase(end, records_.end());
     for (const record* each : records_) {
       if (each->failed && (first_ == nullptr || before(*each, *first_))) first_ = each;
     }
@@ -105,16 +108,32 @@ inline const call* call_of(const record& of, std::int64_t sequence) {
 namespace detail {
 
 using key = std::pair<std::int64_t, std::vector<int>>;
+using group = std::vector<const record*>;
 
-inline bool another_process(const record& a, const record& b) {
-  return a.world_rank == b.world_rank && (a.pid != b.pid || a.host != b.host);
+/// Communicators with one number and the same ranks, one after the other: a record belongs to the later one if it was
+/// written after that was made.
+inline std::vector<group> in_time(group records) {
+  std::sort(records.begin(), records.end(), [](auto* a, auto* b) { return a->written > b->written; });
+  std::vector<group> result;
+  nanoseconds made = 0;
+  for (const record* each : records) {
+    if (result.empty() || each->written < made) {
+      result.emplace_back();
+      made = each->made;
+    }
+    result.back().push_back(each);
+  }
+  return result;
 }
 
-/// A rank of `older` was another process when `newer` was written: they are of two runs.
-inline bool of_an_earlier_run(const std::vector<const record*>& older, const std::vector<const record*>& newer) {
-  for (const record* a : older) {
-    for (const record* b : newer) {
-      if (a->written < b->written && another_process(*a, *b)) return true;
+inline bool same_process(const record& a, const record& b) { return a.pid == b.pid && a.host == b.host; }
+inline bool at_one_time(const record& a, const record& b) { return a.made <= b.written && b.made <= a.written; }
+
+/// Whether they are of one run, as far as can be seen.
+inline bool belong_together(const incident& a, const incident& b) {
+  for (const record* one : a.records()) {
+    for (const record* other : b.records()) {
+      if (same_process(*one, *other) || at_one_time(*one, *other)) return true;
     }
   }
   return false;
@@ -122,32 +141,28 @@ inline bool of_an_earlier_run(const std::vector<const record*>& older, const std
 
 }  // namespace detail
 
-/// One incident for each communicator, in the order in which they failed. Records of an earlier run in the same directory
-/// are left out, and named in `ignored`.
+/// One incident for each communicator that has failed, in the order in which they did. Records of an earlier run in the
+/// same directory are left out, and named in `ignored`.
 inline std::vector<incident> incidents_of(const archive& all, std::vector<std::string>& ignored) {
-  std::map<detail::key, std::vector<const record*>> groups;
+  std::map<detail::key, detail::group> groups;
   for (const record& each : all.records) groups[{each.communicator, each.members}].push_back(&each);
-  std::vector<std::vector<const record*>> kept;
-  for (auto& [key, group] : groups) {
-    const auto newest =
-        std::max_element(group.begin(), group.end(), [](auto* a, auto* b) { return a->written < b->written; });
-    const nanoseconds made = (*newest)->made;
-    std::vector<const record*> current;
-    for (const record* each : group) each->written < made ? ignored.push_back(each->path) : current.push_back(each);
-    kept.push_back(std::move(current));
+  std::vector<incident> found;
+  for (const auto& [key, group] : groups) {
+    for (detail::group& one : detail::in_time(group)) found.emplace_back(std::move(one));
   }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.written() > b.written(); });
   std::vector<incident> result;
-  for (const auto& group : kept) {
-    const bool old = std::any_of(kept.begin(), kept.end(),
-                                 [&](const auto& other) { return detail::of_an_earlier_run(group, other); });
-    if (!old) {
-      result.emplace_back(group);
+  for (const incident& each : found) {
+    const bool current = result.empty() || std::any_of(result.begin(), result.end(), [&](const incident& newer) {
+                           return detail::belong_together(each, newer);
+                         });
+    if (current) {
+      result.push_back(each);
     } else {
-      for (const record* each : group) ignored.push_back(each->path);
+      for (const record* one : each.records()) ignored.push_back(one->path);
     }
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const incident& a, const incident& b) { return a.time() < b.time(); });
+  std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.time() < b.time(); });
   std::sort(ignored.begin(), ignored.end());
   return result;
 }

@@ -47,8 +47,8 @@ struct world_description {
   std::string token;
   std::chrono::nanoseconds timeout = default_timeout;
   std::string flight_recorder;  ///< where ranks write what they did last when a communicator has failed; empty: nowhere
-  int listener = -1;            ///< on rank 0: a socket that listens at `port` already
-  std::string source;           ///< where this was read from, for messages: "HOCKET_* variables"
+  int listener = -1;   ///< on rank 0: a socket that listens at `port` already
+  std::string source;  ///< where this was read from, for messages: "HOCKET_* variables"
 };
 
 namespace detail {
@@ -113,9 +113,8 @@ inline void read_ranks(const variable_reader& variables, const char* rank, const
 /// `tcp://host:port`, `tcp://[address]:port` or `dir:///path`.
 inline void read_store(const variable_reader& variables, world_description& world) {
   const char* name = "HOCKET_STORE";
-  const char* right =
-      "it must be tcp://host:port, with the host that rank 0 runs on, or dir:///path of a directory "
-      "that all ranks see";
+  const char* right = "it must be tcp://host:port, with the host that rank 0 runs on, or dir:///path of a directory "
+                      "that all ranks see";
   const std::string_view value = variables.text(name);
   world.address.clear();
   world.port = 0;
@@ -193,8 +192,8 @@ inline void read_torchrun(const variable_reader& variables, world_description& w
 /// Reads the world from variables. `lookup(name)` behaves like `std::getenv`: the value, or null.
 /// **Errors.** `bad_environment` names the variable, its value, and what would be right.
 template <typename Lookup>
-requires std::is_invocable_r_v<const char*, const Lookup&, const char*> world_description
-read_environment(const Lookup& lookup) {
+  requires std::is_invocable_r_v<const char*, const Lookup&, const char*>
+world_description read_environment(const Lookup& lookup) {
   const detail::variable_reader variables(lookup);
   world_description world;
   if (variables.has_pair("HOCKET_RANK", "HOCKET_RANKS")) {

@@ -29,7 +29,8 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
   const auto job = make_reduction_job<plan::goal_kind::all_reduce>(in, out, op, options);
   using job_type = std::remove_const_t<decltype(job)>;
   constexpr bool can_be_pushed = !reduction<decltype(job.op), T>::prepares &&
-                                 !Options::template has<kind::algorithm> && sizeof(T) <= push_line::capacity;
+                                 !Options::template has<kind::algorithm> &&
+                                 !Options::template has<kind::integrity> && sizeof(T) <= push_line::capacity;
   if constexpr (can_be_pushed) {
     auto& state = communicator_access::state(comm);
     if (can_push(state, in, out) && !stop_of(options).stop_requested()) {

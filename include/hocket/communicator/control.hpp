@@ -29,8 +29,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 struct revocation {
-  std::int32_t code = 0;      ///< of `errc`
-  std::int32_t teller = -1;   ///< the rank that failed first
+  std::int32_t code = 0;     ///< of `errc`
+  std::int32_t teller = -1;  ///< the rank that failed first
   std::int32_t culprit = -1;  ///< whom it blames; -1: nobody
   std::string reason;         ///< its whole message
 };

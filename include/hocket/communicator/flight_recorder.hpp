@@ -32,6 +32,13 @@ class flight_recorder {
   const std::string& directory() const noexcept { return directory_; }
   void set_directory(std::string path) { directory_ = std::move(path); }
 
+  /// This rank's communicator was made of `parent`: what it is called in the world, and where its records go, stays.
+  void inherit(const flight_recorder& parent) {
+    directory_ = parent.directory_;
+    who_.world_rank = parent.who_.world_rank;
+    who_.world_ranks = parent.who_.world_ranks;
+  }
+
   /// The communicator has failed, on rank `first_on` before the others.
   void note_failure(int first_on) noexcept {
     failed_at_ = platform::ticks();
@@ -66,13 +73,13 @@ class flight_recorder {
  private:
   void write(const std::string& text) const {
     platform::make_directory(directory_);
-    const int world_rank = (*who_.members)[static_cast<std::size_t>(who_.rank)];
     const std::string name = "hocket-flight-communicator" + std::to_string(who_.communicator) + "-rank" +
-                             std::to_string(world_rank) + ".jsonl";
+                             std::to_string(who_.world_rank) + '-' +
+                             std::to_string(platform::tick_calendar(who_.made).at(who_.made.ticks)) + ".jsonl";
     static_cast<void>(platform::write_file(directory_, name, std::as_bytes(std::span(text))));
   }
 
-  const flight_identity who_;
+  flight_identity who_;
   std::string directory_;
   std::uint64_t failed_at_ = 0;  ///< in ticks; 0: it has not
   int first_on_ = -1;

@@ -33,6 +33,7 @@ inline constexpr int flight_record_version = 1;
 struct flight_identity {
   int rank = 0;
   std::shared_ptr<const std::vector<int>> members;  ///< their ranks on the wire
+  int world_rank = 0;                               ///< as the first communicator called it
   int world_ranks = 0;
   std::uint32_t communicator = 0;  ///< its number: equal on all of its ranks
   const char* transport = "";
@@ -84,7 +85,7 @@ class flight_writer {
         .number("communicator", who_.communicator)
         .number("rank", who_.rank)
         .number("ranks", static_cast<std::int64_t>(who_.members->size()))
-        .number("world_rank", (*who_.members)[static_cast<std::size_t>(who_.rank)])
+        .number("world_rank", who_.world_rank)
         .number("world_ranks", who_.world_ranks)
         .text("transport", who_.transport)
         .text("host", platform::host_name())

@@ -26,6 +26,7 @@ struct call_request {
   std::size_t element_size = 1;    ///< of partial results
   bool commutative = true;
   bool in_place = false;
+  bool checksummed = false;
   std::uint32_t type_signature = 0;
   const char* types = "";  ///< for people
 
@@ -38,8 +39,8 @@ struct planned_call {
   std::size_t segment_elements = std::numeric_limits<std::size_t>::max();  ///< how much of a block it takes at once
   plan::layout layout;
   std::uint32_t signature = 0;
+  bool checksummed = false;
   const char* types = "";
-
 };
 
 /// How many operations, one after the other, a call takes that can move `segment` elements of each block at once.

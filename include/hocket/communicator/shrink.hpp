@@ -68,6 +68,32 @@ class assembly {
     return all;
   }
 
+  /// The same for what may be too long for one vote: takes up to `most_votes` numbers from `number` on. Nothing of those
+  /// who are gone, or whose words make no sense.
+  ballot gather_long(std::uint32_t number, const std::string& own) {
+    ballot all(takes_part_.size());
+    const std::string words = framed(own);
+    for (std::size_t begin = 0, end = words.size(); begin < end; begin += most_at_once) {
+      const ballot said = gather(number++, begin < words.size() ? words.substr(begin, most_at_once) : "");
+      for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        if (begin == 0) {
+          all[rank] = said[rank];
+        } else if (all[rank] && said[rank]) {
+          *all[rank] += *said[rank];
+        } else {
+          all[rank].reset();
+        }
+        if (all[rank]) end = std::max(end, std::min(framed_size(*all[rank]), most_together));
+      }
+    }
+    for (auto& each : all) {
+      if (each && each->size() != framed_size(*each)) each.reset();
+      if (each) each->erase(0, sizeof(std::uint32_t));
+    }
+    return all;
+  }
+  static constexpr std::uint32_t most_votes = 1100;
+
   /// All come to the same end, which is the proposal of one of them.
   std::string agree(std::uint32_t number, std::string proposal) {
     for (int rank = 0; rank < state_.rank(); ++rank) {
@@ -79,7 +105,23 @@ class assembly {
   }
 
  private:
+  static constexpr std::size_t most_at_once = transport::control_message::most_bytes - 64;
+  static constexpr std::size_t most_together = most_votes * most_at_once;
+
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  /// With its length in front.
+  static std::string framed(const std::string& content) {
+    const auto length = static_cast<std::uint32_t>(content.size());
+    return std::string(reinterpret_cast<const char*>(&length), sizeof length) + content;
+  }
+  /// How long the whole is that begins like `text`.
+  static std::size_t framed_size(const std::string& text) noexcept {
+    std::uint32_t length = 0;
+    if (text.size() < sizeof length) return 0;
+    std::memcpy(&length, text.data(), sizeof length);
+    return sizeof length + length;
+  }
 
   void cast(std::uint32_t number, const std::string& content, int first) {
     const std::vector<std::byte> words = encode(vote{number, content});
@@ -173,6 +215,7 @@ struct succession {
 template <class Wire>
 class shrinking {
   using state_type = communicator_state<Wire>;
+  using assembly_type = assembly<state_type>;
 
  public:
   shrinking(state_type& state, const call_site& call)
@@ -190,7 +233,7 @@ class shrinking {
 
  private:
   /// Steps of one attempt: who is left, the exchanges of the communicator that is made, and whether all could make it.
-  static constexpr std::uint32_t steps_per_attempt = 16;
+  static constexpr std::uint32_t steps_per_attempt = 8192;
   static constexpr std::uint32_t first_exchange = 2;
   static constexpr std::uint32_t last_steps = steps_per_attempt - 2;
 
@@ -220,7 +263,6 @@ class shrinking {
 
   /// Nothing if this rank could not make it.
   std::optional<communicator<Wire>> make(const succession& agreed, std::uint32_t first) {
-    if (!state_.wire()->contexts().claim(agreed.context)) return std::nullopt;
     auto members = std::make_shared<std::vector<int>>();
     std::vector<int> ranks;
     for (int rank = 0; rank < state_.size(); ++rank) {
@@ -229,26 +271,34 @@ class shrinking {
       members->push_back((*state_.members())[index(rank)]);
     }
     transport::opening how;
-    how.context = agreed.context;
     how.rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), state_.rank()) - ranks.begin());
     how.members = std::move(members);
     std::uint32_t number = first + first_exchange;
-    how.exchange = [&](std::span<const std::byte> blob) { return exchange(number++, blob, ranks); };
+    how.exchange = [&](std::span<const std::byte> blob) { return exchange(std::exchange(number, number + assembly_type::most_votes), blob, ranks); };
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return communicator<Wire>(state_.wire(), std::move(how), state_.layout().staging_bytes);
+      return open(agreed.context, std::move(how));
     } catch (const error& cause) {
       if (cause.code() == errc::timeout || cause.code() == errc::aborted) throw;
       return std::nullopt;
     }
 #else
-    return communicator<Wire>(state_.wire(), std::move(how), state_.layout().staging_bytes);
+    return open(agreed.context, std::move(how));
 #endif
+  }
+
+  std::optional<communicator<Wire>> open(std::uint32_t context, transport::opening how) {
+    std::shared_ptr<Wire> through = Wire::renewed(state_.wire(), how);
+    if (through == state_.wire()) {
+      if (!through->contexts().claim(context)) return std::nullopt;
+      how.context = context;
+    }
+    return communicator<Wire>(std::move(through), std::move(how), state_.layout().staging_bytes);
   }
 
   std::vector<std::vector<std::byte>> exchange(std::uint32_t number, std::span<const std::byte> blob,
                                                const std::vector<int>& ranks) {
-    const auto all = assembly_.gather(number, {reinterpret_cast<const char*>(blob.data()), blob.size()});
+    const auto all = assembly_.gather_long(number, {reinterpret_cast<const char*>(blob.data()), blob.size()});
     std::vector<std::vector<std::byte>> result;
     for (const int rank : ranks) {
       const std::optional<std::string>& said = all[index(rank)];
@@ -275,7 +325,7 @@ class shrinking {
 
   state_type& state_;
   const call_site call_;
-  assembly<state_type> assembly_;
+  assembly_type assembly_;
 };
 
 }  // namespace detail
@@ -285,7 +335,8 @@ class shrinking {
 ///
 /// Collective over the ranks that live: each must call it. Those that die meanwhile are left out, or, if they die at the
 /// very end, found lost by the first call on the new communicator. Nothing else is needed: no store, no rank in
-/// particular. The new communicator shares the old one's wires and its default timeout.
+/// particular. The new communicator has the old one's default timeout. Processes get new connections, as what has died
+/// may have spoiled the old ones; threads share the old communicator's wires.
 /// **Cost.** About 6 (p-1) small messages for each of p ranks, and the time it takes to notice who is gone.
 /// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call; `peer_lost`: the others have lost this
 /// rank; `aborted`; what making a communicator throws.
@@ -302,7 +353,7 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
   communicator<Wire> made = detail::shrinking<Wire>(state, call).run();
   state.retire(detail::in_context(make_failure(errc::revoked, "its ranks go on with another one"), state, call));
   made.set_timeout(comm.timeout());
-  made.set_flight_recorder(comm.flight_recorder());
+  detail::communicator_access::state(made).recorder().inherit(state.recorder());
   return made;
 }
 

@@ -73,24 +73,31 @@ class world {
   /// A further communicator of the world's ranks `members`: element r of the result is the one that rank r of it holds.
   /// In place of `split`, which ranks that share a thread can't call.
   std::vector<communicator> group(std::vector<int> members) {
+    return group_on<wire>(std::move(members), [](std::shared_ptr<wire> through, int) { return through; });
+  }
+
+  /// The same over adapted wires: `adapt(wire, rank of the world)` makes them of this world's.
+  template <class Adapted, class Adapt>
+  std::vector<hocket::communicator<Adapted>> group_on(std::vector<int> members, Adapt adapt) {
     for (const int rank : members) {
       if (rank >= 0 && rank < size()) continue;
       raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is not in this world");
     }
     const std::uint32_t context = contexts_++;
     const auto shared = std::make_shared<const std::vector<int>>(std::move(members));
-    std::vector<communicator> made;
+    std::vector<hocket::communicator<Adapted>> made;
     made.reserve(shared->size());
     for (std::size_t rank = 0; rank < shared->size(); ++rank) {
-      const auto& through = wires_[static_cast<std::size_t>((*shared)[rank])];
+      const int rank_in_world = (*shared)[rank];
+      std::shared_ptr<Adapted> through = adapt(wires_[static_cast<std::size_t>(rank_in_world)], rank_in_world);
       through->contexts().claim(context);
       transport::opening how;
       how.context = context;
       how.members = shared;
       how.rank = static_cast<int>(rank);
-      made.emplace_back(through, std::move(how), 0);
+      made.emplace_back(std::move(through), std::move(how), 0);
       auto& state = hocket::detail::communicator_access::state(made.back());
-      state.port().attach(&state, &poll);
+      state.port().attach(&state, &poll<hocket::detail::communicator_state<Adapted>>);
     }
     return made;
   }
@@ -115,16 +122,15 @@ class world {
   std::uint64_t bytes() const noexcept { return network_->bytes(); }
 
  private:
-  using state_type = hocket::detail::communicator_state<wire>;
-
   static int checked(int ranks) {
     if (ranks < 1) raise(errc::invalid_argument, "a world needs at least 1 rank, not " + std::to_string(ranks));
     return ranks;
   }
 
   /// Polls what is under way on one communicator. An operation that ends gives those behind it their turn.
+  template <class State>
   static void poll(void* owner) {
-    auto& state = *static_cast<state_type*>(owner);
+    auto& state = *static_cast<State*>(owner);
     for (hocket::detail::operation* const each : state.active()) {
       if (each->over() || each->poll() != hocket::detail::machine_status::failed) continue;
       failure cause = each->cause();

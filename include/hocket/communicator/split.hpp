@@ -5,18 +5,27 @@
 
 #include <hocket/collective/all_gather.hpp>
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/move.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/visit.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/engine/listen.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <utility>
 #include <vector>
@@ -62,7 +71,36 @@ std::uint32_t agree_on_context(const communicator<Wire>& comm) {
   }
 }
 
-/// Opens one part. What goes wrong is told with the ranks of `comm`, of which the part has those that were `chosen`.
+/// A stop token that is triggered some time after no more calls can be made on a communicator: by then, all ranks are at
+/// the same point that can get there.
+template <class State>
+class end_of {
+ public:
+  explicit end_of(State& state) noexcept : state_(&state) {}
+
+  bool stop_requested() const {
+    if (ended_) return until_.passed();
+    static_cast<void>(listen(*state_, [] { return waiting_call{.operation = "split"}; }));
+    ended_ = !state_->usable() || state_->flagged();
+    until_ = deadline::after(std::chrono::milliseconds(200));
+    return false;
+  }
+
+ private:
+  State* state_;
+  mutable bool ended_ = false;
+  mutable deadline until_;
+};
+
+/// A failure of a part of `comm`, told with the ranks of `comm`, of which the part has those that were `chosen`.
+template <class Wire>
+failure told_of_part(failure cause, const communicator<Wire>& comm, const std::vector<int>& chosen) {
+  const int peer = cause.context.peer;
+  cause.context = {.operation = "split", .rank = comm.rank(), .ranks = comm.size()};
+  if (peer >= 0) cause.context.peer = chosen[static_cast<std::size_t>(peer)];
+  return cause;
+}
+
 template <class Wire>
 communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening how, const std::vector<int>& chosen) {
   auto& state = communicator_access::state(comm);
@@ -70,19 +108,33 @@ communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening 
   try {
     return communicator<Wire>(state.wire(), std::move(how), state.layout().staging_bytes);
   } catch (const error& caught) {
-    failure cause = caught.cause();
-    const bool of_the_part = cause.context.operation == nullptr;  // else of a call on `comm`
-    if (of_the_part && cause.context.peer >= 0) {
-      cause.context.peer = chosen[static_cast<std::size_t>(cause.context.peer)];
-      cause.context.operation = "split";
-      cause.context.rank = comm.rank();
-      cause.context.ranks = comm.size();
-    }
-    raise(std::move(cause));
+    if (caught.context().operation != nullptr) throw;  // of a call on `comm`
+    raise(told_of_part(caught.cause(), comm, chosen));
   }
 #else
   return communicator<Wire>(state.wire(), std::move(how), state.layout().staging_bytes);
 #endif
+}
+
+/// Returns when all members of a part of `comm` have made it. Those that could not have ended `comm`.
+template <class Wire>
+void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, const std::vector<int>& chosen) {
+  auto& state = communicator_access::state(comm);
+  const visit here(state);
+  if (const outcome refused = here.refused(); refused.failed()) raise(refused.cause());
+  state.stop_reading();
+  const auto until_the_end = with(end_of(state));
+  const auto job = make_moving_job<plan::goal_kind::barrier>(std::span<const std::byte>(), std::span<std::byte>(), 0, until_the_end);
+  outcome ended = run_call(part, job, until_the_end, std::source_location::current());
+  if (!ended.failed()) return;
+  // A member that gives the part up because of `comm` may be heard before its reason is.
+  if (ended.code() == errc::aborted && state.usable()) {
+    hear_why(state, [] { return waiting_call{.operation = "split"}; });
+  }
+  if (const outcome over = refuse_if_over(state, never_stopped{}); over.failed()) {
+    raise(in_context(over.cause(), state, {.operation = "split"}));
+  }
+  raise(told_of_part(ended.cause(), comm, chosen));
 }
 
 }  // namespace detail
@@ -120,7 +172,8 @@ communicator<Wire> split(const communicator<Wire>& comm, color part, key order =
   how.exchange = [&](std::span<const std::byte> blob) { return detail::gather_blobs(comm, blob, chosen); };
   communicator<Wire> made = detail::open_part(comm, std::move(how), chosen);
   made.set_timeout(comm.timeout());
-  made.set_flight_recorder(comm.flight_recorder());
+  detail::await_all(comm, made, chosen);
+  detail::communicator_access::state(made).recorder().inherit(state.recorder());
   return made;
 }
 

@@ -16,6 +16,7 @@
 #include <hocket/communicator/control.hpp>
 #include <hocket/communicator/flight_recorder.hpp>
 #include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/message_numbers.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
@@ -64,9 +65,10 @@ class communicator_state {
         context_(wire_->contexts(), how.context),
         rank_(how.rank),
         size_(static_cast<int>(how.members->size())),
+        numbers_(size_),
         layout_{how.members->size(), staging_bytes},
         slot_lines_(layout_.slot_bytes() / platform::cache_line),
-        recorder_({rank_, members_, wire_->size(), how.context, Wire::name}),
+        recorder_({rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], wire_->size(), how.context, Wire::name}),
         port_(open(how)) {
     if (!port_->windows_reachable()) return;
     peer_completed_.resize(members_->size(), 0);
@@ -81,7 +83,8 @@ class communicator_state {
     header_ = &layout_.header(window(rank_));
     occupied_ = &header_->occupied;
     quick_polls_ = port_->oversubscribed() ? 1 : 1000;
-    pushes_ = size_ > 1 && size_ <= most_ranks_to_push;
+    // The direct path does not ask the port.
+    pushes_ = size_ > 1 && size_ <= most_ranks_to_push && !transport::paced_port<port_type>;
   }
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
@@ -175,6 +178,8 @@ class communicator_state {
     }
     if (header_ != nullptr) header_->completed.store(completed_, std::memory_order_release);
   }
+
+  message_numbers& numbers() noexcept { return numbers_; }
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -320,8 +325,9 @@ class communicator_state {
     if (occupied_->load(std::memory_order_relaxed) == occupancy::reads) stop_reading();
     const bool lost = why.code == static_cast<int>(errc::peer_lost);
     tell_peers(encode(why), lost ? why.culprit : -1);
-    for (std::size_t peer = 0; peer < windows_.size(); ++peer) {
-      layout_.header(windows_[peer]).revoked.store(1, std::memory_order_release);
+    for (int peer = 0; has_windows() && peer < size_; ++peer) {
+      if (!transport::flag_reaches(*port_, peer)) continue;
+      layout_.header(window(peer)).revoked.store(1, std::memory_order_release);
     }
     port_->discard();
     if constexpr (port_type::shares_address_space) wait_for_readers();
@@ -375,6 +381,7 @@ class communicator_state {
   const transport::contexts::lease context_;
   const int rank_;
   const int size_;
+  message_numbers numbers_;
   const window_layout layout_;
   const std::size_t slot_lines_;
   flight_recorder recorder_;

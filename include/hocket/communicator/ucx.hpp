@@ -11,7 +11,6 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
-#include <hocket/transport/ucx/connections.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/wire.hpp>
 
@@ -65,19 +64,16 @@ class start_up {
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
   communicator join(const connect_options& options) {
-    const std::vector<process_identity> identities = exchange_identities();
-    const host_share here = share_of_host(identities[index(world_.rank)], identities);
-    auto through = std::make_shared<worker>(world_.ranks, here.ranks);
-    auto links = std::make_shared<connections>(through, world_.rank, exchange_addresses(*through, identities));
-    try_neighbour(*links);
+    const transport::exchange_function exchange = [this](std::span<const std::byte> blob) { return this->exchange(blob); };
+    std::shared_ptr<wire> through = wire::join(world_.rank, exchange_identities(), exchange);
+    try_neighbour(*through);
     auto members = std::make_shared<std::vector<int>>(index(world_.ranks));
     std::iota(members->begin(), members->end(), 0);
     transport::opening how;
     how.members = std::move(members);
     how.rank = world_.rank;
-    how.exchange = [this](std::span<const std::byte> blob) { return exchange(blob); };
-    return communicator(std::make_shared<wire>(std::move(links), here.ranks > here.cores), std::move(how),
-                        options.staging_bytes);
+    how.exchange = exchange;
+    return communicator(std::move(through), std::move(how), options.staging_bytes);
   }
 
 #if HOCKET_HAS_EXCEPTIONS
@@ -110,16 +106,9 @@ class start_up {
     return all;
   }
 
-  std::vector<introduction> exchange_addresses(const worker& through, const std::vector<process_identity>& identities) {
-    auto addresses = exchange(through.address());
-    std::vector<introduction> all;
-    for (std::size_t i = 0; i < addresses.size(); ++i) all.push_back({identities[i], std::move(addresses[i])});
-    return all;
-  }
-
-  /// Connections are made on first use; one is made now, so that settings which lead nowhere are found at once.
-  void try_neighbour(connections& links) {
-    failure cause = links.reach((world_.rank + 1) % world_.ranks);
+  /// So that settings which lead nowhere are found at once.
+  void try_neighbour(wire& through) {
+    failure cause = through.reach((world_.rank + 1) % world_.ranks);
     if (!cause) return;
     cause.context.operation = "connect";
     cause.context.rank = world_.rank;

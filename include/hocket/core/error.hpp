@@ -35,6 +35,7 @@ enum class errc : int {
   refused,           ///< a peer refused us: wrong token, version or byte order
   bad_environment,   ///< a variable, file or limit that start-up depends on is wrong or missing
   out_of_memory,     ///< memory that peers can reach could not be had
+  corrupted,         ///< bytes changed between two ranks; found by calls that `require(checksummed)`
   system             ///< the operating system or a communication library reported an error
 };
 
@@ -58,6 +59,7 @@ class HOCKET_EXPORT_TYPE error_category final : public std::error_category {
       case errc::refused: return "connection refused by peer";
       case errc::bad_environment: return "bad environment";
       case errc::out_of_memory: return "out of shareable memory";
+      case errc::corrupted: return "data corrupted";
       case errc::system: return "system error";
     }
     return "unknown error";

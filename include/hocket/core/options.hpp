@@ -25,6 +25,7 @@ struct stop {};
 struct wire {};
 struct observer {};
 struct exactness {};
+struct integrity {};
 }  // namespace kind
 
 template <class Property>
@@ -195,6 +196,20 @@ template <exactness_level Level>
 constexpr exactness_property<Level> require(Level) noexcept {
   return {};
 }
+
+// ── Integrity ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Bytes that change on their way are found: the call fails with `corrupted`, and names whose they were.
+struct checksummed_t {};
+inline constexpr checksummed_t checksummed{};
+
+struct integrity_property {
+  using kind = hocket::kind::integrity;
+};
+
+/// Each message of the call carries a checksum, which its receiver verifies before it uses any of it. Chooses among
+/// algorithms that send messages: what peers read from each other's memory is not checked.
+constexpr integrity_property require(checksummed_t) noexcept { return {}; }
 
 // ── Wire type ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

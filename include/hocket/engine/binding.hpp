@@ -26,6 +26,7 @@ struct binding {
   std::byte* out = nullptr;
   std::uint32_t signature = 0;  ///< what must be equal on all ranks, folded into 32 bits
   step_observer observer;
+  bool checksummed = false;  ///< messages carry a checksum
 };
 
 /// The element of the whole vector with which a rank's buffer begins: a buffer that holds only the rank's own block

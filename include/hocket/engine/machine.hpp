@@ -9,6 +9,7 @@
 #pragma once
 
 #include <hocket/communicator/state.hpp>
+#include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/engine/binding.hpp>
@@ -38,29 +39,20 @@ enum class machine_status : std::uint8_t {
   failed       ///< see `cause()`
 };
 
-/// A port that sets the pace: before each action it says whether that lane may do it now, and before a lane ends
-/// whether it may. How simulated ranks keep virtual time.
-template <class Port>
-concept paced_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
-                              std::size_t bytes) {
-  port.enter(sequence, lane);  // with that many lanes
-  { port.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
-  { port.may_end(sequence, lane) } -> std::same_as<bool>;
-  port.leave(sequence);  // the operation is over; asked for again when it is destroyed
-};
-
 template <class State>
 class machine {
  public:
   using port_type = typename State::port_type;
-  static constexpr bool paced = paced_port<port_type>;
+  static constexpr bool paced = transport::paced_port<port_type>;
 
-  /// How many bytes are combined in one call of `advance` before it returns. A simulated action is never cut.
-  static constexpr std::size_t slice_bytes = paced ? std::numeric_limits<std::size_t>::max() : 128 * 1024;
+  static constexpr bool uncut = transport::keeps_virtual_time<port_type>;
+
+  /// How many bytes are combined in one call of `advance` before it returns.
+  static constexpr std::size_t slice_bytes = uncut ? std::numeric_limits<std::size_t>::max() : 128 * 1024;
 
   /// How many bytes are copied. More, as `memcpy` of a peer's memory is four times slower below the size at which it
   /// takes to non-temporal stores (384 KiB where that was measured), and copies take less time than combinations.
-  static constexpr std::size_t copy_slice_bytes = paced ? slice_bytes : 8 * slice_bytes;
+  static constexpr std::size_t copy_slice_bytes = uncut ? slice_bytes : 8 * slice_bytes;
 
   /// `sequence` was taken from the communicator. The binding's buffers must outlive the machine.
   machine(State& state, std::uint32_t sequence, binding bound)
@@ -122,6 +114,7 @@ class machine {
   struct pending_send {
     int peer;
     typename port_type::sending handle;
+    std::vector<std::byte> sealed;  ///< what is sent, if that is not the caller's memory
   };
 
   struct lane {
@@ -136,6 +129,7 @@ class machine {
     const void* message = nullptr;  ///< of a receive: where it lies, once it is here
     typename port_type::receiving receiving{};
     std::vector<pending_send> sends;  ///< not known to be drained
+    std::vector<std::byte> sealed;    ///< of a send that has not begun: with its checksum
   };
 
   lane& lane_at(unsigned i) noexcept { return i == 0 ? first_lane_ : further_lanes_[i - 1]; }
@@ -219,7 +213,7 @@ class machine {
     switch (at.current.what) {
       case plan::verb::copy: return copy_slice(at, operands_.source(at.current));
       case plan::verb::send: return send(at);
-      case plan::verb::receive: return receive(at, operands_.destination(at.current));
+      case plan::verb::receive: return receive(at, number, operands_.destination(at.current));
       case plan::verb::receive_reduce: return receive_reduce(at, number);
       case plan::verb::load: return copy_slice(at, operands_.source_at(at.current.peer, at.current));
       case plan::verb::load_reduce: return load_reduce(at);
@@ -238,23 +232,58 @@ class machine {
   machine_status send(lane& at) {
     const plan::action& what = at.current;
     typename port_type::sending sending{};
-    const transport::message_id id{sequence_, what.channel, bound_.signature};
+    transport::message_id id{sequence_, what.channel};
+    std::uint8_t& number = state_.numbers().sent(what.peer, id);
+    id.signature = message_signature(bound_.signature, number);
     const std::size_t bytes = at.size * element_size();
-    if (!state_.port().try_send(sending, what.peer, id, operands_.source(what), bytes, cause_)) return blocked_or_failed();
-    if (!state_.port().drained(sending)) at.sends.push_back({what.peer, std::move(sending)});
+    if (bound_.checksummed && at.sealed.empty()) at.sealed = sealed(operands_.source(what), bytes);
+    const void* const data = bound_.checksummed ? at.sealed.data() : operands_.source(what);
+    const std::size_t length = bound_.checksummed ? at.sealed.size() : bytes;
+    if (!state_.port().try_send(sending, what.peer, id, data, length, cause_)) return blocked_or_failed();
+    ++number;
+    // Simulated ranks look at what was sent until the lane goes on, or ends.
+    const bool drained = state_.port().drained(sending) && !(uncut && bound_.checksummed);
+    if (!drained) at.sends.push_back({what.peer, std::move(sending), std::move(at.sealed)});
+    at.sealed.clear();
     return machine_status::done;
   }
 
-  bool try_receive(lane& at, void* buffer) {
+  bool try_receive(lane& at, unsigned number, void* buffer) {
     const plan::action& what = at.current;
-    const transport::message_id id{sequence_, what.channel, bound_.signature};
-    const std::size_t bytes = at.size * element_size();
+    transport::message_id id{sequence_, what.channel};
+    std::uint8_t& expected = state_.numbers().received(what.peer, id);
+    id.signature = message_signature(bound_.signature, expected);
+    std::size_t bytes = at.size * element_size();
+    if (bound_.checksummed) {
+      bytes += sizeof(std::uint64_t);
+      if constexpr (!port_type::receives_in_place) buffer = state_.landing(slot(), number).get(bytes);
+    }
     at.message = state_.port().try_receive(at.receiving, what.peer, id, buffer, bytes, cause_);
-    return at.message != nullptr;
+    if (at.message == nullptr) return false;
+    ++expected;
+    if (!bound_.checksummed || is_intact(static_cast<const std::byte*>(at.message), bytes)) return true;
+    at.message = nullptr;
+    cause_ = make_failure(errc::corrupted, "what the peer sent is not what came: its checksum does not fit",
+                          {.peer = what.peer});
+    return false;
   }
 
-  machine_status receive(lane& at, std::byte* to) {
-    if (at.message == nullptr && !try_receive(at, to)) return blocked_or_failed();
+  static std::vector<std::byte> sealed(const std::byte* data, std::size_t bytes) {
+    const std::uint64_t sum = checksum({data, bytes});
+    std::vector<std::byte> result(bytes + sizeof sum);
+    if (bytes > 0) std::memcpy(result.data(), data, bytes);
+    std::memcpy(result.data() + bytes, &sum, sizeof sum);
+    return result;
+  }
+
+  static bool is_intact(const std::byte* message, std::size_t bytes) noexcept {
+    std::uint64_t sum = 0;
+    std::memcpy(&sum, message + (bytes - sizeof sum), sizeof sum);
+    return sum == checksum({message, bytes - sizeof sum});
+  }
+
+  machine_status receive(lane& at, unsigned number, std::byte* to) {
+    if (at.message == nullptr && !try_receive(at, number, to)) return blocked_or_failed();
     const bool in_place_already = at.message == to;
     const machine_status status =
         in_place_already ? machine_status::done : copy_slice(at, static_cast<const std::byte*>(at.message));
@@ -268,7 +297,7 @@ class machine {
       if constexpr (!port_type::receives_in_place) {
         buffer = state_.landing(slot(), number).get(at.size * element_size());
       }
-      if (!try_receive(at, buffer)) return blocked_or_failed();
+      if (!try_receive(at, number, buffer)) return blocked_or_failed();
     }
     const std::size_t first = at.elements;
     const std::size_t count = next_slice(at);
@@ -351,6 +380,7 @@ class machine {
     const plan::action& what = at.current;
     const std::size_t bytes = at.size * element_size();
     for_each_peer(what.peer, [&](int peer) {
+      if (!transport::flag_reaches(state_.port(), peer)) return;
       push_line& line = state_.push_line_at(peer, slot());
       if (bytes > 0) std::memcpy(line.payload, operands_.source(what), bytes);
       line.word.store(flag(), std::memory_order_release);
@@ -360,6 +390,7 @@ class machine {
 
   machine_status signal(lane& at) {
     for_each_peer(at.current.peer, [&](int peer) {
+      if (!transport::flag_reaches(state_.port(), peer)) return;
       signal_line& line = state_.signal_line_at(peer, slot());
       line.in.store(operands_.in_handle(), std::memory_order_relaxed);
       line.out.store(operands_.out_handle(), std::memory_order_relaxed);
@@ -409,8 +440,11 @@ class machine {
   }
 
   void report(const lane& at, unsigned number) {
-    if (bound_.observer.on_step == nullptr) return;
     const std::size_t bytes = at.size * element_size();
+    if constexpr (requires { state_.port().did(sequence_, number, at.current, bytes); }) {
+      state_.port().did(sequence_, number, at.current, bytes);
+    }
+    if (bound_.observer.on_step == nullptr) return;
     bound_.observer.on_step(bound_.observer.context, {sequence_, number, at.position, at.current, bytes});
   }
 

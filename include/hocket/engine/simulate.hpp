@@ -46,6 +46,13 @@ struct no_memory {
   static std::byte* get(std::size_t) noexcept { return address(); }
 };
 
+/// Nothing gets lost in a world without faults.
+struct no_numbers {
+  std::uint8_t number = 0;
+  std::uint8_t& sent(int, transport::message_id) noexcept { return number = 0; }
+  std::uint8_t& received(int, transport::message_id) noexcept { return number = 0; }
+};
+
 /// What the engine needs of a communicator for one operation that sends messages and has no data.
 class bare_state {
   using push_line = hocket::detail::push_line;
@@ -64,6 +71,7 @@ class bare_state {
   static constexpr bool has_credit(std::uint32_t) noexcept { return true; }
   static constexpr void complete(std::uint32_t) noexcept {}
   static constexpr no_memory scratch(unsigned) noexcept { return {}; }
+  no_numbers& numbers() noexcept { return numbers_; }
 
   // For plans that use peer pointers, which do not come here.
   static constexpr hocket::detail::window_layout layout() noexcept { return {}; }
@@ -81,6 +89,7 @@ class bare_state {
   }
 
   port_type port_;
+  no_numbers numbers_;
 };
 
 /// One rank with its only operation.

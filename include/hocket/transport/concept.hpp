@@ -13,6 +13,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/plan/action.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
 
@@ -56,7 +57,7 @@ struct message_id {
 HOCKET_NO_INLINE inline failure other_call(int peer) {
   return make_failure(errc::mismatch,
                       "the peer's call differs from ours: operation, count, type, reduction operation, root and "
-                      "algorithm must be equal on all ranks",
+                      "algorithm must be equal on all ranks; or a message was lost, or came twice",
                       {.peer = peer});
 }
 
@@ -151,9 +152,34 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
   { c.resolve(peer, handle) } -> std::same_as<const std::byte*>;
 };
 
+/// A port that sets the pace: before each action of an operation it says whether that lane may do it now, and before a
+/// lane ends whether it may. How simulated ranks keep virtual time, and how others are slowed down or watched.
+template <class Port>
+concept paced_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
+                              std::size_t bytes) {
+  port.enter(sequence, lane);  // with that many lanes
+  { port.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
+  { port.may_end(sequence, lane) } -> std::same_as<bool>;
+  port.leave(sequence);  // the operation is over; asked for again when it is destroyed
+};
+
+/// Whether time passes for `Port` only as it says: an action is never cut into slices then.
+template <class Port>
+inline constexpr bool keeps_virtual_time = requires { requires Port::virtual_time; };
+
+/// Whether a flag that is written into the window of `peer` is to get there. Ports may have it lost.
+template <class Port>
+constexpr bool flag_reaches(Port& through, int peer) {
+  if constexpr (requires { through.flag_reaches(peer); }) {
+    return through.flag_reaches(peer);
+  } else {
+    return true;
+  }
+}
+
 /// One rank's share of a transport, from which ports are opened.
 template <class Wire>
-concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, failure& fail) {
+concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, opening& changing) {
   typename Wire::port_type;
   requires port<typename Wire::port_type>;
   { w->rank() } -> std::convertible_to<int>;
@@ -162,6 +188,9 @@ concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, fail
   { w->costs() } -> std::same_as<link_costs>;
   { w->contexts() } -> std::same_as<contexts&>;
   { Wire::open(w, how) } -> std::same_as<std::unique_ptr<typename Wire::port_type>>;
+  /// Collective over `how.members`, which a failure on `w` has left: the wire on which they go on. That is `w` itself, or
+  /// a fresh one of theirs alone if those that died may have left `w` unusable; then `how` names its ranks and context 0.
+  { Wire::renewed(w, changing) } -> std::same_as<std::shared_ptr<Wire>>;
 };
 
 }  // namespace transport

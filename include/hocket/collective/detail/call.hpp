@@ -47,7 +47,7 @@ selection::query query_of(const State& state, const call_request& asked) {
           .bytes = asked.block_elements * asked.element_size,
           .ranks = state.size(),
           .commutative = asked.commutative,
-          .peer_pointers = state.has_windows(),
+          .peer_pointers = state.has_windows() && !asked.checksummed,
           .staging_bytes = state.layout().staging_bytes,
           .costs = state.wire()->costs()};
 }
@@ -103,6 +103,9 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
   if (shape.peer_pointers && state.size() > 1 && !state.has_windows()) {
     return "the plan reads peers' memory, which this transport can't; choose one that sends messages";
+  }
+  if (shape.peer_pointers && state.size() > 1 && asked.checksummed) {
+    return "the plan reads peers' memory, where require(checksummed) checks nothing; choose one that sends messages";
   }
   if (shape.order == plan::combination_order::any_order && !asked.commutative) {
     return "the plan reorders operands, and the operation is not known to be commutative: give it "
@@ -265,8 +268,10 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.plan.shape(state.size()).pieces};
   result.types = asked.types;
-  result.signature =
-      call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root), asked.block_elements);
+  result.checksummed = asked.checksummed;
+  result.signature = call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root),
+                                    asked.block_elements);
+  if (asked.checksummed) result.signature = mix(result.signature, 1);
   if constexpr (!named) state.last().remember(asked, result);
   return result;
 }
@@ -277,7 +282,9 @@ planned_call plan_job(State& state, const Job& job, const Options& options, outc
   refused = refuse_if_over(state, stop_of(options));
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return {};
-  return plan_call<Job::goal>(state, job.asked(state), options, refused);
+  call_request asked = job.asked(state);
+  asked.checksummed = Options::template has<kind::integrity>;
+  return plan_call<Job::goal>(state, asked, options, refused);
 }
 
 template <class State, class Options>
@@ -324,8 +331,11 @@ class started final : public pending {
  public:
   template <class... Arguments>
   started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
-      : state_(std::move(state)), call_(call), stop_(std::move(stop)),
-        waiting_(call.timeout, state_->port().oversubscribed()), work_(*state_, std::forward<Arguments>(arguments)...) {
+      : state_(std::move(state)),
+        call_(call),
+        stop_(std::move(stop)),
+        waiting_(call.timeout, state_->port().oversubscribed()),
+        work_(*state_, std::forward<Arguments>(arguments)...) {
     state_->active().push_back(&work_);
   }
   ~started() override {

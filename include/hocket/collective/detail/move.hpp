@@ -85,7 +85,7 @@ class moving_job<Kind, T>::work final : public operation {
       : run_(state,
              binding{call.plan, call.layout, &kernel::moving_leaf_of<T>, nullptr,
                      reinterpret_cast<const std::byte*>(job.in.data()), reinterpret_cast<std::byte*>(job.out.data()),
-                     call.signature, observer},
+                     call.signature, observer, call.checksummed},
              call.segment_elements) {}
 
   machine_status advance() override { return run_.advance(); }
@@ -98,7 +98,7 @@ class moving_job<Kind, T>::work final : public operation {
 
 template <plan::goal_kind Kind, class T, class Options>
 auto make_moving_job(std::span<const T> in, std::span<T> out, int root, const Options&) {
-  static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer>,
+  static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
                 "with(...): this operation combines nothing, so it can't use one of these properties; wrap it in "
                 "hint(...) to have it ignored");
   return moving_job<Kind, T>{in, out, root};

@@ -60,7 +60,9 @@ template <class State>
 class message_exchange final : public operation {
  public:
   message_exchange(State& state, const message_job& job)
-      : state_(state), job_(job), posted_{job.to, job.from, job.tag, job.to == no_peer, job.from == no_peer},
+      : state_(state),
+        job_(job),
+        posted_{job.to, job.from, job.tag, job.to == no_peer, job.from == no_peer},
         drained_(job.to == no_peer) {
     state_.messages().push_back(&posted_);
   }

@@ -111,7 +111,7 @@ class reduction_job<Kind, Op, T>::work final : public operation {
  private:
   binding bind(std::span<const T> contributions, const planned_call& call, step_observer observer) {
     binding bound{call.plan, call.layout, &kernel::leaf_of<Op, T>, &op_, nullptr, nullptr,
-                  call.signature,   observer};
+                  call.signature,   observer, call.checksummed};
     if constexpr (prepares) {
       auto* const prepared = reinterpret_cast<partial*>(buffer_.get(contributions.size() * sizeof(partial)));
       prepare_all<Op, T>(op_, prepared, contributions.data(), contributions.size());
@@ -160,7 +160,7 @@ auto effective_operation(const Op& op, const Options& options) {
 template <plan::goal_kind Kind, class T, class Op, class Options>
 auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, const Options& options) {
   static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
-                                       kind::exactness>,
+                                       kind::exactness, kind::integrity>,
                 "with(...): a reduction can't use one of these properties; wrap it in hint(...) to have it ignored");
   auto effective = effective_operation<Op, T>(op, options);
   if constexpr (Options::template has<kind::algorithm> && !Options::template is_hint<kind::algorithm>) {

@@ -236,6 +236,8 @@ class wire {
   static std::unique_ptr<port> open(const std::shared_ptr<wire>& self, const transport::opening& how) {
     return std::make_unique<port>(self, how, self->world_->oversubscribed());
   }
+  /// A thread that ended leaves nothing half done.
+  static std::shared_ptr<wire> renewed(const std::shared_ptr<wire>& self, transport::opening&) { return self; }
 
  private:
   const std::shared_ptr<world> world_;

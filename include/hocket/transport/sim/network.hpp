@@ -104,6 +104,11 @@ class network {
     return acts;
   }
 
+  /// What the lane that may act does next begins later.
+  void hold_up(double seconds) {
+    if (awake_ != nobody) lanes_[awake_].time += seconds;
+  }
+
   /// Whether all that this lane sent has been received. Asked after its last action.
   bool may_end(const endpoint& at, std::uint32_t sequence, unsigned number) {
     const std::uint32_t index = lanes_.find(at, sequence, number);

@@ -3,7 +3,7 @@
 /// Messages between the ranks of a simulated world: nothing is copied, a receiver is shown the sender's own memory.
 ///
 /// There are no threads here and nothing to wait for: whoever runs the world moves all ranks, in virtual time. The port
-/// tells the network what the lanes of the engine want to do, and the network says when: see `detail::paced_port`.
+/// tells the network what the lanes of the engine want to do, and the network says when: see `transport::paced_port`.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -29,6 +29,7 @@ class wire;
 /// One rank's place in one communicator.
 class port {
  public:
+  static constexpr bool virtual_time = true;
   static constexpr bool shares_address_space = false;  // one thread: nobody reads while another frees
   static constexpr bool receives_in_place = true;
 
@@ -72,6 +73,8 @@ class port {
   }
   bool may_end(std::uint32_t sequence, unsigned lane) { return network_->may_end(here_, sequence, lane); }
   void leave(std::uint32_t sequence) { network_->leave(here_, sequence); }
+  /// The action that may be done now begins later.
+  void hold_up(double seconds) { network_->hold_up(seconds); }
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -192,6 +195,7 @@ class wire {
   static std::unique_ptr<port> open(const std::shared_ptr<wire>& self, const transport::opening& how) {
     return std::make_unique<port>(self->network_, how);
   }
+  static std::shared_ptr<wire> renewed(const std::shared_ptr<wire>& self, transport::opening&) { return self; }
 
  private:
   const std::shared_ptr<network> network_;

@@ -48,6 +48,7 @@ enum class presence : std::uint8_t {
   here,
   left,   ///< it said goodbye
   ended,  ///< its process has ended; whether in order is not known, since it had no reason to tell us
+  cut,    ///< we had to close the connection to it; it may well live
   lost
 };
 
@@ -84,13 +85,15 @@ class connections {
   spin_lock& lock() noexcept { return worker_->lock(); }
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
   bool on_this_host(int rank) const noexcept { return at(rank).identity.same_host(at(rank_).identity); }
+  /// Whether the end of that rank's process shows here.
+  bool can_watch(int rank) const noexcept { return at(rank_).identity.can_watch(at(rank).identity); }
 
   /// With the lock. Makes the connection if there is none. `messages`: it will carry some, and so be worth a goodbye.
   ucs_status_t connect(int rank, bool messages) noexcept {
     peer& to = at(rank);
     if (messages) to.talks = true;
     if (to.link) return UCS_OK;
-    if (presence_of(rank) == presence::lost) return UCS_ERR_CONNECTION_RESET;
+    if (presence_of(rank) >= presence::cut) return UCS_ERR_CONNECTION_RESET;
     return to.link.open(*worker_, to.address, rank == rank_ ? nullptr : &connections::on_error, &to);
   }
   /// Makes the connection, and says why that can't be done.
@@ -226,7 +229,7 @@ class connections {
   /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
-    const deadline last = deadline::after(std::chrono::seconds(1));
+    const deadline last = deadline::after(std::chrono::milliseconds(500));
     while (presence_of(peer_rank) == presence::here && !finished_within(request, std::chrono::milliseconds(1))) {
       discard(context);
       if (last.passed() || has_ended(peer_rank)) break;
@@ -234,7 +237,7 @@ class connections {
     if (!finished_within(request, std::chrono::milliseconds(1))) {
       peer& with = at(peer_rank);
       if (with.link) keep(with.link.close());
-      change(with, presence::lost, "the connection was closed when an operation that used it was given up");
+      change(with, presence::cut, "the connection was closed when an operation that used it was given up");
       finished_within(request, std::chrono::milliseconds(200));
     }
     ucp_request_free(request);

@@ -164,7 +164,10 @@ class port {
     if (peer == rank_) return false;
     links_->look_around();
     if (window_ != nullptr && window_->state_of(peer) == ownership::failed) return true;
-    return links_->presence_of(rank_on_wire(peer)) != presence::here;
+    const presence found = links_->presence_of(rank_on_wire(peer));
+    if (window_ == nullptr || found != presence::cut) return found != presence::here;
+    const std::lock_guard guard(links_->lock());  // control messages need no connection
+    return links_->has_ended(rank_on_wire(peer));
   }
 
   // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -300,11 +303,16 @@ class port {
       switch (window_->state_of(peer)) {
         case ownership::failed: return "it has left the communicator after an error";
         case ownership::given_up: return waits_in_vain(peer) ? "it has left the communicator" : nullptr;
-        case ownership::held: return found == presence::here ? nullptr : "";
+        case ownership::held: return found == presence::here || is_cut_and_idle(peer, found) ? nullptr : "";
       }
     }
     if (found == presence::here) return nullptr;
     return found == presence::lost || waits_in_vain(peer) ? "" : nullptr;
+  }
+
+  /// Whether there is no connection to a peer, and none is used.
+  bool is_cut_and_idle(int peer, presence found) const noexcept {
+    return found == presence::cut && with_[index(peer)].counts.waiting == 0;
   }
 
   /// Whether something is still expected of a peer that has left. It may have sent that before, so this is not said

@@ -9,9 +9,9 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/shared_pages.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/connections.hpp>
-#include <hocket/transport/ucx/memory.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -38,14 +38,17 @@ enum class ownership : std::uint32_t {
 /// One piece per rank, of equal size.
 class shared_memory {
  public:
-  /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks.
+  /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks. Raises `out_of_memory` on
+  /// all of them if one has no room.
   shared_memory(const std::shared_ptr<connections>& links, const transport::opening& how, std::size_t bytes)
       : links_(links),
-        own_(links->through(), header_bytes + bytes),
+        own_(header_bytes + bytes, no_room_),
         rank_(how.rank),
         bases_(how.members->size(), nullptr) {
-    bases_[index(rank_)] = own_.data() + header_bytes;
-    new (own_.data()) header;
+    if (!no_room_) {
+      bases_[index(rank_)] = own_.data() + header_bytes;
+      new (own_.data()) header;
+    }
     open_all(how);  // a single member too: others, who make communicators at the same time, count on its answers
   }
   shared_memory(const shared_memory&) = delete;
@@ -59,7 +62,7 @@ class shared_memory {
     mark.culprit.store(culprit, std::memory_order_relaxed);
     mark.state.store(how, std::memory_order_release);
     bases_[index(rank_)] = nullptr;
-    own_ = memory();
+    own_ = platform::shared_pages();
   }
 
   bool reachable() const noexcept { return reachable_; }
@@ -95,69 +98,69 @@ class shared_memory {
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
   static header* header_of(std::byte* base) noexcept { return reinterpret_cast<header*>(base - header_bytes); }
 
-  /// What a rank tells the others, who must all come to the same conclusion.
-  enum class outcome : std::uint8_t { reached_all, not_reachable, no_room };
-
   void open_all(const transport::opening& how) {
-    const auto tickets = how.exchange(own_.ticket());
-    pieces_ = std::make_unique<peer_memory[]>(bases_.size());
-    const outcome own = open_peers(how, tickets);
+    const auto tickets = how.exchange(no_room_ ? std::vector<std::byte>() : own_.ticket());
+    for (std::size_t peer = 0; peer < tickets.size(); ++peer) {
+      if (tickets[peer].empty()) raise(no_room_of(static_cast<int>(peer)));
+    }
+    const std::uint8_t own = open_peers(how, tickets) ? 1 : 0;
     reachable_ = true;
     for (const auto& answer : how.exchange(std::as_bytes(std::span(&own, 1)))) {
-      const auto theirs = answer.size() == 1 ? static_cast<outcome>(answer[0]) : outcome::not_reachable;
-      reachable_ = reachable_ && theirs == outcome::reached_all;
-      if (theirs == outcome::no_room) raise(no_room());
+      reachable_ = reachable_ && answer.size() == 1 && answer[0] == std::byte{1};
     }
+    own_.hide();
     if (reachable_) return;
-    pieces_.reset();
+    pieces_.clear();
     for (int peer = 0; peer < static_cast<int>(bases_.size()); ++peer) {
       if (peer != rank_) bases_[index(peer)] = nullptr;
     }
   }
 
-  failure no_room() const {
-    return make_failure(errc::out_of_memory,
-                        "ranks of this host talk through shared memory, but some got no " +
-                            std::to_string(own_.size()) + " bytes of it (" + shared_memory_text() +
-                            "): make /dev/shm larger (containers: --shm-size), ask for less, or set UCX_TLS=tcp,self");
+  failure no_room_of(int rank) const {
+    if (no_room_) return no_room_;
+    return make_failure(errc::out_of_memory, "rank " + std::to_string(rank) + " has no memory that others could reach",
+                        {.peer = rank});
   }
 
-  /// Begins with the neighbour: where memory can't be reached, one connection is enough to know.
-  outcome open_peers(const transport::opening& how, const std::vector<std::vector<std::byte>>& tickets) {
+  bool open_peers(const transport::opening& how, const std::vector<std::vector<std::byte>>& tickets) {
     const int size = static_cast<int>(how.members->size());
+    if (size > 1 && !may_share(how)) return false;
+    pieces_.resize(bases_.size());
+    for (int peer = 0; peer < size; ++peer) {
+      if (peer != rank_ && !open_peer(peer, (*how.members)[index(peer)], tickets[index(peer)])) return false;
+    }
+    return true;
+  }
+
+  /// Whether all are processes of this host, and UCX was not told to leave shared memory alone: it is asked by way of the
+  /// connection to the neighbour, which needs one anyway.
+  bool may_share(const transport::opening& how) {
     for (const int rank : *how.members) {
-      if (!links_->on_this_host(rank)) return outcome::not_reachable;
+      if (!links_->can_watch(rank)) return false;
     }
-    for (int step = 1; step < size; ++step) {
-      const int peer = (rank_ + step) % size;
-      const int rank_on_wire = (*how.members)[index(peer)];
-      if (open_peer(peer, rank_on_wire, tickets[index(peer)])) continue;
-      const std::lock_guard guard(links_->lock());
-      if (links_->has_ended(rank_on_wire)) raise(connections::ended_failure(peer));
-      // UCX falls back to memory of one process if it can't have shared memory.
-      const endpoint& link = links_->link_to(rank_on_wire);
-      return link && link.shares_memory() ? outcome::no_room : outcome::not_reachable;
-    }
-    return outcome::reached_all;
+    const int neighbour = (*how.members)[index((rank_ + 1) % static_cast<int>(how.members->size()))];
+    const std::lock_guard guard(links_->lock());
+    return links_->connect(neighbour, false) == UCS_OK && links_->link_to(neighbour).shares_memory();
   }
 
   bool open_peer(int peer, int rank_on_wire, std::span<const std::byte> ticket) {
-    {
+    platform::mapping& piece = pieces_[index(peer)];
+    piece = platform::open_shared_pages(ticket);
+    if (piece.data() == nullptr) {
       const std::lock_guard guard(links_->lock());
-      if (links_->has_ended(rank_on_wire)) return false;  // UCX may crash when it maps the memory of the dead
-      if (links_->connect(rank_on_wire, false) != UCS_OK) return false;
+      if (links_->has_ended(rank_on_wire)) raise(connections::ended_failure(peer));
+      return false;
     }
-    peer_memory& piece = pieces_[index(peer)];
-    if (!piece.open(links_->through(), links_->link_to(rank_on_wire), ticket)) return false;
     bases_[index(peer)] = piece.data() + header_bytes;
     return true;
   }
 
   const std::shared_ptr<connections> links_;
-  memory own_;
+  failure no_room_;
+  platform::shared_pages own_;
   const int rank_;
   bool reachable_ = true;
-  std::unique_ptr<peer_memory[]> pieces_;
+  std::vector<platform::mapping> pieces_;  ///< of the peers
   std::vector<std::byte*> bases_;
 };
 

@@ -21,6 +21,7 @@ namespace ucx {
 inline errc code_of(ucs_status_t status) noexcept {
   switch (status) {
     case UCS_ERR_NO_MEMORY:
+    case UCS_ERR_NO_RESOURCE:
     case UCS_ERR_SHMEM_SEGMENT: return errc::out_of_memory;
     case UCS_ERR_UNREACHABLE:
     case UCS_ERR_NO_DEVICE: return errc::unreachable;
@@ -58,7 +59,8 @@ inline std::string hint_for(ucs_status_t status) {
              ": the transports and devices that remain must lead from each rank to each other; `ucx_info -d` lists "
              "those of this host; shared memory is left out where it is short (" + shared_memory_text() + ")";
     case errc::out_of_memory:
-      return "; shared memory is limited by the size of /dev/shm, by kernel.shmall and by the container's memory limit";
+      return "; UCX keeps the queues of ranks of one host in shared memory, some 5 MB for each process, and " +
+             shared_memory_text() + ": make it larger (containers: --shm-size), or set UCX_TLS=tcp,self";
     default: return "";
   }
 }

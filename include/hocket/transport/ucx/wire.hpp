@@ -10,9 +10,13 @@
 #include <hocket/transport/link_costs.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 #include <hocket/transport/ucx/port.hpp>
+#include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/ucx/worker.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,10 +33,37 @@ class wire {
   wire(std::shared_ptr<connections> links, bool oversubscribed)
       : links_(std::move(links)), oversubscribed_(oversubscribed) {}
 
+  /// Rank `rank` of a world whose ranks are those processes. Collective over them; connects to none of them yet.
+  static std::shared_ptr<wire> join(int rank, const std::vector<process_identity>& processes,
+                                    const transport::exchange_function& exchange) {
+    const host_share here = share_of_host(processes[static_cast<std::size_t>(rank)], processes);
+    auto through = std::make_shared<worker>(static_cast<int>(processes.size()), here.ranks);
+    auto addresses = exchange(through->address());
+    std::vector<introduction> all;
+    for (std::size_t i = 0; i < processes.size(); ++i) all.push_back({processes[i], std::move(addresses[i])});
+    return std::make_shared<wire>(std::make_shared<connections>(std::move(through), rank, std::move(all)),
+                                  here.ranks > here.cores);
+  }
+
+  /// Another worker, with connections of its own: a process that died while it wrote into a queue of UCX's in shared memory,
+  /// which is one for all senders, has left a gap there behind which nothing arrives.
+  static std::shared_ptr<wire> renewed(const std::shared_ptr<wire>& self, transport::opening& how) {
+    std::vector<process_identity> processes;
+    for (const int rank : *how.members) processes.push_back(self->links_->identity_of(rank));
+    auto members = std::make_shared<std::vector<int>>(processes.size());
+    std::iota(members->begin(), members->end(), 0);
+    how.members = std::move(members);
+    how.context = 0;
+    return join(how.rank, processes, how.exchange);
+  }
+
   int rank() const noexcept { return links_->rank(); }
   int size() const noexcept { return links_->size(); }
   transport::contexts& contexts() noexcept { return contexts_; }
   transport::link_costs costs() const noexcept { return costs_; }
+
+  /// Connections are made on first use. This one is made now. Why it can't be, if it can't.
+  failure reach(int rank) { return links_->reach(rank); }
 
   /// Names of UCX's transports that messages to `rank` of the world go through; connects if need be.
   std::vector<std::string> transports_to(int rank) {

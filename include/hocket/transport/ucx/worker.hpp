@@ -47,6 +47,8 @@ class context {
     // Else shared memory is left out where peers' deaths are to be noticed.
     if (may_share_memory()) prefer(config, "MM_ERROR_HANDLING", "y");
     prefer(config, "KEEPALIVE_INTERVAL", "200ms");
+    // A process that is killed early would leave its System V segments for ever; POSIX ones do all that these do.
+    prefer(config, "TLS", "^sysv");
     ucp_params_t wanted{};
     wanted.field_mask =
         UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Memory that several processes of one host map: made by one of them, found by the others through a ticket.
+///
+/// It has no name in any file system, so nothing is left behind however its users end, and the size of /dev/shm does not
+/// limit it. What it costs: the others reach it through /proc, which wants them to be of the same user, and to see the
+/// maker under the same process number.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace platform {
+
+/// A range of addresses that is unmapped in the end. Movable.
+class mapping {
+ public:
+  mapping() = default;
+  /// Maps `bytes` of `file` for loads and stores; null, with errno set, if that can't be done.
+  mapping(const file_descriptor& file, std::size_t bytes) noexcept {
+    void* const begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    if (begin == MAP_FAILED) return;
+    data_ = static_cast<std::byte*>(begin);
+    size_ = bytes;
+  }
+  mapping(mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  mapping& operator=(mapping&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~mapping() {
+    if (data_ != nullptr) ::munmap(data_, size_);
+  }
+
+  std::byte* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Made by this process. Zeroed; takes up memory page by page, as it is touched. Movable.
+class shared_pages {
+ public:
+  shared_pages() = default;
+  /// `fail` is filled in, with `out_of_memory`, if there can't be so much.
+  shared_pages(std::size_t bytes, failure& fail) {
+    if (!exceeds_machine(bytes)) {
+      file_ = file_descriptor(::memfd_create("hocket", MFD_CLOEXEC));
+      if (file_ && ::ftruncate(file_.get(), static_cast<off_t>(bytes)) == 0) here_ = mapping(file_, bytes);
+    } else {
+      errno = ENOMEM;
+    }
+    if (here_.data() != nullptr) return;
+    fail = system_failure("no " + std::to_string(bytes) + " bytes of memory that other processes can reach", errno,
+                          errc::out_of_memory);
+  }
+
+  std::byte* data() const noexcept { return here_.data(); }
+  std::size_t size() const noexcept { return here_.size(); }
+
+  /// What another process needs for `open_shared_pages`, until `hide`.
+  std::vector<std::byte> ticket() const;
+
+  /// From now on nobody else finds it; who has mapped it keeps it.
+  void hide() noexcept { file_.reset(); }
+
+ private:
+  /// The kernel would promise any amount, and kill whoever touches more than there is.
+  static bool exceeds_machine(std::size_t bytes) noexcept {
+    struct sysinfo all {};
+    if (::sysinfo(&all) != 0) return false;
+    return bytes / all.mem_unit > all.totalram + all.totalswap;
+  }
+
+  file_descriptor file_;
+  mapping here_;
+};
+
+namespace detail {
+
+/// Copied from process to process as it lies in memory.
+struct pages_ticket {
+  std::int32_t process;
+  std::int32_t descriptor;
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::uint64_t bytes;
+};
+
+}  // namespace detail
+
+inline std::vector<std::byte> shared_pages::ticket() const {
+  struct stat file {};
+  ::fstat(file_.get(), &file);
+  const detail::pages_ticket result{::getpid(), file_.get(), file.st_dev, file.st_ino, size()};
+  const auto bytes = std::as_bytes(std::span(&result, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// The memory of another process as seen from here: stays when that process hides it, unmaps it or ends. Null if
+/// there is no way to it.
+inline mapping open_shared_pages(std::span<const std::byte> ticket) {
+  detail::pages_ticket from{};
+  if (ticket.size() != sizeof from) return {};
+  std::memcpy(&from, ticket.data(), sizeof from);
+  const std::string path = "/proc/" + std::to_string(from.process) + "/fd/" + std::to_string(from.descriptor);
+  const file_descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat found {};
+  if (!file || ::fstat(file.get(), &found) != 0) return {};
+  // Process numbers and descriptors come round again; files do not.
+  const bool same = found.st_dev == from.device && found.st_ino == from.inode;
+  if (!same || static_cast<std::uint64_t>(found.st_size) != from.bytes) return {};
+  return {file, from.bytes};
+}
+
+}  // namespace platform
+HOCKET_END_NAMESPACE

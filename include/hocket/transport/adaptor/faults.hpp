@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What is to go wrong, where and when: a value that is equal on all ranks, made by hand or drawn from a seed.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace adaptor {
+
+enum class fault_kind : std::uint8_t {
+  delay,      ///< the step is held back for `time`: a message or a flag goes later, or a poll finds nothing although it is there
+  drop,       ///< the next message or flag of the rank does not arrive
+  duplicate,  ///< its next message is sent twice
+  truncate,   ///< its next message ends too early
+  corrupt,    ///< one bit of its next message is another
+  cut,        ///< between it and `peer`, nothing arrives any more in either direction
+  stop,       ///< the rank does nothing for `time`, not even answer
+  kill        ///< the rank does nothing any more; its own call fails with `aborted`
+};
+inline constexpr int fault_kinds = 8;
+
+/// Happens when rank `rank` comes to its `step`-th step: an action of a plan, or a message of `send`; counted from 0 over
+/// all its calls. Ranks are those of the world.
+struct fault {
+  fault_kind what = fault_kind::delay;
+  int rank = 0;
+  std::uint64_t step = 0;
+  int peer = 0;                           ///< of a cut
+  std::chrono::nanoseconds time{100'000};  ///< of delay and stop
+
+  friend constexpr bool operator==(const fault&, const fault&) = default;
+};
+
+constexpr const char* to_string(fault_kind what) noexcept {
+  constexpr const char* names[fault_kinds] = {"delay", "drop", "duplicate", "truncate", "corrupt", "cut", "stop", "kill"};
+  return names[static_cast<int>(what)];
+}
+
+/// "cut rank 2 from rank 0 at step 17".
+inline std::string to_string(const fault& each) {
+  std::string text = std::string(to_string(each.what)) + " rank " + std::to_string(each.rank);
+  if (each.what == fault_kind::cut) text += " from rank " + std::to_string(each.peer);
+  text += " at step " + std::to_string(each.step);
+  if (each.what == fault_kind::delay || each.what == fault_kind::stop) {
+    text += " for " + std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(each.time).count()) + " us";
+  }
+  return text;
+}
+
+using faults = std::vector<fault>;
+
+inline std::string to_string(const faults& all) {
+  std::string text;
+  for (const fault& each : all) text += (text.empty() ? "" : ", ") + to_string(each);
+  return text.empty() ? "no fault" : text;
+}
+
+/// Between one and three faults of `kinds` among the first `steps` steps of `ranks` ranks. Equal arguments give equal
+/// faults everywhere.
+inline faults draw_faults(std::uint64_t seed, int ranks, std::uint64_t steps, const std::vector<fault_kind>& kinds,
+                          std::chrono::nanoseconds longest = std::chrono::milliseconds(2)) {
+  std::mt19937_64 random(seed);  // its values, unlike those of distributions, are the same everywhere
+  const auto below = [&](std::uint64_t bound) { return random() % bound; };
+  faults all(1 + below(3));
+  for (fault& each : all) {
+    each.what = kinds[below(kinds.size())];
+    each.rank = static_cast<int>(below(static_cast<std::uint64_t>(ranks)));
+    each.step = below(steps);
+    each.peer = (each.rank + 1 + static_cast<int>(below(static_cast<std::uint64_t>(ranks > 1 ? ranks - 1 : 1)))) % ranks;
+    each.time = std::chrono::nanoseconds(static_cast<std::int64_t>(1 + below(static_cast<std::uint64_t>(longest.count()))));
+  }
+  return all;
+}
+
+}  // namespace adaptor
+HOCKET_END_NAMESPACE

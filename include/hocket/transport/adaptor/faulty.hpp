@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A transport on which things go wrong as they were told to: what a program does then can be tried on any of them.
+///
+/// Faults act on messages, on the flags that ranks write into each other's windows, on polls, and on control messages.
+/// What peers read from a rank's memory is not disturbed.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/transport/adaptor/faults.hpp>
+#include <hocket/transport/adaptor/forwarding.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace adaptor {
+
+/// How far the faults of one rank are. Its communicators share this, so all of them are used by one thread.
+class misfortune {
+ public:
+  /// `rank` is this one's.
+  misfortune(const faults& all, int rank) : rank_(rank) {
+    for (const fault& each : all) {
+      if (each.rank == rank || (each.what == fault_kind::cut && each.peer == rank)) waiting_.push_back(each);
+    }
+  }
+
+  /// What happens in the step that is about to be taken, one at a time; nothing if null. A cut is noticed by both ranks, each
+  /// at its own step of that number.
+  const fault* next() {
+    const auto due = std::find_if(waiting_.begin(), waiting_.end(), [&](const fault& each) { return each.step <= step_; });
+    if (due == waiting_.end()) return nullptr;
+    now_ = *due;
+    waiting_.erase(due);
+    return &now_;
+  }
+  void step_done() noexcept { ++step_; }
+
+  void cut_from(const fault& how) { cut_.push_back(how.rank == rank_ ? how.peer : how.rank); }
+  bool is_cut_from(int rank) const { return std::find(cut_.begin(), cut_.end(), rank) != cut_.end(); }
+
+  void kill() noexcept { killed_ = true; }
+  bool killed() const noexcept { return killed_; }
+
+  void hold(std::chrono::nanoseconds time) { held_until_ = deadline::after(time); }
+  void stop(std::chrono::nanoseconds time) { stopped_until_ = deadline::after(time); }
+  bool held() const { return !held_until_.never() && !held_until_.passed(); }
+  /// The rank neither acts nor answers.
+  bool silent() const { return killed_ || (!stopped_until_.never() && !stopped_until_.passed()); }
+
+  /// What is to be done to the next message, or to the next flag. At most one thing each.
+  void spoil_next(fault_kind how) { spoilt_.push_back(how); }
+  bool spoils_next(fault_kind how) {
+    const auto found = std::find(spoilt_.begin(), spoilt_.end(), how);
+    if (found == spoilt_.end()) return false;
+    spoilt_.erase(found);
+    return true;
+  }
+
+  std::uint64_t step() const noexcept { return step_; }
+  /// How many faults have not happened yet.
+  std::size_t waiting() const noexcept { return waiting_.size(); }
+
+ private:
+  const int rank_;
+  faults waiting_;
+  fault now_;
+  std::uint64_t step_ = 0;
+  std::vector<int> cut_;
+  std::vector<fault_kind> spoilt_;
+  deadline held_until_;
+  deadline stopped_until_;
+  bool killed_ = false;
+};
+
+template <class Port>
+class faulty_port : public forwarding_port<Port> {
+  using base = forwarding_port<Port>;
+
+ public:
+  struct sending {
+    typename Port::sending handle{};
+    std::vector<std::byte> spoilt;  ///< what is sent in place of the caller's bytes
+    typename Port::sending copy{};  ///< of a message that is sent twice
+    bool twice = false;
+    bool lost = false;
+  };
+
+  faulty_port(std::unique_ptr<Port> inner, const transport::opening& how, std::shared_ptr<misfortune> fate)
+      : base(std::move(inner)), members_(how.members), fate_(std::move(fate)) {}
+
+  // ── Steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  bool may_act(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
+    if (holds_back() || !base::may_act(sequence, lane, what, bytes)) return false;
+    fate_->step_done();
+    return true;
+  }
+
+  // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes, failure& fail) {
+    if (id.point_to_point() && holds_back()) return false;
+    state.lost = is_cut_from(peer) || fate_->spoils_next(fault_kind::drop);
+    if (!state.lost && !send_spoilt(state, peer, id, data, bytes, fail)) return false;
+    if (id.point_to_point()) fate_->step_done();
+    return true;
+  }
+
+  bool drained(sending& state) {
+    if (state.lost) return true;
+    return base::drained(state.handle) && (!state.twice || base::drained(state.copy));
+  }
+
+  const void* try_receive(typename base::receiving& state, int peer, transport::message_id id, void* buffer,
+                          std::size_t bytes, failure& fail) {
+    if (fate_->silent() || is_cut_from(peer)) return nullptr;
+    return base::try_receive(state, peer, id, buffer, bytes, fail);
+  }
+
+  /// Asked for each flag that this rank writes.
+  bool flag_reaches(int peer) { return !fate_->killed() && !is_cut_from(peer) && !fate_->spoils_next(fault_kind::drop); }
+
+  // ── Life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  bool broken(failure& fail) {
+    if (fate_->killed()) {
+      fail = make_failure(errc::aborted, "this rank was told to fail at step " + std::to_string(fate_->step()));
+      return true;
+    }
+    return !fate_->silent() && base::broken(fail);
+  }
+
+  void post(int peer, std::span<const std::byte> words) {
+    if (!fate_->killed() && !is_cut_from(peer)) base::post(peer, words);
+  }
+  bool has_mail() const { return !fate_->silent() && base::has_mail(); }
+  bool fetch(transport::control_message& heard) {
+    while (!fate_->silent() && base::fetch(heard)) {
+      if (!is_cut_from(heard.sender)) return true;
+    }
+    return false;
+  }
+
+ private:
+  bool send_spoilt(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                   failure& fail) {
+    const bool truncated = bytes > 0 && fate_->spoils_next(fault_kind::truncate);
+    const bool corrupted = bytes > 0 && !truncated && fate_->spoils_next(fault_kind::corrupt);
+    if (corrupted) {
+      const auto* const begin = static_cast<const std::byte*>(data);
+      state.spoilt.assign(begin, begin + bytes);
+      state.spoilt[fate_->step() * 7919 % bytes] ^= static_cast<std::byte>(1U << fate_->step() % 8);
+    }
+    const void* const sent = corrupted ? state.spoilt.data() : data;
+    if (!base::try_send(state.handle, peer, id, sent, truncated ? bytes - 1 : bytes, fail)) {
+      if (truncated) fate_->spoil_next(fault_kind::truncate);  // there was no room: next time
+      if (corrupted) fate_->spoil_next(fault_kind::corrupt);
+      return false;
+    }
+    failure ignored;
+    if (fate_->spoils_next(fault_kind::duplicate)) {
+      state.twice = base::try_send(state.copy, peer, id, sent, bytes, ignored);
+    }
+    return true;
+  }
+
+  bool is_cut_from(int peer) const { return fate_->is_cut_from((*members_)[static_cast<std::size_t>(peer)]); }
+
+  /// Lets happen what is due now. Whether the step must wait.
+  bool holds_back() {
+    if (fate_->silent() || fate_->held()) return true;
+    while (const fault* const due = fate_->next()) {
+      switch (due->what) {
+        case fault_kind::delay:
+          if constexpr (base::virtual_time) {
+            this->inner().hold_up(std::chrono::duration<double>(due->time).count());
+          } else {
+            fate_->hold(due->time);
+            return true;
+          }
+          break;
+        case fault_kind::stop: fate_->stop(due->time); return true;
+        case fault_kind::kill: fate_->kill(); return true;
+        case fault_kind::cut: fate_->cut_from(*due); break;
+        default: fate_->spoil_next(due->what);
+      }
+    }
+    return false;
+  }
+
+  const std::shared_ptr<const std::vector<int>> members_;
+  const std::shared_ptr<misfortune> fate_;
+};
+
+template <class Wire>
+using faulty = adapted_wire<Wire, faulty_port<typename Wire::port_type>, misfortune>;
+
+}  // namespace adaptor
+HOCKET_END_NAMESPACE

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The ground of adaptors: a port and a wire that pass everything on to others. An adaptor derives from the port, and
+/// hides the members that it has something to say about.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/contexts.hpp>
+#include <hocket/transport/link_costs.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace adaptor {
+
+/// Whether a transport wants to know who polls its operations: simulated ones do.
+template <class Port>
+concept attachable = requires(Port& port, void* owner, void (*poll)(void*)) { port.attach(owner, poll); };
+
+template <class Port>
+class forwarding_port {
+ public:
+  static constexpr bool shares_address_space = Port::shares_address_space;
+  static constexpr bool receives_in_place = Port::receives_in_place;
+  static constexpr bool virtual_time = transport::keeps_virtual_time<Port>;
+
+  using sending = typename Port::sending;
+  using receiving = typename Port::receiving;
+
+  explicit forwarding_port(std::unique_ptr<Port> inner) noexcept : inner_(std::move(inner)) {}
+
+  int rank() const noexcept { return inner_->rank(); }
+  int size() const noexcept { return inner_->size(); }
+  bool oversubscribed() const noexcept { return inner_->oversubscribed(); }
+
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes, failure& fail) {
+    return inner_->try_send(state, peer, id, data, bytes, fail);
+  }
+  bool drained(sending& state) { return inner_->drained(state); }
+  const void* try_receive(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
+                          failure& fail) {
+    return inner_->try_receive(state, peer, id, buffer, bytes, fail);
+  }
+  void release(receiving& state) { inner_->release(state); }
+
+  bool progress() { return inner_->progress(); }
+  bool broken(failure& fail) { return inner_->broken(fail); }
+  bool gone(int peer) { return inner_->gone(peer); }
+  void discard() { inner_->discard(); }
+
+  void post(int peer, std::span<const std::byte> words) { inner_->post(peer, words); }
+  bool posted() { return inner_->posted(); }
+  bool has_mail() const { return inner_->has_mail(); }
+  bool fetch(transport::control_message& heard) { return inner_->fetch(heard); }
+
+  std::byte* window_of(int peer) const { return inner_->window_of(peer); }
+  bool windows_reachable() const { return inner_->windows_reachable(); }
+  std::uint64_t publish(const void* data, std::size_t bytes) const { return inner_->publish(data, bytes); }
+  const std::byte* resolve(int peer, std::uint64_t handle) const { return inner_->resolve(peer, handle); }
+
+  // ── What only some ports have ────────────────────────────────────────────────────────────────────────────────────
+
+  void enter(std::uint32_t sequence, unsigned lanes) {
+    if constexpr (transport::paced_port<Port>) inner_->enter(sequence, lanes);
+  }
+  bool may_act(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
+    if constexpr (transport::paced_port<Port>) return inner_->may_act(sequence, lane, what, bytes);
+    return true;
+  }
+  bool may_end(std::uint32_t sequence, unsigned lane) {
+    if constexpr (transport::paced_port<Port>) return inner_->may_end(sequence, lane);
+    return true;
+  }
+  void leave(std::uint32_t sequence) {
+    if constexpr (transport::paced_port<Port>) inner_->leave(sequence);
+  }
+
+  void attach(void* owner, void (*poll)(void*)) requires attachable<Port> { inner_->attach(owner, poll); }
+  void note(failure cause) requires attachable<Port> { inner_->note(std::move(cause)); }
+
+  auto allocate(std::size_t bytes, const transport::exchange_function& exchange)
+    requires requires(Port& port) { port.allocate(bytes, exchange); }
+  {
+    return inner_->allocate(bytes, exchange);
+  }
+
+ protected:
+  Port& inner() noexcept { return *inner_; }
+  const Port& inner() const noexcept { return *inner_; }
+
+ private:
+  const std::unique_ptr<Port> inner_;
+};
+
+/// A wire whose ports are `Port`s, around those of `Wire`. All of them share a `Shared`.
+template <class Wire, class Port, class Shared>
+class adapted_wire {
+ public:
+  using port_type = Port;
+  static constexpr const char* name = Wire::name;
+
+  adapted_wire(std::shared_ptr<Wire> inner, std::shared_ptr<Shared> shared) noexcept
+      : inner_(std::move(inner)), shared_(std::move(shared)) {}
+
+  int rank() const noexcept { return inner_->rank(); }
+  int size() const noexcept { return inner_->size(); }
+  transport::contexts& contexts() noexcept { return inner_->contexts(); }
+  transport::link_costs costs() const noexcept { return inner_->costs(); }
+  const std::shared_ptr<Shared>& shared() const noexcept { return shared_; }
+
+  static std::unique_ptr<Port> open(const std::shared_ptr<adapted_wire>& self, const transport::opening& how) {
+    return std::make_unique<Port>(Wire::open(self->inner_, how), how, self->shared_);
+  }
+  static std::shared_ptr<adapted_wire> renewed(const std::shared_ptr<adapted_wire>& self, transport::opening& how) {
+    std::shared_ptr<Wire> next = Wire::renewed(self->inner_, how);
+    if (next == self->inner_) return self;
+    return std::make_shared<adapted_wire>(std::move(next), self->shared_);
+  }
+
+ private:
+  const std::shared_ptr<Wire> inner_;
+  const std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace adaptor
+HOCKET_END_NAMESPACE

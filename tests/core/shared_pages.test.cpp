@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory that processes share by a ticket.
+#include "support/catch.hpp"
+
+#include <hocket/core/platform/shared_pages.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace hocket;
+using platform::mapping;
+using platform::open_shared_pages;
+using platform::shared_pages;
+
+namespace {
+
+shared_pages pages_of(std::size_t bytes) {
+  failure fail;
+  shared_pages made(bytes, fail);
+  REQUIRE(!fail);
+  return made;
+}
+
+/// How a child process ends that runs `body`.
+template <class Body>
+int exit_code_of(Body body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("another process sees the same memory, which begins zeroed") {
+  for (const std::size_t bytes : {1U, 4096U, 100'001U}) {
+    const shared_pages own = pages_of(bytes);
+    CHECK(own.size() == bytes);
+    CHECK(std::count(own.data(), own.data() + bytes, std::byte{0}) == static_cast<std::ptrdiff_t>(bytes));
+    const auto ticket = own.ticket();
+    own.data()[bytes - 1] = std::byte{7};
+    CHECK(exit_code_of([&] {
+            const mapping theirs = open_shared_pages(ticket);
+            if (theirs.data() == nullptr || theirs.size() != bytes || theirs.data()[bytes - 1] != std::byte{7}) return 1;
+            theirs.data()[0] = std::byte{9};
+            return 0;
+          }) == 0);
+    CHECK(own.data()[0] == std::byte{9});
+  }
+}
+
+TEST_CASE("who has mapped it keeps it when the maker hides and frees it") {
+  shared_pages own = pages_of(5000);
+  const auto ticket = own.ticket();
+  own.data()[4999] = std::byte{3};
+  const mapping kept = open_shared_pages(ticket);
+  own.hide();
+  CHECK(open_shared_pages(ticket).data() == nullptr);
+  own = shared_pages();
+  REQUIRE(kept.data() != nullptr);
+  CHECK(kept.data()[4999] == std::byte{3});
+}
+
+TEST_CASE("a ticket that fits nothing opens nothing") {
+  const shared_pages own = pages_of(5000);
+  const auto ticket = own.ticket();
+  CHECK(open_shared_pages({}).data() == nullptr);
+  for (std::size_t i = 0; i < ticket.size(); ++i) {
+    auto other = ticket;
+    other[i] ^= std::byte{1};
+    INFO("byte " << i);
+    CHECK(open_shared_pages(other).data() == nullptr);
+  }
+}
+
+TEST_CASE("more than the machine has is refused, not promised") {
+  failure fail;
+  const shared_pages none(std::size_t{1} << 46, fail);
+  CHECK(fail.code == errc::out_of_memory);
+  CHECK(none.data() == nullptr);
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Thousands of seeded schedules of faults: whatever goes wrong, a call gives the right result, or an error that has a name.
+#include "support/thread_ranks.hpp"
+
+#include <hocket/communicator/adapted.hpp>
+#include <hocket/hocket.hpp>
+#include <hocket/sim.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace hocket_test;
+using namespace std::chrono_literals;
+using hocket::errc;
+using hocket::adaptor::fault_kind;
+using hocket::adaptor::faults;
+
+namespace {
+
+std::uint64_t element(int rank, std::size_t i) { return (static_cast<std::uint64_t>(rank) + 1) * 0x9e3779b97f4a7c15U + i * i; }
+
+std::vector<std::uint64_t> vector_of(int rank, std::size_t size) {
+  std::vector<std::uint64_t> result(size);
+  for (std::size_t i = 0; i < size; ++i) result[i] = element(rank, i);
+  return result;
+}
+
+std::vector<std::uint64_t> sum_of(int ranks, std::size_t size) {
+  std::vector<std::uint64_t> result(size);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::size_t i = 0; i < size; ++i) result[i] += element(rank, i);
+  }
+  return result;
+}
+
+std::vector<std::uint64_t> all_of(int ranks, std::size_t size) {
+  std::vector<std::uint64_t> result;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::size_t i = 0; i < size; ++i) result.push_back(element(rank, i));
+  }
+  return result;
+}
+
+/// A call that is under way, and what it must give.
+struct promise {
+  std::vector<std::uint64_t> in, out, expected;
+  std::optional<hocket::request> request;
+
+  bool kept() const { return out == expected; }
+};
+
+/// Starts call `number` of the stream that a seed stands for.
+template <class Communicator, class Options>
+std::unique_ptr<promise> start(const Communicator& comm, std::uint64_t seed, int number, const Options& options) {
+  std::mt19937_64 random(seed * 64 + static_cast<std::uint64_t>(number));
+  constexpr std::array<std::size_t, 5> sizes{1, 3, 100, 1001, 3000};
+  const std::size_t size = sizes[random() % sizes.size()];
+  auto made = std::make_unique<promise>();
+  made->in = vector_of(comm.rank(), size);
+  made->out.assign(size, 0);
+  made->expected = sum_of(comm.size(), size);
+  switch (random() % 4) {
+    case 0: made->request = hocket::all_reduce_async(comm, made->in, made->out, std::plus<>{}, options); break;
+    case 1: {
+      made->out.assign(size * static_cast<std::size_t>(comm.size()), 0);
+      made->expected = all_of(comm.size(), size);
+      made->request = hocket::all_gather_async(comm, made->in, made->out, options);
+      break;
+    }
+    case 2: {
+      const int root = static_cast<int>(random() % static_cast<unsigned>(comm.size()));
+      made->expected = vector_of(root, size);
+      if (comm.rank() == root) made->out = made->in;
+      made->request = hocket::broadcast_async(comm, made->out, hocket::root{root}, options);
+      break;
+    }
+    default:
+      made->out = made->expected;
+      made->request = hocket::barrier_async(comm, options);
+  }
+  return made;
+}
+
+/// How often each thing came of a schedule.
+struct tally {
+  std::atomic<int> right{0};
+  std::array<std::atomic<int>, 16> failed{};
+
+  void count(const hocket::error& cause) { ++failed[static_cast<std::size_t>(cause.code().value()) % failed.size()]; }
+  int count_of(errc what) const { return failed[static_cast<std::size_t>(what)]; }
+
+  void print(const char* name) const {
+    std::printf("%s: %d calls right", name, right.load());
+    for (std::size_t i = 0; i < failed.size(); ++i) {
+      if (failed[i] > 0) std::printf(", %d %s", failed[i].load(), hocket::make_error_code(static_cast<errc>(i)).message().c_str());
+    }
+    std::printf("\n");
+  }
+};
+
+/// What kinds of faults a schedule has. Bytes that change are found only where messages carry checksums.
+std::vector<fault_kind> kinds_of(bool checksummed) {
+  std::vector<fault_kind> kinds{fault_kind::delay, fault_kind::delay,    fault_kind::drop, fault_kind::duplicate,
+                                fault_kind::cut,   fault_kind::truncate, fault_kind::stop, fault_kind::kill};
+  if (checksummed) kinds.insert(kinds.end(), 3, fault_kind::corrupt);
+  return kinds;
+}
+
+/// An error that tells something.
+bool has_a_name(const hocket::error& cause) {
+  return cause.code().category() == hocket::error_category() && cause.code() != errc::system &&
+         cause.code() != errc::invalid_argument && !cause.cause().reason.empty();
+}
+
+constexpr int calls = 4;
+
+// ── Threads ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Communicator, class Options>
+void stream(thread_rank& me, const Communicator& comm, std::uint64_t seed, const Options& options, tally& found) {
+  for (int number = 0; number < calls; ++number) {
+    try {
+      const auto call = start(comm, seed, number, options);
+      call->request->wait();
+      me.check(call->kept(), "a wrong result went unnoticed");
+      ++found.right;
+    } catch (const hocket::error& cause) {
+      me.check(has_a_name(cause), [&] { return std::string("an error without a name: ") + cause.what(); });
+      found.count(cause);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("1000 schedules of faults between threads: right results or errors with names") {
+  tally plain, checked;
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      for (std::uint64_t seed = 0; seed < 334; ++seed) {
+        const bool checksummed = seed % 2 == 0;
+        const faults what = hocket::adaptor::draw_faults(seed, ranks, 30, kinds_of(checksummed), 2ms);
+        me.at([&] { return "seed " + std::to_string(seed) + ": " + to_string(what); });
+        auto comm = hocket::with_faults(me.comm(), what);
+        comm.set_timeout(5ms);
+        if (checksummed) {
+          stream(me, comm, seed, hocket::with(hocket::require(hocket::checksummed)), checked);
+        } else {
+          stream(me, comm, seed, hocket::with(), plain);
+        }
+      }
+    });
+  }
+  plain.print("peers' memory and messages");
+  checked.print("messages with checksums");
+  CHECK(plain.right + checked.right > 3000);
+  for (const errc each : {errc::timeout, errc::aborted}) CHECK(plain.count_of(each) > 0);
+  for (const errc each : {errc::timeout, errc::aborted, errc::corrupted}) CHECK(checked.count_of(each) > 0);
+}
+
+TEST_CASE("without faults, nothing is disturbed") {
+  for (const int ranks : {1, 2, 3, 5}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      auto comm = hocket::with_faults(me.comm(), {});
+      tally found;
+      for (std::uint64_t seed = 0; seed < 20; ++seed) stream(me, comm, seed, hocket::with(), found);
+      me.check(found.right == 20 * calls, "a call failed");
+      auto part = hocket::split(comm, hocket::color{me.rank() % 2});
+      stream(me, part, 1, hocket::with(hocket::require(hocket::checksummed)), found);
+    });
+  }
+}
+
+TEST_CASE("each fault does what its name says") {
+  const auto outcome_on_rank = [](int rank, const hocket::adaptor::fault& what, auto options) {
+    std::string text = "right";
+    on_ranks(2, [&](thread_rank& me) {
+      auto comm = hocket::with_faults(me.comm(), {what});
+      comm.set_timeout(what.what == fault_kind::truncate ? 10s : 50ms);
+      std::vector<std::uint64_t> data = vector_of(me.rank(), 1000);
+      try {
+        for (int i = 0; i < 3; ++i) {
+          data = vector_of(me.rank(), 1000);
+          hocket::all_reduce(comm, hocket::in_place(data), std::plus<>{}, options);
+        }
+        me.check(data == sum_of(2, 1000), "a wrong sum");
+      } catch (const hocket::error& cause) {
+        if (me.rank() == rank) text = cause.code().message();
+      }
+    });
+    return text;
+  };
+  const auto messages = hocket::with(hocket::recursive_doubling, hocket::require(hocket::checksummed));
+  const auto memory = hocket::with(hocket::two_shot);
+  using hocket::adaptor::fault;
+  CHECK(outcome_on_rank(1, {fault_kind::delay, 0, 1}, messages) == "right");
+  CHECK(outcome_on_rank(1, {fault_kind::delay, 0, 1}, memory) == "right");
+  CHECK(outcome_on_rank(1, {fault_kind::drop, 0, 0}, messages) == "timed out");
+  CHECK(outcome_on_rank(1, {fault_kind::drop, 0, 0}, memory) == "timed out");
+  CHECK(outcome_on_rank(1, {fault_kind::truncate, 0, 0}, messages) == "calls do not match across ranks");
+  CHECK(outcome_on_rank(1, {fault_kind::corrupt, 0, 0}, messages) == "data corrupted");
+  CHECK(outcome_on_rank(0, {fault_kind::corrupt, 0, 0}, messages) == "data corrupted");
+  for (const int rank : {0, 1}) {
+    CHECK(outcome_on_rank(rank, {.what = fault_kind::cut, .rank = 0, .step = 1, .peer = 1}, messages) == "timed out");
+    CHECK(outcome_on_rank(rank, {.what = fault_kind::cut, .rank = 0, .step = 1, .peer = 1}, memory) == "timed out");
+  }
+  CHECK(outcome_on_rank(0, {.what = fault_kind::stop, .rank = 0, .step = 1, .time = 10ms}, messages) == "right");
+  CHECK(outcome_on_rank(1, {.what = fault_kind::stop, .rank = 0, .step = 1, .time = 150ms}, memory) == "timed out");
+  CHECK(outcome_on_rank(0, {fault_kind::kill, 0, 1}, messages) == "aborted");
+  CHECK(outcome_on_rank(1, {fault_kind::kill, 0, 1}, memory) == "timed out");
+}
+
+// ── A simulated world ──────────────────────────────────────────────────────────────────────────────────────────────
+
+namespace {
+
+using faulty_wire = hocket::adaptor::faulty<hocket::sim::wire>;
+
+/// What went wrong without being noticed; empty if nothing.
+std::string simulate(std::uint64_t seed, tally& found) {
+  const int ranks = 2 + static_cast<int>(seed % 7);
+  const faults what = hocket::adaptor::draw_faults(seed, ranks, 20, kinds_of(true), 10us);
+  hocket::sim::world world(ranks);
+  std::vector<int> everybody(static_cast<std::size_t>(ranks));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  auto comms = world.group_on<faulty_wire>(everybody, [&](const auto& wire, int rank) {
+    return std::make_shared<faulty_wire>(wire, std::make_shared<hocket::adaptor::misfortune>(what, rank));
+  });
+  std::vector<std::unique_ptr<promise>> promises;
+  for (int number = 0; number < calls; ++number) {
+    for (const auto& comm : comms) {
+      promises.push_back(start(comm, seed, number, hocket::with(hocket::require(hocket::checksummed))));
+    }
+  }
+  std::error_code ignored;
+  world.run(ignored);
+  for (const auto& each : promises) {
+    try {
+      each->request->wait();
+      if (!each->kept()) return "seed " + std::to_string(seed) + ": a wrong result went unnoticed: " + to_string(what);
+      ++found.right;
+    } catch (const hocket::error& cause) {
+      if (!has_a_name(cause)) return "seed " + std::to_string(seed) + ": an error without a name: " + cause.what();
+      found.count(cause);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("10 000 schedules of faults between simulated ranks: right results or errors with names") {
+  tally found;
+  std::string wrong;
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) wrong += simulate(seed, found);
+  CHECK(wrong == "");
+  found.print("simulated");
+  CHECK(found.right > 10'000);
+  for (const errc each : {errc::timeout, errc::mismatch, errc::corrupted}) CHECK(found.count_of(each) > 0);
+}
