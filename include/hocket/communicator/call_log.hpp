@@ -91,8 +91,9 @@ class last_of {
  public:
   /// The next one, to be filled in: it may hold an old one.
   Record& next() {
-    const std::size_t at = count_++ % Kept;
-    if (count_ <= Kept && at == records_.size()) records_.emplace_back();
+    const std::size_t at = count_ % Kept;
+    if (count_ < Kept && at == records_.size()) records_.emplace_back();
+    ++count_;
     return records_[at];
   }
   /// How many there were.
@@ -179,13 +180,18 @@ class log_entry {
   void waits() noexcept { looks_ += looks_ < some_microseconds ? 1 : 0; }
   /// It has done some work.
   void works() noexcept { looks_ += looks_ < some_microseconds ? 16 : 0; }
+  /// Notes the end; the time too, if it has waited or worked for long.
   void ends() const noexcept {
-    if (what_ == kind::none) return;
-    call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
-    if (times != nullptr) times->ended = looks_ < some_microseconds ? call_times::soon : platform::ticks();
+    if (what_ != kind::none) end_at(looks_ < some_microseconds ? call_times::soon : platform::ticks());
   }
+  void ends_now() const noexcept { end_at(platform::ticks()); }
 
  private:
+  void end_at(std::uint64_t ticks) const noexcept {
+    call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
+    if (times != nullptr) times->ended = ticks;
+  }
+
   static constexpr unsigned some_microseconds = 64;  ///< in looks
 
   call_log* log_ = nullptr;

@@ -28,6 +28,7 @@ struct made_up {
   int culprit = -1;
   int first_on = -1;
   std::string host = "one";
+  int communicator = 0;
   int sequence = 5;
   int step = 0;
   int awaits = -1;
@@ -36,7 +37,7 @@ struct made_up {
     std::vector<int> members;
     for (int i = 0; i < ranks; ++i) members.push_back(i);
     const json head{{"hocket_flight_record", 1},
-                    {"communicator", 0},
+                    {"communicator", communicator},
                     {"rank", rank},
                     {"ranks", ranks},
                     {"world_rank", rank},
@@ -108,6 +109,20 @@ TEST_CASE("hocket-flight: records of an earlier run are left out") {
   leave(here, {.rank = 1, .pid = 8, .time = earlier, .code = 4, .culprit = 0});
   const std::string text = told_of(here.path());
   CHECK(lacks(text, {"rank1.jsonl: of an earlier run, left out", "Rank 1 is missing", "1: no record"}) == "");
+}
+
+TEST_CASE("hocket-flight: communicators that failed one after the other are told one after the other") {
+  const scratch_directory here;
+  const long long second = 1'000'000'000;
+  const made_up first{.rank = 0, .code = 3, .culprit = 1, .awaits = 1};
+  made_up later = first;
+  later.communicator = 7;
+  later.time += second;
+  here.write("hocket-flight-b.jsonl", first.text());
+  here.write("hocket-flight-a.jsonl", later.text());
+  const std::string text = told_of(here.path());
+  CHECK(text.find("Communicator 0") < text.find("Communicator 7"));
+  CHECK(lacks(text, {"Communicator 0", "Communicator 7"}) == "");
 }
 
 TEST_CASE("hocket-flight: what is cut off or broken is said, with file and line, and the rest is used") {
