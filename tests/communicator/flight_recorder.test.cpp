@@ -116,13 +116,15 @@ TEST_CASE("flight recorder: nothing is written where nothing failed") {
 TEST_CASE("flight recorder: all ranks leave a record of a timeout, with where each was") {
   for (const int ranks : {2, 3, 5}) {
     const scratch_directory here;
+    std::atomic<int> failed{0};
     const auto begin = std::chrono::system_clock::now().time_since_epoch();
     on_ranks(ranks, [&](thread_rank& me) {
       me.comm().set_flight_recorder(here.path() + "/records");
       for (int i = 0; i < 40; ++i) reduce(me.comm(), 2);  // more than are kept, and brief
       reduce(me.comm());
-      if (me.rank() == 1) std::this_thread::sleep_for(300ms);
+      while (me.rank() == 1 && failed < ranks - 1) std::this_thread::sleep_for(1ms);
       me.expect(errc::timeout, [&] { reduce(me.comm(), 1000, me.rank() == 1 ? 30s : 100ms); });
+      ++failed;
       me.expect(errc::revoked, [&] { reduce(me.comm()); });
     });
     const std::int64_t now = std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -183,11 +185,12 @@ TEST_CASE("flight recorder: the first failure is kept, however it comes") {
   }
   SECTION("an operation that was started") {
     const scratch_directory here;
+    std::atomic<int> failed{0};
     on_ranks(2, [&](thread_rank& me) {
       me.comm().set_flight_recorder(here.path());
       std::vector<float> data(1000);
       if (me.rank() == 1) {
-        std::this_thread::sleep_for(200ms);
+        while (failed < 1) std::this_thread::sleep_for(1ms);
         me.expect(errc::timeout, [&] { hocket::barrier(me.comm()); });
         return;
       }
@@ -196,6 +199,7 @@ TEST_CASE("flight recorder: the first failure is kept, however it comes") {
       const auto text = hocket::flight_record(me.comm());
       me.check(number(line_with(text, "\"call\":1,"), "awaits") == 1, [&] { return "nothing is under way: " + text; });
       while (!begun.test()) std::this_thread::yield();
+      ++failed;
       me.expect(errc::timeout, [&] { begun.wait(); });
     });
     for (int rank = 0; rank < 2; ++rank) CHECK(number(record_in(here.path(), name_of(0, rank)), "first_on") == 0);
@@ -261,7 +265,7 @@ TEST_CASE("flight recorder: parts of a communicator have records of their own, b
   on_ranks(4, [&](thread_rank& me) {
     me.comm().set_flight_recorder(here.path());
     auto part = hocket::split(me.comm(), hocket::color{me.rank() % 2});
-    hocket::barrier(part);
+    hocket::barrier(me.comm());  // all have their part
     if (me.rank() == 3) part.abort();
     if (me.rank() % 2 == 1) me.expect(errc::aborted, [&] { reduce(part); });
     hocket::barrier(me.comm());  // that has not failed

@@ -9,8 +9,10 @@
 
 #include <hocket/core/platform/directory.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -51,6 +53,15 @@ std::string story_of(int ranks, const route& way, Body body) {
 void reduce(communicator& comm, std::size_t size = 5000) {
   std::vector<float> data(size, 1.0F);
   hocket::all_reduce(comm, hocket::in_place(data));
+}
+
+/// Until so many ranks have failed, and have written it down.
+void await_records(const communicator& comm, std::size_t count) {
+  const auto written = [&] {
+    const auto names = hocket::platform::list_directory(comm.flight_recorder());
+    return std::count_if(names.begin(), names.end(), [](const auto& name) { return name.ends_with(".jsonl"); });
+  };
+  while (static_cast<std::size_t>(written()) < count) std::this_thread::sleep_for(5ms);
 }
 
 /// Breaks every connection of this process over TCP, as a cable that is pulled would, but at once.
@@ -141,7 +152,7 @@ TEST_CASE("hocket-flight: a process that comes late is slow, and its records say
     INFO(way.name);
     const std::string text = story_of(3, way, [](communicator& comm) {
       reduce(comm);
-      if (comm.rank() == 2) std::this_thread::sleep_for(1500ms);
+      if (comm.rank() == 2) await_records(comm, 2);
       comm.set_timeout(500ms);
       hocket::barrier(comm);
       hocket::barrier(comm);
