@@ -4,7 +4,7 @@
 # hocket::hocket.
 #
 # A source says in lines of their own what the build has to know about it:
-#   // needs: ucx eigen      left out where one of these is missing: ucx, eigen, cli11, benchmark
+#   // needs: ucx eigen      left out where one of these is missing: ucx, eigen, cli11, benchmark, nlohmann_json
 #   // arguments: --steps 5  what the test of an example passes
 #   // expect: REGEX         what an example prints, or which first error a misuse leads to
 
@@ -29,17 +29,20 @@ find_package(Catch2 QUIET)
 find_package(benchmark QUIET)
 find_package(CLI11 QUIET)
 find_package(Eigen3 QUIET)
+find_package(nlohmann_json QUIET)
 
 # The word after `// needs:`, the target that it stands for, and the Debian package that brings it.
 set(hocket_need_target_ucx hocket::ucx)
 set(hocket_need_target_eigen Eigen3::Eigen)
 set(hocket_need_target_cli11 CLI11::CLI11)
 set(hocket_need_target_benchmark benchmark::benchmark)
+set(hocket_need_target_nlohmann_json nlohmann_json::nlohmann_json)
 set(hocket_need_target_catch2 Catch2::Catch2)
 set(hocket_need_package_ucx libucx-dev)
 set(hocket_need_package_eigen libeigen3-dev)
 set(hocket_need_package_cli11 libcli11-dev)
 set(hocket_need_package_benchmark libbenchmark-dev)
+set(hocket_need_package_nlohmann_json nlohmann-json3-dev)
 set(hocket_need_package_catch2 catch2)
 
 # Sets `result` to what stands after `// <marker>:` at the begin of a line of `source`, or to nothing.

@@ -15,6 +15,7 @@
 #include <hocket/collective/send.hpp>
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/flight_record.hpp>
 #include <hocket/communicator/shrink.hpp>
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/error.hpp>

@@ -55,7 +55,8 @@ TEST_CASE("HOCKET_ variables describe the world") {
   const world_description world = read(plus(hocket_four, {{"HOCKET_LOCAL_RANK", "0"},
                                                           {"HOCKET_LOCAL_RANKS", "2"},
                                                           {"HOCKET_TOKEN", "abc"},
-                                                          {"HOCKET_TIMEOUT", "2.5"}}));
+                                                          {"HOCKET_TIMEOUT", "2.5"},
+                                                          {"HOCKET_FLIGHT_RECORDER", "/var/flight"}}));
   CHECK(world.rank == 2);
   CHECK(world.ranks == 4);
   CHECK(world.local_rank == 0);
@@ -64,6 +65,8 @@ TEST_CASE("HOCKET_ variables describe the world") {
   CHECK(world.port == 4000);
   CHECK(world.token == "abc");
   CHECK(world.timeout == std::chrono::milliseconds(2500));
+  CHECK(world.flight_recorder == "/var/flight");
+  CHECK(read(hocket_four).flight_recorder.empty());
   CHECK(read(hocket_four).local_rank == -1);
   CHECK(read(hocket_four).local_ranks == 0);
 }

@@ -9,6 +9,7 @@
 /// | `HOCKET_STORE` | `tcp://host:port` (rank 0 serves there) or `dir:///path` (a directory that all ranks see) |
 /// | `HOCKET_TOKEN` | keeps strangers and other jobs out; the same on all ranks |
 /// | `HOCKET_TIMEOUT` | seconds that start-up, and by default each call, may take; 60 if not set |
+/// | `HOCKET_FLIGHT_RECORDER` | a directory to which each rank writes what it did last, when its communicator has failed |
 /// | `HOCKET_STORE_FD` | of rank 0: a socket that listens on that port already, from `launch::spawn` |
 /// | `HOCKET_STORE_OPEN` | `1`: rank 0's port was open before any rank started; who is refused there need not try again |
 ///
@@ -46,6 +47,7 @@ struct world_description {
   std::string directory;   ///< of the directory store; then `address` is empty
   std::string token;
   std::chrono::nanoseconds timeout = default_timeout;
+  std::string flight_recorder;  ///< where ranks write what they did last when a communicator has failed; empty: nowhere
   int listener = -1;   ///< on rank 0: a socket that listens at `port` already
   bool open = false;   ///< `port` was open before any rank started: if it is not, rank 0 has ended
   std::string source;  ///< where this was read from, for messages: "HOCKET_* variables"
@@ -213,6 +215,7 @@ world_description read_environment(const Lookup& lookup) {
   if (variables.has("HOCKET_STORE")) detail::read_store(variables, world);
   if (variables.has("HOCKET_TOKEN")) world.token = variables.text("HOCKET_TOKEN");
   detail::read_timeout(variables, world);
+  world.flight_recorder = variables.text("HOCKET_FLIGHT_RECORDER");
   return world;
 }
 

@@ -45,6 +45,7 @@ communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shar
   communicator<Adapted> made(std::make_shared<Adapted>(state.wire(), std::move(shared)), std::move(how),
                              state.layout().staging_bytes);
   made.set_timeout(comm.timeout());
+  communicator_access::state(made).recorder().inherit(state.recorder());
   return made;
 }
 

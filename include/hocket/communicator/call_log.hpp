@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The last calls on a communicator, kept so that they can be told to a peer whose call does not match.
+/// The last calls on a communicator, kept so that they can be told to a peer whose call does not match, and written down
+/// after a failure.
 ///
-/// Written by every call that is not over within a moment, so a record is a handful of stores: words are found only when
-/// somebody asks.
+/// Every call is entered, so an entry is a handful of stores: words and times of day are found only when somebody asks. The
+/// processor's counter is looked at once in a short call. Calls are entered when they have sent what they can send: what
+/// is done while the peers' part is on its way costs nothing.
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/platform/ticks.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
+
+/// When a call began and ended, in ticks.
+struct call_times {
+  static constexpr std::uint64_t soon = 1;  ///< some microseconds after it had begun
+
+  std::uint64_t begun = 0;  ///< or began to wait
+  std::uint64_t ended = 0;  ///< 0: it has not
+
+  static call_times from_now(bool over = false) noexcept { return {platform::ticks(), over ? soon : 0}; }
+};
 
 /// One call. All text is of static duration.
 struct call_record {
@@ -29,8 +43,22 @@ struct call_record {
   std::uint64_t elements = 0;  ///< of a block
   int root = 0;
   std::source_location site{};
+  call_times times{};
 
   bool covers(std::uint32_t number) const noexcept { return number - sequence < operations; }
+};
+
+/// One message outside any plan, or one each way.
+struct message_record {
+  const char* operation = "";
+  int to = -1;    ///< -1: nothing is sent
+  int from = -1;  ///< -1: nothing is received
+  std::uint32_t tag = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_bytes = 0;  ///< at most
+  std::uint32_t after = 0;           ///< the last operation that was numbered before it
+  std::source_location site{};
+  call_times times{};
 };
 
 /// "float, std::plus<void>" out of the `__PRETTY_FUNCTION__` of a template whose parameter pack is named Types.
@@ -57,30 +85,130 @@ inline std::string describe(const call_record& call) {
   return text + ", called at " + call.site.file_name() + ':' + std::to_string(call.site.line());
 }
 
+/// The last so many of a row of records. Grows only as far as it is used: a simulation has thousands of ranks.
+template <class Record, std::size_t Kept>
+class last_of {
+ public:
+  /// The next one, to be filled in: it may hold an old one.
+  Record& next() {
+    const std::size_t at = count_ % Kept;
+    if (count_ < Kept && at == records_.size()) records_.emplace_back();
+    ++count_;
+    return records_[at];
+  }
+  /// How many there were.
+  std::uint64_t count() const noexcept { return count_; }
+  /// The one before which there were `number` others; null if it is not kept any more.
+  Record* at(std::uint64_t number) noexcept {
+    return number < count_ && count_ - number <= Kept ? &records_[number % Kept] : nullptr;
+  }
+  const Record* at(std::uint64_t number) const noexcept { return const_cast<last_of*>(this)->at(number); }
+  /// The number of the oldest one that is kept.
+  std::uint64_t oldest() const noexcept { return count_ > Kept ? count_ - Kept : 0; }
+
+ private:
+  std::vector<Record> records_;
+  std::uint64_t count_ = 0;
+};
+
 class call_log {
  public:
-  void add(const call_record& call) {
-    if (calls_.size() < kept) {
-      calls_.push_back(call);
-    } else {
-      calls_[next_++ % kept] = call;
-    }
+  static constexpr std::size_t kept_calls = 32;
+  static constexpr std::size_t kept_messages = 16;
+
+  /// Enters a call that begins now. Returns its number.
+  HOCKET_ALWAYS_INLINE std::uint64_t add(const call_record& call) {
+    calls_.next() = call;
+    return calls_.count() - 1;
   }
+  HOCKET_ALWAYS_INLINE std::uint64_t add(const message_record& message) {
+    messages_.next() = message;
+    return messages_.count() - 1;
+  }
+
+  /// Enters a call that will most likely be over within a moment, as if it were: else `reopen_last` says so. On the way of
+  /// the shortest calls of all.
+  HOCKET_ALWAYS_INLINE void add_brief(const call_record& call) {
+    call_record& entered = calls_.next();
+    entered = call;
+    entered.times = {platform::ticks(), call_times::soon};
+  }
+  /// The last call that was entered is not over. Returns its number.
+  std::uint64_t reopen_last() noexcept {
+    const std::uint64_t number = calls_.count() - 1;
+    calls_.at(number)->times.ended = 0;
+    return number;
+  }
+
+  /// Where to note the times of one that was entered; null if that is long ago.
+  call_times* times_of_call(std::uint64_t number) noexcept { return times_of(calls_.at(number)); }
+  call_times* times_of_message(std::uint64_t number) noexcept { return times_of(messages_.at(number)); }
 
   /// The call that operation `sequence` belongs to; null if it is not known, or not any more.
   const call_record* find(std::uint32_t sequence) const noexcept {
-    for (const call_record& each : calls_) {
-      if (each.covers(sequence)) return &each;
+    for (std::uint64_t i = calls_.oldest(); i < calls_.count(); ++i) {
+      if (calls_.at(i)->covers(sequence)) return calls_.at(i);
     }
     return nullptr;
   }
 
- private:
-  static constexpr std::size_t kept = 32;
+  const last_of<call_record, kept_calls>& calls() const noexcept { return calls_; }
+  const last_of<message_record, kept_messages>& messages() const noexcept { return messages_; }
 
-  std::vector<call_record> calls_;
-  std::size_t next_ = 0;  ///< to be overwritten, once there are as many as are kept
+ private:
+  template <class Record>
+  static call_times* times_of(Record* record) noexcept {
+    return record != nullptr ? &record->times : nullptr;
+  }
+
+  last_of<call_record, kept_calls> calls_;
+  last_of<message_record, kept_messages> messages_;
 };
+
+/// Which entry of a log an operation is, so that its times are noted there.
+class log_entry {
+ public:
+  enum class kind : std::uint8_t { none, call, message };
+
+  log_entry() = default;
+  log_entry(call_log& log, std::uint64_t number, kind what) noexcept : log_(&log), number_(number), what_(what) {}
+
+  kind what() const noexcept { return what_; }
+  std::uint64_t number() const noexcept { return number_; }
+
+  /// It has looked for its peers, and they are not there yet.
+  void waits() noexcept { looks_ += looks_ < some_microseconds ? 1 : 0; }
+  /// It has done some work.
+  void works() noexcept { looks_ += looks_ < some_microseconds ? 16 : 0; }
+  /// Notes the end; the time too, if it has waited or worked for long.
+  void ends() const noexcept {
+    if (what_ != kind::none) end_at(looks_ < some_microseconds ? call_times::soon : platform::ticks());
+  }
+  void ends_now() const noexcept { end_at(platform::ticks()); }
+
+ private:
+  void end_at(std::uint64_t ticks) const noexcept {
+    call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
+    if (times != nullptr) times->ended = ticks;
+  }
+
+  static constexpr unsigned some_microseconds = 64;  ///< in looks
+
+  call_log* log_ = nullptr;
+  std::uint64_t number_ = 0;
+  unsigned looks_ = 0;  ///< a measure of how long it has taken
+  kind what_ = kind::none;
+};
+
+/// Inlined, so that the record is written where it stays: to copy what was just written in smaller parts would stall.
+template <class Record>
+HOCKET_ALWAYS_INLINE log_entry enter(call_log& log, const Record& record) {
+  constexpr bool is_call = std::is_same_v<Record, call_record>;
+  return {log, log.add(record), is_call ? log_entry::kind::call : log_entry::kind::message};
+}
+
+/// Of the last call, which was entered as a brief one and is not.
+inline log_entry reopen(call_log& log) noexcept { return {log, log.reopen_last(), log_entry::kind::call}; }
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

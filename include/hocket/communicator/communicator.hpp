@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,12 @@ class communicator {
   /// How long calls wait that say nothing else; 60 s unless set. Need not be equal on all ranks.
   std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
   void set_timeout(std::chrono::nanoseconds timeout) noexcept { state_->set_timeout(timeout); }
+
+  /// The directory to which each rank writes what it did last, once this communicator has failed, for `hocket-flight` to
+  /// read: see docs/when-it-fails.md. Nothing is written unless it is set. Need not be equal on all ranks. `split` and
+  /// `shrink` pass it on.
+  const std::string& flight_recorder() const noexcept { return state_->recorder().directory(); }
+  void set_flight_recorder(std::string directory) { state_->recorder().set_directory(std::move(directory)); }
 
  private:
   friend struct detail::communicator_access;

@@ -160,5 +160,23 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
   }
 }
 
+/// What a peer has told that nobody has read yet, as no call was made since; what else has come is dropped.
+template <class Port>
+std::optional<revocation> last_revocation(Port& port, int ranks) noexcept {
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+#endif
+    transport::control_message mail;
+    while (port.fetch(mail)) {
+      const std::optional<control> words = decode(mail.bytes, ranks);
+      if (words && std::holds_alternative<revocation>(*words)) return std::get<revocation>(*words);
+    }
+#if HOCKET_HAS_EXCEPTIONS
+  } catch (...) {  // no memory to read it
+  }
+#endif
+  return std::nullopt;
+}
+
 }  // namespace detail
 HOCKET_END_NAMESPACE

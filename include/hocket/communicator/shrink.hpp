@@ -353,6 +353,7 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
   communicator<Wire> made = detail::shrinking<Wire>(state, call).run();
   state.retire(detail::in_context(make_failure(errc::revoked, "its ranks go on with another one"), state, call));
   made.set_timeout(comm.timeout());
+  detail::communicator_access::state(made).recorder().inherit(state.recorder());
   return made;
 }
 

@@ -173,6 +173,7 @@ communicator<Wire> split(const communicator<Wire>& comm, color part, key order =
   communicator<Wire> made = detail::open_part(comm, std::move(how), chosen);
   made.set_timeout(comm.timeout());
   detail::await_all(comm, made, chosen);
+  detail::communicator_access::state(made).recorder().inherit(state.recorder());
   return made;
 }
 

@@ -14,6 +14,7 @@
 
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/control.hpp>
+#include <hocket/communicator/flight_recorder.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/message_numbers.hpp>
 #include <hocket/communicator/window.hpp>
@@ -31,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +68,7 @@ class communicator_state {
         numbers_(size_),
         layout_{how.members->size(), staging_bytes},
         slot_lines_(layout_.slot_bytes() / platform::cache_line),
+        recorder_({rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], wire_->size(), how.context, Wire::name}),
         port_(open(how)) {
     if (!port_->windows_reachable()) return;
     peer_completed_.resize(members_->size(), 0);
@@ -85,7 +88,11 @@ class communicator_state {
   }
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
-  ~communicator_state() = default;
+  ~communicator_state() {
+    if (recorder_.directory().empty()) return;
+    if (const auto told = cause_ ? std::nullopt : last_revocation(*port_, size_)) learn(*told);
+    if (recorder_.due()) recorder_.record_on_leaving(calls_, cause_);
+  }
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
@@ -209,6 +216,9 @@ class communicator_state {
   void leave() noexcept { occupied_->store(occupancy::none, std::memory_order_release); }
 
   call_log& calls() noexcept { return calls_; }
+  const call_log& calls() const noexcept { return calls_; }
+  flight_recorder& recorder() noexcept { return recorder_; }
+  const flight_recorder& recorder() const noexcept { return recorder_; }
   /// What peers have asked and could not be told yet, with the rank that did.
   std::vector<std::pair<int, inquiry>>& open_inquiries() noexcept { return open_inquiries_; }
   /// Votes that have come, with the rank that cast them.
@@ -227,6 +237,7 @@ class communicator_state {
   void revoke_unheard(const failure& cause) {
     if (cause_) return;
     cause_ = cause;
+    recorder_.note_failure(rank_);
     const int culprit = cause.context.peer;
     end({cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.message()});
   }
@@ -240,12 +251,13 @@ class communicator_state {
   /// A peer says that the communicator has ended. The next call to ask fails as the peer's did.
   void hear(const revocation& told) {
     if (cause_) return;
-    cause_ = make_failure(static_cast<errc>(told.code), "rank " + std::to_string(told.teller) + " reports: " + told.reason,
-                          {.peer = told.culprit >= 0 ? told.culprit : told.teller});
+    learn(told);
     end(told);
   }
 
   bool revoked() const noexcept { return static_cast<bool>(cause_); }
+  /// The first failure, if there was one.
+  const failure& cause() const noexcept { return cause_; }
   /// A peer has raised this rank's flag. Why, its control message says.
   bool flagged() const noexcept { return header_ != nullptr && header_->revoked.load(std::memory_order_acquire) != 0; }
 
@@ -301,6 +313,12 @@ class communicator_state {
   }
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void learn(const revocation& told) {
+    cause_ = make_failure(static_cast<errc>(told.code), "rank " + std::to_string(told.teller) + " reports: " + told.reason,
+                          {.peer = told.culprit >= 0 ? told.culprit : told.teller});
+    recorder_.note_failure(told.teller);
+  }
 
   void end(const revocation& why) {
     // Peers may wait for that, as this rank is about to wait for them.
@@ -368,6 +386,7 @@ class communicator_state {
   message_numbers numbers_;
   const window_layout layout_;
   const std::size_t slot_lines_;
+  flight_recorder recorder_;
   const std::unique_ptr<port_type> port_;
   std::vector<std::byte*> windows_;
   int quick_polls_ = 0;

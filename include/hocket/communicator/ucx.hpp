@@ -159,6 +159,7 @@ inline communicator connect(const bootstrap::world_description& world, const con
   const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
   communicator made = detail::start_up(world, timeout, options.stop).run(options);
   made.set_timeout(timeout);
+  made.set_flight_recorder(world.flight_recorder);
   return made;
 }
 

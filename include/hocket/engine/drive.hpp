@@ -14,6 +14,7 @@
 #include <hocket/engine/listen.hpp>
 #include <hocket/engine/machine.hpp>
 #include <hocket/engine/operation.hpp>
+#include <hocket/engine/standing.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -113,6 +114,26 @@ failure in_context(failure cause, const State& state, const call_site& call) {
   return cause;
 }
 
+/// The end of a call that fails: revokes the communicator, unless that is what it fails with, and writes the flight record.
+/// Only for threads that are in the communicator.
+template <class State, class Locate>
+HOCKET_NO_INLINE failure give_up(State& state, failure cause, const call_site& call, Locate locate) {
+  cause = in_context(std::move(cause), state, call);
+  state.revoke(cause);
+  error_context at;
+  locate(at);
+  record_failure(state, cause, &at);
+  return cause;
+}
+
+/// The end of a call that could not begin.
+template <class State>
+HOCKET_NO_INLINE failure refuse(State& state, failure cause, const call_site& call) {
+  cause = in_context(std::move(cause), state, call);
+  record_failure(state, cause);
+  return cause;
+}
+
 /// Where a call stands.
 template <class Locate>
 waiting_call position_of(const call_site& call, Locate locate) {
@@ -194,7 +215,7 @@ outcome drive(State& state, operation& work, const Stop& stop, const call_site& 
   patience waiting(call.timeout, state.port().oversubscribed());
   const auto locate = [&](error_context& at) { work.locate(at); };
   for (;;) {
-    if (state.revoked() && !work.over()) [[unlikely]] return in_context(state.take_cause(), state, call);
+    if (state.revoked() && !work.over()) [[unlikely]] return give_up(state, state.take_cause(), call, locate);
     const machine_status status = work.poll();
     // Where a peer has failed meanwhile, what was read of its buffers may be anything.
     if (status == machine_status::done && !state.flagged()) return {};
@@ -212,10 +233,7 @@ outcome drive(State& state, operation& work, const Stop& stop, const call_site& 
     }
     failure cause = status == machine_status::failed ? examined(state, call, locate, work.cause())
                                                      : reason_to_give_up(state, stop, waiting, call, locate);
-    if (!cause) continue;
-    cause = in_context(std::move(cause), state, call);
-    state.revoke(cause);
-    return cause;
+    if (cause) return give_up(state, std::move(cause), call, locate);
   }
 }
 

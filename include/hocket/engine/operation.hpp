@@ -3,6 +3,7 @@
 /// One collective call that is under way, whatever it is: what the progress loop and `request` know of it.
 #pragma once
 
+#include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -52,9 +53,16 @@ class operation {
   }
   /// As `advance`, and remembers the answer.
   machine_status poll() {
-    if (!over()) status_ = advance_safely();
+    if (over()) return status_;
+    status_ = advance_safely();
+    if (status_ == machine_status::blocked) entry_.waits();
+    if (status_ == machine_status::progressed) entry_.works();
+    if (status_ == machine_status::done) entry_.ends();
     return status_;
   }
+  /// Where the communicator's log speaks of it.
+  void set_entry(const log_entry& entry) noexcept { entry_ = entry; }
+  const log_entry& entry() const noexcept { return entry_; }
 
  private:
   /// The caller's operation may throw, and its peers wait for this rank: then the call fails as any other does.
@@ -74,6 +82,7 @@ class operation {
   }
 
   machine_status status_ = machine_status::blocked;
+  log_entry entry_;
   failure thrown_;
 };
 

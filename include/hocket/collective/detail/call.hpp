@@ -292,12 +292,14 @@ call_site site_of(const State& state, const char* name, const Options& options, 
   return {name, site, timeout_of(state, options)};
 }
 
-/// Remembers the call that is about to take its sequence numbers.
+/// Remembers the call whose first sequence number is `first`.
 template <class State>
-void log_call(State& state, const planned_call& planned, const call_site& call) {
+HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, const planned_call& planned,
+                                        const call_site& call, bool over) {
   const std::size_t block = planned.layout.block_size();
-  state.calls().add({state.last_sequence() + 1, segments_of(block, planned.segment_elements), planned.signature,
-                     call.operation, planned.types, planned.plan.name(), block, planned.plan.goal().root, call.site});
+  return enter(state.calls(), call_record{first, segments_of(block, planned.segment_elements), planned.signature,
+                                          call.operation, planned.types, planned.plan.name(), block,
+                                          planned.plan.goal().root, call.site, call_times::from_now(over)});
 }
 
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
@@ -310,9 +312,11 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
   const planned_call planned = plan_job(state, job, options, refused);
-  if (refused.failed()) return in_context(refused.cause(), state, call);
-  log_call(state, planned, call);
+  if (refused.failed()) return refuse(state, refused.cause(), call);
+  const std::uint32_t first = state.last_sequence() + 1;
   typename Job::template work<communicator_state<Wire>> work(state, job, planned, observer_of(options));
+  const bool over = work.poll() == machine_status::done;
+  work.set_entry(log_call(state, first, planned, call, over));
   return drive(state, work, stop_of(options), call);
 }
 
@@ -355,6 +359,8 @@ class started final : public pending {
     leave();
   }
 
+  void set_entry(const log_entry& entry) noexcept { work_.set_entry(entry); }
+
   /// As `test`, for callers who have entered the communicator.
   bool move_on() {
     state_->port().progress();
@@ -389,6 +395,7 @@ class started final : public pending {
   bool end(failure cause) {
     cause_ = in_context(std::move(cause), *state_, call_);
     state_->revoke_unheard(cause_);
+    record_failure(*state_, cause_);
     return true;
   }
 
@@ -418,11 +425,12 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   outcome refused = here.refused();
   if (refused.failed()) raise(in_context(refused.cause(), *state, call));
   const planned_call planned = plan_job(*state, job, options, refused);
-  if (refused.failed()) raise(in_context(refused.cause(), *state, call));
+  if (refused.failed()) raise(refuse(*state, refused.cause(), call));
   auto stop = stop_of(options);
-  log_call(*state, planned, call);
+  const log_entry entry = log_call(*state, state->last_sequence() + 1, planned, call, false);
   auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,
-                                                                                      observer_of(options));
+                                                                                  observer_of(options));
+  pending->set_entry(entry);
   pending->move_on();
   return request(std::move(pending));
 }

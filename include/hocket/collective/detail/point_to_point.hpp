@@ -123,6 +123,14 @@ class message_exchange final : public operation {
   failure cause_;
 };
 
+template <class State>
+HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_job& job, const call_site& call, bool over) {
+  const auto rank = [](int peer) { return peer == no_peer ? -1 : peer; };
+  return enter(state.calls(),
+               message_record{job.name, rank(job.to), rank(job.from), job.tag, job.out.size(), job.in.size(),
+                              state.last_sequence(), call.site, call_times::from_now(over)});
+}
+
 template <class Options>
 constexpr void check_message_options() {
   static_assert(Options::template only<kind::timeout, kind::stop>,
@@ -130,10 +138,13 @@ constexpr void check_message_options() {
 }
 
 template <class State, class Stop>
-outcome check_message(State& state, const visit<State>& here, const message_job& job, const Stop& stop) {
+failure check_message(State& state, const visit<State>& here, const message_job& job, const Stop& stop,
+                      const call_site& call) {
   outcome refused = here.refused();
-  if (!refused.failed()) refused = refuse_if_over(state, stop);
-  return refused.failed() ? std::move(refused) : job.check(state);
+  if (refused.failed()) return in_context(refused.cause(), state, call);
+  refused = refuse_if_over(state, stop);
+  if (!refused.failed()) refused = job.check(state);
+  return refused.failed() ? refuse(state, refused.cause(), call) : failure{};
 }
 
 template <class Wire, class Options>
@@ -144,10 +155,10 @@ outcome run_message(const communicator<Wire>& comm, const message_job& job, cons
   const call_site call = site_of(state, job.name, options, site);
   const auto stop = stop_of(options);
   const visit here(state);
-  if (const outcome refused = check_message(state, here, job, stop); refused.failed()) {
-    return in_context(refused.cause(), state, call);
-  }
+  if (failure refused = check_message(state, here, job, stop, call)) return refused;
   message_exchange<communicator_state<Wire>> work(state, job);
+  const bool over = work.poll() == machine_status::done;
+  work.set_entry(log_message(state, job, call, over));
   return drive(state, work, stop, call);
 }
 
@@ -160,11 +171,10 @@ request start_message(const communicator<Wire>& comm, const message_job& job, co
   const call_site call = site_of(*state, job.name, options, site);
   auto stop = stop_of(options);
   const visit here(*state);
-  if (const outcome refused = check_message(*state, here, job, stop); refused.failed()) {
-    raise(in_context(refused.cause(), *state, call));
-  }
-  auto pending = std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop,
-                                                                                                     job);
+  if (failure refused = check_message(*state, here, job, stop, call)) raise(std::move(refused));
+  auto pending =
+      std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop, job);
+  pending->set_entry(log_message(*state, job, call, false));
   pending->move_on();
   return request(std::move(pending));
 }

@@ -120,16 +120,18 @@ enum class pushed : std::uint8_t { done, begun, not_begun };
 
 /// Writes to all peers and combines what they write, if that is there within a moment. Out of line and with few
 /// parameters, so that all that it needs stays in registers: between the arrival of one contribution and the departure
-/// of the next every nanosecond counts on both ranks.
+/// of the next every nanosecond counts on both ranks. The log is written while the peers' contributions are on their way.
 template <class State, class Op, class T>
 HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std::size_t count, const Op& op,
-                                         std::uint32_t signature) {
+                                         std::uint32_t signature, const std::source_location& site) {
   const std::uint32_t sequence = state.last_sequence() + 1;
   if (!state.knows_credit(sequence)) return pushed::not_begun;
   state.take_sequence();
   const flag_word flag = make_flag(sequence, signature);
   const std::size_t offset = sequence % transport::window * state.slot_lines();
   push_to_all(state, offset, flag, in, count);
+  state.calls().add_brief({sequence, 1, signature, plan::to_string(plan::goal_kind::all_reduce), types_name<T, Op>(),
+                           plan::push_all_reduce::name(), count, 0, site});
   int polls = state.quick_polls();
   for (const push_pair& lines : state.pushing()) {
     const std::atomic<flag_word>& word = lines.from[offset].word;
@@ -159,9 +161,7 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
     if (!cause) continue;
     const int blamed = cause.context.peer;
     work.locate(cause.context, step, blamed);
-    cause = in_context(std::move(cause), state, call);
-    state.revoke(cause);
-    return cause;
+    return give_up(state, std::move(cause), call, locate);
   }
   return {};
 }
@@ -172,8 +172,12 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
                                             std::span<T> out, const Op& op, const call_site& call, const Stop& stop,
                                             step_observer observer) {
   State& state = work.state;
-  state.calls().add({work.sequence, 1, static_cast<std::uint32_t>(work.flag), call.operation, types_name<T, Op>(),
-                     plan::push_all_reduce::name(), in.size(), 0, call.site});
+  const log_entry entry =
+      how == pushed::begun
+          ? reopen(state.calls())
+          : enter(state.calls(), call_record{work.sequence, 1, static_cast<std::uint32_t>(work.flag), call.operation,
+                                             types_name<T, Op>(), plan::push_all_reduce::name(), in.size(), 0,
+                                             call.site, call_times::from_now()});
   const std::size_t offset = work.slot() * state.slot_lines();
   unsigned position = 0;
   const auto report = [&](const plan::action& done) {
@@ -194,13 +198,14 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
   combine_pushed(state, offset, in.data(), out.data(), out.size(), op);
   report(plan::load_reduce({0}, plan::inbox(), plan::out(0)));
   state.complete_all(work.sequence);
+  entry.ends_now();
   return {};
 }
 
 template <class State, class Op, class T, class Options>
 outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                  const char* name, const Options& options, const std::source_location& site) {
-  const auto quickly = [&] { return exchange_quickly(state, in.data(), out.data(), out.size(), op, signature); };
+  const auto quickly = [&] { return exchange_quickly(state, in.data(), out.data(), out.size(), op, signature, site); };
   pushed how = pushed::not_begun;
   if constexpr (!Options::template has<kind::observer>) {
     how = quickly();
@@ -230,9 +235,9 @@ outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, c
   } catch (...) {
     cause = left_by_exception("something that is no std::exception");
   }
-  cause = in_context(std::move(cause), state, site_of(state, name, options, site));
   cause.context.sequence = state.last_sequence();
-  state.revoke(cause);
+  cause = give_up(state, std::move(cause), site_of(state, name, options, site),
+                  [&](error_context& at) { at.sequence = state.last_sequence(); });
   state.leave();
   return cause;
 #else

@@ -83,6 +83,9 @@ inline failure write_file(const std::string& directory, const std::string& name,
   return cause;
 }
 
+/// Makes `path`, if it is not there and what is above it is.
+inline void make_directory(const std::string& path) noexcept { ::mkdir(path.c_str(), 0777); }
+
 /// Removes a directory of plain files, as far as it can. Several processes may do so at once.
 inline void remove_flat_directory(const std::string& path) {
   for (const std::string& name : list_directory(path)) ::unlink((path + '/' + name).c_str());

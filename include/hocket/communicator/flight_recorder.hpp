@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Writes this rank's flight record to a file when its communicator has failed, if the user has named a directory.
+///
+/// All ranks hear of a failure, and each writes what it knows; a rank that was killed writes nothing, and that tells
+/// something too. A file that can't be written never stands in the way of the error itself.
+#pragma once
+
+#include <hocket/communicator/call_log.hpp>
+#include <hocket/communicator/flight_writer.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/directory.hpp>
+#include <hocket/core/platform/ticks.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+class flight_recorder {
+ public:
+  explicit flight_recorder(flight_identity who) : who_(std::move(who)) {}
+
+  /// Where records go; empty: nowhere.
+  const std::string& directory() const noexcept { return directory_; }
+  void set_directory(std::string path) { directory_ = std::move(path); }
+
+  /// This rank's communicator was made of `parent`: what it is called in the world, and where its records go, stays.
+  void inherit(const flight_recorder& parent) {
+    directory_ = parent.directory_;
+    who_.world_rank = parent.who_.world_rank;
+    who_.world_ranks = parent.who_.world_ranks;
+  }
+
+  /// The communicator has failed, on rank `first_on` before the others.
+  void note_failure(int first_on) noexcept {
+    failed_at_ = platform::ticks();
+    first_on_ = first_on;
+  }
+
+  /// Whether a failure was noted and is not written yet.
+  bool due() const noexcept { return failed_at_ != 0 && !recorded_ && !directory_.empty(); }
+
+  /// Writes the file, if that can be done.
+  void record(const call_log& log, const failure& cause, const std::vector<standing_call>& standing) noexcept {
+    recorded_ = true;
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      write(text(log, &cause, standing));
+    } catch (...) {  // the caller has a failure to deliver that matters more
+    }
+#else
+    write(text(log, &cause, standing));
+#endif
+  }
+  /// The same for a communicator that goes away before any call has failed on this rank.
+  void record_on_leaving(const call_log& log, const failure& cause) noexcept {
+    leaving_ = true;
+    record(log, cause, {});
+  }
+
+  std::string text(const call_log& log, const failure* cause, const std::vector<standing_call>& standing) const {
+    return flight_writer(who_, log, standing).write({cause, failed_at_, first_on_, leaving_});
+  }
+
+ private:
+  void write(const std::string& text) const {
+    platform::make_directory(directory_);
+    const std::string name = "hocket-flight-communicator" + std::to_string(who_.communicator) + "-rank" +
+                             std::to_string(who_.world_rank) + '-' +
+                             std::to_string(platform::tick_calendar(who_.made).at(who_.made.ticks)) + ".jsonl";
+    static_cast<void>(platform::write_file(directory_, name, std::as_bytes(std::span(text))));
+  }
+
+  flight_identity who_;
+  std::string directory_;
+  std::uint64_t failed_at_ = 0;  ///< in ticks; 0: it has not
+  int first_on_ = -1;
+  bool recorded_ = false;
+  bool leaving_ = false;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

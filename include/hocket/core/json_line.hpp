@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Writes JSON, one object a line: what other programs read without asking for a library, and people too.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// How many bytes at the beginning of `text` are one well-formed character of UTF-8; 0 if they are none.
+inline std::size_t length_of_character(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (byte(i) >> 6 != 2) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool beyond = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
+  return overlong || beyond ? 0 : length;
+}
+
+/// `text` in quotes. What is no UTF-8, such as text that was cut, becomes U+FFFD.
+inline std::string json_text(std::string_view text) {
+  std::string result = "\"";
+  while (!text.empty()) {
+    const std::size_t length = length_of_character(text);
+    const char first = text.front();
+    if (length == 0) {
+      result += "\\ufffd";
+    } else if (first == '"' || first == '\\') {
+      (result += '\\') += first;
+    } else if (static_cast<unsigned char>(first) < 0x20) {
+      constexpr const char* digits = "0123456789abcdef";
+      ((result += "\\u00") += digits[first >> 4]) += digits[first & 15];
+    } else {
+      result += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return result += '"';
+}
+
+class json_line {
+ public:
+  json_line& number(const char* name, std::int64_t value) { return raw(name, std::to_string(value)); }
+  json_line& text(const char* name, std::string_view value) { return raw(name, json_text(value)); }
+  json_line& numbers(const char* name, std::span<const int> values) {
+    std::string list;
+    for (const int each : values) (list += list.empty() ? "" : ",") += std::to_string(each);
+    return raw(name, '[' + list + ']');
+  }
+
+  std::string finish() && { return (text_ += "}\n"); }
+
+ private:
+  json_line& raw(const char* name, const std::string& value) {
+    (((text_ += text_.size() > 1 ? ",\"" : "\"") += name) += "\":") += value;
+    return *this;
+  }
+
+  std::string text_ = "{";
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is written as JSON stays JSON, whatever bytes it is made of.
+#include "support/catch.hpp"
+
+#include <hocket/core/json_line.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+using hocket::detail::json_line;
+using hocket::detail::json_text;
+
+TEST_CASE("text in JSON: quotes, backslashes and control characters are escaped") {
+  CHECK(json_text("") == R"("")");
+  CHECK(json_text("a \"b\" \\ c") == R"("a \"b\" \\ c")");
+  CHECK(json_text("tab\tline\nend\x1f") == R"("tab\u0009line\u000aend\u001f")");
+  CHECK(json_text(std::string_view("a\0b", 3)) == R"("a\u0000b")");
+}
+
+TEST_CASE("text in JSON: UTF-8 stays, what is none is replaced") {
+  CHECK(json_text("\u00e4\u20ac\U0001f600") == "\"\u00e4\u20ac\U0001f600\"");
+  const std::string euro = "\u20ac";
+  CHECK(json_text(euro.substr(0, 2)) == R"("\ufffd\ufffd")");  // cut
+  CHECK(json_text("\xff|\x80|\xc0\xaf") == R"("\ufffd|\ufffd|\ufffd\ufffd")");
+  CHECK(json_text("\xed\xa0\x80") == R"("\ufffd\ufffd\ufffd")");            // half of a surrogate pair
+  CHECK(json_text("\xf4\x90\x80\x80") == R"("\ufffd\ufffd\ufffd\ufffd")");  // beyond U+10FFFF
+}
+
+TEST_CASE("a line of JSON is one object") {
+  CHECK(json_line().finish() == "{}\n");
+  const std::array<int, 3> values{1, -2, 3};
+  json_line line;
+  line.number("n", -5).text("t", "x\"").numbers("v", values).numbers("none", {});
+  CHECK(std::move(line).finish() == "{\"n\":-5,\"t\":\"x\\\"\",\"v\":[1,-2,3],\"none\":[]}\n");
+}

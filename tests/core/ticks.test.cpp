@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ticks become times of day that fit the clock.
+#include "support/catch.hpp"
+
+#include <hocket/core/platform/ticks.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace platform = hocket::platform;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::int64_t today() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+TEST_CASE("a moment in ticks lies between the looks at the clock before and after it") {
+  const platform::tick_mark begin = platform::tick_mark::now();
+  std::this_thread::sleep_for(20ms);
+  const std::int64_t before = today();
+  const std::uint64_t moment = platform::ticks();
+  const std::int64_t after = today();
+  std::this_thread::sleep_for(20ms);
+  const platform::tick_calendar calendar(begin);
+  const std::int64_t tolerance = 5'000'000;  // a thread may lose its core between two looks, and clocks may be set
+  CHECK(calendar.at(moment) > before - tolerance);
+  CHECK(calendar.at(moment) < after + tolerance);
+  CHECK(calendar.at(begin.ticks) < calendar.at(moment));
+  CHECK(calendar.at(moment) < calendar.now());
+  CHECK(calendar.now() - calendar.at(begin.ticks) > 35'000'000);
+}
+
+TEST_CASE("a calendar that begins now is no division by zero") {
+  const platform::tick_mark begin = platform::tick_mark::now();
+  const platform::tick_calendar calendar(begin);
+  CHECK(calendar.at(begin.ticks) <= calendar.now());
+}

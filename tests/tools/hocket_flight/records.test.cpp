@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: nlohmann_json
+//
+// hocket-flight reads what a dead job has left, in whatever state: cut off, not there, not all of one run, or no record at
+// all. And it tells a broken link from a dead rank.
+#include "support/scratch.hpp"
+#include "tools/hocket_flight/stories.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace hocket_test;
+using nlohmann::json;
+
+namespace {
+
+/// A record as ranks write them, of the call that failed alone.
+struct made_up {
+  int rank = 0;
+  int ranks = 2;
+  int pid = 100;
+  long long time = 1'700'000'000'000'000'000;  ///< of the failure
+  int code = 1;
+  int culprit = -1;
+  int first_on = -1;
+  std::string host = "one";
+  int communicator = 0;
+  int sequence = 5;
+  int step = 0;
+  int awaits = -1;
+
+  std::string text() const {
+    std::vector<int> members;
+    for (int i = 0; i < ranks; ++i) members.push_back(i);
+    const json head{{"hocket_flight_record", 1},
+                    {"communicator", communicator},
+                    {"rank", rank},
+                    {"ranks", ranks},
+                    {"world_rank", rank},
+                    {"world_ranks", ranks},
+                    {"transport", "ucx"},
+                    {"host", host},
+                    {"pid", pid},
+                    {"made", time - 10'000'000'000},
+                    {"written", time + 1000},
+                    {"last_sequence", sequence},
+                    {"members", members}};
+    const json failed{{"failure", "failed"},
+                      {"code", code},
+                      {"first_on", first_on < 0 ? rank : first_on},
+                      {"culprit", culprit},
+                      {"sequence", sequence},
+                      {"operation", "all_reduce"},
+                      {"file", "a \"b\".cpp"},
+                      {"line", 7},
+                      {"time", time},
+                      {"message", "all of it"}};
+    json call{{"call", sequence}, {"operation", "all_reduce"},
+              {"elements", 10},   {"types", "float, std::plus<void>"},
+              {"plan", "ring"},   {"root", 0},
+              {"signature", 1},   {"file", "a \"b\".cpp"},
+              {"line", 7},        {"begin", time - 1'500'000'000},
+              {"over", 0},        {"step", step}};
+    if (awaits >= 0) call["awaits"] = awaits;
+    return head.dump() + '\n' + failed.dump() + '\n' + call.dump() + "\n{\"end_of_record\":1}\n";
+  }
+  std::string name() const { return "hocket-flight-communicator0-rank" + std::to_string(rank) + ".jsonl"; }
+};
+
+void leave(const scratch_directory& where, const made_up& what) { where.write(what.name(), what.text()); }
+
+std::string complaint(const std::vector<std::string>& places) {
+  try {
+    flight::read(places);
+  } catch (const flight::usage_error& problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("hocket-flight: two that lost each other and live have a broken link") {
+  const scratch_directory here;
+  leave(here, {.rank = 0, .ranks = 3, .code = 3, .culprit = 2, .host = "one", .awaits = 2});
+  leave(here, {.rank = 1, .ranks = 3, .code = 3, .culprit = 2, .host = "one", .awaits = 0});
+  leave(here, {.rank = 2, .ranks = 3, .pid = 7, .code = 3, .culprit = 0, .host = "two", .awaits = 1});
+  CHECK(lacks(told_of(here.path()), {"ranks over ucx: link", "Rank 0 (one) had no word from rank 2 (two).",
+                                     "Rank 2 (two) had no word from rank 0 (one).", "between these two hosts"}) == "");
+}
+
+TEST_CASE("hocket-flight: ranks that wait for each other in one call have a broken link, at the one furthest behind") {
+  const scratch_directory here;
+  leave(here, {.rank = 0, .ranks = 3, .culprit = 2, .step = 4, .awaits = 2});
+  leave(here, {.rank = 1, .ranks = 3, .culprit = 2, .first_on = 0, .step = 1, .awaits = 0});
+  leave(here, {.rank = 2, .ranks = 3, .culprit = 2, .first_on = 0, .step = 3, .awaits = 1});
+  CHECK(lacks(told_of(here.path()), {"The link between ranks 0 and 1 is broken",
+                                     "Rank 1 is the furthest behind, at step 1", "rank 0 is at step 4"}) == "");
+}
+
+TEST_CASE("hocket-flight: records of an earlier run are left out") {
+  const scratch_directory here;
+  const long long earlier = 1'700'000'000'000'000'000 - 3'600'000'000'000;
+  leave(here, {.rank = 0, .pid = 9, .code = 3, .culprit = 1, .awaits = 1});
+  leave(here, {.rank = 1, .pid = 8, .time = earlier, .code = 4, .culprit = 0});
+  const std::string text = told_of(here.path());
+  CHECK(lacks(text, {"rank1.jsonl: of an earlier run, left out", "Rank 1 is missing", "1: no record"}) == "");
+}
+
+TEST_CASE("hocket-flight: communicators that failed one after the other are told one after the other") {
+  const scratch_directory here;
+  const long long second = 1'000'000'000;
+  const made_up first{.rank = 0, .code = 3, .culprit = 1, .awaits = 1};
+  made_up later = first;
+  later.communicator = 7;
+  later.time += second;
+  here.write("hocket-flight-b.jsonl", first.text());
+  here.write("hocket-flight-a.jsonl", later.text());
+  const std::string text = told_of(here.path());
+  CHECK(text.find("Communicator 0") < text.find("Communicator 7"));
+  CHECK(lacks(text, {"Communicator 0", "Communicator 7"}) == "");
+}
+
+TEST_CASE("hocket-flight: what is cut off or broken is said, with file and line, and the rest is used") {
+  const scratch_directory here;
+  leave(here, {.rank = 0, .code = 3, .culprit = 1, .awaits = 1});
+  const std::string whole = made_up{.rank = 1, .code = 3, .culprit = 0, .first_on = 0}.text();
+  const std::string name = made_up{.rank = 1}.name();
+  const auto told_with = [&](const std::string& text) {
+    here.write(name, text);
+    return told_of(here.path());
+  };
+  const std::size_t second = whole.find('\n') + 1;
+  CHECK(lacks(told_with(whole.substr(0, whole.size() - 22)), {name + ":3: it ends here, and is not whole"}) == "");
+  CHECK(lacks(told_with(whole.substr(0, second + 20)), {name + ":2: this line can't be read", "Communicator 0"}) == "");
+  CHECK(lacks(told_with(whole.substr(0, second) + "rubbish\n" + whole.substr(second)),
+              {name + ":2: this line", "link"}) == "");
+  CHECK(lacks(told_with(""), {name + ": it is empty", "Rank 1 is missing"}) == "");
+  CHECK(lacks(told_with("[1]\n"), {name + ":1: not an object"}) == "");
+  CHECK(lacks(told_with("{}\n"), {name + ":1: this is no flight record of hocket"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":2}\n"), {name + ":1: a flight record of version 2"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":\"x\"}\n"),
+              {name + ":1: \"ranks\" is no whole number"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":1e99}\n"),
+              {name + ":1: \"ranks\" is no whole number"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"rank\":99999999999}\n"),
+              {name + ":1: \"rank\" is out of range"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":3,\"rank\":4}\n"),
+              {name + ":1: rank, ranks and members"}) == "");
+}
+
+TEST_CASE("hocket-flight: where there is nothing to read, it says what should be there") {
+  const scratch_directory here;
+  here.write("readme.txt", "nothing");
+  CHECK(lacks(complaint({here.path()}), {"no flight records here", "HOCKET_FLIGHT_RECORDER"}) == "");
+  CHECK(lacks(complaint({here.path() + "/nowhere"}), {"there is no file or directory", "nowhere"}) == "");
+  CHECK(lacks(complaint({"/dev/null"}), {"neither a file nor a directory"}) == "");
+}
+
+TEST_CASE("hocket-flight: survives any bytes") {
+  const scratch_directory here;
+  std::mt19937 random(7);
+  const std::string whole = made_up{.rank = 1, .code = 1, .culprit = 0, .awaits = 0}.text();
+  leave(here, {.rank = 0, .code = 1, .culprit = 1, .awaits = 1});
+  for (int round = 0; round < 300; ++round) {
+    std::string text = whole;
+    for (unsigned i = 0; i < 1 + random() % 8; ++i) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0: text[at] = static_cast<char>(random() % 256); break;
+        case 1: text.erase(at, random() % 20); break;
+        case 2: text.insert(at, text.substr(random() % text.size(), 30)); break;
+        default: text[at] = static_cast<char>('0' + random() % 10); break;
+      }
+      if (text.empty()) text = "x";
+    }
+    here.write(made_up{.rank = 1}.name(), text);
+    const flight::archive all = flight::read({here.path()});
+    const flight::report report(all, 3);
+    CHECK_FALSE(report.text().empty());
+    CHECK(json::accept(report.json()));
+  }
+}

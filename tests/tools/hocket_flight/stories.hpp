@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What hocket-flight makes of a directory of records.
+#pragma once
+
+#include "../../../tools/hocket-flight/report.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace hocket_test {
+
+/// Everything that the tool prints, for a test to look into.
+inline std::string told_of(const std::string& directory) {
+  const flight::archive all = flight::read({directory});
+  return flight::report(all, 5).text();
+}
+
+/// What is missing in `text` of what should be there, with the text; empty if nothing.
+inline std::string lacks(const std::string& text, const std::vector<std::string>& words) {
+  std::string missing;
+  for (const std::string& each : words) {
+    if (text.find(each) == std::string::npos) missing += "'" + each + "' is missing\n";
+  }
+  return missing.empty() ? "" : missing + "in:\n" + text;
+}
+
+}  // namespace hocket_test

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: nlohmann_json
+//
+// Threads as ranks fail in all the ways there are, and hocket-flight tells from their records which way it was.
+#include "support/scratch.hpp"
+#include "support/thread_ranks.hpp"
+#include "tools/hocket_flight/stories.hpp"
+
+#include <hocket/hocket.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace hocket_test;
+using namespace std::chrono_literals;
+using hocket::peer;
+using hocket::with;
+
+namespace {
+
+/// How many ranks have failed.
+using failures = std::atomic<int>;
+
+/// Runs `body` until it fails on all ranks, and returns what the tool says.
+template <class Body>
+std::string story_of(int ranks, Body body) {
+  const scratch_directory here;
+  failures failed{0};
+  on_ranks(ranks, [&](thread_rank& me) {
+    me.comm().set_flight_recorder(here.path());
+    try {
+      hocket::barrier(me.comm());
+      body(me.comm(), failed);
+    } catch (const hocket::error&) {
+      ++failed;
+    }
+  });
+  return told_of(here.path());
+}
+
+/// The time that the ranks after which others do not come wait for them.
+constexpr auto soon = 200ms;
+
+void await(const failures& failed, int count) {
+  while (failed < count) std::this_thread::sleep_for(1ms);
+}
+
+void reduce(hocket::local::communicator& comm, std::size_t size = 1000) {
+  std::vector<float> data(size, 1.0F);
+  hocket::all_reduce(comm, hocket::in_place(data));
+}
+
+}  // namespace
+
+TEST_CASE("hocket-flight: calls that differ, with who is in which") {
+  const std::string text = story_of(3, [](auto& comm, const failures&) {
+    reduce(comm);
+    if (comm.rank() == 1) reduce(comm, 900);
+    reduce(comm);
+    hocket::barrier(comm);
+  });
+  CHECK(lacks(text,
+              {"mismatch", "calls number 3 do not match", " called all_reduce #3 (1000 elements of (float",
+               "Rank 1 called all_reduce #3 (900 elements of (float", "threads.test.cpp:"}) == "");
+}
+
+TEST_CASE("hocket-flight: a rank that comes late, with where it was before") {
+  const std::string text = story_of(3, [](auto& comm, const failures& failed) {
+    reduce(comm);
+    if (comm.rank() == 2) await(failed, 2);
+    hocket::barrier(comm, with(hocket::timeout(soon)));
+  });
+  CHECK(lacks(text, {"slow rank", "Rank 2 was slow", "Rank 2 came to barrier at ", "its last call was all_reduce #2",
+                     "in no call for ", "waits for rank 2", "told by rank"}) == "");
+}
+
+TEST_CASE("hocket-flight: a rank that comes late out of calls that are over within a moment") {
+  const std::string text = story_of(2, [](auto& comm, const failures& failed) {
+    for (int i = 0; i < 50; ++i) reduce(comm, 2);
+    if (comm.rank() == 1) await(failed, 1);
+    comm.set_timeout(soon);
+    reduce(comm, 2);
+  });
+  CHECK(lacks(text, {"slow rank", "Rank 1 was slow", "Rank 1 came to all_reduce #52",
+                     "its last call was all_reduce #51 (2 elements", "in no call for ", "waits for rank 1"}) == "");
+}
+
+TEST_CASE("hocket-flight: a rank that waits elsewhere") {
+  const scratch_directory here;
+  std::atomic<bool> both_failed{false};
+  on_ranks(2, [&](thread_rank& me) {
+    me.comm().set_flight_recorder(here.path());
+    auto other = hocket::split(me.comm(), hocket::color{0});
+    const auto use = [&](auto& comm, auto timeout) {
+      me.expect(hocket::errc::timeout, [&] { hocket::barrier(comm, with(hocket::timeout(timeout))); });
+    };
+    if (me.rank() == 0) {
+      use(me.comm(), 100ms);
+      while (!both_failed) std::this_thread::sleep_for(1ms);
+    } else {
+      use(other, 400ms);
+      both_failed = true;
+      use(me.comm(), 30s);
+    }
+  });
+  const std::string text = told_of(here.path());
+  CHECK(lacks(text, {"Rank 1 was slow", "Meanwhile it was in barrier #", "on communicator 1"}) == "");
+}
+
+TEST_CASE("hocket-flight: a rank that has left") {
+  const std::string text = story_of(3, [](auto& comm, const failures& failed) {
+    reduce(comm);
+    if (comm.rank() == 1) return await(failed, 2);
+    hocket::barrier(comm, with(hocket::timeout(soon)));
+  });
+  CHECK(lacks(text, {"slow rank", "Rank 1 made no call any more", "Rank 1 left the communicator",
+                     "its last call was all_reduce #2"}) == "");
+}
+
+TEST_CASE("hocket-flight: receives that wait for each other") {
+  const std::string text = story_of(3, [](auto& comm, const failures&) {
+    std::vector<int> data(10);
+    comm.set_timeout(soon);
+    hocket::recv(comm, data, peer{(comm.rank() + 1) % 3});
+    hocket::send(comm, data, peer{(comm.rank() + 2) % 3});
+  });
+  CHECK(lacks(text, {"deadlock", "Ranks 0, 1 and 2 waited for each other in a circle",
+                     "Rank 1 waited for rank 2 in recv", "Their calls do not fit each other"}) == "");
+}
+
+TEST_CASE("hocket-flight: an abort") {
+  const std::string text = story_of(2, [](auto& comm, const failures&) {
+    if (comm.rank() == 1) comm.abort();
+    hocket::barrier(comm);
+  });
+  CHECK(lacks(text, {"aborted", "Rank 1 was asked to end"}) == "");
+}
+
+TEST_CASE("hocket-flight: a message that is too long") {
+  const std::string text = story_of(2, [](auto& comm, const failures&) {
+    std::vector<int> data(10), less(5);
+    if (comm.rank() == 0) hocket::send(comm, data, peer{1}, hocket::tag{4});
+    if (comm.rank() == 1) hocket::recv(comm, less, peer{0}, hocket::tag{4});
+    hocket::barrier(comm);
+  });
+  CHECK(lacks(text, {"mismatch", "did not fit the buffer of its receiver, rank 1",
+                     "recv of up to 20 bytes from rank 0 (tag 4)", "send of 40 bytes to rank 1 (tag 4)"}) == "");
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The story of each communicator, and under it where each rank stood and what it did last; for people, or as JSON.
+#pragma once
+
+#include "incident.hpp"
+#include "story.hpp"
+#include "words.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flight {
+
+class report {
+ public:
+  report(const archive& all, std::size_t calls_shown) : all_(all), calls_shown_(calls_shown) {
+    incidents_ = incidents_of(all, ignored_);
+  }
+
+  std::string text() const {
+    std::string result;
+    for (const std::string& each : all_.problems) result += "note: " + each + '\n';
+    for (const std::string& each : ignored_) result += "note: " + each + ": of an earlier run, left out\n";
+    if (!result.empty()) result += '\n';
+    for (const incident& each : incidents_) result += text_of(each) + '\n';
+    if (!incidents_.empty()) result.pop_back();
+    return result;
+  }
+
+  std::string json() const {
+    nlohmann::json result{{"problems", all_.problems}, {"left_out", ignored_}};
+    result["communicators"] = nlohmann::json::array();
+    for (const incident& each : incidents_) {
+      const story told = tell(each, incidents_);
+      result["communicators"].push_back({{"communicator", each.records().front()->communicator},
+                                         {"ranks", each.ranks()},
+                                         {"missing", each.missing()},
+                                         {"kind", told.kind},
+                                         {"culprits", told.culprits},
+                                         {"headline", told.headline},
+                                         {"details", told.details}});
+    }
+    return result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  }
+
+ private:
+  std::string text_of(const incident& what) const {
+    const record& any = *what.records().front();
+    const story told = tell(what, incidents_);
+    std::string result = "Communicator " + std::to_string(any.communicator) + ", " + std::to_string(what.ranks()) +
+                         " ranks over " + any.transport + ": " + told.kind + "\n\n";
+    result += "  " + capital(told.headline) + ".\n";
+    for (const std::string& each : told.details) result += "  " + each + '\n';
+    result += "\n  Where each rank was, by its own record, and the times before " + moment(what.time()) + ":\n\n";
+    for (int rank = 0; rank < what.ranks(); ++rank) result += text_of(what, rank);
+    return result;
+  }
+
+  std::string text_of(const incident& what, int rank) const {
+    const record* const own = what.of(rank);
+    if (own == nullptr) return "  rank " + std::to_string(rank) + ": no record\n";
+    std::string result = "  rank " + std::to_string(rank);
+    if (own->world_rank != rank) result += " (rank " + std::to_string(own->world_rank) + " of the world)";
+    result += " on " + own->host + ", pid " + std::to_string(own->pid) + ": " + fate(*own) + '\n';
+    for (const auto& [number, line] : last_lines(*own, what.time())) result += "      " + line + '\n';
+    return result;
+  }
+
+  static std::string fate(const record& of) {
+    if (!of.failed) return "no failure";
+    if (of.failed->on_leaving) return "left, and heard of it then";
+    const bool itself = of.failed->first_on == of.rank;
+    return of.failed->name + (itself ? ", found here" : ", told by rank " + std::to_string(of.failed->first_on));
+  }
+
+  /// The last calls and messages, in their order.
+  std::vector<std::pair<std::int64_t, std::string>> last_lines(const record& of, nanoseconds end) const {
+    std::vector<std::pair<std::int64_t, std::string>> lines;
+    for (const call& each : of.calls) lines.emplace_back(2 * each.sequence, line_of(each, end));
+    for (const message& each : of.messages) lines.emplace_back(2 * each.after + 1, line_of(each, end));
+    std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (lines.size() > calls_shown_)
+      lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(calls_shown_));
+    return lines;
+  }
+
+  template <class Entry>
+  static std::string line_of(const Entry& each, nanoseconds end) {
+    std::string text = each.over ? "done       " : "under way  ";
+    text += describe(each);
+    if (each.begin) text += ", begun " + duration(end - *each.begin) + (*each.begin <= end ? " before" : " after");
+    if (each.end) text += ", ended " + duration(end - *each.end) + (*each.end <= end ? " before" : " after");
+    if (!each.over && each.awaits >= 0) text += ", waits for rank " + std::to_string(each.awaits);
+    if constexpr (std::is_same_v<Entry, call>) {
+      if (!each.over && each.step >= 0) text += " in step " + std::to_string(each.step);
+    }
+    return text;
+  }
+
+  const archive& all_;
+  const std::size_t calls_shown_;
+  std::vector<std::string> ignored_;
+  std::vector<incident> incidents_;
+};
+
+}  // namespace flight
