@@ -76,7 +76,9 @@ class start_up {
   wait_limit limit(deadline until) const noexcept { return {until, stop_}; }
 
   communicator join(const connect_options& options) {
-    const transport::exchange_function exchange = [this](std::span<const std::byte> blob) { return this->exchange(blob); };
+    const transport::exchange_function exchange = [this](std::span<const std::byte> blob) {
+      return this->exchange(blob);
+    };
     const std::vector<process_identity> identities = exchange_identities();
     remove_leftover_segments();
     std::shared_ptr<wire> through = wire::join(world_.rank, identities, exchange);
@@ -106,7 +108,8 @@ class start_up {
 
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
     store_failed_ = true;  // unless it comes back
-    auto all = bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine, limit(until_));
+    auto all = bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine,
+                                   limit(until_));
     store_failed_ = false;
     return all;
   }

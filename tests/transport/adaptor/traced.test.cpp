@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: nlohmann_json
 //
 // The trace of all ranks: every step that was done and every message, on one time axis, in a form that is JSON.
+#include "support/scratch.hpp"
 #include "support/thread_ranks.hpp"
 #include "transport/adaptor/trace_reader.hpp"
 
@@ -30,7 +32,8 @@ struct counted_steps {
 
 TEST_CASE("a trace has each step once, and both ends of each message") {
   for (const int ranks : {1, 2, 3, 5}) {
-    const scratch_file file;
+    const scratch_directory scratch;
+    const std::string path = scratch.path() + "/trace.json";
     std::vector<counted_steps> counted(static_cast<std::size_t>(ranks));
     on_ranks(ranks, [&](thread_rank& me) {
       auto comm = hocket::traced(me.comm());
@@ -44,9 +47,9 @@ TEST_CASE("a trace has each step once, and both ends of each message") {
       const hocket::peer next{(me.rank() + 1) % ranks}, before{(me.rank() + ranks - 1) % ranks};
       int mine = me.rank(), theirs = -1;
       hocket::send_recv(comm, std::span<const int>(&mine, 1), next, std::span(&theirs, 1), before);
-      hocket::write_trace(comm, file.path());
+      hocket::write_trace(comm, path);
     });
-    const trace_summary found = read_trace(file.path());
+    const trace_summary found = read_trace(path);
     INFO(ranks << " ranks");
     CHECK(found.problem == "");
     std::size_t steps = 0;
@@ -70,15 +73,15 @@ TEST_CASE("a simulated world is traced in its own time") {
   std::vector<std::vector<double>> data(4, std::vector<double>(1000, 1.0));
   std::vector<hocket::request> requests;
   for (std::size_t rank = 0; rank < 4; ++rank) {
-    requests.push_back(hocket::all_reduce_async(comms[rank], hocket::in_place(data[rank]), std::plus<>{},
-                                                hocket::with(hocket::ring)));
+    requests.push_back(
+        hocket::all_reduce_async(comms[rank], hocket::in_place(data[rank]), std::plus<>{}, hocket::with(hocket::ring)));
   }
   world.run();
   std::vector<std::string> parts;
   for (const auto& log : logs) parts.push_back(log->events());
-  const scratch_file file;
-  file.write(hocket::adaptor::trace_json(parts));
-  const trace_summary found = read_trace(file.path());
+  const scratch_directory scratch;
+  scratch.write("trace.json", hocket::adaptor::trace_json(parts));
+  const trace_summary found = read_trace(scratch.path() + "/trace.json");
   CHECK(found.problem == "");
   CHECK(found.steps == 4 * 2 * 6);  // on each rank: 2 (p-1) messages out, and as many in
   CHECK(found.arrows_begun == 4 * 6);

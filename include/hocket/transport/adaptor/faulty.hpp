@@ -41,7 +41,8 @@ class misfortune {
   /// What happens in the step that is about to be taken, one at a time; nothing if null. A cut is noticed by both ranks, each
   /// at its own step of that number.
   const fault* next() {
-    const auto due = std::find_if(waiting_.begin(), waiting_.end(), [&](const fault& each) { return each.step <= step_; });
+    const auto due =
+        std::find_if(waiting_.begin(), waiting_.end(), [&](const fault& each) { return each.step <= step_; });
     if (due == waiting_.end()) return nullptr;
     now_ = *due;
     waiting_.erase(due);
@@ -111,7 +112,8 @@ class faulty_port : public forwarding_port<Port> {
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes, failure& fail) {
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                failure& fail) {
     if (id.point_to_point() && holds_back()) return false;
     state.lost = is_cut_from(peer) || fate_->spoils_next(fault_kind::drop);
     if (!state.lost && !send_spoilt(state, peer, id, data, bytes, fail)) return false;
@@ -131,7 +133,9 @@ class faulty_port : public forwarding_port<Port> {
   }
 
   /// Asked for each flag that this rank writes.
-  bool flag_reaches(int peer) { return !fate_->killed() && !is_cut_from(peer) && !fate_->spoils_next(fault_kind::drop); }
+  bool flag_reaches(int peer) {
+    return !fate_->killed() && !is_cut_from(peer) && !fate_->spoils_next(fault_kind::drop);
+  }
 
   // ── Life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

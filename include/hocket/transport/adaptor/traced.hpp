@@ -212,13 +212,13 @@ class traced_port : public forwarding_port<Port> {
       arrow += '.' + std::to_string(part);
     }
     arrow += '.' + std::to_string(sent ? own : other) + '.' + std::to_string(sent ? other : own);
-    log_->add_arrow(sent, arrow, line, begin);
+    log_->add_arrow(sent, arrow, line, sent ? begin : now());
   }
 
   const std::uint32_t context_;
   const std::shared_ptr<const std::vector<int>> members_;
   const std::shared_ptr<trace_log> log_;
-  std::map<std::pair<std::uint32_t, unsigned>, lane_times> lanes_;                     ///< by operation and lane
+  std::map<std::pair<std::uint32_t, unsigned>, lane_times> lanes_;                        ///< by operation and lane
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t, int>, std::uint32_t> numbers_;  ///< of messages
   std::uint64_t current_line_ = 0;
 };
