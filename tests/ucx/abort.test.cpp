@@ -101,9 +101,10 @@ void stall_after(int rounds, const world& where, const bells& tell, findings& fo
   const auto within = [] { return hocket::deadline::after(20s); };
   auto store = bootstrap::connect_store(where, within());
   const auto own = hocket::ucx::own_identity();
-  const auto through = std::make_shared<hocket::ucx::worker>(3, 3);
-  const hocket::ucx::memory piece(through, 4 << 20);
-  const std::byte reached{0};
+  const auto through = std::make_shared<hocket::ucx::worker>(3, 3, true);
+  hocket::failure no_room;
+  const hocket::platform::shared_pages piece(4 << 20, no_room);
+  const std::byte reached{1};
   const auto identity = std::as_bytes(std::span(&own, 1));
   const auto address = through->address();
   const auto ticket = piece.ticket();
