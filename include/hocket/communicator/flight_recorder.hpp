@@ -67,7 +67,8 @@ class flight_recorder {
     record(log, cause, {});
   }
 
-  HOCKET_COLD std::string text(const call_log& log, const failure* cause, const std::vector<standing_call>& standing) const {
+  HOCKET_COLD std::string text(const call_log& log, const failure* cause,
+                               const std::vector<standing_call>& standing) const {
     return flight_writer(who_, log, standing).write({cause, failed_at_, first_on_, leaving_});
   }
 
