@@ -85,7 +85,7 @@ TEST_CASE("a forked process finds its world in its environment too") {
     const world_description read = bootstrap::read_environment();
     const bool same = read.rank == world.rank && read.ranks == 3 && read.local_rank == world.rank &&
                       read.local_ranks == 3 && read.port == world.port && read.token == world.token &&
-                      read.listener == world.listener && !world.token.empty();
+                      read.listener == world.listener && read.open && !world.token.empty();
     auto store = connect_store(read, within(10s));
     bootstrap::exchange(store, "a", read.rank, read.ranks, {}, within(10s));
     return same ? 0 : 1;
@@ -176,14 +176,14 @@ TEST_CASE("a killed rank 0 ends the others' start-up too") {
 TEST_CASE("spawn sets the variables of each rank") {
   const std::string script =
       "echo $HOCKET_RANK/$HOCKET_RANKS $HOCKET_LOCAL_RANK/$HOCKET_LOCAL_RANKS ${HOCKET_STORE%:*} ${#HOCKET_TOKEN} "
-      "${HOCKET_STORE_FD:+socket}";
+      "$HOCKET_STORE_OPEN ${HOCKET_STORE_FD:+socket}";
   spawn_options options = quick();
   options.prefix_output = true;
   const process_result result = spawn_in_a_process(3, script, options);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.output, Catch::Contains("[0] 0/3 0/3 tcp://127.0.0.1 32 socket\n"));
-  CHECK_THAT(result.output, Catch::Contains("[1] 1/3 1/3 tcp://127.0.0.1 32\n"));
-  CHECK_THAT(result.output, Catch::Contains("[2] 2/3 2/3 tcp://127.0.0.1 32\n"));
+  CHECK_THAT(result.output, Catch::Contains("[0] 0/3 0/3 tcp://127.0.0.1 32 1 socket\n"));
+  CHECK_THAT(result.output, Catch::Contains("[1] 1/3 1/3 tcp://127.0.0.1 32 1\n"));
+  CHECK_THAT(result.output, Catch::Contains("[2] 2/3 2/3 tcp://127.0.0.1 32 1\n"));
 }
 
 TEST_CASE("spawn keeps lines whole, and ends the last one") {

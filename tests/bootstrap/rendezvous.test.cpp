@@ -8,6 +8,7 @@
 namespace bootstrap = hocket::bootstrap;
 using namespace std::chrono_literals;
 using bootstrap::detail::hello;
+using bootstrap::detail::parting;
 using bootstrap::detail::rendezvous;
 using bootstrap::detail::request;
 using bootstrap::detail::request_kind;
@@ -84,7 +85,7 @@ TEST_CASE("a lost rank ends all gatherings and all waits; one that left only wha
   meeting here(3);
   here.ask(0, request_kind::gather, "a");
   here.ask(1, request_kind::get, "k");
-  here.state.leave(2, goodbye);
+  here.state.leave(2, goodbye ? parting::goodbye : parting::lost);
   CHECK(here.answers() == "0:" + lost + ":2 " + (goodbye ? "" : "1:" + lost + ":2 "));
   here.ask(0, request_kind::gather, "b");
   CHECK(here.answers() == "0:" + lost + ":2 ");
@@ -93,15 +94,51 @@ TEST_CASE("a lost rank ends all gatherings and all waits; one that left only wha
 TEST_CASE("who leaves because of a failure does not take the blame for it") {
   const std::string lost = std::to_string(static_cast<int>(errc::peer_lost));
   meeting here(4);
-  CHECK_FALSE(here.state.has_failed());
-  here.state.leave(2, false);
+  CHECK(here.state.first_failure().status == 0);
+  here.state.leave(2, parting::lost);
   here.ask(0, request_kind::gather, "a");
   CHECK(here.answers() == "0:" + lost + ":2 ");
-  here.state.leave(0, true);
+  here.state.leave(0, parting::goodbye);
   here.ask(1, request_kind::gather, "a");
   here.ask(3, request_kind::gather, "b");
   CHECK(here.answers() == "1:" + lost + ":2 3:" + lost + ":2 ");
-  CHECK(here.state.has_failed());
+  CHECK(here.state.first_failure().peer == 2);
+}
+
+TEST_CASE("a rank that is called off hears whom it has waited for, and the others hear of it") {
+  const std::string aborted = std::to_string(static_cast<int>(errc::aborted));
+  meeting here(4);
+  here.ask(1, request_kind::gather, "a");
+  here.ask(2, request_kind::gather, "a");
+  here.ask(0, request_kind::get, "k");
+  const auto told = here.state.call_off(1, start + 1500ms);
+  CHECK(told.status == static_cast<std::uint32_t>(errc::aborted));
+  CHECK(told.peer == 0);
+  CHECK(bootstrap::blob_text(*told.body) ==
+        "start-up was called off: ranks 0 and 3 of 4 have not shown up after 1.5 s; rank 0 is connected, but has not "
+        "come "
+        "to 'a'; rank 3 is connected, but has not come to 'a'");
+  CHECK(here.answers().empty());
+  here.state.leave(1, parting::called_off);
+  CHECK(bootstrap::blob_text(*here.state.first_failure().body) == "rank 1 of 4 has called start-up off");
+  CHECK(here.answers() == "2:" + aborted + ":1 0:" + aborted + ":1 ");
+  here.state.leave(2, parting::goodbye);  // because of that
+  here.ask(3, request_kind::gather, "a");
+  here.ask(0, request_kind::gather, "b");
+  CHECK(here.answers() == "3:" + aborted + ":1 0:" + aborted + ":1 ");
+  hello again;
+  again.rank = 1;
+  again.ranks = 4;
+  CHECK(here.state.greet(again).status == static_cast<std::uint32_t>(errc::peer_lost));
+}
+
+TEST_CASE("a rank that is called off while it waits for nothing, or for a key, is told so") {
+  meeting here(2);
+  CHECK(bootstrap::blob_text(*here.state.call_off(0, start).body) == "start-up was called off");
+  here.ask(1, request_kind::get, "k");
+  const auto told = here.state.call_off(1, start + 100ms);
+  CHECK(bootstrap::blob_text(*told.body) == "start-up was called off: nobody has set 'k' after 0.1 s");
+  CHECK(told.peer == -1);
 }
 
 TEST_CASE("the end of the server answers whoever waits") {

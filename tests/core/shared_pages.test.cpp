@@ -47,7 +47,8 @@ TEST_CASE("another process sees the same memory, which begins zeroed") {
     own.data()[bytes - 1] = std::byte{7};
     CHECK(exit_code_of([&] {
             const mapping theirs = open_shared_pages(ticket);
-            if (theirs.data() == nullptr || theirs.size() != bytes || theirs.data()[bytes - 1] != std::byte{7}) return 1;
+            if (theirs.data() == nullptr || theirs.size() != bytes || theirs.data()[bytes - 1] != std::byte{7})
+              return 1;
             theirs.data()[0] = std::byte{9};
             return 0;
           }) == 0);

@@ -301,10 +301,10 @@ std::string quantiles(std::vector<double> values) {
   return text;
 }
 
-/// 4, or as many as HOCKET_SOAK_MOMENTS says.
+/// 10, or as many as HOCKET_SOAK_MOMENTS says.
 unsigned moments() {
   const char* const value = std::getenv("HOCKET_SOAK_MOMENTS");
-  return value == nullptr ? 4 : static_cast<unsigned>(std::strtoul(value, nullptr, 10));
+  return value == nullptr ? 10 : static_cast<unsigned>(std::strtoul(value, nullptr, 10));
 }
 
 using scenario = std::string (*)(const trial&, std::vector<double>&);
@@ -326,7 +326,12 @@ void kill_at_many_moments(const char* name, scenario act, const route& way, doub
     CHECK(*std::max_element(milliseconds.begin(), milliseconds.end()) < most_milliseconds);
   }
   // UCX makes its segments under a name, and takes the name away a little later: who is killed in between leaves it.
-  if (act != during_connect) CHECK(hocket::platform::list_directory("/dev/shm") == before);
+  // What others have left may go meanwhile.
+  if (act == during_connect) return;
+  for (const std::string& name : hocket::platform::list_directory("/dev/shm")) {
+    INFO(name);
+    CHECK(std::find(before.begin(), before.end(), name) != before.end());
+  }
 }
 
 }  // namespace
@@ -342,21 +347,16 @@ TEST_CASE("a process killed while the others shrink is left out too") {
 }
 
 TEST_CASE("processes killed while communicators end hold nobody up") {
+  kill_at_many_moments("destruction", during_destruction, shared_memory, 1000);
   kill_at_many_moments("destruction", during_destruction, network, 3000);
 }
 
-// What follows is run by fault/soak alone. Some of it fails now and then: see "Known limits" in docs/when-it-fails.md.
-
-TEST_CASE("processes killed while communicators are split are missed soon, and the others go on", "[.][soak]") {
-  kill_at_many_moments("split", during_split, network, 3000);
+TEST_CASE("processes killed while communicators are split are missed soon, and the others go on") {
   kill_at_many_moments("split", during_split, shared_memory, 1000);
+  kill_at_many_moments("split", during_split, network, 3000);
 }
 
-TEST_CASE("processes killed while communicators in shared memory end hold nobody up", "[.][soak]") {
-  kill_at_many_moments("destruction", during_destruction, shared_memory, 1000);
-}
-
-TEST_CASE("processes killed while the world connects are missed soon, and by their names", "[.][soak]") {
-  kill_at_many_moments("connect", during_connect, network, 3000);
+TEST_CASE("processes killed while the world connects are missed soon, and by their names") {
   kill_at_many_moments("connect", during_connect, shared_memory, 1000);
+  kill_at_many_moments("connect", during_connect, network, 3000);
 }

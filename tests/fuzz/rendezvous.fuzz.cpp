@@ -28,7 +28,7 @@ class world {
       const unsigned rank = in_.byte() % ranks;
       if (what == 0) greet(rank);
       if (what == 1 || what == 2) ask(rank);
-      if (what == 3) leave(rank, in_.byte() % 2 == 0);
+      if (what == 3) leave(rank, in_.byte());
       if (what == 4) {
         now_ += std::chrono::nanoseconds(in_.byte());
         server_.expire(now_);
@@ -79,10 +79,12 @@ class world {
     server_.handle(static_cast<int>(rank), std::move(what), now_);
   }
 
-  void leave(unsigned rank, bool said_goodbye) {
+  void leave(unsigned rank, unsigned how) {
     if (!here_[rank]) return;
     here_[rank] = waits_[rank] = false;
-    server_.leave(static_cast<int>(rank), said_goodbye);
+    if (how % 4 == 2) check(server_.call_off(static_cast<int>(rank), now_));
+    const std::array ways{detail::parting::goodbye, detail::parting::lost, detail::parting::called_off};
+    server_.leave(static_cast<int>(rank), ways[how % 4 % 3]);
   }
 
   void take_answers() {

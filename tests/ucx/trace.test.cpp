@@ -16,7 +16,7 @@ using namespace ucx_test;
 using hocket_test::difference;
 using hocket_test::trace;
 
-constexpr std::size_t staging_bytes = hocket::ucx::connect_options{}.staging_bytes;
+const std::size_t staging_bytes = hocket::ucx::connect_options{}.staging_bytes;
 
 /// `call(options)` runs `plan` on blocks of `size` numbers.
 template <class Call>

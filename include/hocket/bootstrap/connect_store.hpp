@@ -108,7 +108,8 @@ inline any_store connect_store(const world_description& world, const wait_limit&
             detail::store_context("connect", world.rank, world.ranks));
     }
     return any_store(
-        tcp_store({world.rank, world.ranks, world.address, world.port, world.token, world.listener}, limit));
+        tcp_store({world.rank, world.ranks, world.address, world.port, world.token, world.listener, world.open},
+                  limit));
   }
   if (world.ranks == 1) return any_store(single_store());
   raise(errc::bad_environment, "nothing says where the ranks meet: set HOCKET_STORE=tcp://host:port of rank 0",

@@ -8,6 +8,8 @@
 /// ranks are in; the last rank to leave removes the session. Jobs that share a directory at the same time need
 /// different tokens.
 ///
+/// A rank that is called off leaves a note, by which the others' waits end too.
+///
 /// Nothing tells that a rank has died: that is a `timeout` here. Waiting ranks look again every 1 to 50 ms; a network
 /// file system may show new files seconds later.
 #pragma once
@@ -43,7 +45,7 @@ struct directory_store_options {
 class directory_store {
  public:
   /// Waits for all ranks. **Errors.** `timeout` names the missing ranks; `refused`: another version or byte order;
-  /// `bad_environment`: the directory cannot be used.
+  /// `bad_environment`: the directory cannot be used; `aborted`: this rank was called off, or `context.peer` was.
   directory_store(const directory_store_options& options, const wait_limit& limit) : directory_store(options) {
     check();
     const failure cause = options_.rank == 0 ? admit_all(limit) : join(limit);
@@ -63,15 +65,15 @@ class directory_store {
 
   /// Looks at least once, also when the limit has passed.
   blob get(std::string_view key, const wait_limit& limit) {
-    const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     const std::string path = session_ + '/' + file_name(key);
     blob value;
-    const failure cause = poll(limit, [&] { return platform::read_file(path, value); });
-    if (cause.code == errc::timeout) {
-      fail("store.get", make_failure(errc::timeout, "nobody set '" + std::string(key) + "' within " +
-                                                        platform::seconds_text(allowed)));
-    }
-    if (cause) fail("store.get", cause);
+    failure cause = poll(
+        limit, [&] { return platform::read_file(path, value); },
+        [&](std::chrono::nanoseconds waited) {
+          return make_failure(errc::timeout,
+                              "nobody set '" + std::string(key) + "' within " + platform::seconds_text(waited));
+        });
+    if (cause) fail("store.get", std::move(cause));
     return value;
   }
 
@@ -100,33 +102,66 @@ class directory_store {
     if (!wrong.empty()) fail("connect", make_failure(errc::invalid_argument, wrong));
   }
 
-  template <typename Done>
-  static failure poll(const wait_limit& limit, Done&& done) {
+  /// Waits until `done()`. What it says then if the limit has ended the wait comes of `missing`, which is told how long
+  /// that was.
+  template <typename Done, typename Missing>
+  failure poll(const wait_limit& limit, Done&& done, Missing&& missing) const {
+    const auto begin = deadline::clock::now();
+    const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     std::chrono::nanoseconds pause = std::chrono::milliseconds(1);
-    while (!done()) {
-      if (failure cause = platform::nap(pause, limit)) return cause;
+    for (;;) {
+      if (failure told = heard_call_off()) return told;
+      if (done()) return {};
+      if (failure end = platform::nap(pause, limit)) {
+        const bool called_off = end.code == errc::aborted;
+        if (called_off) call_off();
+        failure cause = missing(called_off ? deadline::clock::now() - begin : allowed);
+        if (called_off) cause.reason.insert(0, "start-up was called off: ");
+        cause.code = end.code;
+        return cause;
+      }
       pause = std::min<std::chrono::nanoseconds>(pause * 2, std::chrono::milliseconds(50));
     }
-    return {};
+  }
+
+  /// Leaves a note wherever this rank has shown up.
+  void call_off() const {
+    blob note;
+    detail::append_integer(note, static_cast<std::int32_t>(options_.rank));
+    std::set<std::string> places = joined_;
+    if (!session_.empty()) places = {session_};
+    for (const std::string& place : places) static_cast<void>(platform::write_file(place, "called_off", note));
+  }
+
+  /// What to fail with where another rank has left such a note.
+  failure heard_call_off() const {
+    blob note;
+    if (session_.empty() || !platform::read_file(session_ + "/called_off", note)) return {};
+    detail::blob_reader reader(note);
+    const auto rank = reader.integer<std::int32_t>();
+    if (!reader.ok() || rank < 0 || rank >= options_.ranks || rank == options_.rank) return {};
+    return make_failure(errc::aborted, detail::called_off_text(rank, options_.ranks), {.peer = rank});
   }
 
   // ── Rank 0 ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   failure admit_all(const wait_limit& limit) {
-    const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     if (failure cause = make_session()) return cause;
     detail::rendezvous judge(options_.ranks, options_.token);
     std::set<int> here{0};
     failure cause;
-    const failure end = poll(limit, [&] {
-      cause = admit_some(judge, here);
-      return cause || here.size() == static_cast<std::size_t>(options_.ranks);
-    });
-    if (end.code == errc::timeout) {
-      cause = missing_failure(here, allowed);
-    } else if (end) {
-      cause = end;
+    failure end = poll(
+        limit,
+        [&] {
+          cause = admit_some(judge, here);
+          return cause || here.size() == static_cast<std::size_t>(options_.ranks);
+        },
+        [&](std::chrono::nanoseconds waited) { return missing_failure(here, waited); });
+    if (end.code == errc::aborted) {
+      static_cast<void>(admit_some(judge, here));  // who has just come sees the note too
+      return end;
     }
+    if (end) cause = std::move(end);
     if (failure problem = publish_verdict(cause); problem && !cause) cause = problem;
     if (!cause) remove_left_behind();
     return cause;
@@ -186,24 +221,24 @@ class directory_store {
   // ── The other ranks ─────────────────────────────────────────────────────────────────────────────────────────────
 
   failure join(const wait_limit& limit) {
-    const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     const std::string word = platform::random_name();
-    const failure end = poll(limit, [&] { return find_session(word); });
-    if (end.code == errc::timeout) {
-      failure cause = make_failure(errc::timeout, "rank 0 has not shown up in '" + options_.directory + "' after " +
-                                                      platform::seconds_text(allowed) +
-                                                      ": is it running, with the same HOCKET_STORE and HOCKET_TOKEN?");
-      cause.context.peer = 0;
-      return cause;
-    }
+    failure end = poll(
+        limit, [&] { return find_session(word); },
+        [&](std::chrono::nanoseconds waited) {
+          return make_failure(errc::timeout,
+                              "rank 0 has not shown up in '" + options_.directory + "' after " +
+                                  platform::seconds_text(waited) +
+                                  ": is it running, with the same HOCKET_STORE and HOCKET_TOKEN?",
+                              {.peer = 0});
+        });
     if (end) return end;
     blob verdict;
     const std::string path = session_ + "/verdict";
     // Rank 0 keeps the deadline, and its verdict needs a moment.
-    const failure late = poll(limit.later_by(std::chrono::milliseconds(200)),
-                              [&] { return platform::read_file(path, verdict); });
-    if (late.code == errc::timeout) return missing_failure(ranks_here(), allowed);
-    if (late) return late;
+    end = poll(
+        limit.later_by(std::chrono::milliseconds(200)), [&] { return platform::read_file(path, verdict); },
+        [&](std::chrono::nanoseconds waited) { return missing_failure(ranks_here(), waited); });
+    if (end) return end;
     detail::blob_reader reader(verdict);
     const auto code = reader.integer<std::int32_t>();
     const auto peer = reader.integer<std::int32_t>();
@@ -244,15 +279,14 @@ class directory_store {
     return here;
   }
 
-  failure missing_failure(const std::set<int>& here, std::chrono::nanoseconds allowed) const {
+  failure missing_failure(const std::set<int>& here, std::chrono::nanoseconds waited) const {
     std::vector<int> missing;
     for (int rank = 0; rank < options_.ranks; ++rank) {
       if (here.count(rank) == 0) missing.push_back(rank);
     }
     if (missing.empty()) missing.push_back(0);
-    failure cause = make_failure(errc::timeout, detail::missing_text(missing, options_.ranks, allowed));
-    cause.context.peer = missing.front();
-    return cause;
+    return make_failure(errc::timeout, detail::missing_text(missing, options_.ranks, waited),
+                        {.peer = missing.front()});
   }
 
   // ── All ranks ───────────────────────────────────────────────────────────────────────────────────────────────────

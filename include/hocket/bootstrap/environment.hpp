@@ -11,6 +11,7 @@
 /// | `HOCKET_TIMEOUT` | seconds that start-up, and by default each call, may take; 60 if not set |
 /// | `HOCKET_FLIGHT_RECORDER` | a directory to which each rank writes what it did last, when its communicator has failed |
 /// | `HOCKET_STORE_FD` | of rank 0: a socket that listens on that port already, from `launch::spawn` |
+/// | `HOCKET_STORE_OPEN` | `1`: rank 0's port was open before any rank started; who is refused there need not try again |
 ///
 /// Without `HOCKET_RANK` and `HOCKET_RANKS` the torchrun contract is read: `RANK`, `WORLD_SIZE`, `LOCAL_RANK`,
 /// `LOCAL_WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`. Where torchrun's own agent serves at `MASTER_PORT`
@@ -48,6 +49,7 @@ struct world_description {
   std::chrono::nanoseconds timeout = default_timeout;
   std::string flight_recorder;  ///< where ranks write what they did last when a communicator has failed; empty: nowhere
   int listener = -1;   ///< on rank 0: a socket that listens at `port` already
+  bool open = false;   ///< `port` was open before any rank started: if it is not, rank 0 has ended
   std::string source;  ///< where this was read from, for messages: "HOCKET_* variables"
 };
 
@@ -162,6 +164,7 @@ inline void read_hocket(const variable_reader& variables, world_description& wor
   if (!variables.has("HOCKET_STORE") && world.ranks > 1) {
     variables.reject("HOCKET_STORE", "set it to tcp://host:port of rank 0, the same on every rank");
   }
+  world.open = variables.has("HOCKET_STORE_OPEN") && variables.integer("HOCKET_STORE_OPEN", 0, 1) == 1;
   if (variables.has("HOCKET_STORE_FD") && world.rank == 0) {
     world.listener = variables.integer("HOCKET_STORE_FD", 0, std::numeric_limits<int>::max());
   }

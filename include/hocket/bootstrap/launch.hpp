@@ -101,6 +101,7 @@ class meeting_place {
     if (directory_.empty()) {
       result.address = "127.0.0.1";
       result.port = port_;
+      result.open = true;
       if (rank == 0) result.listener = listener_.get();
     }
     return result;
@@ -123,6 +124,7 @@ inline std::vector<std::pair<std::string, std::string>> variables_of(const boots
           {"HOCKET_LOCAL_RANKS", std::to_string(world.local_ranks)},
           {"HOCKET_STORE", store},
           {"HOCKET_TOKEN", world.token},
+          {"HOCKET_STORE_OPEN", world.open ? "1" : ""},
           {"HOCKET_STORE_FD", world.listener >= 0 ? std::to_string(world.listener) : ""}};
 }
 

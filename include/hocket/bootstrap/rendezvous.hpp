@@ -24,6 +24,13 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap::detail {
 
+/// How the connection of a rank has ended.
+enum class parting {
+  lost,        ///< without a word
+  goodbye,     ///< in order
+  called_off,  ///< its part in start-up was ended by another thread
+};
+
 /// One thread only.
 class rendezvous {
  public:
@@ -57,19 +64,35 @@ class rendezvous {
       case request_kind::get: return get(rank, what, now);
       case request_kind::add: return add(rank, what);
       case request_kind::gather: return gather(rank, std::move(what), now);
-      case request_kind::goodbye: return;
+      case request_kind::goodbye:
+      case request_kind::call_off: return;
     }
   }
 
+  /// What to tell a rank that calls its part off: whom it has waited for. It is about to leave.
+  reply call_off(int rank, deadline::clock::time_point now = deadline::clock::now()) {
+    const auto found =
+        std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) { return each.rank == rank; });
+    if (found == waiting_.end()) return refusal(errc::aborted, "start-up was called off");
+    const waiter mine = *found;
+    waiting_.erase(found);
+    const std::chrono::nanoseconds waited = now - mine.since;
+    if (mine.kind == request_kind::gather) {
+      return missing_refusal(errc::aborted, "start-up was called off: ", mine.key, gatherings_[mine.key], waited);
+    }
+    return refusal(errc::aborted, "start-up was called off: nobody has set '" + mine.key + "' after " +
+                                      platform::seconds_text(waited));
+  }
+
   /// The connection of `rank` has ended.
-  void leave(int rank, bool said_goodbye) {
+  void leave(int rank, parting how) {
     std::erase_if(waiting_, [rank](const waiter& each) { return each.rank == rank; });
-    presence_[static_cast<std::size_t>(rank)] = {said_goodbye ? state::left : state::lost, {}};
+    presence_[static_cast<std::size_t>(rank)] = {state_after(how), {}};
     const reply verdict = gone_refusal(rank);
     for (auto& [key, each] : gatherings_) {
       if (!each.verdict.status) fail(key, each, verdict);
     }
-    if (said_goodbye) return;
+    if (how == parting::goodbye) return;
     remember(verdict);
     for (const waiter& each : waiting_) answers_.push_back({each.rank, verdict});
     waiting_.clear();
@@ -86,7 +109,7 @@ class rendezvous {
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
       if (late.kind == request_kind::gather) {
         gathering& group = gatherings_[late.key];
-        const reply verdict = missing_refusal(late.key, group, late.allowed);
+        const reply verdict = missing_refusal(errc::timeout, "", late.key, group, late.allowed);
         answers_.push_back({late.rank, verdict});
         fail(late.key, group, verdict);
         i = 0;
@@ -97,8 +120,16 @@ class rendezvous {
     }
   }
 
-  /// Something failed here that all ranks should hear of, rather than only that rank 0 left because of it.
-  bool has_failed() const noexcept { return first_failure_.status != 0; }
+  /// The first thing that failed here, if its status is not 0: all ranks should hear of that, rather than only that
+  /// rank 0 left because of it.
+  const reply& first_failure() const noexcept { return first_failure_; }
+
+  /// Whether a rank was lost, and others do not know, as they have not come yet.
+  bool has_lost_one_before_all_came() const noexcept {
+    const auto absent = [](const member& each) { return each.now == state::absent; };
+    return first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost) &&
+           std::any_of(presence_.begin(), presence_.end(), absent);
+  }
 
   /// Answers whatever still waits: the server ends.
   void close() {
@@ -119,7 +150,7 @@ class rendezvous {
   std::vector<answer> take_answers() { return std::exchange(answers_, {}); }
 
  private:
-  enum class state { absent, here, left, lost };
+  enum class state { absent, here, left, lost, called_off };
 
   struct member {
     state now = state::absent;
@@ -132,6 +163,7 @@ class rendezvous {
     std::string key;
     deadline until;
     std::chrono::nanoseconds allowed;
+    deadline::clock::time_point since;
   };
 
   struct gathering {
@@ -140,6 +172,16 @@ class rendezvous {
     int count = 0;
     reply verdict;  ///< set once it has failed: it stays failed, so that all ranks see the same
   };
+
+  static state state_after(parting how) noexcept {
+    switch (how) {
+      case parting::goodbye: return state::left;
+      case parting::called_off: return state::called_off;
+      case parting::lost: break;
+    }
+    return state::lost;
+  }
+  static bool is_gone(state now) noexcept { return now != state::absent && now != state::here; }
 
   static reply refusal(errc code, std::string_view reason, int peer = -1) {
     return make_refusal(static_cast<std::uint32_t>(code), reason, peer);
@@ -177,8 +219,11 @@ class rendezvous {
       return refusal(errc::mismatch, "two processes say that they are " + who + ": give each rank its own number",
                      greeting.rank);
     }
-    if (before == state::lost) {
-      return refusal(errc::peer_lost, who + " was here, and its connection broke: start the whole job again",
+    if (before == state::lost || before == state::called_off) {
+      return refusal(errc::peer_lost,
+                     who + " was here, and " +
+                         (before == state::lost ? "its connection broke" : "its part was called off") +
+                         ": start the whole job again",
                      greeting.rank);
     }
     if (before == state::left) return make_refusal(status_come_again, "");
@@ -242,8 +287,7 @@ class rendezvous {
 
   int missing_and_gone(const gathering& group) const {
     for (std::size_t rank = 0; rank < presence_.size(); ++rank) {
-      const bool gone = presence_[rank].now == state::left || presence_[rank].now == state::lost;
-      if (gone && !group.present[rank]) return static_cast<int>(rank);
+      if (is_gone(presence_[rank].now) && !group.present[rank]) return static_cast<int>(rank);
     }
     return -1;
   }
@@ -251,7 +295,7 @@ class rendezvous {
   void wait(int rank, const request& what, deadline::clock::time_point now) {
     constexpr auto forever = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
     const std::chrono::nanoseconds allowed(static_cast<std::int64_t>(std::min(what.nanoseconds, forever)));
-    waiting_.push_back({rank, what.kind, what.key, deadline::after(allowed, now), allowed});
+    waiting_.push_back({rank, what.kind, what.key, deadline::after(allowed, now), allowed, now});
   }
 
   /// Gives `verdict` to all who wait in the gathering of that name.
@@ -277,15 +321,17 @@ class rendezvous {
   /// Who left because of an earlier failure is not to blame: the failure is.
   reply gone_refusal(int rank) const {
     if (first_failure_.status != 0) return first_failure_;
-    const bool lost = presence_[static_cast<std::size_t>(rank)].now == state::lost;
+    const state now = presence_[static_cast<std::size_t>(rank)].now;
+    if (now == state::called_off) return refusal(errc::aborted, called_off_text(rank, ranks_), rank);
     return refusal(errc::peer_lost,
                    "rank " + std::to_string(rank) + " of " + std::to_string(ranks_) +
-                       (lost ? " was here, and its connection broke: it crashed, was killed or gave up"
-                             : " was here, and left before the others were done"),
+                       (now == state::lost ? " was here, and its connection broke: it crashed, was killed or gave up"
+                                           : " was here, and left before the others were done"),
                    rank);
   }
 
-  reply missing_refusal(const std::string& key, const gathering& group, std::chrono::nanoseconds waited) const {
+  reply missing_refusal(errc code, const std::string& front, const std::string& key, const gathering& group,
+                        std::chrono::nanoseconds waited) const {
     std::vector<int> missing;
     std::string notes;
     for (std::size_t rank = 0; rank < presence_.size(); ++rank) {
@@ -298,7 +344,7 @@ class rendezvous {
       if (!note.empty()) notes += "; one that said it is " + who + " was refused: " + note;
     }
     const int first = missing.empty() ? -1 : missing.front();
-    return refusal(errc::timeout, missing_text(missing, ranks_, waited) + notes, first);
+    return refusal(code, front + missing_text(missing, ranks_, waited) + notes, first);
   }
 
   int ranks_;

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,8 +32,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace bootstrap {
 
 /// A place that all ranks of a job reach, where small blobs lie under names. `set` stores or replaces; `get` waits
-/// until the key exists. Both end at the limit, and raise `error`: `timeout`, `aborted`, `peer_lost`. One thread at a
-/// time.
+/// until the key exists. Both end at the limit, and raise `error`: `timeout`, `aborted`, `peer_lost`; `aborted`
+/// names a peer only where that one was called off. One thread at a time.
 template <typename Store>
 concept store = requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
   place.set(key, value, limit);
@@ -69,6 +70,11 @@ inline std::string ranks_have_text(const std::vector<int>& list, int ranks) {
 
 inline std::string missing_text(const std::vector<int>& missing, int ranks, std::chrono::nanoseconds waited) {
   return ranks_have_text(missing, ranks) + " not shown up after " + platform::seconds_text(waited);
+}
+
+/// What the others hear of a rank whose part in start-up was ended.
+inline std::string called_off_text(int rank, int ranks) {
+  return "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " has called start-up off";
 }
 
 inline error_context store_context(const char* operation, int rank, int ranks, int peer = -1) {
@@ -136,13 +142,13 @@ class generic_exchange {
   std::vector<blob> collect() {
     std::vector<blob> all(static_cast<std::size_t>(ranks_));
     for (int rank = 0; rank < ranks_; ++rank) {
-      if (!try_get(part_key(rank), limit_, all[static_cast<std::size_t>(rank)])) {
-        const std::vector<int> missing = missing_ranks();
-        const std::string text = missing_text(missing, ranks_, allowed_);
-        const int first = missing.empty() ? rank : missing.front();
-        publish(static_cast<std::int32_t>(errc::timeout), first, text_bytes(text), brief());
-        raise(errc::timeout, text, context(first));
+      const std::error_code end = try_get(part_key(rank), limit_, all[static_cast<std::size_t>(rank)]);
+      if (!end) continue;
+      failure cause = missing_failure(end, "rank 0 has not gone on");
+      if (end == errc::timeout) {
+        publish(static_cast<std::int32_t>(errc::timeout), cause.context.peer, text_bytes(cause.reason), brief());
       }
+      raise(std::move(cause));
     }
     publish(0, -1, joined_blobs(all), limit_);
     return all;
@@ -152,40 +158,50 @@ class generic_exchange {
   /// longer.
   blob fetch_merged() {
     blob merged;
-    if (try_get(merged_key(), limit_.later_by(std::chrono::milliseconds(200)), merged)) return merged;
-    std::vector<int> missing = missing_ranks();
-    if (missing.empty()) {
-      raise(errc::timeout, "rank 0 has not published '" + prefix_ + "' after " + platform::seconds_text(allowed_),
-            context(0));
-    }
-    raise(errc::timeout, missing_text(missing, ranks_, allowed_), context(missing.front()));
+    const std::error_code end = try_get(merged_key(), limit_.later_by(std::chrono::milliseconds(200)), merged);
+    if (end) raise(missing_failure(end, "rank 0 has not published '" + prefix_ + "'"));
+    return merged;
   }
 
-  /// Only after the deadline: one look for each rank.
-  std::vector<int> missing_ranks() {
+  /// Why a wait has ended with `end`. `otherwise`: if all are here.
+  failure missing_failure(std::error_code end, const std::string& otherwise) {
+    const bool called_off = end == errc::aborted;
+    const std::chrono::nanoseconds waited = called_off ? deadline::clock::now() - begin_ : allowed_;
+    const std::vector<int> missing =
+        missing_ranks(called_off ? deadline::after(std::chrono::milliseconds(3)) : deadline());
+    std::string text = missing.empty() ? otherwise + " after " + platform::seconds_text(waited)
+                                       : missing_text(missing, ranks_, waited);
+    if (called_off) text.insert(0, "start-up was called off: ");
+    return {end, std::move(text), context(missing.empty() ? 0 : missing.front())};
+  }
+
+  /// Only after a wait has ended: one look for each rank, as long as `enough` has not passed.
+  std::vector<int> missing_ranks(deadline enough) {
     std::vector<int> missing;
     blob ignored;
-    for (int rank = 0; rank < ranks_; ++rank) {
-      if (!try_get(part_key(rank), wait_limit(deadline::after({})), ignored)) missing.push_back(rank);
+    for (int rank = 0; rank < ranks_ && !enough.passed(); ++rank) {
+      if (try_get(part_key(rank), wait_limit(deadline::after({})), ignored)) missing.push_back(rank);
     }
     return missing;
   }
 
   static wait_limit brief() { return wait_limit(deadline::after(std::chrono::seconds(1))); }
 
-  /// False if the limit passed. Without exceptions the store's own error ends the program before that.
-  bool try_get(const std::string& key, const wait_limit& limit, blob& result) {
+  /// Says if the limit has ended the wait, and how. Without exceptions the store's own error ends the program before
+  /// that.
+  std::error_code try_get(const std::string& key, const wait_limit& limit, blob& result) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       result = place_.get(key, limit);
     } catch (const error& cause) {
-      if (cause.code() != errc::timeout) throw;
-      return false;
+      const bool own_wish = cause.code() == errc::aborted && cause.context().peer < 0;
+      if (!own_wish && cause.code() != errc::timeout) throw;
+      return cause.code();
     }
 #else
     result = place_.get(key, limit);
 #endif
-    return true;
+    return {};
   }
 
   Store& place_;
@@ -194,6 +210,7 @@ class generic_exchange {
   int ranks_;
   wait_limit limit_;
   std::chrono::nanoseconds allowed_;
+  deadline::clock::time_point begin_ = deadline::clock::now();
 };
 
 }  // namespace detail
@@ -202,8 +219,9 @@ class generic_exchange {
 ///
 /// Collective: every rank passes the same `prefix`, which no earlier exchange on this store used, and the same `ranks`.
 /// Blobs may differ in size. **Cost.** One round trip per rank where the store has `gather`; else two, but `ranks` for
-/// rank 0. **Errors.** `timeout`: `context.peer` and the reason name the ranks that never
-/// came, on every rank that did; `peer_lost`: a rank came and left; `mismatch`: ranks disagree on `ranks`.
+/// rank 0. **Errors.** `timeout`: `context.peer` and the reason name the ranks that never came, on every rank that did;
+/// `peer_lost`: a rank came and left; `mismatch`: ranks disagree on `ranks`; `aborted`: this rank was called off, and
+/// the reason names those that had not come; or `context.peer` was.
 template <store Store>
 std::vector<blob> exchange(Store& place, std::string_view prefix, int rank, int ranks, byte_view mine,
                            const wait_limit& limit) {

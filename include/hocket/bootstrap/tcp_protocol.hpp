@@ -97,7 +97,10 @@ inline decoded decode(byte_view bytes, hello& greeting, std::size_t& size) {
   return decoded::complete;
 }
 
-enum class request_kind : std::uint32_t { set = 1, get, add, gather, goodbye };
+/// The last two end the connection, and may be said while an answer is awaited. `call_off` is answered, `goodbye` is
+/// not.
+enum class request_kind : std::uint32_t { set = 1, get, add, gather, goodbye, call_off };
+inline constexpr request_kind last_request_kind = request_kind::call_off;
 
 struct request {
   request_kind kind = request_kind::set;
@@ -126,7 +129,7 @@ inline decoded decode(byte_view bytes, request& what, std::size_t& size) {
   const auto kind = reader.integer<std::uint32_t>();
   const auto key_size = reader.integer<std::uint32_t>();
   const auto value_size = reader.integer<std::uint64_t>();
-  if (kind < 1 || kind > static_cast<std::uint32_t>(request_kind::goodbye)) return decoded::nonsense;
+  if (kind < 1 || kind > static_cast<std::uint32_t>(last_request_kind)) return decoded::nonsense;
   if (key_size > max_key_size || value_size > max_blob_size) return decoded::nonsense;
   size = request_size + key_size + static_cast<std::size_t>(value_size);
   if (bytes.size() < size) return decoded::incomplete;
@@ -137,6 +140,11 @@ inline decoded decode(byte_view bytes, request& what, std::size_t& size) {
   const byte_view value = reader.bytes(value_size);
   what.value.assign(value.begin(), value.end());
   return decoded::complete;
+}
+
+/// Whether the client has nothing more to ask.
+inline bool is_parting(request_kind kind) noexcept {
+  return kind == request_kind::goodbye || kind == request_kind::call_off;
 }
 
 /// Instead of an `errc`: this server is about to end, and the one that the client means has not begun.

@@ -45,7 +45,7 @@ struct server_connection {
   deadline until;  ///< when the hello, the message or the answer under way must be done
   int rank = -1;   ///< -1 until its hello was accepted
   bool awaiting_answer = false;
-  bool said_goodbye = false;
+  parting how_it_ends = parting::lost;
   bool close_when_sent = false;
   bool broken = false;
   blob in;
@@ -105,8 +105,10 @@ struct server_connection {
   }
 };
 
-/// Serves on a listening socket until it is destroyed. Then it sends what it owes, for at most 2 s; and if something
-/// has failed it goes on for at most 1 s, until the other ranks have heard of that and left.
+/// Serves on a listening socket until it is destroyed. Then it sends what it owes, for at most 2 s. If something has
+/// failed it leaves word of that with every rank, which takes it for the answer to whatever it asks next: so nobody is
+/// waited for, but for 200 ms those who have not come at all when a rank was lost. Where rank 0 was called off, it is 2 ms
+/// instead of 2 s.
 class tcp_server {
  public:
   tcp_server(platform::file_descriptor listener, int ranks, std::string token, const server_limits& limits = {})
@@ -130,6 +132,9 @@ class tcp_server {
   platform::socket_address address() const noexcept { return platform::local_address(listener_.get()); }
 
  private:
+  /// Whoever comes too late to hear of a loss would take rank 0 for the one that was lost.
+  static constexpr std::chrono::milliseconds patience_with_late_ranks{200};
+
   /// Signals of the program are for its own threads.
   void start() {
     sigset_t all;
@@ -159,22 +164,16 @@ class tcp_server {
       wait_and_serve(next_deadline(), wake_.read.get());
       expire();
     }
-    const deadline enough = deadline::after(std::chrono::seconds(1));
-    while (rendezvous_.has_failed() && has_members() && !enough.passed()) {
-      wait_and_serve(deadline(std::min(enough.when(), next_deadline().when())), -1);
-      expire();
-    }
+    for (int round = 0; round < 3; ++round) wait_and_serve(deadline::after({}), -1);  // what has come by now
+    const deadline late = deadline::after(patience_with_late_ranks);
+    while (rendezvous_.has_lost_one_before_all_came() && !late.passed()) wait_and_serve(late, -1);
     rendezvous_.close();
     deliver();
-    const deadline patience = deadline::after(std::chrono::seconds(2));
-    while (owes_answers() && !patience.passed()) flush_all(patience);
-  }
-
-  bool has_members() const noexcept {
+    flush_all();
+    if (rendezvous_.first_failure().status == 0) return;
     for (const auto& each : connections_) {
-      if (each->rank >= 0) return true;
+      if (each->rank >= 0 && !each->broken && !each->sending()) each->answer(rendezvous_.first_failure());
     }
-    return false;
   }
 
   deadline next_deadline() const noexcept {
@@ -206,17 +205,35 @@ class tcp_server {
       server_connection& each = *connections_[i];
       if ((events & POLLOUT) != 0) each.flush();
       if ((events & ~POLLOUT) != 0) each.receive();
-      serve(each);
     }
+    let_go();
+    for (const auto& each : connections_) serve(*each);
     deliver();
     remove_broken();
     if (polled_[1].revents != 0) accept_some();
   }
 
   void serve(server_connection& client) {
-    while (!client.broken && !client.awaiting_answer && !client.sending() && !client.in.empty()) {
+    while (!client.broken && !client.sending() && !client.in.empty()) {
+      if (client.awaiting_answer) return hear_last_word(client);  // it may have come with the request
       if (!(client.rank < 0 ? serve_hello(client) : serve_request(client))) return;
     }
+  }
+
+  /// Those who leave come first: else one that has called off could still complete what the others wait for, and one
+  /// that has left and comes again would meet itself.
+  void let_go() {
+    for (const auto& each : connections_) {
+      if (each->rank >= 0 && !each->in.empty() && !each->broken && !each->sending()) hear_last_word(*each);
+    }
+    remove_broken();
+  }
+
+  void hear_last_word(server_connection& client) {
+    request what;
+    std::size_t size = 0;
+    const bool whole = decode(client.in, what, size) == decoded::complete;
+    if (whole && is_parting(what.kind)) part(client, what.kind);
   }
 
   /// False if more bytes are needed first.
@@ -241,15 +258,25 @@ class tcp_server {
     if (how == decoded::nonsense) client.broken = true;
     if (how != decoded::complete) return false;
     client.consume(size);
-    if (what.kind == request_kind::goodbye) {
-      client.said_goodbye = true;
-      client.broken = true;
+    if (is_parting(what.kind)) {
+      part(client, what.kind);
       return false;
     }
     client.awaiting_answer = true;
     rendezvous_.handle(client.rank, std::move(what));
     deliver();
     return true;
+  }
+
+  void part(server_connection& client, request_kind last_word) {
+    if (last_word == request_kind::goodbye) {
+      client.how_it_ends = parting::goodbye;
+      client.broken = true;
+    } else {
+      client.how_it_ends = parting::called_off;
+      client.close_when_sent = true;
+      client.answer(rendezvous_.call_off(client.rank));
+    }
   }
 
   void deliver() {
@@ -270,10 +297,22 @@ class tcp_server {
       const std::unique_ptr<server_connection> gone = std::move(connections_[i]);
       connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
       if (gone->rank < 0) continue;
-      rendezvous_.leave(gone->rank, gone->said_goodbye);
+      read_last_word(*gone);
+      rendezvous_.leave(gone->rank, gone->how_it_ends);
       deliver();
       i = 0;
     }
+  }
+
+  /// Why a client has gone may be among what was not read before it showed that it had.
+  void read_last_word(server_connection& gone) {
+    if (gone.how_it_ends != parting::lost) return;
+    gone.receive();
+    request what;
+    std::size_t size = 0;
+    const bool whole = decode(gone.in, what, size) == decoded::complete;
+    if (whole && what.kind == request_kind::call_off) gone.how_it_ends = parting::called_off;
+    if (whole && what.kind == request_kind::goodbye) gone.how_it_ends = parting::goodbye;
   }
 
   void accept_some() {
@@ -325,7 +364,14 @@ class tcp_server {
     return false;
   }
 
-  void flush_all(deadline until) {
+  void flush_all() {
+    const reply& failed = rendezvous_.first_failure();
+    const bool hurried = failed.status == static_cast<std::uint32_t>(errc::aborted) && failed.peer == 0;
+    const deadline patience = deadline::after(hurried ? std::chrono::milliseconds(2) : std::chrono::seconds(2));
+    while (owes_answers() && !patience.passed()) flush_some(patience);
+  }
+
+  void flush_some(deadline until) {
     polled_.clear();
     for (const auto& each : connections_) {
       if (each->sending() && !each->broken) polled_.push_back({each->socket.get(), POLLOUT, 0});

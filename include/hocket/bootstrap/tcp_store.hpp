@@ -36,6 +36,7 @@ struct tcp_store_options {
   std::uint16_t port = 0;          ///< 0, for rank 0 only: the system picks one, see `tcp_store::port`
   std::string token;               ///< at most 1024 bytes
   int listener = -1;               ///< for rank 0: a socket that listens already; it is duplicated, not taken over
+  bool open = false;               ///< the port was open before any rank started: if it is not, rank 0 has ended
 };
 
 namespace detail {
@@ -77,11 +78,13 @@ inline platform::file_descriptor open_listener(const tcp_store_options& options)
 }  // namespace detail
 
 /// A connection to the store, and on rank 0 also the server. Move-only; one thread at a time. After an error that is
-/// not about a single key (`aborted`, `peer_lost`) it is of no more use.
+/// not about a single key (`aborted`, `peer_lost`) it is of no more use. Who is called off says so, and what the others
+/// wait for then fails with `aborted` too.
 class tcp_store {
  public:
   /// Serves if this is rank 0, and connects. **Errors.** `bad_environment`: the port is taken; `refused`: wrong token,
-  /// version or byte order; `mismatch`: two processes claim this rank, or the number of ranks differs; `timeout`.
+  /// version or byte order; `mismatch`: two processes claim this rank, or the number of ranks differs; `timeout`;
+  /// `aborted`: this rank was called off, or `context.peer` was.
   tcp_store(const tcp_store_options& options, const wait_limit& limit) : options_(options) {
     check();
     if (options_.rank == 0) {
@@ -149,22 +152,38 @@ class tcp_store {
   // ── Connecting ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   void connect(const wait_limit& limit) {
+    const auto begin = deadline::clock::now();
     const auto allowed = detail::allowed_time(limit);
     std::chrono::nanoseconds pause = std::chrono::milliseconds(5);
+    std::string seen = "no answer yet";
     for (;;) {
       const failure cause = connect_once(limit);
       if (!cause) return;
       socket_.reset();
-      if (cause.code != errc::unreachable) fail("connect", cause);
-      if (const failure end = platform::nap(pause, limit)) {
-        if (end.code == errc::aborted) fail("connect", end);
-        fail("connect", make_failure(errc::timeout, "rank 0 has not served the store at " + place() + " after " +
-                                                        platform::seconds_text(allowed) + " (" + cause.reason +
-                                                        "): is it running, and is this its address?"),
+      const bool told = cause.code == errc::aborted && cause.context.peer >= 0;
+      if (told || (cause.code != errc::unreachable && cause.code != errc::aborted)) fail("connect", cause);
+      if (cause.code == errc::unreachable) seen = cause.reason;
+      if (options_.open && closed_) {
+        fail("connect", make_failure(errc::peer_lost, "rank 0 is gone: its port " + place() +
+                                                          " was open before this rank started, and is not (" + seen + ")"),
              0);
+      }
+      const failure end = cause.code == errc::aborted ? cause : platform::nap(pause, limit);
+      if (end.code == errc::aborted) {
+        const auto waited = deadline::clock::now() - begin;
+        fail("connect", make_failure(errc::aborted, "start-up was called off: " + not_served(waited, seen)), 0);
+      }
+      if (end) {
+        const std::string text = not_served(allowed, seen) + ": is it running, and is this its address?";
+        fail("connect", make_failure(errc::timeout, text), 0);
       }
       pause = std::min<std::chrono::nanoseconds>(pause * 2, std::chrono::milliseconds(250));
     }
+  }
+
+  std::string not_served(std::chrono::nanoseconds waited, const std::string& seen) const {
+    return "rank 0 has not served the store at " + place() + " after " + platform::seconds_text(waited) + " (" + seen +
+           ")";
   }
 
   /// `errc::unreachable`: worth another attempt.
@@ -176,6 +195,7 @@ class tcp_store {
     } else {
       cause = platform::connect_to(options_.host, options_.port, limit, socket_);
     }
+    closed_ = cause.code == errc::unreachable;
     if (cause) return cause;
     detail::hello greeting;
     greeting.rank = options_.rank;
@@ -183,7 +203,11 @@ class tcp_store {
     greeting.token = options_.token;
     cause = platform::send_all(socket_.get(), detail::encode(greeting), limit);
     std::array<std::byte, detail::hello_magic.size() + sizeof(std::uint32_t)> front;
-    if (!cause) cause = platform::receive_all(socket_.get(), front, limit);
+    if (!cause) {
+      cause = platform::receive_all(socket_.get(), front, limit);
+      if (cause.code == errc::aborted) send_last_word(detail::request_kind::call_off);
+    }
+    closed_ = cause.code == errc::peer_lost;
     if (cause.code == errc::timeout) cause.reason = "it accepts connections there, but does not answer";
     if (cause.code == errc::timeout || cause.code == errc::peer_lost) cause.code = make_error_code(errc::unreachable);
     if (cause) return cause;
@@ -192,7 +216,9 @@ class tcp_store {
                                          "port, so set another one in HOCKET_STORE on every rank");
     }
     answer ignored;
-    return receive_answer(ignored, limit);
+    cause = receive_answer(ignored, limit);
+    if (cause.code == errc::aborted) send_last_word(detail::request_kind::call_off);
+    return cause;
   }
 
   // ── Requests ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -213,10 +239,43 @@ class tcp_store {
     failure cause = platform::send_all(socket_.get(), detail::encode_head(what, key, value.size()), limit);
     if (!cause) cause = platform::send_all(socket_.get(), value, limit);
     answer result;
-    // The server keeps the deadline, because it knows who is missing; its answer needs a moment.
-    if (!cause) cause = receive_answer(result, limit.later_by(std::chrono::milliseconds(500)));
+    if (!cause) {
+      // The server keeps the deadline, because it knows who is missing; its answer needs a moment.
+      cause = await_answer(key, result, limit.later_by(std::chrono::milliseconds(500)));
+    } else if (cause.code == errc::peer_lost) {
+      hear_last_word(cause);
+    }
     if (cause) give_up(operation, std::move(cause), allowed);
     return result;
+  }
+
+  failure await_answer(std::string_view key, answer& result, const wait_limit& limit) {
+    failure cause = platform::wait_ready(socket_.get(), POLLIN, limit);
+    if (cause.code == errc::aborted) return call_off(key);
+    if (!cause) cause = receive_answer(result, limit);
+    if (cause.code == errc::aborted && !answered_) send_last_word(detail::request_kind::call_off);
+    return cause;
+  }
+
+  /// Tells the server, which knows best whom this rank has waited for. It has little time to say so.
+  failure call_off(std::string_view key) {
+    send_last_word(detail::request_kind::call_off);
+    answer ignored;
+    failure cause = receive_answer(ignored, deadline::after(std::chrono::milliseconds(3)));
+    answered_ = false;  // nothing more can be asked
+    if (cause.code == errc::aborted) return cause;
+    return make_failure(errc::aborted, "start-up was called off: '" + std::string(key) + "' was not over");
+  }
+
+  /// The server has ended, but perhaps it has left word why.
+  void hear_last_word(failure& cause) {
+    answer ignored;
+    failure told = receive_answer(ignored, deadline::after(std::chrono::milliseconds(10)));
+    if (answered_ && told) {
+      cause = std::move(told);
+    } else {
+      answered_ = false;
+    }
   }
 
   /// Only an answer of the server leaves the connection in a known state.
@@ -271,11 +330,15 @@ class tcp_store {
 
   void say_goodbye() noexcept {
     if (!socket_) return;
-    detail::request goodbye;
-    goodbye.kind = detail::request_kind::goodbye;
-    const blob message = detail::encode_head(goodbye, {}, 0);
-    ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    send_last_word(detail::request_kind::goodbye);
     socket_.reset();
+  }
+
+  void send_last_word(detail::request_kind kind) noexcept {
+    detail::request word;
+    word.kind = kind;
+    const blob message = detail::encode_head(word, {}, 0);
+    ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   std::string place() const { return platform::endpoint_text(options_.host, options_.port); }
@@ -284,6 +347,7 @@ class tcp_store {
   std::unique_ptr<detail::tcp_server> server_;
   platform::file_descriptor socket_;
   bool answered_ = false;
+  bool closed_ = false;  ///< the last attempt to connect met nobody, or somebody who ended
 };
 
 }  // namespace bootstrap

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The same group of ranks over an adapted transport: `with_faults` has things go wrong on purpose.
+/// The same group of ranks over an adapted transport: `with_faults` has things go wrong on purpose, `traced` writes down
+/// all that happens.
 #pragma once
 
+#include <hocket/collective/recv.hpp>
+#include <hocket/collective/send.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/strong_types.hpp>
 #include <hocket/transport/adaptor/faults.hpp>
 #include <hocket/transport/adaptor/faulty.hpp>
+#include <hocket/transport/adaptor/traced.hpp>
 #include <hocket/transport/concept.hpp>
 
+#include <chrono>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <fstream>
 #include <memory>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,6 +60,92 @@ template <class Wire>
 communicator<adaptor::faulty<Wire>> with_faults(const communicator<Wire>& comm, const adaptor::faults& what) {
   const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();
   return detail::adapt<adaptor::faulty<Wire>>(comm, std::make_shared<adaptor::misfortune>(what, rank_in_world));
+}
+
+/// A communicator of the ranks of `comm` that keeps a record of each step and each message of what is called on it, and on
+/// parts of it, until `write_trace`. Collective over `comm`. Small reductions take the long way here, and every step
+/// allocates: times are good for seeing who waits for whom, less so for nanoseconds. **Errors.** As `split`.
+template <class Wire>
+communicator<adaptor::traced<Wire>> traced(const communicator<Wire>& comm) {
+  const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();
+  return detail::adapt<adaptor::traced<Wire>>(comm, std::make_shared<adaptor::trace_log>(rank_in_world));
+}
+
+namespace detail {
+
+inline double clock_in_microseconds() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// What rank 0 adds to times of this rank to have them on its own clock, as seen on rank 0 (else 0). Both call it.
+/// Clocks of one host are the same: what is less than a message takes is no difference.
+template <class Wire>
+double clock_difference(const communicator<Wire>& comm, int other) {
+  constexpr int rounds = 8;
+  double best = 0, shortest = 0;
+  for (int round = 0; round < rounds; ++round) {
+    double theirs = 0;
+    if (comm.rank() != 0) {
+      recv(comm, std::span(&theirs, 1), peer{0});
+      theirs = clock_in_microseconds();
+      send(comm, std::span<const double>(&theirs, 1), peer{0});
+      continue;
+    }
+    const double begin = clock_in_microseconds();
+    send(comm, std::span<const double>(&begin, 1), peer{other});
+    recv(comm, std::span(&theirs, 1), peer{other});
+    const double took = clock_in_microseconds() - begin;
+    if (round > 0 && took >= shortest) continue;
+    shortest = took;
+    best = begin + took / 2 - theirs;
+  }
+  return std::abs(best) < shortest ? 0 : best;
+}
+
+/// Nothing is recorded while it lives.
+class trace_pause {
+ public:
+  explicit trace_pause(adaptor::trace_log& log) noexcept : log_(log) { log_.pause(true); }
+  trace_pause(const trace_pause&) = delete;
+  trace_pause& operator=(const trace_pause&) = delete;
+  ~trace_pause() { log_.pause(false); }
+
+ private:
+  adaptor::trace_log& log_;
+};
+
+}  // namespace detail
+
+/// Writes what all ranks of `comm` have recorded into one file at `path`, on one time axis, that of rank 0: Perfetto
+/// (ui.perfetto.dev) opens it. Rank 0 writes it, the others send it their part.
+///
+/// Collective over `comm`; the record stays, so a later trace has all of it again. **Cost.** Some 200 bytes for each step
+/// and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; what messages throw.
+template <class Wire>
+void write_trace(const communicator<adaptor::traced<Wire>>& comm, const std::string& path) {
+  adaptor::trace_log& own = *detail::communicator_access::state(comm).wire()->shared();
+  const detail::trace_pause quiet(own);
+  std::vector<std::string> parts{own.events()};
+  for (int rank = 1; rank < comm.size(); ++rank) {
+    if (comm.rank() != 0 && comm.rank() != rank) continue;
+    double difference = detail::clock_difference(comm, rank);
+    if (comm.rank() == 0) {
+      send(comm, std::span<const double>(&difference, 1), peer{rank});
+      std::uint64_t size = 0;
+      recv(comm, std::span(&size, 1), peer{rank});
+      recv(comm, std::span(parts.emplace_back(size, '\0')), peer{rank});
+    } else {
+      recv(comm, std::span(&difference, 1), peer{0});
+      parts[0] = own.events(difference);
+      const std::uint64_t size = parts[0].size();
+      send(comm, std::span(&size, 1), peer{0});
+      send(comm, std::span<const char>(parts[0]), peer{0});
+    }
+  }
+  if (comm.rank() != 0) return;
+  std::ofstream file(path);
+  if (file << adaptor::trace_json(parts) << std::flush) return;
+  raise(errc::bad_environment, "write_trace: '" + path + "' can't be written");
 }
 
 HOCKET_END_NAMESPACE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The messages of plans are counted, by sender and receiver alike, so that one that got lost, or came twice, is not taken for
-/// the one behind it.
+/// The messages of plans are counted, by sender and receiver alike, so that one that got lost, or came twice, is not
+/// taken for the one behind it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,7 +20,8 @@ namespace detail {
 /// the 63 around it.
 class message_numbers {
  public:
-  explicit message_numbers(int ranks) : blocks_((static_cast<std::size_t>(ranks) + peers_per_block - 1) / peers_per_block) {}
+  explicit message_numbers(int ranks)
+      : blocks_((static_cast<std::size_t>(ranks) + peers_per_block - 1) / peers_per_block) {}
 
   /// Of the next message to, or from, `peer`.
   std::uint8_t& sent(int peer, transport::message_id id) { return at(peer).sent[index(id)]; }

@@ -274,7 +274,10 @@ class shrinking {
     how.rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), state_.rank()) - ranks.begin());
     how.members = std::move(members);
     std::uint32_t number = first + first_exchange;
-    how.exchange = [&](std::span<const std::byte> blob) { return exchange(std::exchange(number, number + assembly_type::most_votes), blob, ranks); };
+    how.exchange = [&](std::span<const std::byte> blob) {
+      number += assembly_type::most_votes;
+      return exchange(number - assembly_type::most_votes, blob, ranks);
+    };
 #if HOCKET_HAS_EXCEPTIONS
     try {
       return open(agreed.context, std::move(how));

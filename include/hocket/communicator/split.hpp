@@ -124,7 +124,8 @@ void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, c
   if (const outcome refused = here.refused(); refused.failed()) raise(refused.cause());
   state.stop_reading();
   const auto until_the_end = with(end_of(state));
-  const auto job = make_moving_job<plan::goal_kind::barrier>(std::span<const std::byte>(), std::span<std::byte>(), 0, until_the_end);
+  const auto job =
+      make_moving_job<plan::goal_kind::barrier>(std::span<const std::byte>(), std::span<std::byte>(), 0, until_the_end);
   outcome ended = run_call(part, job, until_the_end, std::source_location::current());
   if (!ended.failed()) return;
   // A member that gives the part up because of `comm` may be heard before its reason is.

@@ -324,9 +324,11 @@ class communicator_state {
     // Peers may wait for that, as this rank is about to wait for them.
     if (occupied_->load(std::memory_order_relaxed) == occupancy::reads) stop_reading();
     const bool lost = why.code == static_cast<int>(errc::peer_lost);
-    tell_peers(encode(why), lost ? why.culprit : -1);
+    // Who was aborted is to return soon; what has not gone out by then goes with the next progress.
+    const bool hurried = why.code == static_cast<int>(errc::aborted) && why.teller == rank_;
+    tell_peers(encode(why), lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 3 : 20));
     for (int peer = 0; has_windows() && peer < size_; ++peer) {
-      if (!transport::flag_reaches(*port_, peer)) continue;
+      if (!port_type::shares_address_space && !transport::flag_reaches(*port_, peer)) continue;
       layout_.header(window(peer)).revoked.store(1, std::memory_order_release);
     }
     port_->discard();
@@ -334,7 +336,7 @@ class communicator_state {
   }
 
   /// All of them; where they are many and far away, enough for those to reach all others by passing it on.
-  void tell_peers(const std::vector<std::byte>& words, int lost) {
+  void tell_peers(const std::vector<std::byte>& words, int lost, std::chrono::nanoseconds longest) {
     constexpr int few = 32;
     const auto tell = [&](int peer) {
       if (peer != rank_ && peer != lost) port_->post(peer, words);
@@ -347,7 +349,7 @@ class communicator_state {
         tell((rank_ + size_ - step) % size_);
       }
     }
-    const deadline last = deadline::after(std::chrono::milliseconds(20));
+    const deadline last = deadline::after(longest);
     while (!port_->posted() && !last.passed()) port_->progress();
   }
 

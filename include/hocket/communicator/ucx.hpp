@@ -11,6 +11,7 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/ucx/leftover_segments.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/wire.hpp>
 
@@ -20,6 +21,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,13 +32,16 @@ namespace ucx {
 /// A communicator of processes.
 using communicator = hocket::communicator<wire>;
 
-/// How the world is made. All ranks pass the same.
+/// How the world is made. All ranks pass the same, but for `stop`.
 struct connect_options {
   /// How long start-up may take, and each call by default; 0: as the world says (`HOCKET_TIMEOUT`, or 60 s).
   std::chrono::nanoseconds timeout{};
   /// Memory through which ranks of one host read buffers that are not from `hocket::allocate`: so much for each of two
   /// regions and `transport::window` operations, on each rank and communicator. Only what is used takes up memory.
   std::size_t staging_bytes = 256 * 1024;
+  /// Lets another thread end start-up, which then fails with `aborted`, here and on the other ranks. Of no use
+  /// afterwards: a communicator has `abort`. Each rank may pass one of its own, or none.
+  std::stop_token stop{};
 };
 
 namespace detail {
@@ -44,15 +49,20 @@ namespace detail {
 /// Start-up of one rank.
 class start_up {
  public:
-  start_up(const bootstrap::world_description& world, std::chrono::nanoseconds timeout)
-      : world_(world), until_(deadline::after(timeout)), store_(bootstrap::connect_store(world, until_)) {}
+  start_up(const bootstrap::world_description& world, std::chrono::nanoseconds timeout, std::stop_token stop)
+      : world_(world),
+        stop_(std::move(stop)),
+        until_(deadline::after(timeout)),
+        store_(bootstrap::connect_store(world, limit(until_))) {}
+  start_up(const start_up&) = delete;
+  start_up& operator=(const start_up&) = delete;
 
   communicator run(const connect_options& options) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       return join(options);
     } catch (const error& cause) {
-      if (cause.code() == errc::peer_lost) hear_who_was_first();
+      if (cause.code() == errc::peer_lost && !store_failed_) hear_who_was_first();
       throw;
     }
 #else
@@ -63,9 +73,15 @@ class start_up {
  private:
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
+  wait_limit limit(deadline until) const noexcept { return {until, stop_}; }
+
   communicator join(const connect_options& options) {
-    const transport::exchange_function exchange = [this](std::span<const std::byte> blob) { return this->exchange(blob); };
-    std::shared_ptr<wire> through = wire::join(world_.rank, exchange_identities(), exchange);
+    const transport::exchange_function exchange = [this](std::span<const std::byte> blob) {
+      return this->exchange(blob);
+    };
+    const std::vector<process_identity> identities = exchange_identities();
+    remove_leftover_segments();
+    std::shared_ptr<wire> through = wire::join(world_.rank, identities, exchange);
     try_neighbour(*through);
     auto members = std::make_shared<std::vector<int>>(index(world_.ranks));
     std::iota(members->begin(), members->end(), 0);
@@ -81,15 +97,21 @@ class start_up {
   /// for all ranks once more.
   void hear_who_was_first() {
     try {
-      bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {}, deadline::after(std::chrono::seconds(1)));
+      bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {},
+                          limit(deadline::after(std::chrono::seconds(1))));
     } catch (const error& cause) {
+      if (cause.code() == errc::aborted) throw;
       if (cause.code() == errc::peer_lost && cause.context().peer != world_.rank) throw;
     }
   }
 #endif
 
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
-    return bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine, until_);
+    store_failed_ = true;  // unless it comes back
+    auto all = bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine,
+                                   limit(until_));
+    store_failed_ = false;
+    return all;
   }
 
   std::vector<process_identity> exchange_identities() {
@@ -117,9 +139,11 @@ class start_up {
   }
 
   const bootstrap::world_description& world_;
+  const std::stop_token stop_;
   const deadline until_;
   bootstrap::any_store store_;
   int round_ = 0;
+  bool store_failed_ = false;  ///< it has said who was lost first, or is gone itself
 };
 
 }  // namespace detail
@@ -127,11 +151,16 @@ class start_up {
 /// Joins the world that `world` describes, and returns the communicator of all its ranks.
 ///
 /// Collective over the world: returns when all ranks have come. The store is not needed afterwards.
-/// **Errors.** Throws `error`: `timeout` names ranks that have not come; `refused`, `mismatch`: they do not fit;
-/// `unreachable`: UCX's settings lead from some rank to none; `out_of_memory`: no memory to share; `bad_environment`.
+/// **Threads.** Another one may end it by `options.stop`: it waits at most 2 ms longer, but UCX's own setting up, which
+/// takes tens of milliseconds and waits for nobody, is not interrupted.
+/// **Errors.** Throws `error`: `timeout` names ranks that have not come; `peer_lost`: one has come, and is gone;
+/// `aborted`: `options.stop` was triggered here, and the reason names the ranks that had not come, or on the rank
+/// `context().peer`, and the reason says so; `refused`: what answers at the store's address is not this job;
+/// `mismatch`: ranks do not fit together; `unreachable`: UCX's settings lead from some rank to none; `out_of_memory`:
+/// no memory to share; `bad_environment`: a variable, port or directory is wrong; `system`.
 inline communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
   const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
-  communicator made = detail::start_up(world, timeout).run(options);
+  communicator made = detail::start_up(world, timeout, options.stop).run(options);
   made.set_timeout(timeout);
   made.set_flight_recorder(world.flight_recorder);
   return made;

@@ -168,7 +168,8 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
   } else if (broken) {
     cause = std::move(broken);
   } else if (waiting.expired()) {
-    cause = whom_to_blame(state, where, make_failure(errc::timeout, "waited " + describe(call.timeout) + " for a peer"));
+    failure late = make_failure(errc::timeout, "waited " + describe(call.timeout) + " for a peer");
+    cause = whom_to_blame(state, where, call.timeout, std::move(late));
   } else {
     if (waiting.should_inquire()) inquire(state, where());
     return {};

@@ -14,6 +14,7 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/concept.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -140,10 +141,12 @@ failure with_both_calls(State& state, Locate locate, failure cause) {
 
 /// Follows the chain of those who wait for each other, from this rank's call on, to the one at its end: who does not answer
 /// is in no call, or stopped. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
-/// mismatch, comes in its place.
+/// mismatch, comes in its place. Where a core has much else to do, a rank that is in a call may be slow to answer: so it gets
+/// a quarter of `waited`, the time after which this call has given up, but 50 ms at least and half a second at most.
 template <class State, class Locate>
-failure whom_to_blame(State& state, Locate locate, failure cause) {
-  constexpr std::chrono::milliseconds time_to_answer(50);
+failure whom_to_blame(State& state, Locate locate, std::chrono::nanoseconds waited, failure cause) {
+  const std::chrono::nanoseconds time_to_answer =
+      std::clamp<std::chrono::nanoseconds>(waited / 4, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
   const waiting_call own = locate();
   if (own.awaited < 0) return cause;
   int suspect = own.awaited;

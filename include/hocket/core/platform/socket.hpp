@@ -7,13 +7,14 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/resolve.hpp>
 #include <hocket/core/platform/wait_limit.hpp>
+#include <hocket/core/platform/wait_ready.hpp>
 
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -56,27 +57,6 @@ inline std::string endpoint_text(const std::string& host, std::uint16_t port) {
 
 namespace detail {
 
-struct free_address_list {
-  void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
-};
-using address_list = std::unique_ptr<addrinfo, free_address_list>;
-
-/// The addresses of `host`; of all interfaces if it is empty. The resolver keeps to its own time limits, not to ours.
-inline failure resolve(const std::string& host, std::uint16_t port, address_list& result) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (host.empty() ? AI_PASSIVE : 0);
-  addrinfo* list = nullptr;
-  const std::string service = std::to_string(port);
-  const int status = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), service.c_str(), &hints, &list);
-  if (status != 0) {
-    return make_failure(errc::unreachable, "cannot resolve host name '" + host + "': " + ::gai_strerror(status));
-  }
-  result.reset(list);
-  return {};
-}
-
 inline void set_option(int socket, int level, int option, int value) noexcept {
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
@@ -103,23 +83,10 @@ inline int listen_at(const sockaddr* address, socklen_t size, int family, file_d
 
 }  // namespace detail
 
-/// Waits until `socket` is ready for `events` (POLLIN, POLLOUT) or has failed.
-inline failure wait_ready(int socket, short events, const wait_limit& limit) {
-  for (;;) {
-    if (limit.aborted()) return make_failure(errc::aborted, "the wait was called off");
-    const auto slice = std::chrono::ceil<std::chrono::milliseconds>(limit.slice());
-    pollfd entry{socket, events, 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(slice.count()));
-    if (ready > 0) return {};
-    if (ready < 0 && errno != EINTR) return system_failure("cannot wait for a socket", errno);
-    if (ready == 0 && limit.passed()) return make_failure(errc::timeout, "");
-  }
-}
-
 /// Listens at `host` (all interfaces if empty) and `port` (0: the system picks one). errno-like number, 0 if it worked.
 inline int listen_on(const std::string& host, std::uint16_t port, file_descriptor& result, failure& cause) {
-  detail::address_list list;
-  cause = detail::resolve(host, port, list);
+  address_list list;
+  cause = resolve(host, port, deadline(), list);
   if (cause) return EADDRNOTAVAIL;
   int first_error = 0;
   // A socket for all interfaces of IPv6 also takes IPv4, so it comes first.
@@ -156,8 +123,8 @@ inline failure connect_to(const sockaddr* address, socklen_t size, const wait_li
 /// Connects to the first address of `host` that answers. One attempt: `errc::unreachable` may be worth another.
 inline failure connect_to(const std::string& host, std::uint16_t port, const wait_limit& limit,
                           file_descriptor& result) {
-  detail::address_list list;
-  if (failure cause = detail::resolve(host, port, list)) return cause;
+  address_list list;
+  if (failure cause = resolve(host, port, limit, list)) return cause;
   failure cause = make_failure(errc::unreachable, "host '" + host + "' has no address");
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     cause = connect_to(entry->ai_addr, entry->ai_addrlen, limit.at_most(std::chrono::seconds(5)), result);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -17,10 +18,13 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// A deadline, and a predicate that says whether the wait was called off. Does not own the predicate: it must outlive
-/// the call it is passed to. The predicate is asked about every 10 ms, from the waiting thread.
+/// A deadline, and a predicate or stop token that says whether the wait was called off. Owns neither: they must outlive
+/// the call that the limit is passed to. They are asked about every 2 ms, from the waiting thread.
 class wait_limit {
  public:
+  /// So long a wait may go on after it was called off.
+  static constexpr std::chrono::nanoseconds longest_slice = std::chrono::milliseconds(2);
+
   /// Waits until `until`, and nobody can call it off.
   wait_limit(deadline until) noexcept : until_(until) {}
 
@@ -31,6 +35,18 @@ class wait_limit {
       : until_(until), object_(&called_off), ask_([](const void* object) -> bool {
           return (*static_cast<const Predicate*>(object))();
         }) {}
+
+  /// Waits until `until` or until `token`, a `std::stop_token`, is told to stop.
+  template <typename Token>
+    requires requires(const Token& token) {
+      { token.stop_requested() } -> std::convertible_to<bool>;
+      { token.stop_possible() } -> std::convertible_to<bool>;
+    }
+  wait_limit(deadline until, const Token& token) noexcept : until_(until) {
+    if (!token.stop_possible()) return;
+    object_ = &token;
+    ask_ = [](const void* object) -> bool { return static_cast<const Token*>(object)->stop_requested(); };
+  }
 
   deadline until() const noexcept { return until_; }
   bool passed() const noexcept { return until_.passed(); }
@@ -52,7 +68,7 @@ class wait_limit {
 
   /// How long to sleep before looking again: until the deadline, or briefly if somebody may call the wait off.
   std::chrono::nanoseconds slice(std::chrono::nanoseconds most = std::chrono::hours(1)) const noexcept {
-    if (ask_ != nullptr) most = std::min<std::chrono::nanoseconds>(most, std::chrono::milliseconds(10));
+    if (ask_ != nullptr) most = std::min(most, longest_slice);
     return std::min(most, until_.left());
   }
 

@@ -15,7 +15,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
 enum class fault_kind : std::uint8_t {
-  delay,      ///< the step is held back for `time`: a message or a flag goes later, or a poll finds nothing although it is there
+  delay,  ///< the step is held back for `time`: a message or a flag goes later, or a poll finds nothing although it is there
   drop,       ///< the next message or flag of the rank does not arrive
   duplicate,  ///< its next message is sent twice
   truncate,   ///< its next message ends too early
@@ -32,14 +32,15 @@ struct fault {
   fault_kind what = fault_kind::delay;
   int rank = 0;
   std::uint64_t step = 0;
-  int peer = 0;                           ///< of a cut
+  int peer = 0;                            ///< of a cut
   std::chrono::nanoseconds time{100'000};  ///< of delay and stop
 
   friend constexpr bool operator==(const fault&, const fault&) = default;
 };
 
 constexpr const char* to_string(fault_kind what) noexcept {
-  constexpr const char* names[fault_kinds] = {"delay", "drop", "duplicate", "truncate", "corrupt", "cut", "stop", "kill"};
+  constexpr const char* names[fault_kinds] = {"delay",   "drop", "duplicate", "truncate",
+                                              "corrupt", "cut",  "stop",      "kill"};
   return names[static_cast<int>(what)];
 }
 
@@ -73,8 +74,10 @@ inline faults draw_faults(std::uint64_t seed, int ranks, std::uint64_t steps, co
     each.what = kinds[below(kinds.size())];
     each.rank = static_cast<int>(below(static_cast<std::uint64_t>(ranks)));
     each.step = below(steps);
-    each.peer = (each.rank + 1 + static_cast<int>(below(static_cast<std::uint64_t>(ranks > 1 ? ranks - 1 : 1)))) % ranks;
-    each.time = std::chrono::nanoseconds(static_cast<std::int64_t>(1 + below(static_cast<std::uint64_t>(longest.count()))));
+    each.peer =
+        (each.rank + 1 + static_cast<int>(below(static_cast<std::uint64_t>(ranks > 1 ? ranks - 1 : 1)))) % ranks;
+    each.time =
+        std::chrono::nanoseconds(static_cast<std::int64_t>(1 + below(static_cast<std::uint64_t>(longest.count()))));
   }
   return all;
 }

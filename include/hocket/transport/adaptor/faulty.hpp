@@ -3,7 +3,8 @@
 /// A transport on which things go wrong as they were told to: what a program does then can be tried on any of them.
 ///
 /// Faults act on messages, on the flags that ranks write into each other's windows, on polls, and on control messages.
-/// What peers read from a rank's memory is not disturbed.
+/// What peers read from a rank's memory is not disturbed; and where ranks are threads, the end of a communicator is always
+/// heard, as it is what keeps a rank from freeing what others read.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -40,7 +41,8 @@ class misfortune {
   /// What happens in the step that is about to be taken, one at a time; nothing if null. A cut is noticed by both ranks, each
   /// at its own step of that number.
   const fault* next() {
-    const auto due = std::find_if(waiting_.begin(), waiting_.end(), [&](const fault& each) { return each.step <= step_; });
+    const auto due =
+        std::find_if(waiting_.begin(), waiting_.end(), [&](const fault& each) { return each.step <= step_; });
     if (due == waiting_.end()) return nullptr;
     now_ = *due;
     waiting_.erase(due);
@@ -104,14 +106,14 @@ class faulty_port : public forwarding_port<Port> {
   // ── Steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   bool may_act(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
-    if (holds_back() || !base::may_act(sequence, lane, what, bytes)) return false;
-    fate_->step_done();
-    return true;
+    return !holds_back() && base::may_act(sequence, lane, what, bytes);
   }
+  void did(std::uint32_t, unsigned, const plan::action&, std::size_t) { fate_->step_done(); }
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes, failure& fail) {
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                failure& fail) {
     if (id.point_to_point() && holds_back()) return false;
     state.lost = is_cut_from(peer) || fate_->spoils_next(fault_kind::drop);
     if (!state.lost && !send_spoilt(state, peer, id, data, bytes, fail)) return false;
@@ -131,7 +133,9 @@ class faulty_port : public forwarding_port<Port> {
   }
 
   /// Asked for each flag that this rank writes.
-  bool flag_reaches(int peer) { return !fate_->killed() && !is_cut_from(peer) && !fate_->spoils_next(fault_kind::drop); }
+  bool flag_reaches(int peer) {
+    return !fate_->killed() && !is_cut_from(peer) && !fate_->spoils_next(fault_kind::drop);
+  }
 
   // ── Life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -144,12 +148,12 @@ class faulty_port : public forwarding_port<Port> {
   }
 
   void post(int peer, std::span<const std::byte> words) {
-    if (!fate_->killed() && !is_cut_from(peer)) base::post(peer, words);
+    if (base::shares_address_space || (!fate_->killed() && !is_cut_from(peer))) base::post(peer, words);
   }
   bool has_mail() const { return !fate_->silent() && base::has_mail(); }
   bool fetch(transport::control_message& heard) {
     while (!fate_->silent() && base::fetch(heard)) {
-      if (!is_cut_from(heard.sender)) return true;
+      if (base::shares_address_space || !is_cut_from(heard.sender)) return true;
     }
     return false;
   }

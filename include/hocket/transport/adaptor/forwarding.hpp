@@ -22,7 +22,9 @@ namespace adaptor {
 
 /// Whether a transport wants to know who polls its operations: simulated ones do.
 template <class Port>
-concept attachable = requires(Port& port, void* owner, void (*poll)(void*)) { port.attach(owner, poll); };
+concept attachable = requires(Port& port, void* owner, void (*poll)(void*)) {
+  port.attach(owner, poll);
+};
 
 template <class Port>
 class forwarding_port {
@@ -40,7 +42,8 @@ class forwarding_port {
   int size() const noexcept { return inner_->size(); }
   bool oversubscribed() const noexcept { return inner_->oversubscribed(); }
 
-  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes, failure& fail) {
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                failure& fail) {
     return inner_->try_send(state, peer, id, data, bytes, fail);
   }
   bool drained(sending& state) { return inner_->drained(state); }
@@ -85,11 +88,10 @@ class forwarding_port {
   void attach(void* owner, void (*poll)(void*)) requires attachable<Port> { inner_->attach(owner, poll); }
   void note(failure cause) requires attachable<Port> { inner_->note(std::move(cause)); }
 
-  auto allocate(std::size_t bytes, const transport::exchange_function& exchange)
-    requires requires(Port& port) { port.allocate(bytes, exchange); }
-  {
-    return inner_->allocate(bytes, exchange);
+  auto allocate(std::size_t bytes, const transport::exchange_function& exchange) requires requires(Port& port) {
+    port.allocate(bytes, exchange);
   }
+  { return inner_->allocate(bytes, exchange); }
 
  protected:
   Port& inner() noexcept { return *inner_; }

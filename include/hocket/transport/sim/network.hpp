@@ -104,6 +104,12 @@ class network {
     return acts;
   }
 
+  /// Of the lane that may act, or else of the rank.
+  double now_of(const endpoint& at) {
+    const bool acts = awake_ != nobody && lanes_[awake_].at == &at;
+    return acts ? lanes_[awake_].time : stations_[at.station].clock;
+  }
+
   /// What the lane that may act does next begins later.
   void hold_up(double seconds) {
     if (awake_ != nobody) lanes_[awake_].time += seconds;

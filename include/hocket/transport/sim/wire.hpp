@@ -73,6 +73,8 @@ class port {
   }
   bool may_end(std::uint32_t sequence, unsigned lane) { return network_->may_end(here_, sequence, lane); }
   void leave(std::uint32_t sequence) { network_->leave(here_, sequence); }
+  /// In seconds: of the lane that may act, or else of this rank.
+  double now() const { return network_->now_of(here_); }
   /// The action that may be done now begins later.
   void hold_up(double seconds) { network_->hold_up(seconds); }
 

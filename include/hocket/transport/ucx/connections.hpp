@@ -27,6 +27,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -84,7 +85,6 @@ class connections {
   const std::shared_ptr<worker>& through() const noexcept { return worker_; }
   spin_lock& lock() noexcept { return worker_->lock(); }
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
-  bool on_this_host(int rank) const noexcept { return at(rank).identity.same_host(at(rank_).identity); }
   /// Whether the end of that rank's process shows here.
   bool can_watch(int rank) const noexcept { return at(rank_).identity.can_watch(at(rank).identity); }
 
@@ -189,6 +189,7 @@ class connections {
     ~subscription() {
       const std::lock_guard guard(links_.lock());
       links_.inboxes_.erase(context_);
+      if (links_.failed_context_ == context_) links_.failed_context_.reset();
     }
 
    private:
@@ -225,11 +226,34 @@ class connections {
     }
   }
 
+  /// With the lock. A copy of a short message, to be sent in place of it, so that it can be given up at any time; null
+  /// if the message is not short.
+  std::unique_ptr<std::byte[]> copy_of(const void* data, std::size_t bytes) {
+    if (bytes > most_copied) return {};
+    auto copy = spare_ ? std::move(spare_) : std::make_unique<std::byte[]>(most_copied);
+    if (bytes > 0) std::memcpy(copy.get(), data, bytes);
+    return copy;
+  }
+  /// With the lock. UCX is done with a copy.
+  void give_back(std::unique_ptr<std::byte[]> copy) noexcept {
+    if (copy) spare_ = std::move(copy);
+  }
+
+  /// With the lock. Sees a request to its end that nobody waits for any more; until then `bytes` are kept.
+  void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}) {
+    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes)});
+  }
+
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
-  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
+  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent. They
+  /// get half a second for that, all of them together: a communicator fails but once.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
-    const deadline last = deadline::after(std::chrono::milliseconds(500));
+    if (failed_context_ != context) {
+      failed_context_ = context;
+      peers_take_until_ = deadline::after(std::chrono::milliseconds(500));
+    }
+    const deadline last = peers_take_until_;
     while (presence_of(peer_rank) == presence::here && !finished_within(request, std::chrono::milliseconds(1))) {
       discard(context);
       if (last.passed() || has_ended(peer_rank)) break;
@@ -281,6 +305,7 @@ class connections {
     std::int32_t sender;
   };
   static constexpr unsigned control_id = 2;
+  static constexpr std::size_t most_copied = 8192;
 
   /// A request that nobody waits for, and what it sends if that must outlive the call.
   struct running {
@@ -391,10 +416,6 @@ class connections {
 
   // ── Requests of our own ──────────────────────────────────────────────────────────────────────────────────────────
 
-  void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}) {
-    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes)});
-  }
-
   void sweep() noexcept {
     std::erase_if(running_, [](const running& each) {
       if (ucp_request_check_status(each.request) == UCS_INPROGRESS) return false;
@@ -454,7 +475,10 @@ class connections {
   std::vector<int> untold_;  ///< lost ranks that the others have not been told of
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
+  std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last
+  deadline peers_take_until_;
   std::vector<running> running_;
+  std::unique_ptr<std::byte[]> spare_;                 ///< for the next copy
   std::unordered_map<std::uint32_t, inbox*> inboxes_;  ///< by context
 };
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -23,13 +24,20 @@ struct traffic {
   std::uint32_t finished = 0;  ///< so far
 };
 
-/// A request that UCX has not finished. Movable. Destroying it gives the message up.
+/// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
+/// peer, but not where a `copy` is what is sent.
 class request_handle {
  public:
   request_handle() = default;
   /// With the lock.
-  request_handle(connections& links, void* request, int rank_on_wire, bool receives, traffic& counted) noexcept
-      : links_(&links), request_(request), counted_(&counted), rank_(rank_on_wire), receives_(receives) {
+  request_handle(connections& links, void* request, int rank_on_wire, bool receives, traffic& counted,
+                 std::unique_ptr<std::byte[]> copy = {}) noexcept
+      : links_(&links),
+        request_(request),
+        counted_(&counted),
+        rank_(rank_on_wire),
+        receives_(receives),
+        copy_(std::move(copy)) {
     ++counted_->waiting;
     links_->count_waiting(1);
   }
@@ -42,7 +50,12 @@ class request_handle {
   ~request_handle() {
     if (request_ == nullptr) return;
     const std::lock_guard guard(links_->lock());
-    links_->abandon(std::exchange(request_, nullptr), rank_, receives_, counted_->context);
+    void* const given_up = std::exchange(request_, nullptr);
+    if (copy_ != nullptr) {
+      links_->keep(given_up, std::move(copy_));
+    } else {
+      links_->abandon(given_up, rank_, receives_, counted_->context);
+    }
     forget();
   }
 
@@ -53,6 +66,7 @@ class request_handle {
   void finish(ucs_status_t status) noexcept {
     ucp_request_free(std::exchange(request_, nullptr));
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) links_->note_error(rank_, status);
+    links_->give_back(std::move(copy_));
     forget();
   }
 
@@ -68,6 +82,7 @@ class request_handle {
     std::swap(counted_, other.counted_);
     std::swap(rank_, other.rank_);
     std::swap(receives_, other.receives_);
+    std::swap(copy_, other.copy_);
   }
 
   connections* links_ = nullptr;
@@ -75,6 +90,7 @@ class request_handle {
   traffic* counted_ = nullptr;
   int rank_ = 0;
   bool receives_ = false;
+  std::unique_ptr<std::byte[]> copy_;
 };
 
 }  // namespace ucx

@@ -85,15 +85,17 @@ class port {
       return false;
     }
     const ucp_request_param_t how{};
-    ucs_status_ptr_t const request =
-        ucp_tag_send_nbx(links_->link_to(to).get(), data, bytes, message_tag::make(context_, rank_, id), &how);
+    auto copy = links_->copy_of(data, bytes);
+    ucs_status_ptr_t const request = ucp_tag_send_nbx(links_->link_to(to).get(), copy ? copy.get() : data, bytes,
+                                                      message_tag::make(context_, rank_, id), &how);
+    if (!UCS_PTR_IS_PTR(request)) links_->give_back(std::move(copy));
     if (request == nullptr) return true;
     if (UCS_PTR_IS_ERR(request)) [[unlikely]] {
       links_->note_error(to, UCS_PTR_STATUS(request));
       fail = broken_link(peer, UCS_PTR_STATUS(request));
       return false;
     }
-    state.request = request_handle(*links_, request, to, false, with_[index(peer)].counts);
+    state.request = request_handle(*links_, request, to, false, with_[index(peer)].counts, std::move(copy));
     return true;
   }
 

@@ -5,7 +5,8 @@
 /// A killed process that its parent has not reaped yet keeps its sockets' and memory's owner alive as far as a
 /// communication library can see. The kernel's handle on a process (a pidfd) tells. A process number alone can't be
 /// trusted: it may mean another process in another PID namespace, or be in use again; so the namespace and the time at
-/// which the process was started must match too.
+/// which the process was started must match too. Shared memory has namespaces of its own: containers of one host share
+/// its cores, but mostly not that.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -40,11 +41,15 @@ struct process_identity {
   std::uint64_t pid_namespace = 0;  ///< 0: not known
   std::uint64_t start_time = 0;     ///< in the kernel's ticks since boot; 0: not known
   std::int32_t pid = 0;
-  std::uint32_t padding = 0;
-  cpu_set_t cores = {};  ///< that it may run on
+  std::uint32_t ipc_namespace = 0;  ///< 0: not known
+  cpu_set_t cores = {};             ///< that it may run on
 
   bool same_host(const process_identity& other) const noexcept {
     return std::memcmp(host, other.host, sizeof host) == 0;
+  }
+  /// Whether the two may find memory that has a name, as UCX's has.
+  bool may_share_memory(const process_identity& other) const noexcept {
+    return same_host(other) && ipc_namespace == other.ipc_namespace;
   }
   /// Whether this process can tell whether `other` lives.
   bool can_watch(const process_identity& other) const noexcept {
@@ -89,6 +94,7 @@ inline process_identity own_identity() {
   std::memcpy(own.host, host.data(), std::min(host.size(), sizeof own.host - 1));
   struct stat space {};
   if (::stat("/proc/self/ns/pid", &space) == 0) own.pid_namespace = space.st_ino;
+  if (::stat("/proc/self/ns/ipc", &space) == 0) own.ipc_namespace = static_cast<std::uint32_t>(space.st_ino);
   own.pid = ::getpid();
   own.start_time = detail::start_time_of(own.pid);
   CPU_ZERO(&own.cores);
@@ -141,6 +147,14 @@ inline host_share share_of_host(const process_identity& own, const std::vector<p
   }
   result.cores = std::max(1, CPU_COUNT(&cores));
   return result;
+}
+
+/// Whether UCX can watch all those with whom it shares memory. It looks for their process numbers, as if all were of one PID
+/// namespace, and takes a process of another for dead.
+inline bool all_watched_in_memory(const process_identity& own, const std::vector<process_identity>& all) noexcept {
+  return std::all_of(all.begin(), all.end(), [&](const process_identity& each) {
+    return !own.may_share_memory(each) || own.pid_namespace == each.pid_namespace;
+  });
 }
 
 }  // namespace ucx

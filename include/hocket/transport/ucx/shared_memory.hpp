@@ -49,7 +49,7 @@ class shared_memory {
       bases_[index(rank_)] = own_.data() + header_bytes;
       new (own_.data()) header;
     }
-    open_all(how);  // a single member too: others, who make communicators at the same time, count on its answers
+    open_or_mark(how);  // a single member too: others, who make communicators at the same time, count on its answers
   }
   shared_memory(const shared_memory&) = delete;
   shared_memory& operator=(const shared_memory&) = delete;
@@ -97,6 +97,21 @@ class shared_memory {
 
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
   static header* header_of(std::byte* base) noexcept { return reinterpret_cast<header*>(base - header_bytes); }
+
+  /// Where this fails here after the last peer has what it needs, that one takes part in a communicator without this
+  /// rank: the mark tells it.
+  void open_or_mark(const transport::opening& how) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      open_all(how);
+    } catch (...) {
+      give_up(ownership::failed);
+      throw;
+    }
+#else
+    open_all(how);
+#endif
+  }
 
   void open_all(const transport::opening& how) {
     const auto tickets = how.exchange(no_room_ ? std::vector<std::byte>() : own_.ticket());

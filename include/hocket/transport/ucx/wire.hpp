@@ -36,8 +36,10 @@ class wire {
   /// Rank `rank` of a world whose ranks are those processes. Collective over them; connects to none of them yet.
   static std::shared_ptr<wire> join(int rank, const std::vector<process_identity>& processes,
                                     const transport::exchange_function& exchange) {
-    const host_share here = share_of_host(processes[static_cast<std::size_t>(rank)], processes);
-    auto through = std::make_shared<worker>(static_cast<int>(processes.size()), here.ranks);
+    const process_identity& own = processes[static_cast<std::size_t>(rank)];
+    const host_share here = share_of_host(own, processes);
+    auto through = std::make_shared<worker>(static_cast<int>(processes.size()), here.ranks,
+                                            all_watched_in_memory(own, processes));
     auto addresses = exchange(through->address());
     std::vector<introduction> all;
     for (std::size_t i = 0; i < processes.size(); ++i) all.push_back({processes[i], std::move(addresses[i])});

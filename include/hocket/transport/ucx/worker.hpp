@@ -10,10 +10,13 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/ucx/status.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sched.h>
@@ -40,15 +43,20 @@ class spin_lock {
 /// The library's configuration and its devices.
 class context {
  public:
-  /// `ranks` and `ranks_on_host` guide UCX's choice of transports.
-  context(int ranks, int ranks_on_host) {
+  /// `ranks` and `ranks_on_host` guide UCX's choice of transports. `watches_memory`: whether messages through shared
+  /// memory may be used where peers' deaths are to be noticed.
+  context(int ranks, int ranks_on_host, bool watches_memory) {
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its variables");
     // Else shared memory is left out where peers' deaths are to be noticed.
-    if (may_share_memory()) prefer(config, "MM_ERROR_HANDLING", "y");
-    prefer(config, "KEEPALIVE_INTERVAL", "200ms");
+    const bool shares_memory = watches_memory && may_use({"sm", "shm", "mm", "posix", "sysv", "xpmem"});
+    if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
+    // Else whoever sends first to a peer behind a broken link waits inside of UCX, for minutes, until TCP gives up.
+    const bool connects = may_use({"tcp"}) && has_interface();
+    if (connects) prefer(config, "TCP_CONN_NB", names_transports() ? "TCP_CONN_NB" : "CONN_NB", "y");
+    prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "200ms");
     // A process that is killed early would leave its System V segments for ever; POSIX ones do all that these do.
-    prefer(config, "TLS", "^sysv");
+    prefer(config, "TLS", "TLS", "^sysv");
     ucp_params_t wanted{};
     wanted.field_mask =
         UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;
@@ -66,18 +74,39 @@ class context {
   ucp_context_h get() const noexcept { return handle_; }
 
  private:
-  /// What the user has set stays; a UCX that does not know `name` goes without.
-  static void prefer(ucp_config_t* config, const char* name, const char* value) {
-    if (std::getenv((std::string("UCX_") + name).c_str()) == nullptr) ucp_config_modify(config, name, value);
+  /// What the user has set by UCX_`variable` stays; a UCX that does not know `name` goes without.
+  static void prefer(ucp_config_t* config, const char* variable, const char* name, const char* value) {
+    if (std::getenv((std::string("UCX_") + variable).c_str()) == nullptr) ucp_config_modify(config, name, value);
   }
 
-  /// False if UCX_TLS rules out shared memory; then UCX would warn of a setting that it has no use for.
-  static bool may_share_memory() {
+  /// Whether settings of a transport are called by its name too; UCX 1.13 wants the rest alone.
+  static bool names_transports() {
+    unsigned major = 0, minor = 0, release = 0;
+    ucp_get_version(&major, &minor, &release);
+    return major > 1 || minor > 13;
+  }
+
+  /// False if UCX_TLS rules out these transports; then UCX would warn of a setting that it has no use for.
+  static bool may_use(std::initializer_list<const char*> transports) {
     const char* const value = std::getenv("UCX_TLS");
     if (value == nullptr || *value == '^') return true;
     const std::string list = ',' + std::string(value) + ',';
-    for (const char* const each : {",all,", ",sm,", ",shm,", ",mm,", ",posix,", ",sysv,", ",xpmem,"}) {
-      if (list.find(each) != std::string::npos) return true;
+    if (list.find(",all,") != std::string::npos) return true;
+    for (const char* const each : transports) {
+      if (list.find(',' + std::string(each) + ',') != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  /// The same for UCX_NET_DEVICES: false if it names nothing but ports of adapters ("mlx5_0:1").
+  static bool has_interface() {
+    const char* const value = std::getenv("UCX_NET_DEVICES");
+    if (value == nullptr || *value == '^') return true;
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const std::string_view device = rest.substr(0, rest.find(','));
+      if (device.find(':') == std::string_view::npos) return true;
+      rest.remove_prefix(std::min(rest.size(), device.size() + 1));
     }
     return false;
   }
@@ -88,7 +117,7 @@ class context {
 /// Sends, receives, and is woken by nobody: whoever waits calls `progress`.
 class worker {
  public:
-  worker(int ranks, int ranks_on_host) : context_(ranks, ranks_on_host) {
+  worker(int ranks, int ranks_on_host, bool watches_memory) : context_(ranks, ranks_on_host, watches_memory) {
     ucp_worker_params_t wanted{};
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A transport that writes down what happens on it: each step of each operation, and each message, with its time.
+///
+/// What comes out is in the Trace Event Format of Chrome, which Perfetto (ui.perfetto.dev) and chrome://tracing open: a
+/// process for each rank, a line for each lane, arrows for messages.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/plan/to_string.hpp>
+#include <hocket/transport/adaptor/forwarding.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace adaptor {
+
+/// What one rank has done. Thread-safe: its communicators may be used by different threads.
+class trace_log {
+ public:
+  /// `rank` is that of the world. Times are in microseconds on this rank's clock.
+  explicit trace_log(int rank) : rank_(rank) {}
+
+  int rank() const noexcept { return rank_; }
+
+  /// What happens while it is paused is not recorded.
+  void pause(bool paused) noexcept { paused_.store(paused, std::memory_order_relaxed); }
+
+  /// Something that took from `begin` to `end` on line `line`; `details` is the inside of a JSON object.
+  void add(const std::string& name, std::uint64_t line, double begin, double end, std::string details) {
+    append({name, "\"ph\":\"X\",\"dur\":" + number(std::max(end - begin, 0.0)), line, begin, std::move(details)});
+  }
+  /// One end of an arrow. Both ends have the same `id`.
+  void add_arrow(bool starts, const std::string& id, std::uint64_t line, double time) {
+    const std::string how = starts ? "\"ph\":\"s\"" : "\"ph\":\"f\",\"bp\":\"e\"";
+    append({"message", how + ",\"cat\":\"message\",\"id\":\"" + id + '"', line, time, {}});
+  }
+  void name_line(std::uint64_t line, const std::string& name) {
+    const std::lock_guard guard(mutex_);
+    lines_[line] = name;
+  }
+
+  /// The events so far, as elements of a JSON array that end in a comma. `offset` is added to all times.
+  std::string events(double offset = 0) const {
+    const std::lock_guard guard(mutex_);
+    const std::string process = ",\"pid\":" + std::to_string(rank_);
+    std::string text = "{\"ph\":\"M\",\"name\":\"process_name\"" + process + ",\"args\":{\"name\":\"rank " +
+                       std::to_string(rank_) + "\"}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\"" + process +
+                       ",\"args\":{\"sort_index\":" + std::to_string(rank_) + "}},\n";
+    for (const auto& [line, name] : lines_) {
+      text += "{\"ph\":\"M\",\"name\":\"thread_name\"" + process + ",\"tid\":" + std::to_string(line) +
+              ",\"args\":{\"name\":\"" + name + "\"}},\n";
+    }
+    for (const event& each : events_) {
+      text += "{\"name\":\"" + each.name + "\"," + each.how + process + ",\"tid\":" + std::to_string(each.line) +
+              ",\"ts\":" + number(each.time + offset) + ",\"args\":{" + each.details + "}},\n";
+    }
+    return text;
+  }
+
+ private:
+  struct event {
+    std::string name;
+    std::string how;
+    std::uint64_t line;
+    double time;
+    std::string details;
+  };
+
+  static std::string number(double microseconds) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.3f", microseconds);
+    return text;
+  }
+
+  void append(event made) {
+    if (paused_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard guard(mutex_);
+    events_.push_back(std::move(made));
+  }
+
+  const int rank_;
+  std::atomic<bool> paused_{false};
+  mutable std::mutex mutex_;
+  std::vector<event> events_;
+  std::map<std::uint64_t, std::string> lines_;
+};
+
+/// A whole trace, of what `trace_log::events` gave for each rank.
+inline std::string trace_json(const std::vector<std::string>& events_of_ranks) {
+  std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  for (const std::string& each : events_of_ranks) text += each;
+  return text + "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"args\":{\"labels\":\"hocket\"}}\n]}\n";
+}
+
+template <class Port>
+class traced_port : public forwarding_port<Port> {
+  using base = forwarding_port<Port>;
+
+ public:
+  traced_port(std::unique_ptr<Port> inner, const transport::opening& how, std::shared_ptr<trace_log> log)
+      : base(std::move(inner)), context_(how.context), members_(how.members), log_(std::move(log)) {}
+
+  // ── Steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void enter(std::uint32_t sequence, unsigned lanes) {
+    base::enter(sequence, lanes);
+    const double time = now();
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      lanes_[{sequence, lane}] = {time, time};
+      log_->name_line(line_of(sequence, lane), "communicator " + std::to_string(context_) + ", slot " +
+                                                   std::to_string(sequence % transport::window) + ", lane " +
+                                                   std::to_string(lane));
+    }
+  }
+
+  bool may_act(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
+    current_line_ = line_of(sequence, lane);
+    return base::may_act(sequence, lane, what, bytes);
+  }
+
+  /// A step begins when the one before it has ended: what it waits for is part of it.
+  void did(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
+    lane_times& times = lanes_[{sequence, lane}];
+    const double end = now();
+    log_->add(plan::to_string(what), line_of(sequence, lane), times.last, end,
+              "\"operation\":" + std::to_string(sequence) + ",\"lane\":" + std::to_string(lane) +
+                  ",\"step\":" + std::to_string(times.steps++) + ",\"bytes\":" + std::to_string(bytes));
+    times.last = end;
+  }
+
+  void leave(std::uint32_t sequence) {
+    const auto first = lanes_.lower_bound({sequence, 0});
+    auto last = first;
+    for (; last != lanes_.end() && last->first.first == sequence; ++last) {
+      const auto& [key, times] = *last;
+      log_->add("operation " + std::to_string(sequence), line_of(sequence, key.second), times.begin, times.last, "");
+    }
+    lanes_.erase(first, last);
+    std::erase_if(numbers_, [&](const auto& each) { return std::get<1>(each.first) == sequence; });
+    base::leave(sequence);
+  }
+
+  // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  bool try_send(typename base::sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                failure& fail) {
+    const double begin = now();
+    if (!base::try_send(state, peer, id, data, bytes, fail)) return false;
+    note_message(true, peer, id, bytes, begin);
+    return true;
+  }
+
+  const void* try_receive(typename base::receiving& state, int peer, transport::message_id id, void* buffer,
+                          std::size_t bytes, failure& fail) {
+    const double begin = now();
+    const void* const message = base::try_receive(state, peer, id, buffer, bytes, fail);
+    if (message != nullptr) note_message(false, peer, id, bytes, begin);
+    return message;
+  }
+
+ private:
+  struct lane_times {
+    double begin = 0;
+    double last = 0;
+    unsigned steps = 0;
+  };
+
+  /// In microseconds.
+  double now() {
+    if constexpr (base::virtual_time) {
+      return this->inner().now() * 1e6;
+    } else {
+      return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+  }
+
+  std::uint64_t line_of(std::uint32_t sequence, unsigned lane) const noexcept {
+    return (std::uint64_t{context_} * transport::window + sequence % transport::window) * 256 + lane + 1;
+  }
+  /// Where messages of no plan are shown.
+  std::uint64_t line_of_messages() const noexcept { return std::uint64_t{context_} * transport::window * 256; }
+
+  void note_message(bool sent, int peer, transport::message_id id, std::size_t bytes, double begin) {
+    const std::uint32_t number = numbers_[{sent, id.sequence, id.channel, peer}]++;
+    std::uint64_t line = current_line_;
+    if (id.point_to_point()) {
+      line = line_of_messages();
+      log_->name_line(line, "communicator " + std::to_string(context_) + ", send and recv");
+      log_->add((sent ? "send to " : "receive from ") + std::to_string(peer), line, begin, now(),
+                "\"tag\":" + std::to_string(id.sequence) + ",\"bytes\":" + std::to_string(bytes));
+    }
+    const int own = (*members_)[static_cast<std::size_t>(this->rank())];
+    const int other = (*members_)[static_cast<std::size_t>(peer)];
+    std::string arrow = std::to_string(context_);
+    for (const std::uint64_t part : {std::uint64_t{id.sequence}, std::uint64_t{id.channel}, std::uint64_t{number}}) {
+      arrow += '.' + std::to_string(part);
+    }
+    arrow += '.' + std::to_string(sent ? own : other) + '.' + std::to_string(sent ? other : own);
+    log_->add_arrow(sent, arrow, line, sent ? begin : now());
+  }
+
+  const std::uint32_t context_;
+  const std::shared_ptr<const std::vector<int>> members_;
+  const std::shared_ptr<trace_log> log_;
+  std::map<std::pair<std::uint32_t, unsigned>, lane_times> lanes_;                        ///< by operation and lane
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t, int>, std::uint32_t> numbers_;  ///< of messages
+  std::uint64_t current_line_ = 0;
+};
+
+template <class Wire>
+using traced = adapted_wire<Wire, traced_port<typename Wire::port_type>, trace_log>;
+
+}  // namespace adaptor
+HOCKET_END_NAMESPACE

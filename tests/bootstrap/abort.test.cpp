@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Another thread ends whatever start-up waits for, at once; the error says for whom it waited, and the ranks that were
+/// there hear who it was.
+#include <hocket/bootstrap/directory_store.hpp>
+#include <hocket/bootstrap/launch.hpp>
+#include <hocket/bootstrap/tcp_store.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+
+#include "bootstrap/ranks.hpp"
+#include "support/abort_latency.hpp"
+#include "support/catch.hpp"
+
+using namespace bootstrap_test;
+using bootstrap::directory_store;
+using bootstrap::exchange;
+using bootstrap::tcp_store;
+using hocket::errc;
+using hocket::wait_limit;
+using hocket_test::abort_latency;
+using hocket_test::abort_rounds;
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// What a rank does in start-up, within a limit.
+using part = std::function<void(const wait_limit&)>;
+
+/// A rank on a thread of its own, which can be called off.
+class rank_thread {
+ public:
+  explicit rank_thread(part act) : act_(std::move(act)), thread_([this] { run(); }) {}
+  rank_thread(const rank_thread&) = delete;
+  rank_thread& operator=(const rank_thread&) = delete;
+  ~rank_thread() { join(); }
+
+  void call_off() { stop_.request_stop(); }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  /// After `join`.
+  const hocket::failure& cause() const { return cause_; }
+  double milliseconds_since(clock::time_point begin) const {
+    return std::chrono::duration<double, std::milli>(end_ - begin).count();
+  }
+
+ private:
+  void run() {
+    const std::stop_token token = stop_.get_token();
+    try {
+      act_(wait_limit(within(60s), token));
+    } catch (const hocket::error& cause) {
+      cause_ = cause.cause();
+    }
+    end_ = clock::now();
+  }
+
+  part act_;
+  std::stop_source stop_;
+  hocket::failure cause_;
+  clock::time_point end_{};
+  std::thread thread_;
+};
+
+/// How many ranks of the scene stand before what is to be their last wait.
+std::atomic<int> in_place{0};
+
+std::function<bool()> ranks_in_place(int count) {
+  return [count] { return in_place.load() >= count; };
+}
+
+/// Ranks of one start-up, of which one is called off while it waits.
+struct scene {
+  std::map<int, part> ranks;
+  int called_off = 0;
+  std::string says;                    ///< by the rank that is called off
+  std::vector<int> hear = {};          ///< ranks that hear of it
+  std::function<void()> wake = [] {};  ///< lets those go on that do something else meanwhile
+  /// From when on the wait may be called off, a moment later.
+  std::function<bool()> ready = [] { return true; };
+};
+
+/// Plays a scene some times. Every rank must end soon.
+void play(const std::string& name, const std::function<scene()>& set_up) {
+  abort_latency own("called off " + name);
+  abort_latency others("  the others hear of that", 60);  // a directory is looked into every 50 ms
+  bool anybody_hears = false;
+  for (int round = 0; round < abort_rounds(); ++round) {
+    INFO(name << ", round " << round);
+    in_place = 0;
+    scene now = set_up();
+    std::map<int, std::unique_ptr<rank_thread>> threads;
+    for (auto& [rank, act] : now.ranks) threads[rank] = std::make_unique<rank_thread>(act);
+    const auto patience = within(20s);
+    while (!now.ready() && !patience.passed()) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(60ms + 7ms * (round % 5));
+    rank_thread& ended = *threads.at(now.called_off);
+    const auto begin = clock::now();
+    ended.call_off();
+    ended.join();
+    own.add(ended.milliseconds_since(begin));
+    CHECK(ended.cause().code == errc::aborted);
+    CHECK(contains(ended.cause().reason, "start-up was called off"));
+    if (contains(ended.cause().reason, "was not over")) {
+      WARN("the server took too long to say who was missing");
+    } else {
+      CHECK_THAT(ended.cause().reason, Catch::Contains(now.says));
+    }
+    const auto woken = clock::now();
+    now.wake();
+    for (auto& [rank, thread] : threads) {
+      if (rank != now.called_off) thread->join();
+    }
+    for (const int rank : now.hear) {
+      INFO("rank " << rank << ": " << threads.at(rank)->cause().message());
+      anybody_hears = true;
+      CHECK(threads.at(rank)->cause().code == errc::aborted);
+      CHECK(threads.at(rank)->cause().context.peer == now.called_off);
+      CHECK(contains(threads.at(rank)->cause().reason,
+                     "rank " + std::to_string(now.called_off) + " of 3 has called start-up off"));
+      others.add(std::max(0.0, threads.at(rank)->milliseconds_since(woken)));
+    }
+  }
+  own.check();
+  if (anybody_hears) others.check();
+}
+
+/// Comes, and takes part in so many rounds.
+template <typename Store, typename Options>
+part takes_part(const Options& options, int rounds) {
+  return [options, rounds](const wait_limit& limit) {
+    Store store(options, limit);
+    for (int round = 0; round < rounds; ++round) {
+      if (round + 1 == rounds) ++in_place;
+      exchange(store, "round" + std::to_string(round), options.rank, options.ranks, blob_of(options.rank), limit);
+    }
+  };
+}
+
+void wait_for(const std::atomic<bool>& flag) {
+  while (!flag.load()) std::this_thread::sleep_for(1ms);
+}
+
+/// Whether rank 0 has let that rank in, in a directory.
+bool rank_is_seen(const scratch_directory& place, int rank) {
+  for (const std::string& base : platform::list_directory(place.path())) {
+    for (const std::string& session : platform::list_directory(place.path() + '/' + base)) {
+      const std::string note = place.path() + '/' + base + '/' + session + "/seen." + std::to_string(rank);
+      if (::access(note.c_str(), F_OK) == 0) return true;
+    }
+  }
+  return false;
+}
+
+/// Takes part in one round, does something else until it is woken, and comes to the next.
+template <typename Store, typename Options>
+part stalls(const Options& options, std::shared_ptr<std::atomic<bool>> woken) {
+  return [options, woken](const wait_limit& limit) {
+    Store store(options, limit);
+    exchange(store, "round0", options.rank, options.ranks, blob_of(options.rank), limit);
+    ++in_place;
+    wait_for(*woken);
+    exchange(store, "round1", options.rank, options.ranks, blob_of(options.rank), limit);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("who looks for rank 0 can be called off") {
+  tcp_place place(3);
+  place.close();
+  const std::string address = "rank 0 has not served the store at 127.0.0.1:" + std::to_string(place.port());
+  play("while nobody serves the store", [&] {
+    return scene{{{1, takes_part<tcp_store>(place.options(1), 1)}}, 1, address};
+  });
+  platform::file_descriptor listener;
+  hocket::failure cause;
+  REQUIRE(platform::listen_on("127.0.0.1", 0, listener, cause) == 0);
+  const std::uint16_t port = platform::local_address(listener.get()).port();
+  const part joins = [port](const wait_limit& limit) { tcp_store({1, 3, "127.0.0.1", port, "", -1}, limit); };
+  play("while what listens there says nothing", [&] { return scene{{{1, joins}}, 1, "rank 0 has not served"}; });
+  REQUIRE(::listen(listener.get(), 0) == 0);
+  std::vector<platform::file_descriptor> crowd;  // which nobody accepts, so that there is no room for more
+  for (int i = 0; i < 3; ++i) {
+    crowd.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const auto there = platform::local_address(listener.get());
+    ::connect(crowd.back().get(), there.get(), there.size);
+  }
+  play("while its connection is not taken", [&] { return scene{{{1, joins}}, 1, "no answer yet"}; });
+}
+
+TEST_CASE("who asks a silent name server can be called off") {
+  const auto results = hocket::launch::run_processes(1, [](const bootstrap::world_description&) {
+    // A network of its own, in which the name server is a socket that nobody reads.
+    const scratch_directory files;
+    const std::string text = "nameserver 127.0.0.1\n";
+    const std::string order = "hosts: dns\n";
+    const auto as_bytes = [](const std::string& words) { return bootstrap::text_bytes(words); };
+    if (platform::write_file(files.path(), "resolv.conf", as_bytes(text)) ||
+        platform::write_file(files.path(), "nsswitch.conf", as_bytes(order))) {
+      return 3;
+    }
+    if (::unshare(CLONE_NEWNET | CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount((files.path() + "/resolv.conf").c_str(), "/etc/resolv.conf", nullptr, MS_BIND, nullptr) != 0 ||
+        ::mount((files.path() + "/nsswitch.conf").c_str(), "/etc/nsswitch.conf", nullptr, MS_BIND, nullptr) != 0) {
+      return 2;
+    }
+    const platform::file_descriptor server(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq loopback{};
+    loopback.ifr_name[0] = 'l';
+    loopback.ifr_name[1] = 'o';
+    loopback.ifr_flags = IFF_UP;
+    sockaddr_in here{};
+    here.sin_family = AF_INET;
+    here.sin_port = htons(53);
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::ioctl(server.get(), SIOCSIFFLAGS, &loopback) != 0 ||
+        ::bind(server.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0) {
+      return 2;
+    }
+    double most = 0;
+    std::vector<double> all;
+    for (int round = 0; round < abort_rounds(); ++round) {
+      rank_thread joins([](const wait_limit& limit) { tcp_store({1, 3, "no-such-host.invalid.", 1, "", -1}, limit); });
+      std::this_thread::sleep_for(50ms);
+      const auto begin = clock::now();
+      joins.call_off();
+      joins.join();
+      all.push_back(joins.milliseconds_since(begin));
+      most = std::max(most, all.back());
+      if (joins.cause().code != errc::aborted) {
+        std::fprintf(stderr, "%s\n", joins.cause().message().c_str());
+        return 1;
+      }
+    }
+    std::sort(all.begin(), all.end());
+    std::printf("called off while a name is looked up: median %.2f, most %.2f ms of %zu\n", all[all.size() / 2], most,
+                all.size());
+    // The deadline counts there too.
+    const auto begin = clock::now();
+    const auto late = as_ranks({1}, [](int, outcome&) {
+      tcp_store({1, 3, "no-such-host.invalid.", 1, "", -1}, within(200ms));
+    });
+    if (late[0].cause.code != errc::timeout || clock::now() - begin > 2s) {
+      std::fprintf(stderr, "%s\n", late[0].cause.message().c_str());
+      return 1;
+    }
+    return most < hocket_test::milliseconds_asserted ? 0 : 1;
+  });
+  REQUIRE(results.size() == 1);
+  if (results[0].exit_code == 2) {
+    WARN("left out: this user may not make a network of its own");
+    return;
+  }
+  CHECK(hocket::launch::describe_failures(results) == "");
+}
+
+TEST_CASE("who waits for the others over TCP can be called off, and tells them") {
+  std::unique_ptr<tcp_place> place;
+  for (const int ended : {0, 1}) {
+    const std::string who = "as rank " + std::to_string(ended) + " over TCP, while rank 2 ";
+    play(who + "has not come", [&] {
+      place = std::make_unique<tcp_place>(3);
+      return scene{{{0, takes_part<tcp_store>(place->options(0), 1)}, {1, takes_part<tcp_store>(place->options(1), 1)}},
+                   ended,
+                   "rank 2 of 3 has not shown up",
+                   {1 - ended},
+                   [] {},
+                   ranks_in_place(2)};
+    });
+    play(who + "stalls", [&] {
+      place = std::make_unique<tcp_place>(3);
+      const auto woken = std::make_shared<std::atomic<bool>>(false);
+      return scene{{{0, takes_part<tcp_store>(place->options(0), 2)},
+                    {1, takes_part<tcp_store>(place->options(1), 2)},
+                    {2, stalls<tcp_store>(place->options(2), woken)}},
+                   ended,
+                   "rank 2 is connected, but has not come to 'round1'",
+                   {1 - ended, 2},
+                   [woken] { *woken = true; },
+                   ranks_in_place(3)};
+    });
+  }
+}
+
+TEST_CASE("who waits for a key, or comes to a call after it was called off, is called off") {
+  std::unique_ptr<tcp_place> place;
+  play("while it waits for a key over TCP", [&] {
+    place = std::make_unique<tcp_place>(3);
+    const auto options = place->options(0);
+    return scene{{{0,
+                   [options](const wait_limit& limit) {
+                     tcp_store store(options, limit);
+                     ++in_place;
+                     store.get("key", limit);
+                   }}},
+                 0,
+                 "nobody has set 'key' after 0.",
+                 {},
+                 [] {},
+                 ranks_in_place(1)};
+  });
+  play("while it does something else", [&] {
+    place = std::make_unique<tcp_place>(3);
+    const auto options = place->options(0);
+    return scene{{{0,
+                   [options](const wait_limit& limit) {
+                     tcp_store store(options, limit);
+                     ++in_place;
+                     while (!limit.aborted()) std::this_thread::sleep_for(1ms);
+                     exchange(store, "a", 0, 3, {}, limit);
+                   }}},
+                 0,
+                 "ranks 1 and 2 of 3 have not shown up",
+                 {},
+                 [] {},
+                 ranks_in_place(1)};
+  });
+}
+
+TEST_CASE("who waits in a directory can be called off, and tells the others") {
+  std::unique_ptr<scratch_directory> place;
+  const auto options = [&](int rank) { return bootstrap::directory_store_options{rank, 3, place->path(), "t"}; };
+  play("while it waits for rank 0 in a directory", [&] {
+    place = std::make_unique<scratch_directory>();
+    return scene{{{1, takes_part<directory_store>(options(1), 1)}}, 1, "rank 0 has not shown up in '" + place->path()};
+  });
+  for (const int ended : {0, 1}) {
+    const std::string who = "as rank " + std::to_string(ended) + " in a directory, while rank 2 ";
+    play(who + "has not come", [&] {
+      place = std::make_unique<scratch_directory>();
+      return scene{{{0, takes_part<directory_store>(options(0), 1)}, {1, takes_part<directory_store>(options(1), 1)}},
+                   ended,
+                   "rank 2 of 3 has not shown up",
+                   {1 - ended},
+                   [] {},
+                   [&] { return rank_is_seen(*place, 1); }};
+    });
+    play(who + "stalls", [&] {
+      place = std::make_unique<scratch_directory>();
+      const auto woken = std::make_shared<std::atomic<bool>>(false);
+      return scene{{{0, takes_part<directory_store>(options(0), 2)},
+                    {1, takes_part<directory_store>(options(1), 2)},
+                    {2, stalls<directory_store>(options(2), woken)}},
+                   ended,
+                   "rank 2 of 3 has not shown up",
+                   {1 - ended, 2},
+                   [woken] { *woken = true; },
+                   ranks_in_place(3)};
+    });
+  }
+}

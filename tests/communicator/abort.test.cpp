@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Another thread ends what makes a communicator of another, while a rank does not come.
+#include "support/abort_latency.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/communicator/shrink.hpp>
+#include <hocket/communicator/split.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+using namespace hocket_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Rank 0 of 3 is in `call`, and so is rank 2; rank 1 is not until it is over.
+template <class Call>
+void check(const std::string& name, Call call) {
+  abort_latency latency(name);
+  for (int round = 0; round < abort_rounds(); ++round) {
+    std::atomic<bool> over{false};
+    double milliseconds = -1;
+    on_ranks(3, [&](thread_rank& me) {
+      me.at(name);
+      if (me.rank() == 2) {
+        try {
+          call(me.comm());
+          me.complain("no error");
+        } catch (const hocket::error&) {}
+      }
+      while (me.rank() == 1 && !over.load()) std::this_thread::sleep_for(1ms);
+      if (me.rank() != 0) return;
+      clock::time_point begin;
+      std::thread other([&] {
+        std::this_thread::sleep_for(30ms);
+        begin = clock::now();
+        me.comm().abort();
+      });
+      me.expect(hocket::errc::aborted, [&] { call(me.comm()); });
+      const auto end = clock::now();
+      other.join();
+      milliseconds = std::chrono::duration<double, std::milli>(end - begin).count();
+      over = true;
+    });
+    latency.add(milliseconds);
+  }
+  latency.check();
+}
+
+}  // namespace
+
+TEST_CASE("abort ends split while a rank does not come") {
+  check("split of threads", [](hocket::local::communicator& comm) { hocket::split(comm, hocket::color{0}); });
+}
+
+TEST_CASE("abort ends shrink while a rank does not come") {
+  check("shrink of threads", [](hocket::local::communicator& comm) {
+    if (comm.rank() == 0) {
+      hocket::shrink(comm);
+    } else {
+      hocket::shrink(comm, hocket::with(hocket::timeout(1s)));
+    }
+  });
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: ucx nlohmann_json
+//
+// Adaptors around UCX: a trace of processes, and faults between them.
+#include "support/scratch.hpp"
+#include "transport/adaptor/trace_reader.hpp"
+#include "ucx/ranks.hpp"
+
+#include <hocket/communicator/adapted.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace hocket_test;
+using namespace ucx_test;
+using hocket::errc;
+using hocket::adaptor::fault_kind;
+
+TEST_CASE("processes write one trace together") {
+  for (const route& way : {shared_memory, network}) {
+    const scratch_directory scratch;
+    const std::string path = scratch.path() + "/trace.json";
+    INFO(way.name);
+    CHECK(run_ranks(3, way, [&](communicator& comm, findings& found) {
+            auto seen = hocket::traced(comm);
+            const auto mine = vector_of(comm.rank(), 10'000);
+            std::vector<std::uint64_t> out(mine.size());
+            hocket::all_reduce(seen, mine, out, std::plus<>{}, hocket::with(hocket::ring));
+            found.equal(out, sum_of(3, mine.size()), "the sum");
+            hocket::barrier(seen);
+            hocket::write_trace(seen, path);
+          }) == "");
+    const trace_summary found = read_trace(path);
+    CHECK(found.problem == "");
+    CHECK(found.ranks == 3);
+    CHECK(found.steps >=
+          3 * (8 + 4));  // two messages out and two in for each half of the ring, and those of the barrier
+    CHECK(found.arrows_begun == found.arrows_ended);
+    CHECK(found.backward_arrows == 0);
+  }
+}
+
+TEST_CASE("faults between processes: a cut is a timeout on both sides, a changed bit is found") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            const hocket::adaptor::faults cut{{.what = fault_kind::cut, .rank = 0, .step = 5, .peer = 1}};
+            auto apart = hocket::with_faults(comm, cut);
+            apart.set_timeout(200ms);
+            const auto cause = found.fails(errc::timeout, "a call across the cut", [&] {
+              for (;;) hocket::barrier(apart);
+            });
+            found.equal(cause.context.peer, 1 - comm.rank(), "the rank to blame");
+
+            const hocket::adaptor::faults flip{{.what = fault_kind::corrupt, .rank = 1, .step = 2}};
+            auto noisy = hocket::with_faults(comm, flip);
+            const auto mine = vector_of(comm.rank(), 1000);
+            std::vector<std::uint64_t> out(mine.size());
+            found.fails(errc::corrupted, "a call with a changed bit", [&] {
+              for (;;) {
+                hocket::all_reduce(noisy, mine, out, std::plus<>{}, hocket::with(hocket::require(hocket::checksummed)));
+                found.equal(out, sum_of(2, mine.size()), "the sum");
+              }
+            });
+          }) == "");
+  }
+}

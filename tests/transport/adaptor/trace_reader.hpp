@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Reads a trace as Perfetto would, and says what is in it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+
+namespace hocket_test {
+
+struct trace_summary {
+  std::string problem;  ///< empty: it is JSON, and its events have what they must
+  std::size_t ranks = 0;
+  std::size_t steps = 0;
+  std::size_t arrows_begun = 0;
+  std::size_t arrows_ended = 0;
+  std::size_t backward_arrows = 0;  ///< that end before they begin
+  double latest_microseconds = 0;
+};
+
+inline trace_summary read_trace(const std::string& path) {
+  trace_summary result;
+  std::ifstream file(path);
+  const auto trace = nlohmann::json::parse(file, nullptr, false);
+  if (trace.is_discarded() || !trace.contains("traceEvents")) {
+    result.problem = "it is no JSON, or has no traceEvents";
+    return result;
+  }
+  std::set<int> ranks;
+  std::map<std::string, double> begins, ends;
+  for (const auto& each : trace["traceEvents"]) {
+    const std::string kind = each.at("ph");
+    if (kind == "M") continue;
+    if (!each.contains("pid") || !each.contains("tid") || !each.contains("ts")) result.problem = "a field is missing";
+    ranks.insert(each.at("pid").get<int>());
+    const double time = each.at("ts");
+    if (kind == "X") {
+      if (each.at("args").contains("step")) ++result.steps;
+      result.latest_microseconds = std::max(result.latest_microseconds, time + each.at("dur").get<double>());
+    } else if (!(kind == "s" ? begins : ends).emplace(each.at("id"), time).second) {
+      result.problem = "two arrows have the number " + each.at("id").get<std::string>();
+    }
+  }
+  result.ranks = ranks.size();
+  result.arrows_begun = begins.size();
+  for (const auto& [id, time] : ends) {
+    const auto begin = begins.find(id);
+    if (begin == begins.end()) continue;
+    ++result.arrows_ended;
+    if (begin->second > time) ++result.backward_arrows;
+  }
+  return result;
+}
+
+}  // namespace hocket_test

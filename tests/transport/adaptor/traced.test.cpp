@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: nlohmann_json
+//
+// The trace of all ranks: every step that was done and every message, on one time axis, in a form that is JSON.
+#include "support/scratch.hpp"
+#include "support/thread_ranks.hpp"
+#include "transport/adaptor/trace_reader.hpp"
+
+#include <hocket/communicator/adapted.hpp>
+#include <hocket/hocket.hpp>
+#include <hocket/sim.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace hocket_test;
+
+namespace {
+
+/// Steps that an observer was told of.
+struct counted_steps {
+  std::size_t steps = 0;
+  hocket::step_observer observer() {
+    return {[](void* self, const hocket::step_event&) { ++static_cast<counted_steps*>(self)->steps; }, this};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a trace has each step once, and both ends of each message") {
+  for (const int ranks : {1, 2, 3, 5}) {
+    const scratch_directory scratch;
+    const std::string path = scratch.path() + "/trace.json";
+    std::vector<counted_steps> counted(static_cast<std::size_t>(ranks));
+    on_ranks(ranks, [&](thread_rank& me) {
+      auto comm = hocket::traced(me.comm());
+      counted_steps& own = counted[static_cast<std::size_t>(me.rank())];
+      std::vector<float> data(1000, 1.0F);
+      const auto seen = hocket::observe(own.observer());
+      hocket::all_reduce(comm, hocket::in_place(data), std::plus<>{}, hocket::with(hocket::ring, seen));
+      hocket::all_reduce(comm, hocket::in_place(data), std::plus<>{}, hocket::with(hocket::two_shot, seen));
+      hocket::barrier(comm, hocket::with(seen));
+      me.check(data[999] == static_cast<float>(ranks * ranks), "a wrong sum");
+      const hocket::peer next{(me.rank() + 1) % ranks}, before{(me.rank() + ranks - 1) % ranks};
+      int mine = me.rank(), theirs = -1;
+      hocket::send_recv(comm, std::span<const int>(&mine, 1), next, std::span(&theirs, 1), before);
+      hocket::write_trace(comm, path);
+    });
+    const trace_summary found = read_trace(path);
+    INFO(ranks << " ranks");
+    CHECK(found.problem == "");
+    std::size_t steps = 0;
+    for (const counted_steps& each : counted) steps += each.steps;
+    CHECK(found.steps == steps);
+    CHECK(found.ranks == static_cast<std::size_t>(ranks));
+    CHECK(found.arrows_begun == found.arrows_ended);
+    CHECK(found.arrows_begun > 0);
+    CHECK(found.backward_arrows == 0);
+  }
+}
+
+TEST_CASE("a simulated world is traced in its own time") {
+  using traced_wire = hocket::adaptor::traced<hocket::sim::wire>;
+  hocket::sim::world world(4);
+  std::vector<std::shared_ptr<hocket::adaptor::trace_log>> logs;
+  auto comms = world.group_on<traced_wire>({0, 1, 2, 3}, [&](const auto& wire, int rank) {
+    logs.push_back(std::make_shared<hocket::adaptor::trace_log>(rank));
+    return std::make_shared<traced_wire>(wire, logs.back());
+  });
+  std::vector<std::vector<double>> data(4, std::vector<double>(1000, 1.0));
+  std::vector<hocket::request> requests;
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    requests.push_back(
+        hocket::all_reduce_async(comms[rank], hocket::in_place(data[rank]), std::plus<>{}, hocket::with(hocket::ring)));
+  }
+  world.run();
+  std::vector<std::string> parts;
+  for (const auto& log : logs) parts.push_back(log->events());
+  const scratch_directory scratch;
+  scratch.write("trace.json", hocket::adaptor::trace_json(parts));
+  const trace_summary found = read_trace(scratch.path() + "/trace.json");
+  CHECK(found.problem == "");
+  CHECK(found.steps == 4 * 2 * 6);  // on each rank: 2 (p-1) messages out, and as many in
+  CHECK(found.arrows_begun == 4 * 6);
+  CHECK(found.arrows_ended == 4 * 6);
+  CHECK(found.latest_microseconds == Approx(world.now() * 1e6).epsilon(1e-3));
+  CHECK(data[0][0] == 4);
+}

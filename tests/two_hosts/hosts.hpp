@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Two hosts on one machine: each has a network, memory to share, mounts and process numbers of its own, in namespaces that
+/// the kernel takes away with their last process. A pair of virtual interfaces leads from each to the cable between them.
+#pragma once
+
+#include "two_hosts/cable.hpp"
+#include "ucx/ranks.hpp"
+
+#include <hocket/bootstrap/launch.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/socket.hpp>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <net/if.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace two_hosts {
+
+using namespace std::chrono_literals;
+
+/// What all processes of one test share: nothing of it goes over the cable.
+struct blackboard {
+  cable_settings cable;
+  std::atomic<bool> connected{false};  ///< the cable is there
+  std::atomic<int> hosts_up{0};
+  std::atomic<int> arrived{0};
+
+  /// Waits until all `ranks` have come here, for the `round`-th time.
+  void meet(int ranks, int round) {
+    arrived.fetch_add(1);
+    wait_until([&] { return arrived.load() >= ranks * round; }, "the others have not come this far");
+  }
+
+  template <class Condition>
+  static void wait_until(Condition holds, const char* complaint) {
+    const auto last = hocket::deadline::after(40s);
+    while (!holds()) {
+      if (last.passed()) throw std::runtime_error(complaint);
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+};
+
+class shared_blackboard {
+ public:
+  shared_blackboard()
+      : memory_(::mmap(nullptr, sizeof(blackboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
+    new (memory_) blackboard;
+  }
+  shared_blackboard(const shared_blackboard&) = delete;
+  shared_blackboard& operator=(const shared_blackboard&) = delete;
+  ~shared_blackboard() { ::munmap(memory_, sizeof(blackboard)); }
+
+  blackboard& operator*() const noexcept { return *static_cast<blackboard*>(memory_); }
+
+ private:
+  void* const memory_;
+};
+
+/// How many ranks each host has: the first ones are on the first.
+struct shape {
+  std::array<int, 2> ranks_on;
+
+  int ranks() const noexcept { return ranks_on[0] + ranks_on[1]; }
+  int host_of(int rank) const noexcept { return rank < ranks_on[0] ? 0 : 1; }
+};
+
+namespace detail {
+
+inline void need(bool fine, const char* what) {
+  if (!fine) hocket::raise(hocket::platform::system_failure(std::string("cannot ") + what, errno));
+}
+
+inline void run_command(const std::string& command) {
+  if (std::system(command.c_str()) != 0) throw std::runtime_error("this failed: " + command);
+}
+
+inline void separate(bool memory_and_processes_too) {
+  const int all = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWPID;
+  need(::unshare(memory_and_processes_too ? all : CLONE_NEWNET) == 0, "make namespaces");
+}
+
+/// Mounts what shows the namespaces of this process: UCX looks for network devices in /sys, and for processes in /proc.
+inline void mount_own() {
+  need(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "keep mounts private");
+  need(::mount("proc", "/proc", "proc", 0, nullptr) == 0, "mount /proc");
+  need(::mount("sysfs", "/sys", "sysfs", 0, nullptr) == 0, "mount /sys");
+  need(::mount("tmpfs", "/dev/shm", "tmpfs", 0, nullptr) == 0, "mount /dev/shm");
+}
+
+inline std::string address_of(int host) { return "10.77.0." + std::to_string(host + 1); }
+
+/// Makes a pair of interfaces: `name` here, eth0 in the network namespace of the process `owner`. Their indices differ, else
+/// the kernel takes a second longer to tell the one that the other is up.
+inline void make_pair(const std::string& name, int host, pid_t owner) {
+  run_command("ip link add " + name + " index " + std::to_string(11 + host) +
+              " type veth peer name eth0 index 20 netns " + std::to_string(owner));
+  run_command("ip link set " + name + " up");
+}
+
+inline void set_up_network(int host) {
+  run_command("ip link set lo up");
+  run_command("ip addr add " + address_of(host) + "/24 dev eth0");
+  run_command("ip link set eth0 up");
+  blackboard::wait_until([] { return hocket::ucx::detail::text_of("/sys/class/net/eth0/operstate") == "up\n"; },
+                         "the network does not come up");
+}
+
+/// Runs `body()` in a forked process, which ends with this one. Returns its status as a shell has it.
+template <class Body>
+int run_forked(Body body) {
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  need(child >= 0, "start a process");
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int code = 125;
+    try {
+      code = body();
+    } catch (const std::exception& cause) {
+      std::fprintf(stderr, "%s\n", cause.what());
+    }
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace detail
+
+/// The cable, and the processes of both hosts.
+class laboratory {
+ public:
+  laboratory(const shape& form, blackboard& board) : form_(form), board_(board) {}
+
+  /// Runs `body(world, findings, board)` on all ranks. Returns 0 if all went well; what did not is on stderr.
+  template <class Body>
+  int run(Body body, std::chrono::nanoseconds timeout) {
+    detail::separate(false);
+    ::setpriority(PRIO_PROCESS, 0, -10);  // ranks that wait keep all cores busy
+    hocket::launch::detail::process_group hosts(hocket::launch::detail::output_handling::inherit);
+    for (int host = 0; host < 2; ++host) {
+      hocket::platform::pipe_ends pipe = hocket::platform::make_pipe();
+      hosts.start([&] {
+        hosts.abandon();
+        return run_host(host, pipe.write, body, timeout);
+      });
+      pipe.write.reset();
+      pid_t owner = 0;
+      detail::need(::read(pipe.read.get(), &owner, sizeof owner) == sizeof owner, "start a host");
+      detail::make_pair(interfaces_[static_cast<std::size_t>(host)], host, owner);
+    }
+    join(hosts);
+    return hosts.result(0).succeeded() && hosts.result(1).succeeded() ? 0 : 1;
+  }
+
+ private:
+  void join(hocket::launch::detail::process_group& hosts) {
+    cable between(interfaces_, board_.cable);
+    board_.connected.store(true);
+    bool plugged = true;
+    while (hosts.count_running() > 0) {
+      hosts.step(hocket::deadline(std::min(between.due(), hocket::deadline::after(10ms).when())), between.descriptor());
+      if (const bool wanted = board_.cable.plugged.load(); wanted != plugged) {
+        detail::run_command(std::string("ip link set ") + interfaces_[0] + (wanted ? " up" : " down"));
+        plugged = wanted;
+      }
+      between.carry();
+    }
+  }
+
+  template <class Body>
+  int run_host(int host, const hocket::platform::file_descriptor& tell, Body& body, std::chrono::nanoseconds timeout) {
+    ::setpriority(PRIO_PROCESS, 0, 0);
+    detail::separate(true);
+    const pid_t own = ::getpid();
+    detail::need(::write(tell.get(), &own, sizeof own) == sizeof own, "tell the number of a process");
+    return detail::run_forked([&] {  // the first of its process namespace, with which all others end
+      detail::mount_own();
+      blackboard::wait_until([&] { return board_.connected.load(); }, "no cable appears");
+      detail::set_up_network(host);
+      board_.hosts_up.fetch_add(1);
+      blackboard::wait_until([&] { return board_.hosts_up.load() == 2; }, "the other host does not come up");
+      hocket::launch::process_options options;
+      options.capture_output = true;
+      options.timeout = timeout;
+      const int first = host == 0 ? 0 : form_.ranks_on[0];
+      const auto results = hocket::launch::run_processes(
+          form_.ranks_on[static_cast<std::size_t>(host)],
+          [&](const ucx_test::world& local) { return run_rank(first + local.rank, local, body); }, options);
+      const std::string text = hocket::launch::describe_failures(results);
+      if (!text.empty()) std::fprintf(stderr, "host %d, whose ranks begin with %d:\n%s", host, first, text.c_str());
+      for (const auto& each : results) {
+        if (each.succeeded()) std::fputs(each.output.c_str(), stdout);
+      }
+      return text.empty() ? 0 : 1;
+    });
+  }
+
+  template <class Body>
+  int run_rank(int rank, const ucx_test::world& local, Body& body) {
+    ucx_test::findings found("rank " + std::to_string(rank));
+    ucx_test::world where;
+    where.rank = rank;
+    where.ranks = form_.ranks();
+    where.local_rank = local.rank;
+    where.local_ranks = local.ranks;
+    where.address = detail::address_of(0);
+    where.port = 29500;
+    where.token = "two hosts";
+    where.source = "test";
+    where.timeout = 30s;
+    try {
+      body(where, found, board_);
+    } catch (const std::exception& cause) {
+      found.expect(false, cause.what());
+    }
+    return found.any() ? 1 : 0;
+  }
+
+  static constexpr std::array<const char*, 2> interfaces_{"left", "right"};
+  const shape form_;
+  blackboard& board_;
+};
+
+/// Why no two hosts can be made here; empty if they can.
+inline const std::string& obstacle() {
+  static const std::string found = [] {
+    hocket::launch::process_options options;
+    options.capture_output = true;
+    const auto results = hocket::launch::run_processes(
+        1,
+        [](const ucx_test::world&) {
+          if (::geteuid() != 0) throw std::runtime_error("only root may make namespaces");
+          detail::separate(false);
+          detail::run_command("ip link add left type veth peer name right");
+          cable_settings settings;
+          cable({"left", "right"}, settings);
+          detail::separate(true);
+          detail::mount_own();
+          return 0;
+        },
+        options);
+    return results[0].succeeded() ? std::string() : "(" + results[0].output + ")";
+  }();
+  return found;
+}
+
+/// Runs `body(world, findings, board)` on each rank of two hosts. Returns what went wrong, empty if nothing.
+template <class Body>
+std::string run(const shape& form, Body body, std::chrono::nanoseconds timeout = 80s) {
+  const shared_blackboard board;
+  hocket::launch::process_options options;
+  options.capture_output = true;
+  options.timeout = timeout + 10s;
+  const auto results = hocket::launch::run_processes(
+      1, [&](const ucx_test::world&) { return laboratory(form, *board).run(body, timeout); }, options);
+  const std::string text = hocket::launch::describe_failures(results);
+  if (text.empty()) std::fputs(results[0].output.c_str(), stdout);
+  return text;
+}
+
+}  // namespace two_hosts

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Another thread ends start-up over UCX, and whatever makes something of a communicator, at once: wherever it waits.
+#include "support/abort_latency.hpp"
+#include "support/catch.hpp"
+#include "ucx/ranks.hpp"
+
+#include <hocket/bootstrap/connect_store.hpp>
+#include <hocket/communicator/shrink.hpp>
+#include <hocket/communicator/split.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+
+namespace {
+
+using namespace ucx_test;
+using hocket::errc;
+using hocket_test::abort_latency;
+using hocket_test::abort_rounds;
+using clock = std::chrono::steady_clock;
+
+double milliseconds_since(clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
+}
+
+/// Calls `act`, which waits, has `end` called by another thread a while after `begins()`, and prints how long it took from there
+/// until `act` failed.
+template <class Act>
+void print_time_to_end(findings& found, const std::function<void()>& begins, const std::function<void()>& end, Act act,
+                       const std::vector<std::string>& says) {
+  clock::time_point begin;
+  std::thread other([&] {
+    begins();
+    std::this_thread::sleep_for(100ms);
+    begin = clock::now();
+    end();
+  });
+  const hocket::failure cause = found.fails(errc::aborted, "a call", act);
+  const auto now = clock::now();
+  other.join();
+  std::printf("took %.3f\n", std::chrono::duration<double, std::milli>(now - begin).count());
+  if (cause.reason.find("was not over") != std::string::npos) return;  // the server was too slow to say who was missing
+  for (const std::string& each : says) {
+    found.expect(cause.message().find(each) != std::string::npos,
+                 "the message lacks '" + each + "': " + cause.message());
+  }
+}
+
+/// One rank waits until another one rings. Made before the ranks are.
+class bell {
+ public:
+  void ring() const {
+    const std::byte now{1};
+    hocket::platform::write_all(ends_.write.get(), std::span(&now, 1));
+  }
+  void wait() const {
+    static_cast<void>(hocket::platform::wait_ready(ends_.read.get(), POLLIN, hocket::deadline::after(20s)));
+  }
+
+ private:
+  const hocket::platform::pipe_ends ends_ = hocket::platform::make_pipe();
+};
+
+/// What ranks tell each other beside what is tested.
+struct bells {
+  bell in_place;  ///< the wait that is to be ended begins about now
+  bell over;      ///< it has been
+};
+
+/// Runs `body(world, findings, bells)` on `ranks` ranks some times, and looks at what they print.
+template <class Body>
+void measure(const std::string& name, int ranks, const route& way, Body body) {
+  abort_latency latency(name + " over " + way.name);
+  for (int round = 0; round < abort_rounds(); ++round) {
+    const bells tell;
+    const auto results = results_of(ranks, way, [&](const world& where, findings& found) { body(where, found, tell); });
+    INFO(name << " over " << way.name);
+    CHECK(hocket::launch::describe_failures(results) == "");
+    for (const auto& each : results) {
+      const auto at = each.output.find("took ");
+      if (at != std::string::npos) latency.add(std::stod(each.output.substr(at + 5)));
+    }
+  }
+  latency.check();
+}
+
+/// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when the wait of another is over.
+void stall_after(int rounds, const world& where, const bells& tell, findings& found) {
+  namespace bootstrap = hocket::bootstrap;
+  const auto within = [] { return hocket::deadline::after(20s); };
+  auto store = bootstrap::connect_store(where, within());
+  const auto own = hocket::ucx::own_identity();
+  const auto through = std::make_shared<hocket::ucx::worker>(3, 3);
+  const hocket::ucx::memory piece(through, 4 << 20);
+  const std::byte reached{0};
+  const auto identity = std::as_bytes(std::span(&own, 1));
+  const auto address = through->address();
+  const auto ticket = piece.ticket();
+  const bootstrap::byte_view says[] = {identity, address, ticket, std::span(&reached, 1)};
+  const auto take_part = [&](int round) {
+    bootstrap::exchange(store, "ucx." + std::to_string(round + 1), 2, 3, says[round], within());
+  };
+  for (int round = 0; round < rounds; ++round) take_part(round);
+  tell.in_place.ring();
+  tell.over.wait();
+  const auto cause = found.fails(errc::aborted, "a late round", [&] { take_part(rounds); });
+  found.expect(cause.reason.find("has called start-up off") != std::string::npos, "late: " + cause.message());
+}
+
+hocket::ucx::connect_options stopped_by(const std::stop_source& source) {
+  hocket::ucx::connect_options options;
+  options.stop = source.get_token();
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("start-up can be called off wherever it waits, and the others hear who it was") {
+  for (const route& way : {shared_memory, network}) {
+    for (const int ended : {0, 1}) {
+      for (const int rounds : {0, 1, 2, 3}) {
+        const std::string name = "rank " + std::to_string(ended) + ", round " + std::to_string(rounds + 1);
+        measure(name, 3, way, [&](const world& where, findings& found, const bells& tell) {
+          if (where.rank == 2) return stall_after(rounds, where, tell, found);
+          std::stop_source source;
+          if (where.rank == ended) {
+            print_time_to_end(
+                found, [&] { tell.in_place.wait(); }, [&] { source.request_stop(); },
+                [&] { hocket::ucx::connect(where, stopped_by(source)); },
+                {"rank 2 of 3 has not shown up after ", "rank 2 is connected, but has not come to 'ucx."});
+            tell.over.ring();
+          } else {
+            const auto cause = found.fails(errc::aborted, "connect", [&] { hocket::ucx::connect(where); });
+            found.equal(cause.context.peer, ended, "the rank that was called off");
+            const std::string who = "rank " + std::to_string(ended) + " of 3 has called start-up off";
+            found.expect(cause.reason.find(who) != std::string::npos, "the message: " + cause.message());
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("a token that was triggered before ends start-up too, and one that never is does not matter") {
+  CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
+          std::stop_source source;
+          auto comm = hocket::ucx::connect(where, stopped_by(source));
+          source.request_stop();
+          hocket::barrier(comm);
+          found.equal(comm.revoked(), false, "revoked by the token of start-up");
+        }) == "");
+  CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
+          std::stop_source source;
+          if (where.rank == 1) source.request_stop();
+          const auto begin = clock::now();
+          found.fails(where.rank == 1 ? errc::aborted : errc::timeout, "connect", [&] {
+            auto options = stopped_by(source);
+            options.timeout = 500ms;
+            hocket::ucx::connect(where, options);
+          });
+          found.expect(milliseconds_since(begin) < 5000, "it took too long");
+        }) == "");
+}
+
+TEST_CASE("abort ends split, shrink and allocate too") {
+  for (const route& way : {shared_memory, network}) {
+    const auto ends = [&](const std::string& name, auto call) {
+      measure(name, 2, way, [call](const world& where, findings& found, const bells& tell) {
+        auto comm = hocket::ucx::connect(where);
+        if (where.rank == 1) {
+          tell.over.wait();
+          return;
+        }
+        print_time_to_end(
+            found, [] {}, [&] { comm.abort(); }, [&] { call(comm); }, {"abort() was called"});
+        tell.over.ring();
+      });
+    };
+    ends("split", [](communicator& comm) { hocket::split(comm, hocket::color{0}); });
+    ends("shrink", [](communicator& comm) { hocket::shrink(comm); });
+    ends("allocate", [](communicator& comm) { hocket::allocate<int>(comm, 1000); });
+  }
+}
+
+TEST_CASE("a communicator is destroyed within a second, though a peer is stopped") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    const auto results = results_of(2, way, [](const world& where, findings& found) {
+      std::optional<communicator> comm(hocket::ucx::connect(where));
+      const std::vector<int> own{static_cast<int>(::getpid())};
+      std::vector<int> pids(2);
+      hocket::all_gather(*comm, own, pids);
+      if (where.rank == 1) {
+        ::raise(SIGSTOP);
+        return;
+      }
+      std::this_thread::sleep_for(50ms);
+      if (found.any()) return;
+      comm->abort();
+      found.fails(errc::aborted, "barrier", [&] { hocket::barrier(*comm); });
+      const auto begin = clock::now();
+      comm.reset();
+      std::printf("took %.3f\n", milliseconds_since(begin));
+      found.expect(milliseconds_since(begin) < 1500, "destruction took " + std::to_string(milliseconds_since(begin)));
+      ::kill(pids[1], SIGKILL);
+    });
+    CHECK(results[0].output.find("took ") != std::string::npos);
+    CHECK(results[0].exit_code == 0);
+    CHECK(results[1].signal == SIGKILL);
+    if (abort_rounds() >= 10) std::printf("destruction over %s: %s", way.name, results[0].output.c_str());
+  }
+}
