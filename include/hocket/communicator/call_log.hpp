@@ -176,27 +176,16 @@ class log_entry {
   kind what() const noexcept { return what_; }
   std::uint64_t number() const noexcept { return number_; }
 
-  /// It has looked for its peers, and they are not there yet.
-  void waits() noexcept { looks_ += looks_ < some_microseconds ? 1 : 0; }
-  /// It has done some work.
-  void works() noexcept { looks_ += looks_ < some_microseconds ? 16 : 0; }
-  /// Notes the end; the time too, if it has waited or worked for long.
-  void ends() const noexcept {
-    if (what_ != kind::none) end_at(looks_ < some_microseconds ? call_times::soon : platform::ticks());
+  /// Notes the end, and when it was, unless that is some microseconds after it began.
+  void ends(bool after_long = true) const noexcept {
+    if (what_ == kind::none) return;
+    call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
+    if (times != nullptr) times->ended = after_long ? platform::ticks() : call_times::soon;
   }
-  void ends_now() const noexcept { end_at(platform::ticks()); }
 
  private:
-  void end_at(std::uint64_t ticks) const noexcept {
-    call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
-    if (times != nullptr) times->ended = ticks;
-  }
-
-  static constexpr unsigned some_microseconds = 64;  ///< in looks
-
   call_log* log_ = nullptr;
   std::uint64_t number_ = 0;
-  unsigned looks_ = 0;  ///< a measure of how long it has taken
   kind what_ = kind::none;
 };
 

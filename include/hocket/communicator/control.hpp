@@ -163,7 +163,7 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
 
 /// What a peer has told that nobody has read yet, as no call was made since; what else has come is dropped.
 template <class Port>
-std::optional<revocation> last_revocation(Port& port, int ranks) noexcept {
+HOCKET_COLD std::optional<revocation> last_revocation(Port& port, int ranks) noexcept {
 #if HOCKET_HAS_EXCEPTIONS
   try {
 #endif

@@ -49,7 +49,8 @@ class flight_recorder {
   bool due() const noexcept { return failed_at_ != 0 && !recorded_ && !directory_.empty(); }
 
   /// Writes the file, if that can be done.
-  void record(const call_log& log, const failure& cause, const std::vector<standing_call>& standing) noexcept {
+  HOCKET_COLD void record(const call_log& log, const failure& cause,
+                          const std::vector<standing_call>& standing) noexcept {
     recorded_ = true;
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -61,17 +62,18 @@ class flight_recorder {
 #endif
   }
   /// The same for a communicator that goes away before any call has failed on this rank.
-  void record_on_leaving(const call_log& log, const failure& cause) noexcept {
+  HOCKET_COLD void record_on_leaving(const call_log& log, const failure& cause) noexcept {
     leaving_ = true;
     record(log, cause, {});
   }
 
-  std::string text(const call_log& log, const failure* cause, const std::vector<standing_call>& standing) const {
+  HOCKET_COLD std::string text(const call_log& log, const failure* cause,
+                               const std::vector<standing_call>& standing) const {
     return flight_writer(who_, log, standing).write({cause, failed_at_, first_on_, leaving_});
   }
 
  private:
-  void write(const std::string& text) const {
+  HOCKET_COLD void write(const std::string& text) const {
     platform::make_directory(directory_);
     const std::string name = "hocket-flight-communicator" + std::to_string(who_.communicator) + "-rank" +
                              std::to_string(who_.world_rank) + '-' +

@@ -62,7 +62,7 @@ class flight_writer {
   flight_writer(const flight_identity& who, const call_log& log, const std::vector<standing_call>& standing)
       : who_(who), log_(log), standing_(standing), calendar_(who.made) {}
 
-  std::string write(const recorded_failure& failed) {
+  HOCKET_COLD std::string write(const recorded_failure& failed) {
     head();
     if (failed.cause != nullptr) failure_line(failed);
     const auto& calls = log_.calls();
@@ -77,7 +77,7 @@ class flight_writer {
   void add(json_line& line) { text_ += std::move(line).finish(); }
   void add(json_line&& line) { add(line); }
 
-  void head() {
+  HOCKET_COLD void head() {
     json_line line;
     line.number("hocket_flight_record", flight_record_version)
         .text("hocket", std::to_string(HOCKET_VERSION_MAJOR) + '.' + std::to_string(HOCKET_VERSION_MINOR) + '.' +
@@ -104,7 +104,7 @@ class flight_writer {
     return last.sequence + last.operations - 1;
   }
 
-  void failure_line(const recorded_failure& failed) {
+  HOCKET_COLD void failure_line(const recorded_failure& failed) {
     const failure& cause = *failed.cause;
     const error_context& context = cause.context;
     json_line line;
@@ -119,7 +119,7 @@ class flight_writer {
     add(line.number("time", calendar_.at(failed.when)).text("message", cause.message()));
   }
 
-  void call_line(const call_record& call) {
+  HOCKET_COLD void call_line(const call_record& call) {
     json_line line;
     line.number("call", call.sequence);
     if (call.operations > 1) line.number("operations", call.operations);
@@ -139,7 +139,7 @@ class flight_writer {
     add(line);
   }
 
-  void message_line(std::uint64_t number, const message_record& message) {
+  HOCKET_COLD void message_line(std::uint64_t number, const message_record& message) {
     json_line line;
     line.number("message", static_cast<std::int64_t>(number + 1)).text("operation", message.operation);
     if (message.to >= 0) line.number("to", message.to).number("bytes", static_cast<std::int64_t>(message.sent_bytes));

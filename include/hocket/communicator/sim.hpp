@@ -132,7 +132,10 @@ class world {
   static void poll(void* owner) {
     auto& state = *static_cast<State*>(owner);
     for (hocket::detail::operation* const each : state.active()) {
-      if (each->over() || each->poll() != hocket::detail::machine_status::failed) continue;
+      if (each->over()) continue;
+      const hocket::detail::machine_status status = each->poll();
+      if (status == hocket::detail::machine_status::done) each->entry().ends();
+      if (status != hocket::detail::machine_status::failed) continue;
       failure cause = each->cause();
       cause.context.rank = state.rank();
       cause.context.ranks = state.size();

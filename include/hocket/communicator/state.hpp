@@ -68,8 +68,8 @@ class communicator_state {
         numbers_(size_),
         layout_{how.members->size(), staging_bytes},
         slot_lines_(layout_.slot_bytes() / platform::cache_line),
-        recorder_({rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], wire_->size(), how.context, Wire::name}),
-        port_(open(how)) {
+        port_(open(how)),
+        recorder_({rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], wire_->size(), how.context, Wire::name}) {
     if (!port_->windows_reachable()) return;
     peer_completed_.resize(members_->size(), 0);
     for (int peer = 0; peer < size(); ++peer) {
@@ -386,7 +386,6 @@ class communicator_state {
   message_numbers numbers_;
   const window_layout layout_;
   const std::size_t slot_lines_;
-  flight_recorder recorder_;
   const std::unique_ptr<port_type> port_;
   std::vector<std::byte*> windows_;
   int quick_polls_ = 0;
@@ -414,6 +413,7 @@ class communicator_state {
   std::atomic<bool> aborted_{false};
   std::atomic<std::uint32_t> occupied_here_{0};
   std::atomic<std::uint32_t>* occupied_ = &occupied_here_;  ///< in this rank's window, where there is one
+  flight_recorder recorder_;
 };
 
 }  // namespace detail

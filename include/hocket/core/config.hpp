@@ -54,3 +54,7 @@
 /// For the few functions that must, or must not, be inlined for the measured figures to hold.
 #define HOCKET_ALWAYS_INLINE inline __attribute__((always_inline))
 #define HOCKET_NO_INLINE __attribute__((noinline))
+
+/// For what happens once in a program's life, if at all: laid out for size, and kept from taking the room that inlining
+/// has elsewhere in the translation unit.
+#define HOCKET_COLD __attribute__((noinline, cold))

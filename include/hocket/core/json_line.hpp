@@ -31,7 +31,7 @@ inline std::size_t length_of_character(std::string_view text) noexcept {
 }
 
 /// `text` in quotes. What is no UTF-8, such as text that was cut, becomes U+FFFD.
-inline std::string json_text(std::string_view text) {
+HOCKET_COLD inline std::string json_text(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {
     const std::size_t length = length_of_character(text);
@@ -53,9 +53,9 @@ inline std::string json_text(std::string_view text) {
 
 class json_line {
  public:
-  json_line& number(const char* name, std::int64_t value) { return raw(name, std::to_string(value)); }
-  json_line& text(const char* name, std::string_view value) { return raw(name, json_text(value)); }
-  json_line& numbers(const char* name, std::span<const int> values) {
+  HOCKET_COLD json_line& number(const char* name, std::int64_t value) { return raw(name, std::to_string(value)); }
+  HOCKET_COLD json_line& text(const char* name, std::string_view value) { return raw(name, json_text(value)); }
+  HOCKET_COLD json_line& numbers(const char* name, std::span<const int> values) {
     std::string list;
     for (const int each : values) (list += list.empty() ? "" : ",") += std::to_string(each);
     return raw(name, '[' + list + ']');

@@ -54,6 +54,7 @@ class patience {
     ++polls_;
     platform::pause();
     if (polls_ % polls_per_check != 0) return false;
+    long_ = true;
     if (polls_ >= polls_until_sleep) {
       platform::nap(50'000);
     } else if (oversubscribed_ || polls_ >= polls_until_sleep / 4) {
@@ -61,6 +62,9 @@ class patience {
     }
     return true;
   }
+
+  /// Whether it has counted for some microseconds.
+  bool has_been_long() const noexcept { return long_; }
 
   bool expired() noexcept { return armed() ? until_.passed() : false; }
 
@@ -89,6 +93,7 @@ class patience {
   const std::chrono::nanoseconds timeout_;
   const bool oversubscribed_;
   bool armed_ = false;
+  bool long_ = false;
   unsigned polls_ = 0;
   deadline until_;
   deadline inquiry_due_;
@@ -117,7 +122,7 @@ failure in_context(failure cause, const State& state, const call_site& call) {
 /// The end of a call that fails: revokes the communicator, unless that is what it fails with, and writes the flight record.
 /// Only for threads that are in the communicator.
 template <class State, class Locate>
-HOCKET_NO_INLINE failure give_up(State& state, failure cause, const call_site& call, Locate locate) {
+HOCKET_COLD failure give_up(State& state, failure cause, const call_site& call, Locate locate) {
   cause = in_context(std::move(cause), state, call);
   state.revoke(cause);
   error_context at;
@@ -128,7 +133,7 @@ HOCKET_NO_INLINE failure give_up(State& state, failure cause, const call_site& c
 
 /// The end of a call that could not begin.
 template <class State>
-HOCKET_NO_INLINE failure refuse(State& state, failure cause, const call_site& call) {
+HOCKET_COLD failure refuse(State& state, failure cause, const call_site& call) {
   cause = in_context(std::move(cause), state, call);
   record_failure(state, cause);
   return cause;
@@ -203,6 +208,7 @@ bool advance_others(State& state, const operation* except) {
     if (each == except || each->over()) continue;
     const machine_status status = each->poll();
     if (status == machine_status::failed) state.revoke_unheard(each->cause());
+    if (status == machine_status::done) each->entry().ends();
     if (status == machine_status::done && state.flagged()) each->discard(spoiled());
     moved = moved || status != machine_status::blocked;
   }
@@ -218,7 +224,10 @@ outcome drive(State& state, operation& work, const Stop& stop, const call_site& 
     if (state.revoked() && !work.over()) [[unlikely]] return give_up(state, state.take_cause(), call, locate);
     const machine_status status = work.poll();
     // Where a peer has failed meanwhile, what was read of its buffers may be anything.
-    if (status == machine_status::done && !state.flagged()) return {};
+    if (status == machine_status::done && !state.flagged()) {
+      work.entry().ends(waiting.has_been_long());
+      return {};
+    }
     if (status == machine_status::progressed) {
       waiting.progressed();
       continue;

@@ -53,11 +53,7 @@ class operation {
   }
   /// As `advance`, and remembers the answer.
   machine_status poll() {
-    if (over()) return status_;
-    status_ = advance_safely();
-    if (status_ == machine_status::blocked) entry_.waits();
-    if (status_ == machine_status::progressed) entry_.works();
-    if (status_ == machine_status::done) entry_.ends();
+    if (!over()) status_ = advance_safely();
     return status_;
   }
   /// Where the communicator's log speaks of it.

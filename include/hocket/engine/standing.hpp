@@ -17,7 +17,7 @@ namespace detail {
 
 /// Of what was started and is not over, and of the call that blocks, if that is `blocking`.
 template <class State>
-std::vector<standing_call> standing_calls(const State& state, const error_context* blocking = nullptr) {
+HOCKET_COLD std::vector<standing_call> standing_calls(const State& state, const error_context* blocking = nullptr) {
   std::vector<standing_call> result;
   const auto add = [&](const error_context& at, const log_entry& entry) {
     result.push_back({static_cast<std::uint32_t>(at.sequence), entry, at.lane, at.step, at.peer});
@@ -34,7 +34,7 @@ std::vector<standing_call> standing_calls(const State& state, const error_contex
 
 /// What the communicator failed with, where a later call that only quotes it brings it to light.
 template <class State>
-failure first_failure(const State& state, const failure& delivered) {
+HOCKET_COLD failure first_failure(const State& state, const failure& delivered) {
   if (delivered.code != errc::revoked) return delivered;
   failure first = state.cause();
   error_context& at = first.context;
@@ -51,7 +51,7 @@ failure first_failure(const State& state, const failure& delivered) {
 
 /// Once for each communicator that has failed: see communicator/flight_recorder.hpp. `blocking` as above.
 template <class State>
-void record_failure(State& state, const failure& cause, const error_context* blocking = nullptr) {
+HOCKET_COLD void record_failure(State& state, const failure& cause, const error_context* blocking = nullptr) {
   if (!state.recorder().due()) return;
   state.recorder().record(state.calls(), first_failure(state, cause), standing_calls(state, blocking));
 }

@@ -63,9 +63,8 @@ TEST_CASE("hocket-flight: calls that differ, with who is in which") {
     reduce(comm);
     hocket::barrier(comm);
   });
-  CHECK(lacks(text,
-              {"mismatch", "calls number 3 do not match", " called all_reduce #3 (1000 elements of (float",
-               "Rank 1 called all_reduce #3 (900 elements of (float", "threads.test.cpp:"}) == "");
+  CHECK(lacks(text, {"mismatch", "calls number 3 do not match", " called all_reduce #3 (1000 elements of (float",
+                     "Rank 1 called all_reduce #3 (900 elements of (float", "threads.test.cpp:"}) == "");
 }
 
 TEST_CASE("hocket-flight: a rank that comes late, with where it was before") {

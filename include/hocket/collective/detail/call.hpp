@@ -369,6 +369,7 @@ class started final : public pending {
     if (state_->revoked() && !work_.over()) return end(state_->take_cause());
     switch (work_.poll()) {
       case machine_status::done:
+        work_.entry().ends();
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
         return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
       case machine_status::progressed: waiting_.progressed(); return false;

@@ -138,13 +138,14 @@ constexpr void check_message_options() {
 }
 
 template <class State, class Stop>
-failure check_message(State& state, const visit<State>& here, const message_job& job, const Stop& stop,
+outcome check_message(State& state, const visit<State>& here, const message_job& job, const Stop& stop,
                       const call_site& call) {
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
   refused = refuse_if_over(state, stop);
   if (!refused.failed()) refused = job.check(state);
-  return refused.failed() ? refuse(state, refused.cause(), call) : failure{};
+  if (refused.failed()) return refuse(state, refused.cause(), call);
+  return {};
 }
 
 template <class Wire, class Options>
@@ -155,7 +156,7 @@ outcome run_message(const communicator<Wire>& comm, const message_job& job, cons
   const call_site call = site_of(state, job.name, options, site);
   const auto stop = stop_of(options);
   const visit here(state);
-  if (failure refused = check_message(state, here, job, stop, call)) return refused;
+  if (outcome refused = check_message(state, here, job, stop, call); refused.failed()) return refused;
   message_exchange<communicator_state<Wire>> work(state, job);
   const bool over = work.poll() == machine_status::done;
   work.set_entry(log_message(state, job, call, over));
@@ -171,7 +172,7 @@ request start_message(const communicator<Wire>& comm, const message_job& job, co
   const call_site call = site_of(*state, job.name, options, site);
   auto stop = stop_of(options);
   const visit here(*state);
-  if (failure refused = check_message(*state, here, job, stop, call)) raise(std::move(refused));
+  if (const outcome refused = check_message(*state, here, job, stop, call); refused.failed()) raise(refused.cause());
   auto pending =
       std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop, job);
   pending->set_entry(log_message(*state, job, call, false));

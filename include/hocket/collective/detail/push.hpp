@@ -198,7 +198,7 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
   combine_pushed(state, offset, in.data(), out.data(), out.size(), op);
   report(plan::load_reduce({0}, plan::inbox(), plan::out(0)));
   state.complete_all(work.sequence);
-  entry.ends_now();
+  entry.ends();
   return {};
 }
 
