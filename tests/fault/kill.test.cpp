@@ -190,17 +190,6 @@ void go_on(communicator comm, const trial& what, int rank, findings& found) {
   found.expect(false, "no communicator of the survivors after four rounds");
 }
 
-/// Connects every rank with every other. UCX 1.13 ends the process by an assertion if a peer dies while it still has to
-/// answer that peer's first message.
-void meet_all(communicator& comm) {
-  std::vector<int> in(static_cast<std::size_t>(comm.size())), out(in.size());
-  for (int i = 0; i < 20; ++i) {
-    hocket::all_to_all(comm, in, out, hocket::with(hocket::pairwise));
-    hocket::barrier(comm);
-    std::this_thread::sleep_for(1ms);
-  }
-}
-
 // ── When they die ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 std::string during_stream(const trial& what, std::vector<double>& milliseconds) {
@@ -328,9 +317,9 @@ void kill_at_many_moments(const char* name, scenario act, const route& way, doub
   // UCX makes its segments under a name, and takes the name away a little later: who is killed in between leaves it.
   // What others have left may go meanwhile.
   if (act == during_connect) return;
-  for (const std::string& name : hocket::platform::list_directory("/dev/shm")) {
-    INFO(name);
-    CHECK(std::find(before.begin(), before.end(), name) != before.end());
+  for (const std::string& left : hocket::platform::list_directory("/dev/shm")) {
+    INFO(left);
+    CHECK(std::find(before.begin(), before.end(), left) != before.end());
   }
 }
 
