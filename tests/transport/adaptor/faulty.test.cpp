@@ -113,10 +113,9 @@ struct tally {
 
 /// What kinds of faults a schedule has. Bytes that change are found only where messages carry checksums.
 std::vector<fault_kind> kinds_of(bool checksummed) {
-  std::vector<fault_kind> kinds{fault_kind::delay, fault_kind::delay,    fault_kind::drop, fault_kind::duplicate,
-                                fault_kind::cut,   fault_kind::truncate, fault_kind::stop, fault_kind::kill};
-  if (checksummed) kinds.insert(kinds.end(), 3, fault_kind::corrupt);
-  return kinds;
+  using enum fault_kind;
+  if (checksummed) return {delay, delay, drop, duplicate, cut, truncate, stop, kill, corrupt, corrupt, corrupt};
+  return {delay, delay, drop, duplicate, cut, truncate, stop, kill};
 }
 
 /// An error that tells something.
