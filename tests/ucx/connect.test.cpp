@@ -159,7 +159,13 @@ void check_with_own_shared_memory(const std::vector<hocket::launch::process_resu
 TEST_CASE("a /dev/shm that is too small is an error, not a crash") {
   check_with_own_shared_memory(results_of(2, posix_memory, [](const world& where, findings& found) {
     if (!has_own_shared_memory("1m")) return;
+#if defined(__SANITIZE_ADDRESS__)
+    __lsan_disable();  // UCX 1.13 forgets 600 bytes of a worker that it can't make
+#endif
     const auto cause = found.fails(errc::out_of_memory, "connect", [&] { hocket::ucx::connect(where); });
+#if defined(__SANITIZE_ADDRESS__)
+    __lsan_enable();
+#endif
     found.expect(cause.message().find("/dev/shm has ") != std::string::npos, "the message: " + cause.message());
   }));
 }
