@@ -101,6 +101,7 @@ failure told_of_part(failure cause, const communicator<Wire>& comm, const std::v
   return cause;
 }
 
+/// Makes this rank's side of a part. What goes wrong is told with the ranks of `comm`.
 template <class Wire>
 communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening how, const std::vector<int>& chosen) {
   auto& state = communicator_access::state(comm);
