@@ -6,12 +6,15 @@
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/recv.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/collective/reduce_scatter_v.hpp>
 #include <hocket/collective/send.hpp>
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/communicator/communicator.hpp>

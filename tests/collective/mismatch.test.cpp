@@ -4,9 +4,12 @@
 #include "collective/cases.hpp"
 
 #include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/reduce_scatter_v.hpp>
 #include <hocket/communicator/local.hpp>
 #include <hocket/operation/operations.hpp>
 
@@ -122,6 +125,75 @@ TEST_CASE("calls that differ are reported on every rank, with both call sites") 
           hocket::all_reduce(comm, hocket::in_place(data));
         },
         {"all_reduce", "all_gather"});
+  }
+}
+
+TEST_CASE("counts that differ between ranks are reported, also where sums and longest blocks are equal") {
+  const std::string here = site(__LINE__ + 7);
+  const auto gathers = [](std::size_t first, std::size_t second, auto... properties) {
+    return [=](communicator& comm) {
+      std::vector<std::size_t> lengths(static_cast<std::size_t>(comm.size()), 9);
+      lengths[0] = first, lengths[1] = second;
+      const std::vector<float> in(lengths[static_cast<std::size_t>(comm.rank())]);
+      std::vector<float> out(first + second + 9 * (lengths.size() - 2));
+      hocket::all_gather_v(comm, in, out, hocket::counts{lengths}, hocket::with(properties...));
+    };
+  };
+  const auto scatters = [](std::size_t first, std::size_t second) {
+    return [=](communicator& comm) {
+      std::vector<std::size_t> lengths(static_cast<std::size_t>(comm.size()), 9);
+      lengths[0] = first, lengths[1] = second;
+      const std::vector<float> in(first + second + 9 * (lengths.size() - 2));
+      std::vector<float> out(lengths[static_cast<std::size_t>(comm.rank())]);
+      hocket::reduce_scatter_v(comm, in, out, hocket::counts{lengths});
+    };
+  };
+  for (const int ranks : {2, 3, 5}) {
+    check("counts of all_gather_v", ranks, gathers(2, 7), gathers(7, 2),
+          {"all_gather_v of up to", "with signature", here});
+    check("counts of all_gather_v over messages", ranks, gathers(2, 9, hocket::ring), gathers(9, 2, hocket::ring),
+          {"all_gather_v of up to 9", "by ring", here});
+    check("counts of reduce_scatter_v", ranks, scatters(2, 7), scatters(7, 2),
+          {"reduce_scatter_v of up to", "mismatch.test"});
+    check("with and without counts", ranks, gathers(9, 9),
+          [](communicator& comm) {
+            std::vector<float> in(9), out(9U * static_cast<unsigned>(comm.size()));
+            hocket::all_gather(comm, in, out);
+          },
+          {"all_gather_v", "all_gather of 9"});
+  }
+}
+
+TEST_CASE("a rank that sends another number than its peer expects is named on both, with both numbers") {
+  const auto exchanges = [](std::size_t sent, std::size_t received, auto... properties) {
+    return [=](communicator& comm) {
+      const auto ranks = static_cast<std::size_t>(comm.size()), self = static_cast<std::size_t>(comm.rank());
+      std::vector<std::size_t> to(ranks, sent), from(ranks, received);
+      to[self] = from[self] = 1;
+      const std::vector<float> in(1 + sent * (ranks - 1));
+      std::vector<float> out(1 + received * (ranks - 1));
+      hocket::all_to_all_v(comm, in, out, hocket::send_counts{to}, hocket::receive_counts{from},
+                           hocket::with(properties...));
+    };
+  };
+  const auto said = [](std::size_t sent, std::size_t expected) {
+    return std::vector<std::string>{"the peer sent " + std::to_string(4 * sent) + " bytes where " +
+                                        std::to_string(4 * expected) + " were expected",
+                                    "which is " + std::to_string(expected) + " elements of 4 bytes",
+                                    "mismatch.test.cpp"};
+  };
+  for (const int ranks : {2, 3, 5}) {
+    const auto differ = [&](const char* name, std::size_t sent, auto... how) {
+      check(name, ranks, exchanges(sent, 5, how...), exchanges(5, 5, how...), said(sent, 5));
+    };
+    differ("more by messages", 7, hocket::pairwise);
+    differ("less by messages", 0, hocket::pairwise);
+    differ("many more", 70'000, hocket::pairwise);
+    differ("more over peers' memory", 7, hocket::direct);
+    differ("less over peers' memory", 0, hocket::direct);
+    differ("as chosen", 700);
+    check("algorithms", ranks, exchanges(5, 5, hocket::direct), exchanges(5, 5, hocket::pairwise),
+          {"all_to_all_v", "by direct", "by pairwise"});
   }
 }
 

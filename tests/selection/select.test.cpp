@@ -4,11 +4,14 @@
 #include "support/catch.hpp"
 
 #include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/collective/reduce_scatter_v.hpp>
 #include <hocket/communicator/local.hpp>
 #include <hocket/selection/explain.hpp>
 #include <hocket/selection/select.hpp>
@@ -95,6 +98,53 @@ TEST_CASE("a broadcast keeps the root that was asked for") {
     query asked{{plan::goal_kind::broadcast, 3}, 1000, 5, true, pointers, 0, hocket::local::wire::costs()};
     CHECK(table(asked).best().make(3).goal() == plan::goal{plan::goal_kind::broadcast, 3});
   }
+}
+
+TEST_CASE("blocks of unequal length are priced by the longest around a ring, and by their sum where they are read") {
+  const auto seconds = [](plan::goal_kind what, std::size_t longest, std::size_t total, const char* name) {
+    query asked{{what, 0}, longest, 8, true, true, 0, hocket::local::wire::costs()};
+    asked.total_bytes = total;
+    for (const auto& each : table(asked)) {
+      if (each.name == std::string_view(name)) return each.seconds;
+    }
+    return -1.0;
+  };
+  const auto gather = plan::goal_kind::all_gather, scatter = plan::goal_kind::reduce_scatter;
+  CHECK(seconds(gather, 8000, 64'000, "direct") == seconds(gather, 8000, 0, "direct"));
+  CHECK(seconds(gather, 8000, 8000, "ring") == seconds(gather, 8000, 64'000, "ring"));
+  CHECK(seconds(gather, 8000, 8000, "direct") < seconds(gather, 8000, 64'000, "direct"));
+  CHECK(seconds(scatter, 8000, 8000, "direct") == seconds(scatter, 8000, 64'000, "direct"));
+}
+
+TEST_CASE("what ranks do not all know is not staged, and the sum of unequal blocks must fit") {
+  const auto costs = hocket::local::wire::costs();
+  constexpr std::size_t guess = hocket::selection::guessed_block_bytes;
+  query asked{{plan::goal_kind::all_to_all, 0}, guess, 4, true, true, 256 * 1024, costs};
+  CHECK(table(asked).begin()->verdict == nullptr);
+  asked.lengths_are_known = false;
+  CHECK(table(asked).begin()->verdict != nullptr);
+  CHECK(table(asked).best().name == std::string_view("pairwise"));
+  asked.staging_bytes = 0;
+  CHECK(table(asked).best().name == std::string_view("direct"));
+
+  query gather{{plan::goal_kind::all_gather, 0}, 200 * 1024, 4, true, true, 256 * 1024, costs};
+  CHECK(table(gather).begin()->verdict != nullptr);
+  gather.total_bytes = 256 * 1024;
+  CHECK(table(gather).begin()->verdict == nullptr);
+}
+
+TEST_CASE("explain takes counts where the collective does") {
+  std::string text;
+  hocket::local::run(2, [&](auto comm) {
+    if (comm.rank() != 0) return;
+    const std::size_t lengths[] = {3, 5};
+    text = hocket::explain<float>(comm, hocket::all_gather_v, hocket::counts{lengths}) +
+           hocket::explain<float>(comm, hocket::reduce_scatter_v, hocket::counts{lengths}) +
+           hocket::explain<float>(comm, hocket::all_to_all_v);
+  });
+  CHECK(text.find("all_gather_v of up to 20 bytes per block on 2 ranks") != std::string::npos);
+  CHECK(text.find("reduce_scatter_v of up to 20 bytes") != std::string::npos);
+  CHECK(text.find("all_to_all_v of any length, taken for 16384 bytes") != std::string::npos);
 }
 
 TEST_CASE("large vectors move less than small ones") {

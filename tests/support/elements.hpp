@@ -39,6 +39,14 @@ struct compose {
   }
 };
 
+/// Three bytes, so that elements lie on odd addresses.
+struct triple {
+  std::uint8_t bytes[3] = {};
+
+  friend bool operator==(const triple&, const triple&) = default;
+};
+static_assert(sizeof(triple) == 3);
+
 /// A hash of (rank, i): the same number in every run.
 inline std::uint64_t random_bits(int rank, std::size_t i) {
   std::uint64_t x = (static_cast<std::uint64_t>(rank) << 40) + i + 0x9e3779b97f4a7c15U;
@@ -63,6 +71,9 @@ T sample(int rank, std::size_t i) {
   if constexpr (std::is_same_v<T, affine_map>) {
     const auto word = [&](unsigned k) { return static_cast<std::uint32_t>(random_bits(rank, 8 * i + k)); };
     return {{{word(0), word(1)}, {word(2), word(3)}}, {word(4), word(5)}};
+  } else if constexpr (std::is_same_v<T, triple>) {
+    const auto byte = [&](unsigned k) { return static_cast<std::uint8_t>(bits >> (8 * k)); };
+    return {{byte(0), byte(1), byte(2)}};
   } else if constexpr (std::is_same_v<T, hocket::exact_sum<float>>) {
     hocket::exact_sum<float> sum(sample<float>(rank, i));
     sum.add(sample<float>(rank, i + 1));

@@ -109,8 +109,11 @@ class evaluation {
            (goal_.kind == kind::all_gather && where == region::in);
   }
 
+  hocket::plan::extent block_of(int rank) const { return layout_.block(static_cast<std::uint32_t>(rank)); }
+
   buffer make_buffer(int rank, bool own_block) const {
-    if (own_block) return {index(rank) * layout_.block_size(), std::vector<partial>(layout_.block_size())};
+    const hocket::plan::extent block = block_of(rank);
+    if (own_block) return {block.begin, std::vector<partial>(block.size)};
     return {0, std::vector<partial>(layout_.size())};
   }
 
@@ -121,8 +124,8 @@ class evaluation {
     made.scratch.resize(layout_.largest_chunk() * shape_.scratch);
     const bool from_out = goal_.kind == kind::broadcast && !in_place_;
     buffer& to = from_out ? made.out : made.in;
-    const std::size_t first = own_block_only(region::in) ? index(rank) * layout_.block_size() - to.origin : 0;
-    const std::size_t wanted = own_block_only(region::in) ? layout_.block_size() : layout_.size();
+    const std::size_t first = own_block_only(region::in) ? block_of(rank).begin - to.origin : 0;
+    const std::size_t wanted = own_block_only(region::in) ? block_of(rank).size : layout_.size();
     if (input.size() != wanted) {
       fail("needs " + std::to_string(wanted) + " elements of input, not " + std::to_string(input.size()));
     }
@@ -149,8 +152,8 @@ class evaluation {
   std::vector<T> result_of(int rank) {
     const buffer& from = in_place_ ? memory_[index(rank)].in : memory_[index(rank)].out;
     const bool own = own_block_only(region::out);
-    const std::size_t first = own ? index(rank) * layout_.block_size() - from.origin : 0;
-    const std::size_t count = own ? layout_.block_size() : layout_.size();
+    const std::size_t first = own ? block_of(rank).begin - from.origin : 0;
+    const std::size_t count = own ? block_of(rank).size : layout_.size();
     std::vector<T> result;
     for (std::size_t i = 0; i < count; ++i) result.push_back(finished(from.elements[first + i]));
     return result;

@@ -40,6 +40,8 @@ struct traced_run {
   std::size_t block_elements = 0;
   std::size_t element_size = 1;
   std::size_t segment_elements = static_cast<std::size_t>(-1);  ///< where longer blocks are done in several runs
+  const hocket::plan::layout* in_layout = nullptr;   ///< of blocks of given lengths; then `block_elements` is not used
+  const hocket::plan::layout* out_layout = nullptr;  ///< if another than that of `in`
 };
 
 namespace detail {
@@ -54,7 +56,9 @@ inline std::string difference_in_lane(const std::vector<const hocket::step_event
   for (unsigned i = 0; i < length; ++i) {
     const hocket::plan::action listed = run.plan.at(run.ranks, run.rank, number, i);
     const hocket::step_event& done = *lane[i];
-    const std::size_t elements = listed.count == 0 ? 0 : layout.chunks(listed.chunk, listed.count).size;
+    const bool by_out = run.out_layout != nullptr && listed.to == hocket::plan::region::out;
+    const hocket::plan::layout& where_it_lies = by_out ? *run.out_layout : layout;
+    const std::size_t elements = listed.count == 0 ? 0 : where_it_lies.chunks(listed.chunk, listed.count).size;
     const std::string step = where + ", step " + std::to_string(i) + ": ";
     if (done.position != i) return step + "reported as step " + std::to_string(done.position);
     if (!(done.what == listed)) {
@@ -72,7 +76,8 @@ inline std::string difference_in_segment(const std::vector<hocket::step_event>& 
                                          const traced_run& run, std::size_t elements) {
   const hocket::plan::shape shape = run.plan.shape(run.ranks);
   const auto blocks = static_cast<std::uint32_t>(run.plan.goal().blocks(run.ranks));
-  const hocket::plan::layout layout{elements, blocks, shape.pieces};
+  const hocket::plan::layout layout =
+      run.in_layout != nullptr ? *run.in_layout : hocket::plan::layout(elements, blocks, shape.pieces);
   std::vector<std::vector<const hocket::step_event*>> lanes(shape.lanes);
   for (const hocket::step_event& each : events) {
     if (each.sequence != sequence) continue;

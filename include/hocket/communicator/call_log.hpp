@@ -40,7 +40,7 @@ struct call_record {
   const char* operation = "";
   const char* types = "";  ///< as the compiler writes them: see `type_text`
   const char* plan = "";
-  std::uint64_t elements = 0;  ///< of a block
+  std::uint64_t elements = 0;  ///< of a block, the longest if they differ
   int root = 0;
   std::source_location site{};
   call_times times{};
@@ -79,8 +79,14 @@ inline std::string_view type_text(std::string_view pretty) noexcept {
 
 /// "all_reduce of 15 elements of (float, std::plus<void>) by ring, called at train.cpp:30".
 inline std::string describe(const call_record& call) {
-  std::string text = std::string(call.operation) + " of " + std::to_string(call.elements) + " elements of (" +
-                     std::string(type_text(call.types)) + ") by " + call.plan;
+  const std::string_view name = call.operation;
+  const bool differ = name.ends_with("_v");
+  std::string text = std::string(name) + " of ";
+  if (name != "all_to_all_v") text += (differ ? "up to " : "") + std::to_string(call.elements) + ' ';
+  text += std::string("elements ") + (differ ? "for each rank " : "") + "of (" + std::string(type_text(call.types)) +
+          ") by " + call.plan;
+  // Two calls may differ in nothing but counts of shorter blocks.
+  if (differ) text += " with signature " + std::to_string(call.signature);
   if (call.root != 0) text += " from root " + std::to_string(call.root);
   return text + ", called at " + call.site.file_name() + ':' + std::to_string(call.site.line());
 }

@@ -19,16 +19,26 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// Whether the blocks of a call differ in length, and who knows their lengths.
+enum class block_lengths : std::uint8_t {
+  equal,
+  known_to_all,   ///< every rank knows the length of every block
+  known_to_pairs  ///< each rank knows of the blocks that it sends and receives
+};
+
 /// A call before a plan was chosen.
 struct call_request {
   plan::goal what;
-  std::size_t block_elements = 0;  ///< elements of one block of the vector
+  std::size_t block_elements = 0;  ///< elements of one block of the vector, the longest if they differ
   std::size_t element_size = 1;    ///< of partial results
   bool commutative = true;
   bool in_place = false;
   bool checksummed = false;
   std::uint32_t type_signature = 0;
   const char* types = "";  ///< for people
+  block_lengths lengths = block_lengths::equal;
+  std::uint32_t lengths_signature = 0;  ///< stands for the lengths of all blocks
+  std::size_t total_elements = 0;       ///< of all blocks, where they differ and all ranks know them
 
   friend constexpr bool operator==(const call_request&, const call_request&) = default;
 };
@@ -37,7 +47,7 @@ struct call_request {
 struct planned_call {
   plan::any plan = plan::dissemination_barrier{};
   std::size_t segment_elements = std::numeric_limits<std::size_t>::max();  ///< how much of a block it takes at once
-  plan::layout layout;
+  plan::layout layout;  ///< of equal blocks; where lengths are given, the call knows better
   std::uint32_t signature = 0;
   bool checksummed = false;
   const char* types = "";

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Integers that must not be confused with each other at a call: `send(comm, buffer, peer{1}, tag{7})`.
+/// Numbers that must not be confused with each other at a call: `send(comm, buffer, peer{1}, tag{7})`.
 #pragma once
 
 #include <hocket/core/config.hpp>
+
+#include <cstddef>
+#include <span>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -30,6 +33,22 @@ struct color {
 /// Orders the ranks within a part of a split communicator; equal keys keep the order of ranks.
 struct key {
   int value = 0;
+};
+
+/// How many elements the block of each rank has: element r is that of rank r. Equal on all ranks. What it refers to is
+/// read while the call is made, and not after.
+struct counts {
+  std::span<const std::size_t> of_ranks;
+};
+
+/// How many elements go to each rank: element r is the number for rank r.
+struct send_counts {
+  std::span<const std::size_t> of_ranks;
+};
+
+/// How many elements come from each rank: element r is the number from rank r.
+struct receive_counts {
+  std::span<const std::size_t> of_ranks;
 };
 
 HOCKET_END_NAMESPACE

@@ -27,6 +27,9 @@ struct binding {
   std::uint32_t signature = 0;  ///< what must be equal on all ranks, folded into 32 bits
   step_observer observer;
   bool checksummed = false;  ///< messages carry a checksum
+  /// Of `out`, where its blocks have other lengths than those of `in`, and every block goes from the `in` of one rank
+  /// to the `out` of another; null: `layout` is that of both.
+  const plan::layout* out_layout = nullptr;
 };
 
 /// The element of the whole vector with which a rank's buffer begins: a buffer that holds only the rank's own block
@@ -34,7 +37,7 @@ struct binding {
 inline std::size_t origin_of(plan::goal_kind kind, plan::region where, const plan::layout& layout, int rank) noexcept {
   const bool own_block_only = (kind == plan::goal_kind::reduce_scatter && where == plan::region::out) ||
                               (kind == plan::goal_kind::all_gather && where == plan::region::in);
-  return own_block_only ? static_cast<std::size_t>(rank) * layout.block_size() : 0;
+  return own_block_only ? layout.block(static_cast<std::uint32_t>(rank)).begin : 0;
 }
 
 }  // namespace detail

@@ -198,6 +198,11 @@ failure examined(State& state, const call_site& call, Locate locate, failure cau
   return cause;
 }
 
+template <class State, class Locate>
+failure examined(State& state, const operation& work, const call_site& call, Locate locate) {
+  return work.explained() ? work.cause() : examined(state, call, locate, work.cause());
+}
+
 /// Advances the operations that were started earlier and are not waited for now. True if one of them moved. One that fails
 /// revokes the communicator; nothing may be advanced then.
 template <class State>
@@ -240,7 +245,7 @@ outcome drive(State& state, operation& work, const Stop& stop, const call_site& 
       }
       if (!waiting.tick()) continue;
     }
-    failure cause = status == machine_status::failed ? examined(state, call, locate, work.cause())
+    failure cause = status == machine_status::failed ? examined(state, work, call, locate)
                                                      : reason_to_give_up(state, stop, waiting, call, locate);
     if (cause) return give_up(state, std::move(cause), call, locate);
   }

@@ -26,6 +26,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -91,6 +92,8 @@ class machine {
 
   std::uint32_t sequence() const noexcept { return sequence_; }
   const failure& cause() const noexcept { return cause_; }
+  /// Whether `cause()` tells all that the peer could add.
+  bool explained() const noexcept { return explained_; }
 
   /// Where this rank stands, for the message of a timeout: the first lane that is not over.
   void locate(error_context& context) {
@@ -215,7 +218,7 @@ class machine {
       case plan::verb::send: return send(at);
       case plan::verb::receive: return receive(at, number, operands_.destination(at.current));
       case plan::verb::receive_reduce: return receive_reduce(at, number);
-      case plan::verb::load: return copy_slice(at, operands_.source_at(at.current.peer, at.current));
+      case plan::verb::load: return load(at);
       case plan::verb::load_reduce: return load_reduce(at);
       case plan::verb::push: return push(at);
       case plan::verb::signal: return signal(at);
@@ -315,6 +318,20 @@ class machine {
     return machine_status::done;
   }
 
+  machine_status load(lane& at) {
+    const int peer = at.current.peer;
+    if (operands_.has_two_layouts() && peer != state_.rank()) {
+      const std::size_t sent = state_.signal_line_from(peer, slot()).length.load(std::memory_order_relaxed);
+      const std::size_t wanted = bound_.out_layout->block(static_cast<std::uint32_t>(peer)).size;
+      if (sent != wanted) [[unlikely]] {
+        cause_ = transport::wrong_length(std::to_string(sent * element_size()), true, peer, {sequence_, 0},
+                                         wanted * element_size(), true);
+        return machine_status::failed;
+      }
+    }
+    return copy_slice(at, operands_.source_at(peer, at.current));
+  }
+
   machine_status load_reduce(lane& at) {
     constexpr std::size_t few = 16;
     std::array<const void*, few> few_sources;
@@ -392,7 +409,12 @@ class machine {
     for_each_peer(at.current.peer, [&](int peer) {
       if (!transport::flag_reaches(state_.port(), peer)) return;
       signal_line& line = state_.signal_line_at(peer, slot());
-      line.in.store(operands_.in_handle(), std::memory_order_relaxed);
+      if (operands_.has_two_layouts()) [[unlikely]] {
+        line.in.store(operands_.in_handle_for(peer), std::memory_order_relaxed);
+        line.length.store(operands_.block_for(peer).size, std::memory_order_relaxed);
+      } else {
+        line.in.store(operands_.in_handle(), std::memory_order_relaxed);
+      }
       line.out.store(operands_.out_handle(), std::memory_order_relaxed);
       line.words[at.current.tag].store(flag(), std::memory_order_release);
     });
@@ -429,10 +451,22 @@ class machine {
   }
 
   machine_status fail(const lane& at, unsigned number) {
+    if (operands_.has_two_layouts() && cause_.context.sequence != 0) explain_lengths(cause_.context.peer);
     cause_.context.sequence = sequence_;
     cause_.context.lane = static_cast<int>(number);
     cause_.context.step = static_cast<int>(at.position);
     return machine_status::failed;
+  }
+
+  /// The calls are the same but for the lengths of the block from `peer`.
+  HOCKET_COLD void explain_lengths(int peer) {
+    const std::size_t wanted = bound_.out_layout->block(static_cast<std::uint32_t>(peer)).size;
+    const std::string other = std::to_string(peer);
+    cause_.reason += "; rank " + other + "'s send_counts must have for rank " + std::to_string(state_.rank()) +
+                     " what receive_counts has here for rank " + other + ", which is " + std::to_string(wanted) +
+                     " elements of " + std::to_string(element_size()) + " bytes";
+    if (bound_.checksummed) cause_.reason += ", and a checksum of 8 bytes";
+    explained_ = true;
   }
 
   int awaited_peer(const lane& at) const noexcept {
@@ -457,6 +491,7 @@ class machine {
   lane first_lane_;
   std::unique_ptr<lane[]> further_lanes_;
   failure cause_;
+  bool explained_ = false;
 };
 
 }  // namespace detail

@@ -32,13 +32,23 @@ class operands {
         out_origin_(origin_of(goal_, plan::region::out, bound.layout, state.rank())) {}
 
   std::uint64_t in_handle() const noexcept { return in_handle_; }
+  /// Where `in` and `out` have layouts of their own: of the block of `in` that is for `peer`, and its length. Peers
+  /// read each other's own buffers then, never a copy of them.
+  std::uint64_t in_handle_for(int peer) noexcept {
+    const plan::extent block = block_for(peer);
+    if (bound_.in == nullptr) return 0;
+    return state_.port().publish(bound_.in + block.begin * element_size(), block.size * element_size());
+  }
+  plan::extent block_for(int peer) const noexcept { return bound_.layout.block(static_cast<std::uint32_t>(peer)); }
+  bool has_two_layouts() const noexcept { return bound_.out_layout != nullptr; }
   std::uint64_t out_handle() const noexcept { return out_handle_; }
 
   /// Lets peers read this rank's buffers, before the first flag. The slot must be free.
   void expose() {
+    if (has_two_layouts()) return;  // each peer is told of its block alone
     const auto& layout = bound_.layout;
     const std::size_t whole = layout.size() * element_size();
-    const std::size_t block = layout.block_size() * element_size();
+    const std::size_t block = block_for(state_.rank()).size * element_size();
     const std::size_t in_bytes = goal_ == plan::goal_kind::all_gather ? block : whole;
     const std::size_t out_bytes = goal_ == plan::goal_kind::reduce_scatter ? block : whole;
     in_handle_ = bound_.in == nullptr ? 0 : state_.port().publish(bound_.in, in_bytes);
@@ -53,13 +63,13 @@ class operands {
   }
 
   std::size_t elements_of(const plan::action& what) const noexcept {
-    return what.count == 0 ? 0 : bound_.layout.chunks(what.chunk, what.count).size;
+    return what.count == 0 ? 0 : layout_of(what.to).chunks(what.chunk, what.count).size;
   }
 
   const std::byte* source(const plan::action& what) noexcept {
     switch (what.from) {
       case plan::region::in: return bound_.in + (bound_.layout.begin(what.from_at) - in_origin_) * element_size();
-      case plan::region::out: return bound_.out + (bound_.layout.begin(what.from_at) - out_origin_) * element_size();
+      case plan::region::out: return out_at(what.from_at);
       case plan::region::scratch: return scratch_at(what.from_at);
       default: return nullptr;
     }
@@ -67,7 +77,7 @@ class operands {
 
   std::byte* destination(const plan::action& what) noexcept {
     switch (what.to) {
-      case plan::region::out: return bound_.out + (bound_.layout.begin(what.to_at) - out_origin_) * element_size();
+      case plan::region::out: return out_at(what.to_at);
       case plan::region::scratch: return scratch_at(what.to_at);
       default: return nullptr;
     }
@@ -79,6 +89,11 @@ class operands {
     const bool reads_in = what.from == plan::region::in;
     const signal_line& line = state_.signal_line_from(peer, slot_);
     const std::uint64_t handle = (reads_in ? line.in : line.out).load(std::memory_order_relaxed);
+    if (has_two_layouts()) {
+      const plan::layout& there = *bound_.out_layout;  // the block for this rank is as long as its place here
+      const std::size_t begin = there.block(static_cast<std::uint32_t>(peer)).begin;
+      return state_.port().resolve(peer, handle) + (there.begin(what.to_at) - begin) * element_size();
+    }
     const window_layout& window = state_.layout();
     const std::byte* const base = handle != 0 ? state_.port().resolve(peer, handle)
                                   : reads_in  ? window.staged_in(state_.window(peer), slot_)
@@ -96,6 +111,14 @@ class operands {
 
  private:
   std::size_t element_size() const noexcept { return bound_.leaf->size; }
+
+  const plan::layout& layout_of(plan::region where) const noexcept {
+    return where == plan::region::out && has_two_layouts() ? *bound_.out_layout : bound_.layout;
+  }
+
+  std::byte* out_at(std::uint32_t chunk) const noexcept {
+    return bound_.out + (layout_of(plan::region::out).begin(chunk) - out_origin_) * element_size();
+  }
 
   /// Whether the plan loads `where` from peers.
   bool reads_of_peers(plan::region where) const {

@@ -39,6 +39,8 @@ class operation {
   virtual machine_status advance() = 0;
   /// What `advance` failed with.
   virtual const failure& reported() const = 0;
+  /// Whether that tells all that the peer could add.
+  virtual bool explained() const { return false; }
   /// Where it stands.
   virtual void locate(error_context& context) = 0;
 
@@ -102,6 +104,7 @@ class plan_run {
   }
 
   const failure& cause() const { return machine_->cause(); }
+  bool explained() const { return machine_->explained(); }
   void locate(error_context& context) { machine_->locate(context); }
   std::uint32_t sequence() const noexcept { return machine_->sequence(); }
 
@@ -109,7 +112,8 @@ class plan_run {
   void start_segment() {
     binding part = bound_;
     const std::size_t size = std::min(segment_, bound_.layout.block_size() - begin_);
-    part.layout = {size, bound_.layout.blocks(), bound_.layout.pieces()};
+    // Blocks of given lengths are never cut into segments.
+    if (!bound_.layout.has_given_lengths()) part.layout = {size, bound_.layout.blocks(), bound_.layout.pieces()};
     if (part.in != nullptr) part.in += begin_ * bound_.leaf->size;
     if (part.out != nullptr) part.out += begin_ * bound_.leaf->size;
     begin_ += size;

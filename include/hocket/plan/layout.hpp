@@ -18,8 +18,8 @@ struct extent {
   std::size_t size = 0;
 };
 
-/// A vector of `blocks` blocks of `block_size` elements, each cut into `pieces` chunks whose sizes differ by at most
-/// one, the longer ones first. Chunks may be empty.
+/// A vector of `blocks` blocks of `block_size` elements, or of a given length each, every one cut into `pieces` chunks
+/// whose sizes differ by at most one, the longer ones first. Blocks and chunks may be empty.
 class layout {
  public:
   constexpr layout() noexcept = default;
@@ -30,12 +30,22 @@ class layout {
     longer_ = block_size % pieces_;
   }
 
+  /// Block b is elements [offsets[b], offsets[b + 1]). The blocks + 1 offsets begin with 0 and must outlive the layout.
+  static constexpr layout given(const std::size_t* offsets, std::uint32_t blocks, std::uint32_t pieces) noexcept {
+    layout made(longest_of(offsets, blocks), blocks, pieces);
+    made.offsets_ = offsets;
+    return made;
+  }
+
+  /// Of the longest block, where they have given lengths.
   constexpr std::size_t block_size() const noexcept { return block_size_; }
+  constexpr bool has_given_lengths() const noexcept { return offsets_ != nullptr; }
   constexpr std::uint32_t blocks() const noexcept { return blocks_; }
   constexpr std::uint32_t pieces() const noexcept { return pieces_; }
 
   /// Where chunk `c` begins. `c` may be one past the last chunk: then it is the length of the vector.
   constexpr std::size_t begin(std::uint32_t c) const noexcept {
+    if (offsets_ != nullptr) [[unlikely]] return begin_among_given(c);
     if (pieces_ == 1) return c * block_size_;
     if (blocks_ == 1) return begin_in_block(c);
     return c / pieces_ * block_size_ + begin_in_block(c % pieces_);
@@ -47,13 +57,34 @@ class layout {
     return {from, begin(first + count) - from};
   }
 
+  constexpr extent block(std::uint32_t b) const noexcept {
+    if (offsets_ != nullptr) [[unlikely]] return {offsets_[b], offsets_[b + 1] - offsets_[b]};
+    return {b * block_size_, block_size_};
+  }
+
   constexpr std::uint32_t chunk_count() const noexcept { return blocks_ * pieces_; }
-  constexpr std::size_t size() const noexcept { return block_size_ * blocks_; }
+  constexpr std::size_t size() const noexcept {
+    return offsets_ != nullptr ? offsets_[blocks_] : block_size_ * blocks_;
+  }
 
   /// The size of the largest chunk, and so of a scratch slot.
   constexpr std::size_t largest_chunk() const noexcept { return piece_size_ + (longer_ > 0 ? 1 : 0); }
 
  private:
+  static constexpr std::size_t longest_of(const std::size_t* offsets, std::uint32_t blocks) noexcept {
+    std::size_t longest = 0;
+    for (std::uint32_t b = 0; b < blocks; ++b) longest = std::max(longest, offsets[b + 1] - offsets[b]);
+    return longest;
+  }
+
+  constexpr std::size_t begin_among_given(std::uint32_t c) const noexcept {
+    const std::uint32_t b = c / pieces_;
+    const std::uint32_t piece = c % pieces_;
+    if (piece == 0) return offsets_[b];  // `c` may be one past the last
+    const std::size_t length = offsets_[b + 1] - offsets_[b];
+    return offsets_[b] + piece * (length / pieces_) + std::min<std::size_t>(piece, length % pieces_);
+  }
+
   constexpr std::size_t begin_in_block(std::uint32_t piece) const noexcept {
     return piece * piece_size_ + std::min<std::size_t>(piece, longer_);
   }
@@ -63,6 +94,7 @@ class layout {
   std::size_t longer_ = 0;      ///< how many pieces of a block have one element more
   std::uint32_t blocks_ = 1;
   std::uint32_t pieces_ = 1;
+  const std::size_t* offsets_ = nullptr;  ///< null: all blocks have `block_size_` elements
 };
 
 }  // namespace plan

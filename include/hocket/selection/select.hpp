@@ -21,7 +21,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace selection {
 
-/// What a choice depends on. `bytes` is the length of one block (see `plan::goal`).
+/// What a choice depends on. `bytes` is the length of one block (see `plan::goal`), the longest if they differ: whoever
+/// sends it, or combines it, is the last to be done.
 struct query {
   plan::goal what;
   std::size_t bytes = 0;
@@ -30,7 +31,12 @@ struct query {
   bool peer_pointers = false;     ///< all members reach each other's windows
   std::size_t staging_bytes = 0;  ///< per region and operation; 0: peers read the callers' own buffers
   transport::link_costs costs;
+  std::size_t total_bytes = 0;   ///< of all blocks, where they differ
+  bool lengths_are_known = true;  ///< to all ranks; else `bytes` is a guess
 };
+
+/// What is taken for the length of a block where each rank knows only some of them.
+inline constexpr std::size_t guessed_block_bytes = 16 * 1024;
 
 /// One algorithm's place in the table.
 struct candidate {
@@ -50,7 +56,11 @@ constexpr int ceiling_log2(int n) noexcept {
 class model {
  public:
   explicit model(const query& asked)
-      : q_(asked), p_(asked.ranks), n_(static_cast<double>(asked.bytes)), steps_(ceiling_log2(asked.ranks)) {}
+      : q_(asked),
+        p_(asked.ranks),
+        n_(static_cast<double>(asked.bytes)),
+        mean_(asked.total_bytes == 0 ? n_ : static_cast<double>(asked.total_bytes) / p_),
+        steps_(ceiling_log2(asked.ranks)) {}
 
   double ring_all_reduce() const {
     return 2 * (p_ - 1) * message(n_ / p_) + (p_ - 1) * (n_ / p_) * q_.costs.reduce_per_byte;
@@ -75,17 +85,21 @@ class model {
   }
   double push() const { return flags(); }
 
-  /// Blocks of n bytes: every rank takes in p - 1 of them.
+  /// Blocks of n bytes: every rank takes in p - 1 of them. Around a ring they follow the longest; who reads them one
+  /// after the other takes as long as for as many of their mean length.
   double ring_blocks() const { return (p_ - 1) * message(n_); }
-  double direct_blocks() const { return 2 * flags() + (p_ - 1) * n_ * q_.costs.load_per_byte + staging(); }
+  double direct_blocks() const { return direct_blocks(mean_); }
   double ring_reduce_scatter() const { return ring_blocks() + (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
-  double direct_reduce_scatter() const { return direct_blocks() + (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
+  double direct_reduce_scatter() const { return direct_blocks(n_) + (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
   double binomial() const { return steps_ * message(n_); }
   double direct_broadcast() const { return 2 * flags() + n_ * q_.costs.load_per_byte + staging(); }
   double dissemination() const { return steps_ * message(0); }
 
  private:
   double message(double bytes) const { return q_.costs.message_latency + bytes * q_.costs.message_per_byte; }
+  double direct_blocks(double bytes) const {
+    return 2 * flags() + (p_ - 1) * bytes * q_.costs.load_per_byte + staging();
+  }
   /// One round of flags from and to everybody.
   double flags() const { return q_.costs.flag_latency * (1 + 0.25 * (p_ - 1)); }
   /// Copying into memory that peers can read.
@@ -94,6 +108,7 @@ class model {
   const query& q_;
   const double p_;
   const double n_;
+  const double mean_;
   const double steps_;
 };
 
@@ -170,9 +185,13 @@ class table {
     if (std::is_same_v<Plan, plan::push_all_reduce> && query_.bytes > hocket::detail::push_line::capacity) {
       return "longer than a line";
     }
+    if (shape.peer_pointers && query_.ranks > 1 && query_.staging_bytes != 0 && !query_.lengths_are_known) {
+      return "lengths are known to pairs of ranks, too few to stage them";
+    }
+    const std::size_t whole =
+        query_.total_bytes != 0 ? query_.total_bytes : query_.bytes * static_cast<std::size_t>(query_.ranks);
     const bool segmented = query_.what.blocks(query_.ranks) == 1;
-    if (shape.peer_pointers && query_.staging_bytes != 0 && !segmented &&
-        query_.bytes * static_cast<std::size_t>(query_.ranks) > query_.staging_bytes) {
+    if (shape.peer_pointers && query_.staging_bytes != 0 && !segmented && whole > query_.staging_bytes) {
       return "longer than the staging memory";
     }
     return nullptr;

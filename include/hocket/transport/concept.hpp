@@ -61,12 +61,16 @@ HOCKET_NO_INLINE inline failure other_call(int peer) {
                       {.peer = peer});
 }
 
-/// Of a message from `peer` that is longer or shorter than `wanted` bytes. `sent` says how long it is.
-inline failure wrong_length(const std::string& sent, bool too_long, int peer, message_id id, std::size_t wanted) {
+/// Of a message from `peer` that is longer or shorter than `wanted` bytes. `sent` says how long it is; `same_call`
+/// whether it has our call's signature otherwise: then the sequence number is filled in.
+inline failure wrong_length(const std::string& sent, bool too_long, int peer, message_id id, std::size_t wanted,
+                            bool same_call) {
   const std::string lengths = "the peer sent " + sent + " bytes where " + std::to_string(wanted) + " were expected: ";
   if (!id.point_to_point()) {
-    return make_failure(errc::mismatch, lengths + "counts, types and algorithm must be equal on all ranks",
-                        {.peer = peer});
+    return make_failure(errc::mismatch,
+                        lengths + (same_call ? "counts differ between the two ranks, or the message was cut off"
+                                             : "counts, types and algorithm must be equal on all ranks"),
+                        {.sequence = same_call ? id.sequence : 0U, .peer = peer});
   }
   return make_failure(too_long ? errc::truncated : errc::mismatch,
                       lengths + "sender and receiver must name the same number of elements of the same type",

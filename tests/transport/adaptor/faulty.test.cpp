@@ -73,7 +73,10 @@ std::unique_ptr<promise> start(const Communicator& comm, std::uint64_t seed, int
   made->in = vector_of(comm.rank(), size);
   made->out.assign(size, 0);
   made->expected = sum_of(comm.size(), size);
-  switch (random() % 4) {
+  const auto ranks = static_cast<std::size_t>(comm.size()), self = static_cast<std::size_t>(comm.rank());
+  /// How many elements one rank has for another, in calls with counts.
+  const auto count = [size](std::size_t from, std::size_t to) { return (size + 7 * from + 3 * to) % 501; };
+  switch (random() % 6) {
     case 0: made->request = hocket::all_reduce_async(comm, made->in, made->out, std::plus<>{}, options); break;
     case 1: {
       made->out.assign(size * static_cast<std::size_t>(comm.size()), 0);
@@ -82,6 +85,34 @@ std::unique_ptr<promise> start(const Communicator& comm, std::uint64_t seed, int
       break;
     }
     case 2: {
+      std::vector<std::size_t> counts;
+      made->expected.clear();
+      for (std::size_t r = 0; r < ranks; ++r) {
+        counts.push_back(count(r, 0));
+        const auto block = vector_of(static_cast<int>(r), counts.back());
+        made->expected.insert(made->expected.end(), block.begin(), block.end());
+      }
+      made->in = vector_of(comm.rank(), counts[self]);
+      made->out.assign(made->expected.size(), 0);
+      made->request = hocket::all_gather_v_async(comm, made->in, made->out, hocket::counts{counts}, options);
+      break;
+    }
+    case 3: {
+      std::vector<std::size_t> to, from;
+      made->in.clear();
+      made->expected.clear();
+      for (std::size_t r = 0; r < ranks; ++r) {
+        to.push_back(count(self, r));
+        from.push_back(count(r, self));
+        made->in.insert(made->in.end(), to.back(), self * ranks + r);
+        made->expected.insert(made->expected.end(), from.back(), r * ranks + self);
+      }
+      made->out.assign(made->expected.size(), 0);
+      made->request = hocket::all_to_all_v_async(comm, made->in, made->out, hocket::send_counts{to},
+                                                 hocket::receive_counts{from}, options);
+      break;
+    }
+    case 4: {
       const int root = static_cast<int>(random() % static_cast<unsigned>(comm.size()));
       made->expected = vector_of(root, size);
       if (comm.rank() == root) made->out = made->in;

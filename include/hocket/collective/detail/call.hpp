@@ -43,13 +43,16 @@ namespace detail {
 
 template <class State>
 selection::query query_of(const State& state, const call_request& asked) {
+  const bool known = asked.lengths != block_lengths::known_to_pairs;
   return {.what = asked.what,
-          .bytes = asked.block_elements * asked.element_size,
+          .bytes = known ? asked.block_elements * asked.element_size : selection::guessed_block_bytes,
           .ranks = state.size(),
           .commutative = asked.commutative,
           .peer_pointers = state.has_windows() && !asked.checksummed,
           .staging_bytes = state.layout().staging_bytes,
-          .costs = state.wire()->costs()};
+          .costs = state.wire()->costs(),
+          .total_bytes = asked.total_elements * asked.element_size,
+          .lengths_are_known = known};
 }
 
 template <class State>
@@ -90,7 +93,8 @@ template <class State>
 bool fits_staging(const State& state, const call_request& asked) {
   const std::size_t staging = state.layout().staging_bytes;
   const std::size_t blocks = blocks_of(state, asked);
-  if (staging == 0) return true;
+  if (staging == 0 || (state.size() == 1 && asked.lengths != block_lengths::equal)) return true;
+  if (asked.lengths == block_lengths::known_to_all) return asked.total_elements * asked.element_size <= staging;
   if (asked.element_size * blocks > staging) return false;
   return blocks == 1 || asked.block_elements <= segment_elements(state, asked);
 }
@@ -111,12 +115,40 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
     return "the plan reorders operands, and the operation is not known to be commutative: give it "
            "`static constexpr bool commutative = true`, or choose a plan that keeps rank order";
   }
+  if (shape.peer_pointers && state.size() > 1 && asked.lengths == block_lengths::known_to_pairs &&
+      state.layout().staging_bytes > 0) {
+    return "the plan reads peers' memory, which this transport stages, and no rank knows whether all blocks of another "
+           "fit; choose one that sends messages";
+  }
   if (shape.peer_pointers && !fits_staging(state, asked)) {
-    return "the vector of " + std::to_string(asked.block_elements * asked.element_size * blocks_of(state, asked)) +
+    const std::size_t elements = asked.lengths == block_lengths::equal ? asked.block_elements * blocks_of(state, asked)
+                                                                       : asked.total_elements;
+    return "the vector of " + std::to_string(elements * asked.element_size) +
            " bytes does not fit the staging memory of " + std::to_string(state.layout().staging_bytes) +
            " bytes; choose an algorithm that sends messages";
   }
   return {};
+}
+
+/// Of a plan for blocks whose lengths only two ranks know: whether an action moves one of theirs, or part of it, from
+/// `in` of the one to `out` of the other, at once.
+inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t pieces) noexcept {
+  const bool local = what.what == plan::verb::copy;
+  const auto block = static_cast<std::uint32_t>(local ? rank : what.peer);
+  const auto begin = block * pieces;
+  if (what.chunk < begin || what.chunk + what.count > begin + pieces) return false;
+  const bool from_in = what.from == plan::region::in;
+  const bool to_its_place = what.to == plan::region::out && what.to_at == what.chunk;
+  switch (what.what) {
+    case plan::verb::send: return from_in && what.from_at == what.chunk;
+    case plan::verb::receive: return to_its_place;
+    case plan::verb::copy: return from_in && what.from_at == what.chunk && to_its_place;
+    case plan::verb::load: {
+      const std::uint32_t there = static_cast<std::uint32_t>(rank) * pieces + (what.chunk - begin);
+      return from_in && what.from_at == there && to_its_place;
+    }
+    default: return false;
+  }
 }
 
 /// Which limit of the engine an action of this rank exceeds; empty if none. Plans that the library chooses keep to them.
@@ -135,6 +167,11 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       if (flags && each.tag >= signal_line::tags) return "the plan uses a tag beyond the 5 that there are: 0 to 4";
       if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) {
         return "the plan names a chunk that its own shape does not have";
+      }
+      if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
+          !is_between_its_two(each, state.rank(), shape.pieces)) {
+        return "the plan passes on, or keeps, what only two ranks know the length of: every block must go from in of "
+               "the one to out of the other at once";
       }
       if (each.what == plan::verb::push &&
           layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
@@ -180,7 +217,8 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
                   "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
                   "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise and "
                   "direct; all_gather has ring and direct; all_to_all has pairwise and direct; broadcast has binomial "
-                  "and direct; barrier has dissemination; all take algorithm(a_plan_of_yours)");
+                  "and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and all_to_all_v have what "
+                  "the same without _v have; all take algorithm(a_plan_of_yours)");
     if constexpr (has_algorithm<Kind, algorithm_type>) {
       const plan::any chosen = [&]() -> plan::any {
         if constexpr (std::is_same_v<algorithm_type, own_plan>) {
@@ -263,7 +301,8 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
     refused = std::move(fail);
     return result;
   }
-  if (result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
+  const bool equal = asked.lengths == block_lengths::equal;
+  if (equal && result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
   if (asked.in_place) result.plan = result.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.plan.shape(state.size()).pieces};
@@ -271,6 +310,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   result.checksummed = asked.checksummed;
   result.signature = call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root),
                                     asked.block_elements);
+  if (!equal) result.signature = mix(result.signature, asked.lengths_signature);
   if (asked.checksummed) result.signature = mix(result.signature, 1);
   if constexpr (!named) state.last().remember(asked, result);
   return result;
@@ -373,7 +413,7 @@ class started final : public pending {
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
         return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
       case machine_status::progressed: waiting_.progressed(); return false;
-      case machine_status::failed: return end(examined(*state_, call_, locate, work_.cause()));
+      case machine_status::failed: return end(examined(*state_, work_, call_, locate));
       case machine_status::blocked: break;
     }
     if (!waiting_.tick()) return false;

@@ -118,6 +118,27 @@ consteval bool explain_lifetime() {
   return lasting;
 }
 
+/// Whether argument I is a `Wanted`: the lengths of blocks.
+template <class Arguments, std::size_t I, class Wanted>
+consteval bool explain_counts() {
+  constexpr bool said = std::is_same_v<typename Arguments::template plain<I>, Wanted>;
+  constexpr bool of_all = !std::is_same_v<Wanted, counts> || said;
+  static_assert(of_all, "the lengths of the ranks' blocks are said as counts{lengths}, after in and out: `lengths` has "
+                        "a std::size_t for each rank");
+  static_assert(said || !of_all, "the lengths of blocks are said as send_counts{lengths}, receive_counts{lengths}, "
+                                 "after in and out: both have a std::size_t for each rank");
+  return said;
+}
+
+/// What calls with counts can't be given.
+template <class Arguments>
+consteval bool explain_two_buffers() {
+  constexpr bool two = !is_in_place<typename Arguments::template plain<1>>::value;
+  static_assert(two, "calls with counts have no in_place(buffer): pass in and out; for all_gather_v and "
+                     "reduce_scatter_v the one may be this rank's block of the other");
+  return two;
+}
+
 /// For what no rule above found wrong.
 template <class... Arguments>
 inline constexpr bool always_false = false;
@@ -174,6 +195,55 @@ struct moving_form {
       if constexpr (explain_input<in>() && explain_output<out>()) {
         if constexpr (explain_same_elements<in, out>() && explain_element<element_type_t<out>>()) {
           return explain_options<Arguments, 3>();
+        }
+      }
+    }
+    return false;
+  }
+};
+
+/// (communicator, in, out, counts, options, code); all_to_all_v with two `Counts`, reduce_scatter_v with an operation.
+template <bool Reduces, class... Counts>
+struct uneven_form {
+  static constexpr std::size_t after_counts = 3 + sizeof...(Counts);
+
+  template <class Arguments, class T>
+  static consteval bool explain_rest() {
+    if constexpr (!Reduces) {
+      return explain_options<Arguments, after_counts>();
+    } else if constexpr (!Arguments::template has<after_counts>) {
+      return explain_operation<std::plus<>, T>();
+    } else if constexpr (explain_operation<typename Arguments::template plain<after_counts>, T>()) {
+      return explain_options<Arguments, after_counts + 1>();
+    } else {
+      return false;
+    }
+  }
+
+  template <class Arguments, std::size_t I, class First, class... Others>
+  static consteval bool explain_all_counts() {
+    if constexpr (!explain_counts<Arguments, I, First>()) {
+      return false;
+    } else if constexpr (sizeof...(Others) > 0) {
+      return explain_all_counts<Arguments, I + 1, Others...>();
+    } else {
+      return true;
+    }
+  }
+
+  template <class Arguments>
+  static consteval bool explain() {
+    if constexpr (explain_two_buffers<Arguments>()) {
+      static_assert(Arguments::template has<2>, "the call needs (communicator, in, out, counts)");
+      if constexpr (Arguments::template has<2>) {
+        using in = typename Arguments::template at<1>;
+        using out = typename Arguments::template at<2>;
+        if constexpr (explain_input<in>() && explain_output<out>()) {
+          if constexpr (explain_same_elements<in, out>() && explain_element<element_type_t<out>>()) {
+            if constexpr (explain_all_counts<Arguments, 3, Counts...>()) {
+              return explain_rest<Arguments, element_type_t<out>>();
+            }
+          }
         }
       }
     }

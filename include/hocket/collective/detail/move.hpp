@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Calls that move elements and combine nothing: all_gather, all_to_all, broadcast and barrier.
+/// Calls that move elements and combine nothing: all_gather and all_to_all, also with blocks of given lengths,
+/// broadcast and barrier.
 #pragma once
 
+#include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/kernel/host/leaf.hpp>
@@ -15,12 +17,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What moving collectives have in common. `in` is empty where the goal has none.
-template <plan::goal_kind Kind, class T>
+/// What moving collectives have in common. `in` is empty where the goal has none. `Blocks`: see detail/blocks.hpp.
+template <plan::goal_kind Kind, class T, class Blocks = equal_blocks>
 struct moving_job {
   static constexpr plan::goal_kind goal = Kind;
-  static constexpr const char* name = plan::to_string(Kind);
-  static constexpr std::uint32_t type_signature = mix(static_cast<std::uint32_t>(Kind), detail::type_signature<T>());
+  static constexpr const char* name = Blocks::name_of(Kind);
+  static constexpr std::uint32_t type_signature =
+      mix(Blocks::signature_of(Kind), detail::type_signature<T>());
 
   template <class State>
   class work;
@@ -28,11 +31,20 @@ struct moving_job {
   std::span<const T> in;
   std::span<T> out;
   int root = 0;
+  [[no_unique_address]] Blocks blocks{};
 
   template <class State>
   outcome check(const State& state) const {
     const auto ranks = static_cast<std::size_t>(state.size());
-    if constexpr (Kind == plan::goal_kind::all_gather) {
+    if constexpr (Blocks::are_given) {
+      outcome wrong = blocks.check(state, in.size(), out.size());
+      if (wrong.failed()) return wrong;
+      if constexpr (Kind == plan::goal_kind::all_gather) return check_overlap(in, out, in_place_shift(state));
+      if (!overlap(in, out)) return {};
+      return make_failure(errc::invalid_argument,
+                          "in and out overlap; blocks of given lengths have other places in the one than in the other, "
+                          "so keep them apart");
+    } else if constexpr (Kind == plan::goal_kind::all_gather) {
       if (out.size() == in.size() * ranks) return check_overlap(in, out, in_place_shift(state));
       return sizes("out must have as many as in for each rank");
     } else if constexpr (Kind == plan::goal_kind::all_to_all) {
@@ -48,11 +60,18 @@ struct moving_job {
   /// Where `out` begins relative to `in`, if they are one buffer.
   template <class State>
   std::ptrdiff_t in_place_shift(const State& state) const {
-    return Kind == plan::goal_kind::all_gather ? -static_cast<std::ptrdiff_t>(in.size()) * state.rank() : 0;
+    if constexpr (Kind != plan::goal_kind::all_gather) {
+      return 0;
+    } else if constexpr (Blocks::are_given) {
+      return -blocks.begin_of(state.rank());
+    } else {
+      return -static_cast<std::ptrdiff_t>(in.size()) * state.rank();
+    }
   }
 
   template <class State>
   bool works_in_place(const State& state) const {
+    if constexpr (Blocks::are_given && Kind == plan::goal_kind::all_to_all) return false;
     constexpr bool has_input = Kind == plan::goal_kind::all_gather || Kind == plan::goal_kind::all_to_all;
     return has_input && in.data() != nullptr && in.data() + in_place_shift(state) == out.data();
   }
@@ -60,14 +79,16 @@ struct moving_job {
   template <class State>
   call_request asked(const State& state) const {
     const plan::goal what{Kind, root};
-    const auto blocks = static_cast<std::size_t>(what.blocks(state.size()));
-    return {.what = what,
-            .block_elements = out.size() / blocks,
-            .element_size = sizeof(T),
-            .commutative = true,
-            .in_place = works_in_place(state),
-            .type_signature = type_signature,
-            .types = types_name<T>()};
+    const auto count = static_cast<std::size_t>(what.blocks(state.size()));
+    call_request request{.what = what,
+                         .block_elements = out.size() / count,
+                         .element_size = sizeof(T),
+                         .commutative = true,
+                         .in_place = works_in_place(state),
+                         .type_signature = type_signature,
+                         .types = types_name<T>()};
+    if constexpr (Blocks::are_given) blocks.describe(request);
+    return request;
   }
 
  private:
@@ -77,31 +98,34 @@ struct moving_job {
   }
 };
 
-template <plan::goal_kind Kind, class T>
+template <plan::goal_kind Kind, class T, class Blocks>
 template <class State>
-class moving_job<Kind, T>::work final : public operation {
+class moving_job<Kind, T, Blocks>::work final : public operation {
  public:
   work(State& state, const moving_job& job, const planned_call& call, step_observer observer)
-      : run_(state,
-             binding{call.plan, call.layout, &kernel::moving_leaf_of<T>, nullptr,
+      : places_(state, job.blocks, call),
+        run_(state,
+             binding{call.plan, places_.layout(call), &kernel::moving_leaf_of<T>, nullptr,
                      reinterpret_cast<const std::byte*>(job.in.data()), reinterpret_cast<std::byte*>(job.out.data()),
-                     call.signature, observer, call.checksummed},
+                     call.signature, observer, call.checksummed, places_.out_layout()},
              call.segment_elements) {}
 
   machine_status advance() override { return run_.advance(); }
   const failure& reported() const override { return run_.cause(); }
+  bool explained() const override { return run_.explained(); }
   void locate(error_context& context) override { run_.locate(context); }
 
  private:
+  [[no_unique_address]] const typename Blocks::template places<State> places_;
   plan_run<State> run_;
 };
 
-template <plan::goal_kind Kind, class T, class Options>
-auto make_moving_job(std::span<const T> in, std::span<T> out, int root, const Options&) {
+template <plan::goal_kind Kind, class T, class Options, class Blocks = equal_blocks>
+auto make_moving_job(std::span<const T> in, std::span<T> out, int root, const Options&, const Blocks& blocks = {}) {
   static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
                 "with(...): this operation combines nothing, so it can't use one of these properties; wrap it in "
                 "hint(...) to have it ignored");
-  return moving_job<Kind, T>{in, out, root};
+  return moving_job<Kind, T, Blocks>{in, out, root, blocks};
 }
 
 }  // namespace detail

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Calls that combine elements: all_reduce and reduce_scatter.
+/// Calls that combine elements: all_reduce and reduce_scatter, the latter also with blocks of given lengths.
 #pragma once
 
+#include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
@@ -33,12 +34,13 @@ HOCKET_VECTORIZE void finish_all(const Op& op, T* to, const typename reduction<O
 }
 
 /// What reductions have in common; `Kind` is all_reduce or reduce_scatter. `op` is one that reductions run: see
-/// `effective_operation`.
-template <plan::goal_kind Kind, class Op, class T>
+/// `effective_operation`. `Blocks`: see detail/blocks.hpp.
+template <plan::goal_kind Kind, class Op, class T, class Blocks = equal_blocks>
 struct reduction_job {
   static constexpr plan::goal_kind goal = Kind;
-  static constexpr const char* name = plan::to_string(Kind);
-  static constexpr std::uint32_t type_signature = mix(static_cast<std::uint32_t>(Kind), detail::type_signature<T, Op>());
+  static constexpr const char* name = Blocks::name_of(Kind);
+  static constexpr std::uint32_t type_signature =
+      mix(Blocks::signature_of(Kind), detail::type_signature<T, Op>());
 
   template <class State>
   class work;
@@ -46,19 +48,25 @@ struct reduction_job {
   std::span<const T> in;
   std::span<T> out;
   Op op;
+  [[no_unique_address]] Blocks blocks{};
 
   template <class State>
   outcome check(const State& state) const {
-    const std::size_t blocks = Kind == plan::goal_kind::reduce_scatter ? static_cast<std::size_t>(state.size()) : 1;
-    if (in.size() == out.size() * blocks) return check_overlap(in, out, in_place_shift(state));
+    if constexpr (Blocks::are_given) {
+      outcome wrong = blocks.check(state, in.size(), out.size());
+      return wrong.failed() ? std::move(wrong) : check_overlap(in, out, in_place_shift(state));
+    }
+    const std::size_t count = Kind == plan::goal_kind::reduce_scatter ? static_cast<std::size_t>(state.size()) : 1;
+    if (in.size() == out.size() * count) return check_overlap(in, out, in_place_shift(state));
     return make_failure(errc::invalid_argument,
                         "in has " + std::to_string(in.size()) + " elements and out " + std::to_string(out.size()) +
-                            (blocks == 1 ? "; they must be equal" : "; in must have as many as out for each rank"));
+                            (count == 1 ? "; they must be equal" : "; in must have as many as out for each rank"));
   }
 
   /// Where `out` begins within `in`, if they are one buffer.
   template <class State>
   std::ptrdiff_t in_place_shift(const State& state) const {
+    if constexpr (Blocks::are_given) return blocks.begin_of(state.rank());
     return Kind == plan::goal_kind::reduce_scatter ? static_cast<std::ptrdiff_t>(out.size()) * state.rank() : 0;
   }
 
@@ -69,26 +77,29 @@ struct reduction_job {
 
   template <class State>
   call_request asked(const State& state) const {
-    return {.what = {Kind, 0},
-            .block_elements = out.size(),
-            .element_size = kernel::leaf_of<Op, T>.size,
-            .commutative = is_commutative_v<Op, T>,
-            .in_place = works_in_place(state),
-            .type_signature = type_signature,
-            .types = types_name<T, Op>()};
+    call_request request{.what = {Kind, 0},
+                         .block_elements = out.size(),
+                         .element_size = kernel::leaf_of<Op, T>.size,
+                         .commutative = is_commutative_v<Op, T>,
+                         .in_place = works_in_place(state),
+                         .type_signature = type_signature,
+                         .types = types_name<T, Op>()};
+    if constexpr (Blocks::are_given) blocks.describe(request);
+    return request;
   }
 };
 
 /// A reduction that is under way. Where contributions must be prepared, it works in place in a buffer of its own.
-template <plan::goal_kind Kind, class Op, class T>
+template <plan::goal_kind Kind, class Op, class T, class Blocks>
 template <class State>
-class reduction_job<Kind, Op, T>::work final : public operation {
+class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
   using partial = typename reduction<Op, T>::partial;
   static constexpr bool prepares = reduction<Op, T>::prepares;
 
  public:
   work(State& state, const reduction_job& job, const planned_call& call, step_observer observer)
       : state_(state),
+        places_(state, job.blocks, call),
         op_(job.op),
         out_(job.out),
         buffer_(prepares ? state.borrow() : growing_buffer()),
@@ -110,12 +121,12 @@ class reduction_job<Kind, Op, T>::work final : public operation {
 
  private:
   binding bind(std::span<const T> contributions, const planned_call& call, step_observer observer) {
-    binding bound{call.plan, call.layout, &kernel::leaf_of<Op, T>, &op_, nullptr, nullptr,
-                  call.signature,   observer, call.checksummed};
+    binding bound{call.plan, places_.layout(call), &kernel::leaf_of<Op, T>, &op_, nullptr, nullptr,
+                  call.signature,   observer, call.checksummed, nullptr};
     if constexpr (prepares) {
       auto* const prepared = reinterpret_cast<partial*>(buffer_.get(contributions.size() * sizeof(partial)));
       prepare_all<Op, T>(op_, prepared, contributions.data(), contributions.size());
-      result_ = prepared + origin_of(Kind, plan::region::out, call.layout, state_.rank());
+      result_ = prepared + origin_of(Kind, plan::region::out, bound.layout, state_.rank());
       bound.in = reinterpret_cast<const std::byte*>(prepared);
       bound.out = reinterpret_cast<std::byte*>(result_);
     } else {
@@ -126,6 +137,7 @@ class reduction_job<Kind, Op, T>::work final : public operation {
   }
 
   State& state_;
+  [[no_unique_address]] const typename Blocks::template places<State> places_;
   const Op op_;
   const std::span<T> out_;
   growing_buffer buffer_;
@@ -157,8 +169,9 @@ auto effective_operation(const Op& op, const Options& options) {
   }
 }
 
-template <plan::goal_kind Kind, class T, class Op, class Options>
-auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, const Options& options) {
+template <plan::goal_kind Kind, class T, class Op, class Options, class Blocks = equal_blocks>
+auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, const Options& options,
+                        const Blocks& blocks = {}) {
   static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
                                        kind::exactness, kind::integrity>,
                 "with(...): a reduction can't use one of these properties; wrap it in hint(...) to have it ignored");
@@ -171,7 +184,7 @@ auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, c
                   "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
                   "one_shot, two_shot; reduce_scatter: pairwise, direct)");
   }
-  return reduction_job<Kind, decltype(effective), T>{in, out, std::move(effective)};
+  return reduction_job<Kind, decltype(effective), T, Blocks>{in, out, std::move(effective), blocks};
 }
 
 }  // namespace detail

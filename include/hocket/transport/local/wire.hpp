@@ -107,7 +107,7 @@ class port {
     // A message of another tag that came after `keep_early` looked is kept when we are asked again.
     if (id.point_to_point() && place.sequence != id.sequence) return nullptr;
     if (place.sequence != id.sequence || place.bytes != bytes || place.signature != id.signature) [[unlikely]] {
-      fail = unexpected(place.sequence, place.bytes, peer, id, bytes);
+      fail = unexpected(place.sequence, place.bytes, peer, id, bytes, place.signature == id.signature);
       return nullptr;
     }
     counter_of(peer, id).received = next;
@@ -198,14 +198,14 @@ class port {
   }
 
   static failure unexpected(std::uint32_t their_sequence, std::size_t their_bytes, int peer, transport::message_id id,
-                            std::size_t bytes) {
+                            std::size_t bytes, bool same_call = false) {
     if (their_sequence != id.sequence) {
       return make_failure(errc::mismatch,
                           "the peer is at operation #" + std::to_string(their_sequence) + " with other steps than ours",
                           {.peer = peer});
     }
     if (their_bytes == bytes) return transport::other_call(peer);
-    return transport::wrong_length(std::to_string(their_bytes), their_bytes > bytes, peer, id, bytes);
+    return transport::wrong_length(std::to_string(their_bytes), their_bytes > bytes, peer, id, bytes, same_call);
   }
 
   const std::shared_ptr<wire> owner_;

@@ -167,7 +167,8 @@ class port {
       return nullptr;
     }
     if (message.bytes != bytes) {
-      fail = transport::wrong_length(std::to_string(message.bytes), message.bytes > bytes, peer, id, bytes);
+      fail = transport::wrong_length(std::to_string(message.bytes), message.bytes > bytes, peer, id, bytes,
+                                     message.signature == id.signature);
       return nullptr;
     }
     if (message.signature != id.signature) {

@@ -127,7 +127,7 @@ class port {
     }
     state.request.finish(status);
     if (status != UCS_OK || info.length != bytes) [[unlikely]] {
-      fail = bad_message(peer, id, status, info.length, bytes);
+      fail = bad_message(peer, id, status, info, bytes);
       return nullptr;
     }
     if (!message_tag::same_call(info.sender_tag, id)) [[unlikely]] {
@@ -291,12 +291,13 @@ class port {
     return cause;
   }
 
-  failure bad_message(int peer, transport::message_id id, ucs_status_t status, std::size_t length,
+  failure bad_message(int peer, transport::message_id id, ucs_status_t status, const ucp_tag_recv_info_t& info,
                       std::size_t bytes) const {
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
-    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED;  // then UCX does not tell the length
-    const std::string sent = too_long ? "more than " + std::to_string(bytes) : std::to_string(length);
-    return transport::wrong_length(sent, too_long, peer, id, bytes);
+    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED;  // then UCX does not promise to tell the length
+    const bool told = !too_long || info.length > bytes;
+    const std::string sent = told ? std::to_string(info.length) : "more than " + std::to_string(bytes);
+    return transport::wrong_length(sent, too_long, peer, id, bytes, message_tag::same_call(info.sender_tag, id));
   }
 
   /// What is wrong with a peer: null if nothing is, empty if `reason_of` says it.

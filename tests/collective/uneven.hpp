@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Lengths of blocks to test with, and all_gather_v and reduce_scatter_v against the sequential evaluation of their
+/// plans.
+#pragma once
+
+#include "collective/cases.hpp"
+
+#include <hocket/plan/layout.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hocket_test {
+
+using lengths = std::vector<std::size_t>;
+
+inline std::string text_of(const lengths& all) {
+  std::string text;
+  for (const std::size_t each : all) text += (text.empty() ? "" : ", ") + std::to_string(each);
+  return '{' + text + '}';
+}
+
+/// One length for each of `count` blocks below `end`, about a third of them 0.
+inline lengths random_lengths(std::size_t count, std::size_t end, int seed) {
+  lengths all(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = random_bits(seed, i);
+    all[i] = bits % 3 == 0 ? 0 : (bits >> 8) % end;
+  }
+  return all;
+}
+
+/// For `ranks` blocks: none has anything, one only (the first, the last), all the same, odd, shrinking, random, and
+/// some that take more than one slice.
+inline std::vector<lengths> lengths_for(int ranks) {
+  const auto count = static_cast<std::size_t>(ranks);
+  lengths first(count), last(count), odd(count), falling(count);
+  first.front() = 41;
+  last.back() = 1003;
+  for (std::size_t i = 0; i < count; ++i) {
+    odd[i] = 2 * i + 1;
+    falling[i] = 255 / (i + 1);
+  }
+  return {lengths(count),
+          first,
+          last,
+          lengths(count, 7),
+          odd,
+          falling,
+          random_lengths(count, 300, 1),
+          random_lengths(count, 40, 2),
+          random_lengths(count, 50'000, 3)};
+}
+
+inline std::size_t sum_of(const lengths& all) { return std::accumulate(all.begin(), all.end(), std::size_t{0}); }
+
+/// Where each block begins, and the last one ends.
+inline lengths offsets_of(const lengths& all) {
+  lengths offsets(all.size() + 1);
+  std::partial_sum(all.begin(), all.end(), offsets.begin() + 1);
+  return offsets;
+}
+
+/// How many elements rank s sends to rank d: table[s][d]. Row by row another mix of the above.
+inline std::vector<std::vector<lengths>> tables_for(int ranks) {
+  const auto count = static_cast<std::size_t>(ranks);
+  std::vector<lengths> none(count, lengths(count)), one = none, triangle = none, many = none, large = none;
+  one.back().front() = 65;
+  for (std::size_t s = 0; s < count; ++s) {
+    for (std::size_t d = 0; d <= s; ++d) triangle[s][d] = 3 * s + d;
+    many[s] = random_lengths(count, 300, static_cast<int>(s) + 4);
+    large[s] = random_lengths(count, 40'000, static_cast<int>(s) + 40);
+  }
+  return {none, one, triangle, many, large};
+}
+
+inline lengths column_of(const std::vector<lengths>& table, std::size_t d) {
+  lengths column;
+  for (const lengths& row : table) column.push_back(row[d]);
+  return column;
+}
+
+struct uneven_case {
+  plan::any chosen;
+  lengths blocks;
+  bool in_place = false;
+  std::size_t offset = 0;  ///< elements after an aligned address
+
+  std::string text() const {
+    return std::string(plan::to_string(chosen.goal().kind)) + "_v by " + chosen.name() + " of " + text_of(blocks) +
+           (in_place ? ", in place" : "") + (offset != 0 ? ", misaligned" : "");
+  }
+};
+
+inline std::vector<uneven_case> cases_for(int ranks, const std::vector<plan::any>& plans) {
+  std::vector<uneven_case> cases;
+  for (const plan::any& chosen : plans) {
+    for (lengths each : lengths_for(ranks)) {
+      for (std::size_t& length : each) length = bearable(length);
+      cases.push_back({chosen, each, cases.size() % 2 == 1, cases.size() / 2 % 2});
+    }
+  }
+  return cases;
+}
+
+/// `call(me, in, out, lengths, options)` for each case, with the comparisons.
+template <class T, class Op, class Call>
+void check_uneven(int ranks, const std::vector<plan::any>& plans, const Op& op, Call call) {
+  struct expected {
+    uneven_case call;
+    lengths offsets;
+    plan::layout layout;
+    std::vector<std::vector<T>> inputs, outputs;
+  };
+  std::vector<expected> all;
+  for (const uneven_case& each : cases_for(ranks, plans)) {
+    all.push_back({each, offsets_of(each.blocks), {}, {}, {}});
+    expected& made = all.back();
+    made.layout =
+        plan::layout::given(made.offsets.data(), static_cast<std::uint32_t>(ranks), each.chosen.shape(ranks).pieces);
+    const bool gathers = each.chosen.goal().kind == plan::goal_kind::all_gather;
+    for (int rank = 0; rank < ranks; ++rank) {
+      made.inputs.push_back(
+          samples<T>(rank, gathers ? each.blocks[static_cast<std::size_t>(rank)] : sum_of(each.blocks)));
+    }
+    made.outputs = evaluate<T, Op>(each.chosen, ranks, made.layout, made.inputs, op, each.in_place);
+  }
+  on_ranks(ranks, [&](thread_rank& me) {
+    const auto rank = static_cast<std::size_t>(me.rank());
+    for (const expected& each : all) {
+      me.at([&] { return each.call.text(); });
+      const std::vector<T>& input = each.inputs[rank];
+      const std::vector<T>& output = each.outputs[rank];
+      const plan::extent own = each.layout.block(static_cast<std::uint32_t>(rank));
+      const bool gathers = each.call.chosen.goal().kind == plan::goal_kind::all_gather;
+      guarded<T> whole(each.layout.size(), each.call.offset);
+      guarded<T> block(own.size, each.call.offset);
+      const auto part = each.call.in_place ? whole.elements().subspan(own.begin, own.size) : block.elements();
+      const std::span<T> in = gathers ? part : whole.elements();
+      const std::span<T> out = gathers ? whole.elements() : part;
+      std::copy(input.begin(), input.end(), in.begin());
+      trace steps;
+      lengths counts = each.call.blocks;
+      call(me, std::span<const T>(in), out, counts,
+           hocket::with(hocket::algorithm(each.call.chosen), hocket::observe(steps.observer())));
+
+      const std::span<const T> found = out;
+      me.check(same_bytes(found, std::span<const T>(output)),
+               [&] { return first_difference(found, std::span<const T>(output)); });
+      me.check(whole.intact() && block.intact(), "wrote beside the buffers");
+      // In place, the result is all that may have changed; else, nothing but `out`.
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        if (each.call.in_place && (gathers || i - own.begin < own.size)) continue;
+        if (!me.check(std::memcmp(&in[i], &input[i], sizeof(T)) == 0, "changed `in`")) break;
+      }
+      const bool one_buffer = each.call.in_place || hocket::reduction<Op, T>::prepares;
+      const std::string wrong =
+          difference(steps.events(),
+                     {one_buffer ? each.call.chosen.for_in_place() : each.call.chosen, ranks, me.rank(), 0,
+                      sizeof(typename hocket::reduction<Op, T>::partial), static_cast<std::size_t>(-1), &each.layout});
+      me.check(wrong.empty(), wrong);
+    }
+  });
+}
+
+}  // namespace hocket_test

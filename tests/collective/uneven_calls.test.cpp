@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Calls with per-rank counts: several in flight, and those that are refused.
+#include "collective/uneven.hpp"
+
+#include <hocket/collective/all_gather_v.hpp>
+#include <hocket/collective/all_to_all_v.hpp>
+#include <hocket/collective/reduce_scatter_v.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+using namespace hocket_test;
+
+TEST_CASE("counts may go as soon as an _async call has returned, and calls in flight do not meet") {
+  for (const int ranks : {1, 2, 3, 8}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const auto rank = static_cast<std::size_t>(me.rank());
+      const auto count = static_cast<std::size_t>(ranks);
+      constexpr std::size_t calls = 12;  // more than there are slots
+      std::vector<std::vector<std::int32_t>> own(calls), all(calls), given(calls), taken(calls), mine(calls);
+      std::vector<hocket::request> requests;
+      const auto block = [](std::size_t r, std::size_t k) { return (r + k) % 4 * 5; };
+      const auto blocks = [&](std::size_t k) {
+        lengths result;
+        for (std::size_t r = 0; r < count; ++r) result.push_back(block(r, k));
+        return result;
+      };
+      for (std::size_t k = 0; k < calls; ++k) {
+        own[k].assign(block(rank, k), static_cast<std::int32_t>(100 * k + rank));
+        all[k].resize(sum_of(blocks(k)));
+        requests.push_back(hocket::all_gather_v_async(me.comm(), own[k], all[k], hocket::counts{blocks(k)}));
+        given[k].assign(count * block(rank, k), static_cast<std::int32_t>(rank));
+        taken[k].resize(sum_of(blocks(k)));
+        const lengths same(count, block(rank, k));
+        requests.push_back(hocket::all_to_all_v_async(me.comm(), given[k], taken[k], hocket::send_counts{same},
+                                                      hocket::receive_counts{blocks(k)}));
+        mine[k].resize(block(rank, k));
+        requests.push_back(hocket::reduce_scatter_v_async(me.comm(), taken[k], mine[k], hocket::counts{blocks(k)}));
+        requests.back().wait();  // what comes into `taken` has come before
+      }
+      for (hocket::request& each : requests) each.wait();
+      for (std::size_t k = 0; k < calls; ++k) {
+        std::size_t at = 0;
+        for (std::size_t r = 0; r < count; ++r) {
+          for (std::size_t i = 0; i < block(r, k); ++i, ++at) {
+            me.check(all[k][at] == static_cast<std::int32_t>(100 * k + r), "all_gather_v");
+            me.check(taken[k][at] == static_cast<std::int32_t>(r), "all_to_all_v");
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("counts that do not fit their buffers are refused before anything is sent") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto rank = static_cast<std::size_t>(me.rank());
+    std::vector<float> in(rank + 1), out(3), five(5);
+    const auto refuses = [&](const char* says, auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(found && std::string(found->what()).find(says) != std::string::npos,
+               [&] { return std::string("the message lacks '") + says + "': " + (found ? found->what() : ""); });
+    };
+    const lengths right{1, 2}, three{1, 2, 3}, other{2, 1}, vast{static_cast<std::size_t>(-1), 4};
+    const auto gather = [&](const lengths& counts, auto& to) {
+      return [&] { hocket::all_gather_v(me.comm(), in, to, hocket::counts{counts}); };
+    };
+    refuses("counts has 3 numbers; there must be one for each of the 2 ranks", gather(three, out));
+    refuses("says", gather(other, out));
+    refuses("out has 5 elements; the sum of counts says 3", gather(right, five));
+    refuses("more than memory can hold", gather(vast, out));
+    refuses("overlap", [&] {
+      hocket::all_gather_v(me.comm(), std::span(out).subspan(1 - rank, rank + 1), out, hocket::counts{right});
+    });
+    std::vector<float> pair(2), one(1);
+    refuses("in has 2 elements; the sum of counts says 3",
+            [&] { hocket::reduce_scatter_v(me.comm(), pair, in, hocket::counts{right}); });
+    refuses("overlap", [&] {
+      hocket::all_to_all_v(me.comm(), pair, pair, hocket::send_counts{lengths{1, 1}},
+                           hocket::receive_counts{lengths{1, 1}});
+    });
+    refuses("for this rank itself", [&] {
+      lengths to{1, 1};
+      to[rank] = 0;
+      hocket::all_to_all_v(me.comm(), one, out, hocket::send_counts{to},
+                           hocket::receive_counts{rank == 0 ? right : other});
+    });
+    refuses("passes on, or keeps", [&] {
+      hocket::all_to_all_v(me.comm(), pair, five, hocket::send_counts{lengths{1, 1}},
+                           hocket::receive_counts{rank == 0 ? lengths{1, 4} : lengths{4, 1}},
+                           hocket::with(hocket::algorithm(plan::pairwise_all_to_all{.in_place = true})));
+    });
+    std::error_code code;
+    hocket::all_gather_v(me.comm(), in, five, hocket::counts{right}, hocket::with(), code);
+    me.check(code == hocket::errc::invalid_argument, "the code");
+    hocket::all_gather_v(me.comm(), in, out, hocket::counts{right}, hocket::with(), code);
+    me.check(!code, "a call that was refused leaves the communicator as it was");
+  });
+}

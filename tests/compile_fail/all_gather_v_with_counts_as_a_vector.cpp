@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the lengths of the ranks' blocks are said as counts\{lengths\}
+//
+// Numbers alone could be offsets.
+#include <hocket/hocket.hpp>
+
+#include <cstddef>
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out,
+            const std::vector<std::size_t>& lengths) {
+  hocket::all_gather_v(comm, in, out, lengths);
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: calls with counts have no in_place\(buffer\)
+//
+// Blocks have other places in the one than in the other.
+#include <hocket/hocket.hpp>
+
+#include <cstddef>
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out,
+            const std::vector<std::size_t>& lengths) {
+  static_cast<void>(in);
+  hocket::all_to_all_v(comm, hocket::in_place(out), hocket::send_counts{lengths}, hocket::receive_counts{lengths});
+}

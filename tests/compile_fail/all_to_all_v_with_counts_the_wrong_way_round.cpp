@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the lengths of blocks are said as send_counts\{lengths\}, receive_counts\{lengths\}
+//
+// The two must not be taken for each other.
+#include <hocket/hocket.hpp>
+
+#include <cstddef>
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out,
+            const std::vector<std::size_t>& lengths) {
+  hocket::all_to_all_v(comm, in, out, hocket::receive_counts{lengths}, hocket::send_counts{lengths});
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the lengths of the ranks' blocks are said as counts\{lengths\}
+//
+// One length for all is what reduce_scatter takes.
+#include <hocket/hocket.hpp>
+
+#include <cstddef>
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out,
+            const std::vector<std::size_t>& lengths) {
+  static_cast<void>(lengths);
+  hocket::reduce_scatter_v(comm, in, out, 3);
+}

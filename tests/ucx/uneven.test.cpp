@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Calls with per-rank counts between processes, by every algorithm that the transport allows, over shared memory and
+/// TCP.
+#include "support/catch.hpp"
+#include "ucx/ranks.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace ucx_test;
+using hocket::with;
+using lengths = std::vector<std::size_t>;
+using numbers = std::vector<std::uint64_t>;
+
+constexpr route routes[] = {shared_memory, network};
+/// Elements of the longest block: none, few, what fits a staging region of 256 KiB together, what does not.
+constexpr std::size_t scales[] = {0, 1, 3, 1000, 20'001, 150'001};
+
+/// How many elements rank s has for rank d. Some have none.
+std::size_t count(std::size_t scale, std::size_t s, std::size_t d) { return (s + 2 * d) % 3 * scale / 2; }
+
+std::size_t sum_of(const lengths& all) { return std::accumulate(all.begin(), all.end(), std::size_t{0}); }
+
+/// With no algorithm named, with each, and with checksums.
+template <class... Messages, class Call>
+void for_each_way(const communicator& comm, bool direct_fits, Call call) {
+  call(with());
+  (call(with(Messages{})), ...);
+  call(with(hocket::require(hocket::checksummed)));
+  if (has_windows(comm) && direct_fits) call(with(hocket::direct));
+}
+
+void check_counts(const communicator& comm, findings& found, std::size_t scale) {
+  const auto ranks = static_cast<std::size_t>(comm.size()), self = static_cast<std::size_t>(comm.rank());
+  const std::string of = " of up to " + std::to_string(scale);
+  lengths blocks, to, from;
+  numbers gathered, given, taken;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    blocks.push_back(count(scale, r, 1));
+    to.push_back(count(scale, self, r));
+    from.push_back(count(scale, r, self));
+    for (std::size_t i = 0; i < blocks[r]; ++i) gathered.push_back(element(static_cast<int>(r), i));
+    for (std::size_t i = 0; i < to[r]; ++i) given.push_back(element(static_cast<int>(self * ranks + r), i));
+    for (std::size_t i = 0; i < from[r]; ++i) taken.push_back(element(static_cast<int>(r * ranks + self), i));
+  }
+  const bool staged = sum_of(blocks) * sizeof(std::uint64_t) <= 256 * 1024;
+  const numbers own = vector_of(comm.rank(), blocks[self]);
+  for_each_way<hocket::ring_t>(comm, staged, [&](auto options) {
+    numbers out(gathered.size(), 1);
+    hocket::all_gather_v(comm, own, out, hocket::counts{blocks}, options);
+    found.equal(out, gathered, "all_gather_v" + of);
+  });
+
+  const numbers whole = vector_of(comm.rank(), sum_of(blocks));
+  const numbers sums = ucx_test::sum_of(comm.size(), whole.size());
+  std::size_t begin = 0;
+  for (std::size_t r = 0; r < self; ++r) begin += blocks[r];
+  const auto first = sums.begin() + static_cast<std::ptrdiff_t>(begin);
+  const numbers block(first, first + static_cast<std::ptrdiff_t>(blocks[self]));
+  for_each_way<hocket::ring_t, hocket::pairwise_t>(comm, staged, [&](auto options) {
+    numbers out(blocks[self], 1);
+    hocket::reduce_scatter_v(comm, whole, out, hocket::counts{blocks}, std::plus<>{}, options);
+    found.equal(out, block, "reduce_scatter_v" + of);
+  });
+
+  for_each_way<hocket::pairwise_t>(comm, false, [&](auto options) {
+    numbers out(taken.size(), 1);
+    hocket::all_to_all_v(comm, given, out, hocket::send_counts{to}, hocket::receive_counts{from}, options);
+    found.equal(out, taken, "all_to_all_v" + of);
+  });
+  if (!has_windows(comm)) return;
+  numbers out(taken.size(), 1);
+  found.fails(hocket::errc::invalid_argument, "staging what ranks do not all know", [&] {
+    hocket::all_to_all_v(comm, given, out, hocket::send_counts{to}, hocket::receive_counts{from}, with(hocket::direct));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("calls with counts between processes are exact by every algorithm") {
+  for (const route& way : routes) {
+    for (const int ranks : {2, 3, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {
+              for (const std::size_t scale : scales) check_counts(comm, found, scale);
+            }) == "");
+    }
+  }
+}
+
+TEST_CASE("a process that sends another number than its peer expects is named, with both numbers") {
+  for (const route& way : routes) {
+    for (const std::size_t sent : {std::size_t{0}, std::size_t{7}, std::size_t{5000}, std::size_t{300'000}}) {
+      INFO(way.name << ", " << sent << " elements");
+      CHECK(run_ranks(3, way, [&](communicator& comm, findings& found) {
+              meet_all(comm);
+              lengths to(3, 5);
+              const lengths from(3, 5);
+              if (comm.rank() == 1) to[2] = sent;
+              const numbers in(sum_of(to), 1);
+              numbers out(15);
+              const auto begin = std::chrono::steady_clock::now();
+              const auto cause = found.fails(hocket::errc::mismatch, "all_to_all_v", [&] {
+                hocket::all_to_all_v(comm, in, out, hocket::send_counts{to}, hocket::receive_counts{from});
+                hocket::barrier(comm);  // who has nobody to wait for hears of it in the next call
+              });
+              found.expect(std::chrono::steady_clock::now() - begin < 5s, "took more than 5 s");
+              const std::string says = "the peer sent " + std::to_string(8 * sent) + " bytes where 40 were expected";
+              found.expect(cause.message().find(says) != std::string::npos, "says: " + cause.message());
+              found.expect(cause.message().find("rank 1's send_counts must have for rank 2") != std::string::npos,
+                           "does not name the two: " + cause.message());
+            }) == "");
+    }
+  }
+}
