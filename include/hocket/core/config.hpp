@@ -39,7 +39,7 @@
 #endif
 
 /// 0 leaves out what finds calls that differ between ranks: signatures, their comparison, and the log of calls, with which
-/// the flight recorder loses its calls too. What that saves is measured by bench/mismatch_detection.cpp: a few nanoseconds.
+/// the flight recorder loses its calls too. What that saves is measured by bench/mismatch_detection.cxx: a few nanoseconds.
 /// Must be equal on all ranks.
 #ifndef HOCKET_MISMATCH_DETECTION
 #define HOCKET_MISMATCH_DETECTION 1
