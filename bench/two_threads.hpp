@@ -70,6 +70,38 @@ paired_times time_pair(First first, Second second, int rounds) {
   return result;
 }
 
+/// The same, `pairs` times in the same two threads, of which every second pair is run the other way round: what the first
+/// leaves behind then favours neither. Short batches are rarely interrupted.
+template <class First, class Second>
+std::vector<paired_times> time_pairs(First first, Second second, int rounds, int pairs) {
+  std::atomic<int> ready{0};
+  std::vector<paired_times> result(static_cast<std::size_t>(pairs));
+  const auto rank = [&](int number) {
+    pin(number);
+    int meetings = 0;
+    const auto timed = [&](auto& body) {
+      body(number, rounds / 10 + 1);
+      ready.fetch_add(1);
+      for (meetings += 2; ready.load() < meetings;) hocket::platform::pause();
+      const auto begin = std::chrono::steady_clock::now();
+      body(number, rounds);
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / rounds;
+    };
+    for (int i = 0; i < pairs; ++i) {
+      paired_times took;
+      if (i % 2 == 0) took.first = timed(first);
+      took.second = timed(second);
+      if (i % 2 != 0) took.first = timed(first);
+      if (number == 0) result[static_cast<std::size_t>(i)] = took;
+    }
+  };
+  std::thread zero(rank, 0);
+  std::thread one(rank, 1);
+  zero.join();
+  one.join();
+  return result;
+}
+
 /// The middle one of `values`.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -21,7 +21,7 @@ inline std::string place(const site& where) {
 
 /// Without the inline namespaces of hocket, which are long and say nothing.
 inline std::string short_types(const std::string& types) {
-  static const std::regex versions("v[0-9]+_[0-9]+_exceptions[01]_assertions[0-9]::");
+  static const std::regex versions("v[0-9]+_[0-9]+_exceptions[01]_assertions[0-9](_no_mismatch_detection)?::");
   return std::regex_replace(types, versions, "");
 }
 

@@ -28,7 +28,7 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
                        const Options& options, const std::source_location& site) {
   const auto job = make_reduction_job<plan::goal_kind::all_reduce>(in, out, op, options);
   using job_type = std::remove_const_t<decltype(job)>;
-  constexpr bool can_be_pushed = !reduction<decltype(job.op), T>::prepares &&
+  constexpr bool can_be_pushed = !detail::compares_first && !reduction<decltype(job.op), T>::prepares &&
                                  !Options::template has<kind::algorithm> &&
                                  !Options::template has<kind::integrity> && sizeof(T) <= push_line::capacity;
   if constexpr (can_be_pushed) {

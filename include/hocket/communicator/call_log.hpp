@@ -44,6 +44,9 @@ struct call_record {
   int root = 0;
   std::source_location site{};
   call_times times{};
+#if HOCKET_ASSERTION_LEVEL >= 3
+  std::uint64_t description = 0;  ///< what `signature` stands for, in more bits: see collective/detail/comparison.hpp
+#endif
 
   bool covers(std::uint32_t number) const noexcept { return number - sequence < operations; }
 };
@@ -121,9 +124,12 @@ class call_log {
  public:
   static constexpr std::size_t kept_calls = 32;
   static constexpr std::size_t kept_messages = 16;
+  /// What calls are compared by; messages outside any plan are kept anyway.
+  static constexpr bool keeps_calls = HOCKET_MISMATCH_DETECTION != 0;
 
   /// Enters a call that begins now. Returns its number.
   HOCKET_ALWAYS_INLINE std::uint64_t add(const call_record& call) {
+    if constexpr (!keeps_calls) return 0;
     calls_.next() = call;
     return calls_.count() - 1;
   }
@@ -135,12 +141,14 @@ class call_log {
   /// Enters a call that will most likely be over within a moment, as if it were: else `reopen_last` says so. On the way of
   /// the shortest calls of all.
   HOCKET_ALWAYS_INLINE void add_brief(const call_record& call) {
+    if constexpr (!keeps_calls) return;
     call_record& entered = calls_.next();
     entered = call;
     entered.times = {platform::ticks(), call_times::soon};
   }
   /// The last call that was entered is not over. Returns its number.
   std::uint64_t reopen_last() noexcept {
+    if constexpr (!keeps_calls) return 0;
     const std::uint64_t number = calls_.count() - 1;
     calls_.at(number)->times.ended = 0;
     return number;
@@ -171,7 +179,7 @@ class call_log {
   last_of<message_record, kept_messages> messages_;
 };
 
-/// Which entry of a log an operation is, so that its times are noted there.
+/// Which entry of a log an operation is, if there is one, so that its times are noted there.
 class log_entry {
  public:
   enum class kind : std::uint8_t { none, call, message };

@@ -39,7 +39,8 @@ struct revocation {
 struct inquiry {
   std::uint32_t sequence = 0;
   std::uint32_t signature = 0;
-  std::string call;  ///< in words
+  std::string call;               ///< in words
+  std::uint64_t description = 0;  ///< at assertion level 3, all of it: see `call_record`
 };
 
 struct question {};
@@ -65,6 +66,9 @@ class control_writer {
     const auto* const begin = reinterpret_cast<const std::byte*>(&value);
     bytes_.insert(bytes_.end(), begin, begin + sizeof value);
     return *this;
+  }
+  control_writer& number(std::uint64_t value) {
+    return number(static_cast<std::uint32_t>(value)).number(static_cast<std::uint32_t>(value >> 32));
   }
   control_writer& number(std::int32_t value) { return number(static_cast<std::uint32_t>(value)); }
 
@@ -94,6 +98,10 @@ class control_reader {
     rest_ = rest_.subspan(sizeof value);
     return value;
   }
+  std::uint64_t long_number() noexcept {
+    const std::uint64_t low = number();
+    return low | static_cast<std::uint64_t>(number()) << 32;
+  }
   std::int32_t signed_number() noexcept { return static_cast<std::int32_t>(number()); }
 
   std::string text() const { return {reinterpret_cast<const char*>(rest_.data()), rest_.size()}; }
@@ -111,7 +119,7 @@ inline std::vector<std::byte> encode(const control& what) {
     return writer.number(told->code).number(told->teller).number(told->culprit).text(told->reason);
   }
   if (const auto* const asked = std::get_if<inquiry>(&what)) {
-    return writer.number(asked->sequence).number(asked->signature).text(asked->call);
+    return writer.number(asked->sequence).number(asked->signature).number(asked->description).text(asked->call);
   }
   if (const auto* const answered = std::get_if<answer>(&what)) {
     return writer.number(answered->awaited).text(answered->call);
@@ -140,8 +148,9 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
     case 1: {
       const std::uint32_t sequence = reader.number();
       const std::uint32_t signature = reader.number();
+      const std::uint64_t description = reader.long_number();
       if (!reader.whole()) return std::nullopt;
-      return inquiry{sequence, signature, reader.text()};
+      return inquiry{sequence, signature, reader.text(), description};
     }
     case 2: {
       if (!reader.whole()) return std::nullopt;

@@ -2,9 +2,9 @@
 /// @file
 /// The macros that every other header stands on: the version, what the compiler offers, and the namespace.
 ///
-/// Two translation units that were built with other versions, with and without exceptions, or with other assertion
-/// levels, must not share inline functions. So all of that is part of the inline namespace's name: mixing them fails
-/// to link, or lives side by side, and never merges silently.
+/// Two translation units that were built with other versions, with and without exceptions, with other assertion levels,
+/// or with and without mismatch detection, must not share inline functions. So all of that is part of the inline
+/// namespace's name: mixing them fails to link, or lives side by side, and never merges silently.
 #pragma once
 
 #define HOCKET_VERSION_MAJOR 0
@@ -27,7 +27,9 @@
 #endif
 
 /// How much is checked at run time beyond what every call checks anyway:
-/// 0 nothing, 1 cheap local checks, 2 all local checks, 3 also checks that communicate.
+/// 0 nothing, 1 that no two threads are in one communicator, however close together they come, 2 all local checks (the
+/// same ones, in this version), 3 also checks that communicate: each collective compares what all ranks have called
+/// before it moves data. docs/when-it-fails.md has more. Must be equal on all ranks.
 #ifndef HOCKET_ASSERTION_LEVEL
 #ifdef NDEBUG
 #define HOCKET_ASSERTION_LEVEL 0
@@ -36,10 +38,27 @@
 #endif
 #endif
 
-#define HOCKET_DETAIL_JOIN4(a, b, c, d) a##b##c##d
-#define HOCKET_DETAIL_NAMESPACE(prefix, exceptions, separator, level) \
-  HOCKET_DETAIL_JOIN4(prefix, exceptions, separator, level)
-#define HOCKET_INLINE_NAMESPACE HOCKET_DETAIL_NAMESPACE(v0_1_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL)
+/// 0 leaves out what finds calls that differ between ranks: signatures, their comparison, and the log of calls, with which
+/// the flight recorder loses its calls too. What that saves is measured by bench/mismatch_detection.cxx: a few nanoseconds.
+/// Must be equal on all ranks.
+#ifndef HOCKET_MISMATCH_DETECTION
+#define HOCKET_MISMATCH_DETECTION 1
+#endif
+#if !HOCKET_MISMATCH_DETECTION && HOCKET_ASSERTION_LEVEL >= 3
+#error "hocket: HOCKET_ASSERTION_LEVEL=3 compares calls, and HOCKET_MISMATCH_DETECTION=0 leaves that out: choose one"
+#endif
+
+#define HOCKET_DETAIL_JOIN5(a, b, c, d, e) a##b##c##d##e
+#define HOCKET_DETAIL_NAMESPACE(prefix, exceptions, separator, level, suffix) \
+  HOCKET_DETAIL_JOIN5(prefix, exceptions, separator, level, suffix)
+#if HOCKET_MISMATCH_DETECTION
+#define HOCKET_DETAIL_MISMATCH
+#else
+#define HOCKET_DETAIL_MISMATCH _no_mismatch_detection
+#endif
+#define HOCKET_INLINE_NAMESPACE                                                                        \
+  HOCKET_DETAIL_NAMESPACE(v0_1_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL, \
+                          HOCKET_DETAIL_MISMATCH)
 
 #define HOCKET_BEGIN_NAMESPACE \
   namespace hocket {           \

@@ -203,6 +203,18 @@ failure examined(State& state, const operation& work, const call_site& call, Loc
   return work.explained() ? work.cause() : examined(state, call, locate, work.cause());
 }
 
+/// The same for an operation that was started earlier and is not waited for now.
+template <class State>
+HOCKET_COLD failure examined(State& state, operation& work) {
+  error_context at;
+  work.locate(at);
+  const call_record* const entered = state.calls().find(static_cast<std::uint32_t>(at.sequence));
+  if (entered == nullptr) return work.cause();
+  const call_site call{entered->operation, entered->site, {}};
+  const auto locate = [&](error_context& context) { work.locate(context); };
+  return in_context(examined(state, work, call, locate), state, call);
+}
+
 /// Advances the operations that were started earlier and are not waited for now. True if one of them moved. One that fails
 /// revokes the communicator; nothing may be advanced then.
 template <class State>
@@ -212,7 +224,7 @@ bool advance_others(State& state, const operation* except) {
     if (state.revoked()) return true;
     if (each == except || each->over()) continue;
     const machine_status status = each->poll();
-    if (status == machine_status::failed) state.revoke_unheard(each->cause());
+    if (status == machine_status::failed) state.revoke_unheard(examined(state, *each));
     if (status == machine_status::done) each->entry().ends();
     if (status == machine_status::done && state.flagged()) each->discard(spoiled());
     moved = moved || status != machine_status::blocked;

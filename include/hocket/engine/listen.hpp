@@ -56,7 +56,12 @@ std::optional<failure> compare(State& state, int peer, const inquiry& asked) {
   const auto behind = static_cast<std::int32_t>(state.last_sequence() - asked.sequence);
   if (behind < 0) return std::nullopt;
   const call_record* const own = state.calls().find(asked.sequence);
-  if (own == nullptr || own->signature == asked.signature) return failure{};
+  if (own == nullptr) return failure{};
+  bool equal = own->signature == asked.signature;
+#if HOCKET_ASSERTION_LEVEL >= 3
+  equal = equal && own->description == asked.description;
+#endif
+  if (equal) return failure{};
   return differing_calls(peer, asked.call, describe(*own));
 }
 
@@ -119,7 +124,11 @@ template <class State>
 void inquire(State& state, const waiting_call& own) {
   const call_record* const call = state.calls().find(own.sequence);
   if (call == nullptr || own.awaited < 0 || own.awaited == state.rank()) return;
-  state.port().post(own.awaited, encode(inquiry{own.sequence, call->signature, describe(*call)}));
+  inquiry asked{own.sequence, call->signature, describe(*call)};
+#if HOCKET_ASSERTION_LEVEL >= 3
+  asked.description = call->description;
+#endif
+  state.port().post(own.awaited, encode(std::move(asked)));
 }
 
 /// The data has shown that the peer's call is another than ours: gets the words for it, or leaves `cause` as it is if the

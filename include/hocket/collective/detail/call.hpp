@@ -3,6 +3,7 @@
 /// What all collectives do alike: check the call, choose a plan, bind it to memory, and drive it or hand it over.
 #pragma once
 
+#include <hocket/collective/detail/comparison.hpp>
 #include <hocket/collective/detail/signature.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
@@ -261,11 +262,13 @@ outcome check_overlap(std::span<const T> in, std::span<T> out, std::ptrdiff_t sh
 
 /// The part of a call's signature that is known when compiling, if the plan is.
 constexpr std::uint32_t call_signature(std::uint32_t type_signature, const char* plan_name, int root) noexcept {
+  if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(type_signature, hash_text(plan_name) ^ static_cast<std::uint32_t>(root));
 }
 
 /// What travels with every flag of a call. Calls that are equal on all ranks have the same, whichever path they take.
 constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t block_elements) noexcept {
+  if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(kind_of_call, block_elements);
 }
 
@@ -310,8 +313,8 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   result.checksummed = asked.checksummed;
   result.signature = call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root),
                                     asked.block_elements);
-  if (!equal) result.signature = mix(result.signature, asked.lengths_signature);
-  if (asked.checksummed) result.signature = mix(result.signature, 1);
+  if (HOCKET_MISMATCH_DETECTION && !equal) result.signature = mix(result.signature, asked.lengths_signature);
+  if (HOCKET_MISMATCH_DETECTION && asked.checksummed) result.signature = mix(result.signature, 1);
   if constexpr (!named) state.last().remember(asked, result);
   return result;
 }
@@ -336,10 +339,17 @@ call_site site_of(const State& state, const char* name, const Options& options, 
 template <class State>
 HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, const planned_call& planned,
                                         const call_site& call, bool over) {
+  if constexpr (!call_log::keeps_calls) return {};
   const std::size_t block = planned.layout.block_size();
-  return enter(state.calls(), call_record{first, segments_of(block, planned.segment_elements), planned.signature,
-                                          call.operation, planned.types, planned.plan.name(), block,
-                                          planned.plan.goal().root, call.site, call_times::from_now(over)});
+  const std::uint32_t operations = segments_of(block, planned.segment_elements) + (compares_first ? 1U : 0U);
+  return enter(state.calls(), call_record{first, operations, planned.signature, call.operation, planned.types,
+                                          planned.plan.name(), block, planned.plan.goal().root, call.site,
+                                          call_times::from_now(over)
+#if HOCKET_ASSERTION_LEVEL >= 3
+                                              ,
+                                          description_of(planned, first)
+#endif
+                              });
 }
 
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
@@ -354,7 +364,8 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job
   const planned_call planned = plan_job(state, job, options, refused);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   const std::uint32_t first = state.last_sequence() + 1;
-  typename Job::template work<communicator_state<Wire>> work(state, job, planned, observer_of(options));
+  using state_type = communicator_state<Wire>;
+  asserted_work<state_type, typename Job::template work<state_type>> work(state, job, planned, observer_of(options));
   const bool over = work.poll() == machine_status::done;
   work.set_entry(log_call(state, first, planned, call, over));
   return drive(state, work, stop_of(options), call);
@@ -459,7 +470,7 @@ template <class Job, class Wire, class Options>
 request start_call(const communicator<Wire>& comm, const Job& job, const Options& options,
                    const std::source_location& site) {
   using state_type = communicator_state<Wire>;
-  using work_type = typename Job::template work<state_type>;
+  using work_type = asserted_work<state_type, typename Job::template work<state_type>>;
   const auto& state = communicator_access::shared_state(comm);
   const call_site call = site_of(*state, Job::name, options, site);
   const visit here(*state);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Assertion level 3: the ranks of a call compare what each of them called, in full, before any of its data moves.
+///
+/// What travels with flags and messages is compared too, at all levels; but that is 32 bits, or 13, and a rank that waits
+/// for nobody is over before it could see a difference. Here every rank hears from all others. The comparison is an
+/// all_gather like any other, with a sequence number of its own just before the call's, so it is bounded and aborted as
+/// the call is, and an `_async` call does not wait for it.
+#pragma once
+
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/engine/binding.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/engine/step_event.hpp>
+#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/select.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Whether this translation unit's calls compare first.
+inline constexpr bool compares_first = HOCKET_ASSERTION_LEVEL >= 3;
+
+constexpr std::uint64_t describe_further(std::uint64_t description, std::uint64_t value) noexcept {
+  std::uint64_t mixed = (description ^ value) + 0x9e3779b97f4a7c15U;  // the finalizer of SplitMix64
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+  return mixed ^ (mixed >> 31);
+}
+
+constexpr std::uint64_t describe_further(std::uint64_t description, const char* text) noexcept {
+  for (; *text != '\0'; ++text) description = (description ^ static_cast<unsigned char>(*text)) * 0x100000001b3U;
+  return describe_further(description, std::uint64_t{0});
+}
+
+/// 64 bits that stand for everything that must be equal on all ranks of the call that begins with operation `first`.
+inline std::uint64_t description_of(const planned_call& call, std::uint32_t first) noexcept {
+  const plan::goal goal = call.plan.goal();
+  std::uint64_t result = 0xcbf29ce484222325U;
+  result = describe_further(result, first);
+  result = describe_further(result, static_cast<std::uint64_t>(goal.kind));
+  result = describe_further(result, static_cast<std::uint64_t>(goal.root));
+  result = describe_further(result, call.plan.name());
+  result = describe_further(result, call.types);
+  result = describe_further(result, call.layout.block_size());
+  result = describe_further(result, call.layout.pieces());
+  result = describe_further(result, call.signature);  // also of counts per rank
+  return describe_further(result, call.checksummed ? 1U : 0U);
+}
+
+/// `Work`, once all ranks have been found to call the same.
+template <class State, class Work>
+class compared_work final : public operation {
+ public:
+  template <class Job>
+  compared_work(State& state, const Job& job, const planned_call& call, step_observer observer)
+      : own_(description_of(call, state.last_sequence() + 1)), all_(static_cast<std::size_t>(state.size())),
+        comparison_(state, bind(state), std::numeric_limits<std::size_t>::max()), work_(state, job, call, observer) {}
+
+  machine_status advance() override {
+    if (!equal_) {
+      const machine_status status = comparison_.advance();
+      if (status != machine_status::done) return status;
+      if (differs()) return machine_status::failed;
+      equal_ = true;
+    }
+    return work_.advance();
+  }
+  const failure& reported() const override {
+    if (equal_) return work_.reported();
+    return cause_ ? cause_ : comparison_.cause();
+  }
+  bool explained() const override { return equal_ && work_.explained(); }
+  void locate(error_context& context) override { equal_ ? work_.locate(context) : comparison_.locate(context); }
+
+ private:
+  /// Not `plan_call`: the communicator is to remember the caller's own call.
+  binding bind(const State& state) {
+    const selection::query asked{.what = {plan::goal_kind::all_gather, 0},
+                                 .bytes = sizeof own_,
+                                 .ranks = state.size(),
+                                 .commutative = true,
+                                 .peer_pointers = state.has_windows(),
+                                 .staging_bytes = state.layout().staging_bytes,
+                                 .costs = state.wire()->costs()};
+    const plan::any chosen = selection::table(asked).best().make(0);
+    return {chosen,
+            {1, static_cast<std::uint32_t>(state.size()), chosen.shape(state.size()).pieces},
+            &kernel::moving_leaf_of<std::uint64_t>,
+            nullptr,
+            reinterpret_cast<const std::byte*>(&own_),
+            reinterpret_cast<std::byte*>(all_.data()),
+            signature,
+            {}};
+  }
+
+  /// The progress loop finds the words for it: see `examined`.
+  bool differs() {
+    for (std::size_t peer = 0; peer < all_.size(); ++peer) {
+      if (all_[peer] == own_) continue;
+      cause_ = transport::other_call(static_cast<int>(peer));
+      cause_.context.sequence = comparison_.sequence();
+      return true;
+    }
+    return false;
+  }
+
+  /// Equal on all ranks, whatever they call, and of no call.
+  static constexpr std::uint32_t signature = 0x636d7072;
+
+  const std::uint64_t own_;
+  std::vector<std::uint64_t> all_;
+  plan_run<State> comparison_;
+  Work work_;
+  failure cause_;
+  bool equal_ = false;
+};
+
+/// What runs for a call: `Work`, or at assertion level 3 the comparison and then `Work`.
+template <class State, class Work>
+using asserted_work = typename std::conditional_t<compares_first, std::type_identity<compared_work<State, Work>>,
+                                                  std::type_identity<Work>>::type;
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
