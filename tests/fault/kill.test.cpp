@@ -172,7 +172,6 @@ void go_on(communicator comm, const trial& what, int rank, findings& found) {
   for (int round = 0; round < 4; ++round) {
     comm = hocket::shrink(comm);
     try {
-      meet_all(comm);  // its connections are new
       std::vector<int> names(static_cast<std::size_t>(comm.size()));
       hocket::all_gather(comm, std::span(&rank, 1), names);
       if (names != expected) {
@@ -196,7 +195,6 @@ void go_on(communicator comm, const trial& what, int rank, findings& found) {
 std::string during_stream(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
-    meet_all(comm);
     std::mt19937 random(what.seed);
     std::optional<doom> end;
     if (what.is_victim(where.rank)) end.emplace(board, what.moment(20'000));
@@ -224,7 +222,6 @@ std::string during_connect(const trial& what, std::vector<double>& milliseconds)
 std::string during_split(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
-    meet_all(comm);
     std::optional<doom> end;
     if (what.is_victim(where.rank)) end.emplace(board, what.moment(20'000));
     const hocket::failure cause = until_failure(board, where.rank, [&] {
@@ -247,7 +244,6 @@ std::string during_split(const trial& what, std::vector<double>& milliseconds) {
 std::string during_shrink(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
-    meet_all(comm);
     std::mt19937 random(what.seed);
     std::optional<doom> end;
     if (where.rank == what.victims[0]) end.emplace(board, what.moment(10'000));
@@ -265,7 +261,6 @@ std::string during_destruction(const trial& what, std::vector<double>& milliseco
     auto begin = clock::now();
     {
       auto comm = std::make_optional(hocket::ucx::connect(where));
-      meet_all(*comm);
       const auto part = hocket::split(*comm, hocket::color{0});
       try {
         hocket::barrier(*comm);

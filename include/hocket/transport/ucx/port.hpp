@@ -84,6 +84,7 @@ class port {
       fail = broken_link(peer, status);
       return false;
     }
+    if (!links_->may_carry(to, bytes)) [[unlikely]] return false;
     const ucp_request_param_t how{};
     auto copy = links_->copy_of(data, bytes);
     ucs_status_ptr_t const request = ucp_tag_send_nbx(links_->link_to(to).get(), copy ? copy.get() : data, bytes,
