@@ -326,7 +326,10 @@ class communicator_state {
     const bool lost = why.code == static_cast<int>(errc::peer_lost);
     // Who was aborted is to return soon; what has not gone out by then goes with the next progress.
     const bool hurried = why.code == static_cast<int>(errc::aborted) && why.teller == rank_;
-    tell_peers(encode(why), lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 3 : 20));
+    tell_peers(encode(why), lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 2 : 20));
+    if constexpr (transport::hurried_port<port_type>) {
+      if (hurried) port_->hurry();
+    }
     for (int peer = 0; has_windows() && peer < size_; ++peer) {
       if (!port_type::shares_address_space && !transport::flag_reaches(*port_, peer)) continue;
       layout_.header(window(peer)).revoked.store(1, std::memory_order_release);

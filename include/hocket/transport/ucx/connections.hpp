@@ -254,21 +254,24 @@ class connections {
     if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes)});
   }
 
+  /// With the lock. Requests of `context` are about to be given up: peers get so long to take what was sent.
+  void expect_end(std::uint32_t context, std::chrono::nanoseconds longest) noexcept {
+    failed_context_ = context;
+    peers_take_until_ = deadline::after(longest);
+  }
+
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
   /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent. They
   /// get half a second for that, all of them together: a communicator fails but once.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
-    if (failed_context_ != context) {
-      failed_context_ = context;
-      peers_take_until_ = deadline::after(std::chrono::milliseconds(500));
-    }
-    const deadline last = peers_take_until_;
-    while (presence_of(peer_rank) == presence::here && !finished_within(request, std::chrono::milliseconds(1))) {
+    if (failed_context_ != context) expect_end(context, std::chrono::milliseconds(500));
+    bool finished = finished_within(request, {});
+    while (!finished && presence_of(peer_rank) == presence::here && !peers_take_until_.passed() && !has_ended(peer_rank)) {
       discard(context);
-      if (last.passed() || has_ended(peer_rank)) break;
+      finished = finished_within(request, std::chrono::milliseconds(1));
     }
-    if (!finished_within(request, std::chrono::milliseconds(1))) {
+    if (!finished) {
       peer& with = at(peer_rank);
       if (with.link) keep(with.link.close());
       change(with, presence::cut, "the connection was closed when an operation that used it was given up");

@@ -180,6 +180,12 @@ class port {
     links_->discard(context_);
   }
 
+  /// What this rank still sends is given up soon, whether peers take it or not.
+  void hurry() {
+    const std::lock_guard guard(links_->lock());
+    links_->expect_end(context_, std::chrono::milliseconds(4));
+  }
+
   void post(int peer, std::span<const std::byte> words) {
     if (windows_reachable()) return box_.put(peer, words);
     links_->post(rank_on_wire(peer), context_, rank_, words);
