@@ -34,8 +34,8 @@ double milliseconds_since(clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
 }
 
-/// Calls `act`, which waits, has `end` called by another thread a while after `begins()`, and prints how long it took from there
-/// until `act` failed.
+/// Calls `act`, which waits, has `end` called by another thread a while after `begins()`, and prints how long it took
+/// from there until `act` failed.
 template <class Act>
 void print_time_to_end(findings& found, const std::function<void()>& begins, const std::function<void()>& end, Act act,
                        const std::vector<std::string>& says, std::chrono::milliseconds after = 100ms) {
@@ -95,7 +95,8 @@ void measure(const std::string& name, int ranks, const route& way, Body body) {
   latency.check();
 }
 
-/// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when the wait of another is over.
+/// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when the wait of another is
+/// over.
 void stall_after(int rounds, const world& where, const bells& tell, findings& found) {
   namespace bootstrap = hocket::bootstrap;
   const auto within = [] { return hocket::deadline::after(20s); };
