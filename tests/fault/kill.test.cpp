@@ -2,8 +2,8 @@
 // needs: ucx
 //
 // Processes that are killed at any moment: of a stream of mixed collectives, while they connect, split, shrink and end.
-// Every survivor hears of it within a second (three over the network) and is told the right name, while the deadline of its
-// calls is a minute away; the survivors shrink and go on with right results, and nothing is left behind.
+// Every survivor hears of it within a second (three over the network) and is told the right name, while the deadline of
+// its calls is a minute away; the survivors shrink and go on with right results, and nothing is left behind.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -124,8 +124,8 @@ struct trial {
   }
 };
 
-/// Runs `body(world, findings, board)` on each rank. Returns what went wrong but for the deaths of the victims, and adds to
-/// `milliseconds` how long each survivor took to notice.
+/// Runs `body(world, findings, board)` on each rank. Returns what went wrong but for the deaths of the victims, and
+/// adds to `milliseconds` how long each survivor took to notice.
 template <class Body>
 std::string run(const trial& what, std::vector<double>& milliseconds, Body body) {
   const shared_blackboard board;
@@ -279,10 +279,13 @@ std::string during_destruction(const trial& what, std::vector<double>& milliseco
 
 std::string quantiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const auto at = [&](double share) { return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))]; };
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+  };
   char text[160];
-  std::snprintf(text, sizeof text, "%zu survivors noticed after: median %.1f ms, 90 %% %.1f ms, 99 %% %.1f ms, last %.1f ms",
-                values.size(), at(0.5), at(0.9), at(0.99), at(1));
+  std::snprintf(text, sizeof text,
+                "%zu survivors noticed after: median %.1f ms, 90 %% %.1f ms, 99 %% %.1f ms, last %.1f ms", values.size(), at(0.5), at(0.9),
+                at(0.99), at(1));
   return text;
 }
 

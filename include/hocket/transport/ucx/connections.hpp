@@ -100,8 +100,8 @@ class connections {
     if (status == UCS_OK) send(to, notice_id, notice{notice::kind::greeting, rank_, -1}, {});
     return status;
   }
-  /// With the lock. Whether a message of so many bytes may be sent on the connection to `rank` by now: long ones wait for
-  /// the peer's greeting.
+  /// With the lock. Whether a message of so many bytes may be sent on the connection to `rank` by now: long ones wait
+  /// for the peer's greeting.
   bool may_carry(int rank, std::size_t bytes) const noexcept {
     return bytes <= most_copied || rank == rank_ || at(rank).has_greeted;
   }
@@ -261,13 +261,16 @@ class connections {
   }
 
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
-  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent. They
-  /// get half a second for that, all of them together: a communicator fails but once.
+  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
+  /// They get half a second for that, all of them together: a communicator fails but once.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
     if (failed_context_ != context) expect_end(context, std::chrono::milliseconds(500));
+    const auto may_take = [&] {
+      return presence_of(peer_rank) == presence::here && !peers_take_until_.passed() && !has_ended(peer_rank);
+    };
     bool finished = finished_within(request, {});
-    while (!finished && presence_of(peer_rank) == presence::here && !peers_take_until_.passed() && !has_ended(peer_rank)) {
+    while (!finished && may_take()) {
       discard(context);
       finished = finished_within(request, std::chrono::milliseconds(1));
     }
@@ -422,10 +425,10 @@ class connections {
     }
   }
 
-  // Until a peer has greeted this rank, nothing is sent to it that UCX can't send at once, and no long messages: for those
-  // UCX asks the peer for the number of its endpoint, and UCX 1.13 ends the process that is asked by an assertion if the
-  // one that asks dies while the answer waits for a connection that is still being made. A greeting is never waited for
-  // by UCX, and what it came through is made.
+  // Until a peer has greeted this rank, nothing is sent to it that UCX can't send at once, and no long messages: for
+  // those UCX asks the peer for the number of its endpoint, and UCX 1.13 ends the process that is asked by an assertion
+  // if the one that asks dies while the answer waits for a connection that is still being made. A greeting is never
+  // waited for by UCX, and what it came through is made.
 
   /// Keeps a copy of both until UCX is done with it.
   template <class Header>

@@ -283,8 +283,9 @@ class port {
     if (const ucs_status_t status = links_->connect(from, true); status != UCS_OK) return status;
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // a request can tell the message's length
-    ucs_status_ptr_t const request = ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes,
-                                                      message_tag::make(context_, peer, id), message_tag::matched_mask, &how);
+    const ucp_tag_t tag = message_tag::make(context_, peer, id);
+    ucs_status_ptr_t const request =
+        ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes, tag, message_tag::matched_mask, &how);
     if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
     state.request = request_handle(*links_, request, from, true, with_[index(peer)].counts);
     return UCS_OK;
