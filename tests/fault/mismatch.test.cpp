@@ -18,7 +18,8 @@ using clock = std::chrono::steady_clock;
 using act = std::function<void(communicator&)>;
 
 /// Rank 0 does `one`, the others `other`; all of them fail with `mismatch`, and are told both.
-std::string differ(int ranks, const route& way, const act& one, const act& other, const std::vector<std::string>& says) {
+std::string differ(int ranks, const route& way, const act& one, const act& other,
+                   const std::vector<std::string>& says) {
   return run_ranks(ranks, way, [&](communicator& comm, findings& found) {
     for (int i = 0; i < 3; ++i) hocket::barrier(comm);
     const auto begin = clock::now();
@@ -31,7 +32,8 @@ std::string differ(int ranks, const route& way, const act& one, const act& other
       found.expect(cause.message().find(text) != std::string::npos, "'" + text + "' is missing in: " + cause.message());
     }
     found.expect(took < 1s, "noticed after more than a second");
-    if (took > 10ms) std::fprintf(stdout, "noticed after %.1f ms\n", std::chrono::duration<double, std::milli>(took).count());
+    const double milliseconds = std::chrono::duration<double, std::milli>(took).count();
+    if (took > 10ms) std::fprintf(stdout, "noticed after %.1f ms\n", milliseconds);
     found.fails(errc::revoked, "the next call", [&] { hocket::barrier(comm); });
   });
 }

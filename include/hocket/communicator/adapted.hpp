@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The same group of ranks over an adapted transport: `with_faults` has things go wrong on purpose, `traced` writes down
-/// all that happens.
+/// The same group of ranks over an adapted transport: `with_faults` has things go wrong on purpose, `traced` writes
+/// down all that happens.
 #pragma once
 
 #include <hocket/collective/recv.hpp>
 #include <hocket/collective/send.hpp>
+#include <hocket/communicator/chosen_ranks.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/config.hpp>
@@ -22,7 +23,6 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,13 +35,8 @@ namespace detail {
 template <class Adapted, class Wire, class Shared>
 communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shared> shared) {
   auto& state = communicator_access::state(comm);
-  std::vector<int> everybody(static_cast<std::size_t>(comm.size()));
-  std::iota(everybody.begin(), everybody.end(), 0);
-  transport::opening how;
+  transport::opening how = opening_of(state, all_ranks(state), exchange_over(comm));
   how.context = agree_on_context(comm);
-  how.members = state.members();
-  how.rank = comm.rank();
-  how.exchange = [&](std::span<const std::byte> blob) { return gather_blobs(comm, blob, everybody); };
   communicator<Adapted> made(std::make_shared<Adapted>(state.wire(), std::move(shared)), std::move(how),
                              state.layout().staging_bytes);
   made.set_timeout(comm.timeout());
@@ -51,19 +46,21 @@ communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shar
 
 }  // namespace detail
 
-/// A communicator of the ranks of `comm` on which `what` goes wrong, whatever transport it is: so that a program can try
-/// what it does then. Faults count the steps of what is called on it, on parts of it and on what `shrink` makes of it.
+/// A communicator of the ranks of `comm` on which `what` goes wrong, whatever transport it is: so that a program can
+/// try what it does then. Faults count the steps of what is called on it, on parts of it and on what `shrink` makes of
+/// it.
 ///
-/// Collective over `comm`; `what` must be equal on all ranks. Small reductions take the long way here, in which each step
-/// can be disturbed. **Threads.** The communicator and its parts must be used by one thread. **Errors.** As `split`.
+/// Collective over `comm`; `what` must be equal on all ranks. Small reductions take the long way here, in which each
+/// step can be disturbed. **Threads.** The communicator and its parts must be used by one thread. **Errors.** As
+/// `split`.
 template <class Wire>
 communicator<adaptor::faulty<Wire>> with_faults(const communicator<Wire>& comm, const adaptor::faults& what) {
   const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();
   return detail::adapt<adaptor::faulty<Wire>>(comm, std::make_shared<adaptor::misfortune>(what, rank_in_world));
 }
 
-/// A communicator of the ranks of `comm` that keeps a record of each step and each message of what is called on it, and on
-/// parts of it, until `write_trace`. Collective over `comm`. Small reductions take the long way here, and every step
+/// A communicator of the ranks of `comm` that keeps a record of each step and each message of what is called on it, and
+/// on parts of it, until `write_trace`. Collective over `comm`. Small reductions take the long way here, and every step
 /// allocates: times are good for seeing who waits for whom, less so for nanoseconds. **Errors.** As `split`.
 template <class Wire>
 communicator<adaptor::traced<Wire>> traced(const communicator<Wire>& comm) {
@@ -119,8 +116,9 @@ class trace_pause {
 /// Writes what all ranks of `comm` have recorded into one file at `path`, on one time axis, that of rank 0: Perfetto
 /// (ui.perfetto.dev) opens it. Rank 0 writes it, the others send it their part.
 ///
-/// Collective over `comm`; the record stays, so a later trace has all of it again. **Cost.** Some 200 bytes for each step
-/// and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; what messages throw.
+/// Collective over `comm`; the record stays, so a later trace has all of it again. **Cost.** Some 200 bytes for each
+/// step and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; what
+/// messages throw.
 template <class Wire>
 void write_trace(const communicator<adaptor::traced<Wire>>& comm, const std::string& path) {
   adaptor::trace_log& own = *detail::communicator_access::state(comm).wire()->shared();

@@ -3,8 +3,8 @@
 /// Buffers that all ranks of a communicator can read: collectives on them copy nothing into staging memory first.
 ///
 /// Any contiguous memory works as a buffer. One from here is worth it for large vectors that are communicated often,
-/// such as gradients, where ranks are processes of one host; where they are threads, or on different hosts, it is ordinary
-/// memory and costs nothing more.
+/// such as gradients, where ranks are processes of one host; where they are threads, or on different hosts, it is
+/// ordinary memory and costs nothing more.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
@@ -22,12 +22,10 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <numeric>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -108,12 +106,7 @@ shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size) {
   const std::size_t bytes = std::max<std::size_t>(size * sizeof(T), 1);
   auto& port = detail::communicator_access::state(comm).port();
   if constexpr (detail::allocates<std::remove_reference_t<decltype(port)>>) {
-    std::vector<int> everybody(static_cast<std::size_t>(comm.size()));
-    std::iota(everybody.begin(), everybody.end(), 0);
-    return {port.allocate(bytes, [&](std::span<const std::byte> blob) {
-              return detail::gather_blobs(comm, blob, everybody);
-            }),
-            size};
+    return {port.allocate(bytes, detail::exchange_over(comm)), size};
   } else {
     return {detail::ordinary_memory(bytes), size};
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The last calls on a communicator, kept so that they can be told to a peer whose call does not match, and written down
-/// after a failure.
+/// The last calls on a communicator, kept so that they can be told to a peer whose call does not match, and written
+/// down after a failure.
 ///
-/// Every call is entered, so an entry is a handful of stores: words and times of day are found only when somebody asks. The
-/// processor's counter is looked at once in a short call. Calls are entered when they have sent what they can send: what
-/// is done while the peers' part is on its way costs nothing.
+/// Every call is entered, so an entry is a handful of stores: words and times of day are found only when somebody asks.
+/// The processor's counter is looked at once in a short call. Calls are entered when they have sent what they can send:
+/// what is done while the peers' part is on its way costs nothing.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -138,8 +138,8 @@ class call_log {
     return messages_.count() - 1;
   }
 
-  /// Enters a call that will most likely be over within a moment, as if it were: else `reopen_last` says so. On the way of
-  /// the shortest calls of all.
+  /// Enters a call that will most likely be over within a moment, as if it were: else `reopen_last` says so. On the way
+  /// of the shortest calls of all.
   HOCKET_ALWAYS_INLINE void add_brief(const call_record& call) {
     if constexpr (!keeps_calls) return;
     call_record& entered = calls_.next();

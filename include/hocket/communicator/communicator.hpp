@@ -23,9 +23,11 @@ struct communicator_access;
 
 /// A group of ranks over one transport. Movable, not copyable: `split` makes a new one.
 ///
-/// **Threads.** Use one communicator from one thread at a time: a second one is refused with `concurrent_use`. Different
-/// communicators of one rank may be used from different threads at the same time. `abort` may be called from any thread.
-/// **Failure.** The first failure of a call on any rank ends the communicator on all of them; then only `shrink` goes on.
+/// **Threads.** Use one communicator from one thread at a time: a second one is refused with `concurrent_use`.
+/// Different communicators of one rank may be used from different threads at the same time. `abort` may be called from
+/// any thread.
+/// **Failure.** The first failure of a call on any rank ends the communicator on all of them; then only `shrink` goes
+/// on.
 /// **Destruction.** Local: no other rank is waited for. Requests must be waited for before.
 template <class Wire>
 class communicator {
@@ -42,8 +44,8 @@ class communicator {
   int rank() const noexcept { return state_->rank(); }
   int size() const noexcept { return state_->size(); }
 
-  /// Makes the operation under way, or else the next one, fail with `errc::aborted`, on this rank and then on all others,
-  /// and all later ones with `errc::revoked`. From any thread.
+  /// Makes the operation under way, or else the next one, fail with `errc::aborted`, on this rank and then on all
+  /// others, and all later ones with `errc::revoked`. From any thread.
   void abort() noexcept { state_->abort(); }
   /// Whether an earlier failure ended this communicator.
   bool revoked() const noexcept { return state_->revoked(); }
@@ -52,9 +54,9 @@ class communicator {
   std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
   void set_timeout(std::chrono::nanoseconds timeout) noexcept { state_->set_timeout(timeout); }
 
-  /// The directory to which each rank writes what it did last, once this communicator has failed, for `hocket-flight` to
-  /// read: see docs/when-it-fails.md. Nothing is written unless it is set. Need not be equal on all ranks. `split` and
-  /// `shrink` pass it on.
+  /// The directory to which each rank writes what it did last, once this communicator has failed, for `hocket-flight`
+  /// to read: see docs/when-it-fails.md. Nothing is written unless it is set. Need not be equal on all ranks. `split`
+  /// and `shrink` pass it on.
   const std::string& flight_recorder() const noexcept { return state_->recorder().directory(); }
   void set_flight_recorder(std::string directory) { state_->recorder().set_directory(std::move(directory)); }
 

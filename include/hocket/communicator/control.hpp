@@ -4,9 +4,9 @@
 /// control messages.
 ///
 /// A *revocation* ends the communicator and says why. An *inquiry* goes to a peer that keeps us waiting, and says which
-/// call we are in: whoever finds that its own call differs knows of a mismatch, with both call sites. A *question* asks a
-/// peer whom it waits for in turn, and an *answer* says so: that is how a timeout blames the rank at the end of the chain.
-/// With *votes* survivors agree on who is left: see communicator/shrink.hpp.
+/// call we are in: whoever finds that its own call differs knows of a mismatch, with both call sites. A *question* asks
+/// a peer whom it waits for in turn, and an *answer* says so: that is how a timeout blames the rank at the end of the
+/// chain. With *votes* survivors agree on who is left: see communicator/shrink.hpp.
 ///
 /// The bytes come from other processes, so nothing is believed about them: what can't be read is no message.
 #pragma once

@@ -13,8 +13,9 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// The text that `communicator::set_flight_recorder` has written after a failure, as of now: the last 32 collectives and 16
-/// messages on `comm`, where those under way stand, and the failure, if there was one. See communicator/flight_writer.hpp.
+/// The text that `communicator::set_flight_recorder` has written after a failure, as of now: the last 32 collectives
+/// and 16 messages on `comm`, where those under way stand, and the failure, if there was one. See
+/// communicator/flight_writer.hpp.
 ///
 /// Local. **Threads.** As a call: throws `error` (concurrent_use) if another thread is in one on `comm`.
 template <class Wire>

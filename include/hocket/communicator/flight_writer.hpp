@@ -2,8 +2,8 @@
 /// @file
 /// What one rank did last on one communicator, as text: what is left to read when a job has died.
 ///
-/// Lines of JSON, so that a person can read them and a program needs no more than a parser; `hocket-flight` tells in words
-/// what the records of all ranks say together. The first line says whose record it is, the second what failed, if
+/// Lines of JSON, so that a person can read them and a program needs no more than a parser; `hocket-flight` tells in
+/// words what the records of all ranks say together. The first line says whose record it is, the second what failed, if
 /// something did; then come calls and messages, oldest first, and last a line that says that the record is whole. Times
 /// are nanoseconds since 1970 by this host's clock. What is not known is left out.
 #pragma once

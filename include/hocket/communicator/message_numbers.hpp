@@ -16,8 +16,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Of one rank, for each peer, slot and channel; modulo 256. Takes up 64 bytes for each peer that it is asked for, and for
-/// the 63 around it.
+/// Of one rank, for each peer, slot and channel; modulo 256. Takes up 64 bytes for each peer that it is asked for, and
+/// for the 63 around it.
 class message_numbers {
  public:
   explicit message_numbers(int ranks)

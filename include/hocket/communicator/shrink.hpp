@@ -2,20 +2,21 @@
 /// @file
 /// Life after a failure: the ranks that are left agree on who they are, and go on with a communicator of their own.
 ///
-/// They can't ask anybody, as the rank that kept the store may be the one that died, and more of them may die while they
-/// talk. So they agree among themselves, by the votes of communicator/control.hpp:
+/// They can't ask anybody, as the rank that kept the store may be the one that died, and more of them may die while
+/// they talk. So they agree among themselves, by the votes of communicator/control.hpp:
 ///
-/// 1. Each tells all others whom it misses, and hears all others, but for those it finds gone. Put together, that is its
-///    proposal.
-/// 2. In the order of ranks, each takes up the last proposal that it has heard from a rank before it, and passes it on to
-///    those behind. Whoever is the first rank that stays alive makes all others agree with it. This is the hierarchical
-///    consensus of Guerraoui and Rodrigues ("Reliable Distributed Programming"), which needs that no rank is found
-///    gone while it takes part.
+/// 1. Each tells all others whom it misses, and hears all others, but for those it finds gone. Put together, that is
+///    its proposal.
+/// 2. In the order of ranks, each takes up the last proposal that it has heard from a rank before it, and passes it on
+///    to those behind. Whoever is the first rank that stays alive makes all others agree with it. This is the
+///    hierarchical consensus of Guerraoui and Rodrigues ("Reliable Distributed Programming"), which needs that no rank
+///    is found gone while it takes part.
 /// 3. They make the communicator, and agree in the same way on whether all of them could. If not, because one more has
 ///    died meanwhile, all begin again.
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/communicator/chosen_ranks.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/communicator/visit.hpp>
@@ -68,8 +69,8 @@ class assembly {
     return all;
   }
 
-  /// The same for what may be too long for one vote: takes up to `most_votes` numbers from `number` on. Nothing of those
-  /// who are gone, or whose words make no sense.
+  /// The same for what may be too long for one vote: takes up to `most_votes` numbers from `number` on. Nothing of
+  /// those who are gone, or whose words make no sense.
   ballot gather_long(std::uint32_t number, const std::string& own) {
     ballot all(takes_part_.size());
     const std::string words = framed(own);
@@ -223,7 +224,9 @@ class shrinking {
 
   communicator<Wire> run() {
     constexpr std::size_t most_ranks = (transport::control_message::most_bytes - 64) * 8;
-    if (index(state_.size()) > most_ranks) fail(errc::invalid_argument, "communicators of so many ranks can't be shrunk");
+    if (index(state_.size()) > most_ranks) {
+      fail(errc::invalid_argument, "communicators of so many ranks can't be shrunk");
+    }
     for (std::uint32_t first = 0;; first += steps_per_attempt) {
       const succession agreed = agree_on_members(first);
       std::optional<communicator<Wire>> made = make(agreed, first);
@@ -263,21 +266,13 @@ class shrinking {
 
   /// Nothing if this rank could not make it.
   std::optional<communicator<Wire>> make(const succession& agreed, std::uint32_t first) {
-    auto members = std::make_shared<std::vector<int>>();
-    std::vector<int> ranks;
-    for (int rank = 0; rank < state_.size(); ++rank) {
-      if (!assembly_.takes_part(rank)) continue;
-      ranks.push_back(rank);
-      members->push_back((*state_.members())[index(rank)]);
-    }
-    transport::opening how;
-    how.rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), state_.rank()) - ranks.begin());
-    how.members = std::move(members);
+    std::vector<int> ranks = all_ranks(state_);
+    std::erase_if(ranks, [&](int rank) { return !assembly_.takes_part(rank); });
     std::uint32_t number = first + first_exchange;
-    how.exchange = [&](std::span<const std::byte> blob) {
+    transport::opening how = opening_of(state_, ranks, [&](std::span<const std::byte> blob) {
       number += assembly_type::most_votes;
       return exchange(number - assembly_type::most_votes, blob, ranks);
-    };
+    });
 #if HOCKET_HAS_EXCEPTIONS
     try {
       return open(agreed.context, std::move(how));
@@ -336,13 +331,13 @@ class shrinking {
 /// Makes a communicator of those ranks of `comm` that are left, in the same order. `comm` is over then, whether it had
 /// failed or not.
 ///
-/// Collective over the ranks that live: each must call it. Those that die meanwhile are left out, or, if they die at the
-/// very end, found lost by the first call on the new communicator. Nothing else is needed: no store, no rank in
+/// Collective over the ranks that live: each must call it. Those that die meanwhile are left out, or, if they die at
+/// the very end, found lost by the first call on the new communicator. Nothing else is needed: no store, no rank in
 /// particular. The new communicator has the old one's default timeout. Processes get new connections, as what has died
 /// may have spoiled the old ones; threads share the old communicator's wires.
 /// **Cost.** About 6 (p-1) small messages for each of p ranks, and the time it takes to notice who is gone.
-/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call; `peer_lost`: the others have lost this
-/// rank; `aborted`; what making a communicator throws.
+/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call; `peer_lost`: the others have lost
+/// this rank; `aborted`; what making a communicator throws.
 template <class Wire, call_options Options = options<>>
 communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options = {},
                           const std::source_location& site = std::source_location::current()) {

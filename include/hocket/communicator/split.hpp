@@ -7,6 +7,7 @@
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/communicator/chosen_ranks.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/visit.hpp>
 #include <hocket/core/config.hpp>
@@ -24,7 +25,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <source_location>
 #include <span>
 #include <utility>
@@ -55,6 +55,17 @@ std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm,
   return result;
 }
 
+/// The exchange of what the ranks `chosen` of `comm` make together. All of `comm` take part; it must outlive the
+/// result.
+template <class Wire>
+transport::exchange_function exchange_over(const communicator<Wire>& comm, const std::vector<int>& chosen) {
+  return [&comm, chosen](std::span<const std::byte> blob) { return gather_blobs(comm, blob, chosen); };
+}
+template <class Wire>
+transport::exchange_function exchange_over(const communicator<Wire>& comm) {
+  return exchange_over(comm, all_ranks(communicator_access::state(comm)));
+}
+
 /// A context number that none of the ranks of `comm` uses yet, held by all of them.
 template <class Wire>
 std::uint32_t agree_on_context(const communicator<Wire>& comm) {
@@ -71,8 +82,8 @@ std::uint32_t agree_on_context(const communicator<Wire>& comm) {
   }
 }
 
-/// A stop token that is triggered some time after no more calls can be made on a communicator: by then, all ranks are at
-/// the same point that can get there.
+/// A stop token that is triggered some time after no more calls can be made on a communicator: by then, all ranks are
+/// at the same point that can get there.
 template <class State>
 class end_of {
  public:
@@ -165,13 +176,8 @@ communicator<Wire> split(const communicator<Wire>& comm, color part, key order =
   });
 
   auto& state = detail::communicator_access::state(comm);
-  auto members = std::make_shared<std::vector<int>>();
-  for (const int rank : chosen) members->push_back((*state.members())[static_cast<std::size_t>(rank)]);
-  transport::opening how;
+  transport::opening how = detail::opening_of(state, chosen, detail::exchange_over(comm, chosen));
   how.context = detail::agree_on_context(comm);
-  how.rank = static_cast<int>(std::find(chosen.begin(), chosen.end(), comm.rank()) - chosen.begin());
-  how.members = std::move(members);
-  how.exchange = [&](std::span<const std::byte> blob) { return detail::gather_blobs(comm, blob, chosen); };
   communicator<Wire> made = detail::open_part(comm, std::move(how), chosen);
   made.set_timeout(comm.timeout());
   detail::await_all(comm, made, chosen);

@@ -93,8 +93,8 @@ class start_up {
   }
 
 #if HOCKET_HAS_EXCEPTIONS
-  /// A peer is gone, but perhaps only because another one was gone before. The store knows, and says so to whoever waits
-  /// for all ranks once more.
+  /// A peer is gone, but perhaps only because another one was gone before. The store knows, and says so to whoever
+  /// waits for all ranks once more.
   void hear_who_was_first() {
     try {
       bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {},

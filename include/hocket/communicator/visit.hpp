@@ -2,8 +2,8 @@
 /// @file
 /// One thread's stay in a communicator, for the length of a call.
 ///
-/// A communicator is used by one thread at a time. Programs that forget that would otherwise corrupt each other's calls,
-/// now and then; so each call enters the communicator, and finds out if another thread has not left it.
+/// A communicator is used by one thread at a time. Programs that forget that would otherwise corrupt each other's
+/// calls, now and then; so each call enters the communicator, and finds out if another thread has not left it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,8 +18,8 @@ namespace detail {
 
 HOCKET_NO_INLINE inline failure another_thread() {
   return make_failure(errc::concurrent_use,
-                      "another thread is in a call on this communicator: use it from one thread at a time, or give each "
-                      "thread one of its own (split)");
+                      "another thread is in a call on this communicator: use it from one thread at a time, or give "
+                      "each thread one of its own (split)");
 }
 
 template <class State>

@@ -9,8 +9,8 @@
 ///
 /// A flag is a word {sequence, signature}: one comparison tells "not yet", "here" and "the peer called something else".
 /// A slot may be written again only when its owner has completed the operation that used it before. Whoever has begun
-/// operation s has completed all up to s - `most_in_flight`, so that any flag of operation s says that slot s + 1 is free;
-/// those who hear nothing from a peer look into its header.
+/// operation s has completed all up to s - `most_in_flight`, so that any flag of operation s says that slot s + 1 is
+/// free; those who hear nothing from a peer look into its header.
 #pragma once
 
 #include <hocket/core/config.hpp>

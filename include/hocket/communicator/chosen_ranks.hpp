@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a communicator of some ranks of another one begins with.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class State>
+std::vector<int> all_ranks(const State& state) {
+  std::vector<int> result(static_cast<std::size_t>(state.size()));
+  std::iota(result.begin(), result.end(), 0);
+  return result;
+}
+
+/// `chosen` are ranks of `state`, this one among them, in the order of their new ranks. Its context is to be agreed on.
+template <class State>
+transport::opening opening_of(const State& state, const std::vector<int>& chosen,
+                              transport::exchange_function exchange) {
+  auto members = std::make_shared<std::vector<int>>();
+  for (const int rank : chosen) members->push_back((*state.members())[static_cast<std::size_t>(rank)]);
+  transport::opening how;
+  how.rank = static_cast<int>(std::find(chosen.begin(), chosen.end(), state.rank()) - chosen.begin());
+  how.members = std::move(members);
+  how.exchange = std::move(exchange);
+  return how;
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
