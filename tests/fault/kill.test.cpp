@@ -2,8 +2,8 @@
 // needs: ucx
 //
 // Processes that are killed at any moment: of a stream of mixed collectives, while they connect, split, shrink and end.
-// Every survivor hears of it within a second (three over the network) and is told the right name, while the deadline of
-// its calls is a minute away; the survivors shrink and go on with right results, and nothing is left behind.
+// Every survivor hears of it within a second (three over the network) and is told the right name, while the deadline of its
+// calls is a minute away; the survivors shrink and go on with right results, and nothing is left behind.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -124,8 +124,8 @@ struct trial {
   }
 };
 
-/// Runs `body(world, findings, board)` on each rank. Returns what went wrong but for the deaths of the victims, and
-/// adds to `milliseconds` how long each survivor took to notice.
+/// Runs `body(world, findings, board)` on each rank. Returns what went wrong but for the deaths of the victims, and adds to
+/// `milliseconds` how long each survivor took to notice.
 template <class Body>
 std::string run(const trial& what, std::vector<double>& milliseconds, Body body) {
   const shared_blackboard board;
@@ -172,6 +172,7 @@ void go_on(communicator comm, const trial& what, int rank, findings& found) {
   for (int round = 0; round < 4; ++round) {
     comm = hocket::shrink(comm);
     try {
+      meet_all(comm);  // its connections are new
       std::vector<int> names(static_cast<std::size_t>(comm.size()));
       hocket::all_gather(comm, std::span(&rank, 1), names);
       if (names != expected) {
@@ -195,6 +196,7 @@ void go_on(communicator comm, const trial& what, int rank, findings& found) {
 std::string during_stream(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
+    meet_all(comm);
     std::mt19937 random(what.seed);
     std::optional<doom> end;
     if (what.is_victim(where.rank)) end.emplace(board, what.moment(20'000));
@@ -222,6 +224,7 @@ std::string during_connect(const trial& what, std::vector<double>& milliseconds)
 std::string during_split(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
+    meet_all(comm);
     std::optional<doom> end;
     if (what.is_victim(where.rank)) end.emplace(board, what.moment(20'000));
     const hocket::failure cause = until_failure(board, where.rank, [&] {
@@ -244,6 +247,7 @@ std::string during_split(const trial& what, std::vector<double>& milliseconds) {
 std::string during_shrink(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
+    meet_all(comm);
     std::mt19937 random(what.seed);
     std::optional<doom> end;
     if (where.rank == what.victims[0]) end.emplace(board, what.moment(10'000));
@@ -261,6 +265,7 @@ std::string during_destruction(const trial& what, std::vector<double>& milliseco
     auto begin = clock::now();
     {
       auto comm = std::make_optional(hocket::ucx::connect(where));
+      meet_all(*comm);
       const auto part = hocket::split(*comm, hocket::color{0});
       try {
         hocket::barrier(*comm);
@@ -279,13 +284,10 @@ std::string during_destruction(const trial& what, std::vector<double>& milliseco
 
 std::string quantiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-  };
+  const auto at = [&](double share) { return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))]; };
   char text[160];
-  std::snprintf(text, sizeof text,
-                "%zu survivors noticed after: median %.1f ms, 90 %% %.1f ms, 99 %% %.1f ms, last %.1f ms", values.size(), at(0.5), at(0.9),
-                at(0.99), at(1));
+  std::snprintf(text, sizeof text, "%zu survivors noticed after: median %.1f ms, 90 %% %.1f ms, 99 %% %.1f ms, last %.1f ms",
+                values.size(), at(0.5), at(0.9), at(0.99), at(1));
   return text;
 }
 

@@ -49,6 +49,7 @@ TEST_CASE("a killed peer is noticed within a second, whatever is waited for") {
         return run_with_victim(ranks, 1, way, [&](communicator& comm, findings& found) {
           const auto in = vector_of(comm.rank(), 5000);
           std::vector<std::uint64_t> out(in.size());
+          meet_all(comm);
           if (comm.rank() == 1) {
             hocket::all_reduce(comm, in, out, std::plus<>{}, options);
             ::raise(SIGKILL);
@@ -74,6 +75,7 @@ TEST_CASE("a peer that is killed while large messages are under way is noticed")
     CHECK(run_with_victim(2, 1, way, [](communicator& comm, findings& found) {
             const auto in = vector_of(comm.rank(), 4 << 20);
             std::vector<std::uint64_t> out(in.size());
+            meet_all(comm);
             if (comm.rank() == 1) {
               auto begun = hocket::all_reduce_async(comm, in, out, std::plus<>{}, with(hocket::ring));
               for (int i = 0; i < 20; ++i) begun.test();
