@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Names for the directions of a mesh of ranks, as template arguments: `mesh<"dp", axis("tp", 4)>`. Code says "tp", the
+/// compiler finds the position, and a name that a mesh does not have is an error with words.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// The name of an axis: a string literal of at most 15 characters, as a template argument.
+struct axis_name {
+  char text[16]{};
+
+  template <std::size_t Size>
+  consteval axis_name(const char (&literal)[Size]) {  // NOLINT: implicit, so that a literal is a name
+    static_assert(Size > 1 && Size <= 16, "the name of an axis has 1 to 15 characters");
+    for (std::size_t i = 0; i < Size; ++i) text[i] = literal[i];
+  }
+
+  constexpr std::string_view view() const noexcept { return text; }
+  friend constexpr bool operator==(const axis_name&, const axis_name&) = default;
+};
+
+/// An extent that is given when the mesh is made.
+inline constexpr int run_time_extent = 0;
+
+/// An axis of a mesh: its name, and how many ranks it has if that is known when compiling.
+struct axis {
+  axis_name name;
+  int extent = run_time_extent;
+
+  template <std::size_t Size>
+  consteval axis(const char (&literal)[Size], int ranks = run_time_extent)  // NOLINT: implicit
+      : name(literal), extent(ranks) {}
+
+  friend constexpr bool operator==(const axis&, const axis&) = default;
+};
+
+namespace detail {
+
+/// A set of axes of one mesh: bit i stands for its axis i.
+using axis_set = unsigned;
+
+/// The axes of a mesh, in order: the last one's neighbours are neighbouring ranks.
+template <axis... Axes>
+struct axis_list {
+  static constexpr int size = sizeof...(Axes);
+  static constexpr std::array<axis, sizeof...(Axes)> all{Axes...};
+  static constexpr axis_set whole = (1U << size) - 1;
+
+  static constexpr bool distinct() noexcept {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (all[i].name == all[j].name) return false;
+      }
+    }
+    return true;
+  }
+
+  static constexpr bool extents_are_positive() noexcept {
+    for (const axis& each : all) {
+      if (each.extent < 0) return false;
+    }
+    return true;
+  }
+
+  /// The position of an axis; `size` if there is none of that name.
+  static constexpr int find(const axis_name& name) noexcept {
+    int position = 0;
+    while (position < size && !(all[static_cast<std::size_t>(position)].name == name)) ++position;
+    return position;
+  }
+};
+
+template <bool HasIt, axis_name Name, class Axes>
+struct axis_must_exist {
+  static_assert(HasIt, "this mesh has no axis of that name; the template arguments below show the name and the axes");
+};
+
+/// The position of the axis `Name`, which must exist.
+template <class Axes, axis_name Name>
+constexpr int position_of() noexcept {
+  constexpr int position = Axes::find(Name);
+  static_cast<void>(axis_must_exist<(position < Axes::size), Name, Axes>{});
+  return position;
+}
+
+template <class Axes, axis_name... Names>
+constexpr axis_set set_of() noexcept {
+  return ((1U << position_of<Axes, Names>()) | ... | 0U);
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

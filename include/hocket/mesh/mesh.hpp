@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Ranks arranged along named axes: data parallel, pipeline, tensor parallel. Programs of more than one kind of parallelism
+/// need a communicator along each axis, and along products of them; this makes them all at once, from one communicator
+/// and over its wires, so that nobody computes colours and keys by hand.
+///
+/// @code
+/// const auto ranks = hocket::mesh<"dp", "tp">(comm, {2, 4});       // 8 ranks; tp neighbours are rank neighbours
+/// hocket::all_reduce(ranks.along<"tp">(), in, out);                // among the 4 ranks of equal dp
+/// hocket::all_reduce(ranks.along<"dp", "tp">(), in, out);          // among all
+/// @endcode
+#pragma once
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/split.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/mesh/factors.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// In place of an extent: as many ranks as the other axes leave.
+inline constexpr int inferred = -1;
+
+/// A mesh of ranks: made by `mesh<...>(comm, extents)`. Copies share their communicators; two meshes are equal if one is a
+/// copy of the other.
+///
+/// **Order.** Row-major: the rank at coordinates (c0, c1, c2) is (c0 * extent1 + c1) * extent2 + c2.
+/// **Threads.** Communicators along different axes may be used from different threads, as any communicators.
+template <class Wire, axis... Axes>
+class rank_mesh {
+  static_assert(sizeof...(Axes) >= 1 && sizeof...(Axes) <= 6, "a mesh has 1 to 6 axes");
+  static_assert(detail::axis_list<Axes...>::distinct(), "two axes of this mesh have the same name");
+  static_assert(detail::axis_list<Axes...>::extents_are_positive(), "an axis has at least one rank");
+
+ public:
+  using wire_type = Wire;
+  using axes = detail::axis_list<Axes...>;
+  static constexpr int dimensions = axes::size;
+  using extents_type = std::array<int, sizeof...(Axes)>;
+
+  /// See `mesh`.
+  rank_mesh(const communicator<Wire>& comm, const std::vector<int>& run_time_extents)
+      : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents)))) {}
+
+  /// The communicator of the ranks that differ from this one in the coordinates along `Names` alone, in mesh order.
+  template <axis_name... Names>
+  const communicator<Wire>& along() const noexcept {
+    static_assert(sizeof...(Names) > 0, "along<...>() needs the name of at least one axis");
+    return along(detail::set_of<axes, Names...>());
+  }
+
+  /// The communicator of all ranks.
+  const communicator<Wire>& all() const noexcept { return along(axes::whole); }
+
+  /// The communicator along a set of axes.
+  const communicator<Wire>& along(detail::axis_set set) const noexcept { return *state_->groups[set]; }
+
+  /// How many ranks an axis has: known when compiling where the mesh's type says it.
+  template <axis_name Name>
+  constexpr int extent() const noexcept {
+    constexpr auto position = static_cast<std::size_t>(detail::position_of<axes, Name>());
+    if constexpr (axes::all[position].extent != run_time_extent) return axes::all[position].extent;
+    return extents()[position];
+  }
+
+  /// Where this rank is along an axis.
+  template <axis_name Name>
+  int coordinate() const noexcept {
+    return coordinates()[static_cast<std::size_t>(detail::position_of<axes, Name>())];
+  }
+
+  int rank() const noexcept { return all().rank(); }
+  int size() const noexcept { return all().size(); }
+  const extents_type& extents() const noexcept { return state_->extents; }
+  const extents_type& coordinates() const noexcept { return state_->coordinates; }
+
+  /// Where a rank of the whole mesh is.
+  extents_type coordinates_of(int rank) const noexcept { return coordinates_in(extents(), rank); }
+  /// Which rank of the whole mesh is at these coordinates.
+  int rank_of(const extents_type& coordinates) const noexcept { return rank_in(extents(), coordinates); }
+
+  friend bool operator==(const rank_mesh& a, const rank_mesh& b) noexcept { return a.state_ == b.state_; }
+
+ private:
+  struct state {
+    state(const communicator<Wire>& comm, const extents_type& of_axes)
+        : extents(of_axes), coordinates(coordinates_in(of_axes, comm.rank())) {
+      detail::axis_set longer = 0;  // axes of one rank add nothing to a group
+      for (int i = 0; i < dimensions; ++i) longer |= of_axes[static_cast<std::size_t>(i)] > 1 ? 1U << i : 0U;
+      for (detail::axis_set set = 0; set <= axes::whole; ++set) {
+        const detail::axis_set counted = set & longer;
+        if (set != 0 && groups[counted] == nullptr) groups[counted] = make(comm, counted);
+        groups[set] = groups[counted];
+      }
+    }
+
+    std::shared_ptr<const communicator<Wire>> make(const communicator<Wire>& comm, detail::axis_set set) const {
+      extents_type first = coordinates;
+      for (int i = 0; i < dimensions; ++i) {
+        if ((set >> i & 1U) != 0) first[static_cast<std::size_t>(i)] = 0;
+      }
+      return std::make_shared<const communicator<Wire>>(split(comm, color{rank_in(extents, first)}, key{comm.rank()}));
+    }
+
+    extents_type extents;
+    extents_type coordinates;
+    std::array<std::shared_ptr<const communicator<Wire>>, std::size_t{1} << sizeof...(Axes)> groups;
+  };
+
+  static int rank_in(const extents_type& extents, const extents_type& coordinates) noexcept {
+    int rank = 0;
+    for (std::size_t i = 0; i < extents.size(); ++i) rank = rank * extents[i] + coordinates[i];
+    return rank;
+  }
+
+  static extents_type coordinates_in(const extents_type& extents, int rank) noexcept {
+    extents_type coordinates{};
+    for (std::size_t i = extents.size(); i-- > 0; rank /= extents[i]) coordinates[i] = rank % extents[i];
+    return coordinates;
+  }
+
+  /// All extents, from those in the type and those given.
+  static extents_type resolve(const communicator<Wire>& comm, const std::vector<int>& given) {
+    std::vector<int> extents;
+    std::size_t used = 0;
+    for (const axis& each : axes::all) {
+      const bool known = each.extent != run_time_extent;
+      extents.push_back(known ? each.extent : used < given.size() ? given[used] : 0);
+      used += known ? 0U : 1U;
+    }
+    if (used != given.size()) {
+      refuse(comm, std::to_string(given.size()) + " extents are given, and " + std::to_string(used) +
+                       " axes have none in the mesh's type");
+    }
+    infer_one(comm.size(), extents);
+    const long long needed = std::accumulate(extents.begin(), extents.end(), 1LL,
+                                             [](long long product, int each) { return each > 0 ? product * each : 0; });
+    if (needed != comm.size()) {
+      refuse(comm, named(extents) +
+                       (needed > 0 ? " needs " + std::to_string(needed) + " ranks"
+                                   : std::string(" is not a mesh: extents are positive, and `inferred` "
+                                                 "stands once, where the others divide the ranks")) +
+                       ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents));
+    }
+    extents_type result{};
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = extents[i];
+    return result;
+  }
+
+  /// The same extents, if all ranks have them.
+  static const extents_type& agreed(const communicator<Wire>& comm, const extents_type& own) {
+    std::vector<extents_type> all(static_cast<std::size_t>(comm.size()));
+    all_gather(comm, std::span(&own, 1), all);
+    for (std::size_t peer = 0; peer < all.size(); ++peer) {
+      if (all[peer] == own) continue;
+      raise(errc::mismatch,
+            "this rank has " + named({own.begin(), own.end()}) + " and another " +
+                named({all[peer].begin(), all[peer].end()}) + "; pass equal extents on all ranks",
+            {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size(), .peer = static_cast<int>(peer)});
+    }
+    return own;
+  }
+
+  static void infer_one(int ranks, std::vector<int>& extents) {
+    long long others = 1;
+    int* open = nullptr;
+    for (int& each : extents) {
+      if (each != inferred) {
+        others *= each;
+      } else if (open == nullptr) {
+        open = &each;
+      } else {
+        return;
+      }
+    }
+    if (open != nullptr && others > 0 && ranks % others == 0) *open = static_cast<int>(ranks / others);
+  }
+
+  /// "dp=2 x tp=4"
+  static std::string named(const std::vector<int>& extents) {
+    std::string text;
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      text += (i == 0 ? "" : " x ") + std::string(axes::all[i].name.view()) + "=" + std::to_string(extents[i]);
+    }
+    return text;
+  }
+
+  static std::string advice(int ranks, const std::vector<int>& wanted) {
+    std::vector<int> fixed;
+    for (const axis& each : axes::all) fixed.push_back(each.extent);
+    std::string text;
+    for (const auto& each : detail::nearest_factorisations(ranks, wanted, fixed, 3)) {
+      text += (text.empty() ? "; these would fit: " : ", ") + named(each);
+    }
+    return text.empty() ? "; no extents of the other axes would fit" : text;
+  }
+
+  [[noreturn]] static void refuse(const communicator<Wire>& comm, std::string reason) {
+    raise(errc::invalid_argument, std::move(reason), {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size()});
+  }
+
+  std::shared_ptr<const state> state_;
+};
+
+/// Arranges the ranks of `comm` along named axes. `extents` has a number for each axis whose extent is not in its
+/// template argument; one of them may be `inferred`.
+///
+/// Collective over `comm`; every rank must pass equal extents. Makes a communicator for every product of axes that have
+/// more than one rank (3 for two such axes, 7 for three), each by `split`: over the wires of `comm`, without a new
+/// connection. `comm` may be used beside the mesh, and may end before it.
+/// Throws `error`: `invalid_argument` if the product of the extents is not the number of ranks, with extents that would
+/// fit; else as `split`.
+template <axis... Axes, class Wire>
+rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, const std::vector<int>& extents = {}) {
+  return rank_mesh<Wire, Axes...>(comm, extents);
+}
+
+/// The mesh as text: its axes, and a line of ranks for each place along all axes but the last.
+template <class Wire, axis... Axes>
+std::string to_string(const rank_mesh<Wire, Axes...>& shown) {
+  using axes = typename rank_mesh<Wire, Axes...>::axes;
+  std::string text = "mesh";
+  for (std::size_t i = 0; i < axes::all.size(); ++i) {
+    text += (i == 0 ? " " : " x ") + std::string(axes::all[i].name.view()) + "=" + std::to_string(shown.extents()[i]);
+  }
+  const int row = shown.extents().back();
+  for (int rank = 0; rank < shown.size(); ++rank) {
+    if (rank % row == 0) {
+      text += "\n ";
+      const auto place = shown.coordinates_of(rank);
+      for (std::size_t i = 0; i + 1 < place.size(); ++i) {
+        text += ' ' + std::string(axes::all[i].name.view()) + '=' + std::to_string(place[i]);
+      }
+      text += text.back() == ' ' ? "" : " ";
+      text += std::string(axes::all.back().name.view()) + ":";
+    }
+    text += ' ' + std::to_string(rank);
+  }
+  return text + '\n';
+}
+
+HOCKET_END_NAMESPACE
