@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// From one placement to another, along one axis of the mesh: the conversion is the communication. Differentiating it is
+/// turning it round with the gradients' placements, so that the backward pass of a program needs no table and no thought:
+///
+/// | from           | to             | forward                      | backward                     |
+/// |----------------|----------------|------------------------------|------------------------------|
+/// | `invariant`    | `replicated`   | nothing                      | all_reduce                   |
+/// | `invariant`    | `shard<d>`     | takes its slice              | all_gather                   |
+/// | `replicated`   | `shard<d>`     | takes its slice              | puts it among zeros          |
+/// | `replicated`   | `varying`      | nothing                      | nothing                      |
+/// | `replicated`   | `partial<sum>` | one rank keeps it, zeros     | one rank keeps it, zeros     |
+/// | `shard<d>`     | `replicated`   | all_gather                   | reduce_scatter               |
+/// | `shard<d>`     | `invariant`    | all_gather                   | takes its slice              |
+/// | `shard<d>`     | `shard<e>`     | all_to_all                   | all_to_all                   |
+/// | `shard<d>`     | `partial<sum>` | puts it among zeros          | takes its slice              |
+/// | `varying`      | `partial<sum>` | nothing                      | nothing                      |
+/// | `partial<Op>`  | `replicated`   | all_reduce                   | all_reduce                   |
+/// | `partial<Op>`  | `invariant`    | all_reduce                   | nothing                      |
+/// | `partial<Op>`  | `shard<d>`     | reduce_scatter               | all_gather                   |
+///
+/// Only `partial<sum>` has a backward pass. All other pairs do not compile, and the error says why. For conversions along
+/// several axes, or where the way matters: shard/redistribute.hpp.
+#pragma once
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/boxes.hpp>
+#include <hocket/shard/moves.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <source_location>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// What a conversion along one axis does.
+enum class conversion_kind {
+  nothing,
+  slice,
+  keep_on_first,
+  put_among_zeros,
+  gather,
+  exchange,
+  reduce,
+  reduce_scatter,
+  // What is refused:
+  already,
+  replicated_to_invariant,
+  invariant_needs_replicated,
+  varying_is_no_part,
+  to_varying,
+  to_other_partial
+};
+
+constexpr conversion_kind conversion_between(placement from, placement to) noexcept {
+  using enum placement_kind;
+  using kind = conversion_kind;
+  if (from == to && from.kind != partial_other) return kind::already;
+  const bool to_slice = to.kind == shard;
+  switch (from.kind) {
+    case replicated:
+      if (to_slice) return kind::slice;
+      if (to.kind == invariant) return kind::replicated_to_invariant;
+      if (to.kind == varying) return kind::nothing;
+      return to.kind == partial_sum ? kind::keep_on_first : kind::to_other_partial;
+    case invariant:
+      if (to_slice) return kind::slice;
+      return to.kind == replicated ? kind::nothing : kind::invariant_needs_replicated;
+    case shard:
+      if (to.whole()) return kind::gather;
+      if (to_slice) return kind::exchange;
+      if (to.kind == varying) return kind::to_varying;
+      return to.kind == partial_sum ? kind::put_among_zeros : kind::to_other_partial;
+    case varying: return to.kind == partial_sum ? kind::nothing : kind::varying_is_no_part;
+    default:
+      if (to.whole()) return kind::reduce;
+      if (to_slice) return kind::reduce_scatter;
+      return to.kind == varying ? kind::to_varying : kind::to_other_partial;
+  }
+}
+
+template <conversion_kind Kind, axis_name Axis, class From, class To>
+struct checked_conversion {
+  static_assert(Kind != conversion_kind::already,
+                "the tensor is placed so already; reducing it once more would count it once per rank");
+  static_assert(Kind != conversion_kind::replicated_to_invariant,
+                "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody would "
+                "add them; convert to invariant where the value is made, from partial<sum> or shard<d>");
+  static_assert(Kind != conversion_kind::invariant_needs_replicated,
+                "invariant data must become replicated first, so that the gradients of the ranks are added: convert to "
+                "replicated, and then to this");
+  static_assert(Kind != conversion_kind::varying_is_no_part,
+                "varying data are no parts of a whole: only a partial sum can be made of them; make the tensor with "
+                "shard<d> if its parts are slices");
+  static_assert(Kind != conversion_kind::to_varying,
+                "slices and partial sums can't become varying, as nobody could tell any more what the whole is: convert to "
+                "replicated first");
+  static_assert(Kind != conversion_kind::to_other_partial,
+                "only partial<sum> can be made of what is not partial, and a partial result can't become one of another "
+                "reduction: reduce it first");
+  static constexpr bool value = Kind < conversion_kind::already;
+};
+
+/// Whether an axis further right in the mesh cuts dimension `Dimension` too.
+template <int Axis, class Placed>
+constexpr bool cut_further(int dimension) noexcept {
+  for (int later = Axis + 1; later < Placed::size; ++later) {
+    if (Placed::values[later] == placement{placement_kind::shard, dimension}) return true;
+  }
+  return false;
+}
+
+template <bool Cut, axis_name Axis, class Tensor>
+struct innermost_cut {
+  static_assert(!Cut,
+                "an axis further right in the mesh cuts this dimension too, within the slices of this one: convert along "
+                "that axis first, or use redistribute");
+};
+
+/// `Placed` with another placement at position `Axis`.
+template <int Axis, class To, class Placed>
+struct with_placement;
+template <int Axis, class To, class... Placements>
+struct with_placement<Axis, To, placements<Placements...>> {
+  template <std::size_t... Positions>
+  static auto make(std::index_sequence<Positions...>)
+      -> placements<std::conditional_t<static_cast<int>(Positions) == Axis, To, Placements>...>;
+  using type = decltype(make(std::make_index_sequence<sizeof...(Placements)>()));
+};
+
+template <class Placement>
+struct reduction_of;
+template <class Operation>
+struct reduction_of<partial<Operation>> {
+  using type = Operation;
+};
+template <>
+struct reduction_of<partial<sum>> {
+  using type = std::plus<>;
+};
+template <>
+struct reduction_of<partial<mean>> {
+  using type = std::plus<>;  // of means that have been weighted
+};
+
+/// One conversion of one tensor: what its steps need to know.
+template <class To, class From, class Options>
+class converting {
+  using value_type = typename From::element_type;
+  static constexpr std::size_t rank = From::rank;
+  using from_block = block<const value_type, rank>;
+
+ public:
+  converting(const From& from, axis_set along, const Options& options, const std::source_location& site)
+      : from_(from), along_(along), options_(options), site_(site) {}
+
+  To gather() const {
+    To to = made();
+    const auto parts = parts_along<rank>(mesh(), along_, from_.sizes(), From::placements_type::values);
+    gather_parts<value_type, rank>(comm(), {to.elements().data(), to.part()}, from_.elements(), parts, options_, site_);
+    return to;
+  }
+
+  template <class Op>
+  To reduce_scatter(const Op& op) const {
+    To to = made();
+    const auto parts = parts_along<rank>(mesh(), along_, from_.sizes(), To::placements_type::values);
+    reduce_parts<value_type, rank>(comm(), to.elements(), held(), parts, op, options_, site_);
+    return to;
+  }
+
+  To exchange() const {
+    To to = made();
+    const auto before = parts_along<rank>(mesh(), along_, from_.sizes(), From::placements_type::values);
+    const auto after = parts_along<rank>(mesh(), along_, from_.sizes(), To::placements_type::values);
+    std::vector<box<rank>> sent;
+    std::vector<box<rank>> received;
+    for (std::size_t peer = 0; peer < before.size(); ++peer) {
+      sent.push_back(intersection(from_.part(), after[peer]));
+      received.push_back(intersection(before[peer], to.part()));
+    }
+    exchange_parts<value_type, rank>(comm(), {to.elements().data(), to.part()}, held(), sent, received,
+                                     all_equal(volumes(before)) && all_equal(volumes(after)), options_, site_);
+    return to;
+  }
+
+  To slice() const {
+    To to = made();
+    copy_region<value_type, rank>({to.elements().data(), to.part()}, held(), to.part());
+    return to;
+  }
+
+  To put_among_zeros() const {
+    To to = made();
+    copy_region<value_type, rank>({to.elements().data(), to.part()}, held(), from_.part());
+    return to;
+  }
+
+ private:
+  const auto& mesh() const { return from_.mesh(); }
+  const auto& comm() const { return mesh().along(along_); }
+  from_block held() const { return {from_.elements().data(), from_.part()}; }
+  To made() const {
+    To to = To::of_sizes(mesh(), from_.sizes());
+    to.set_count(from_.count());
+    return to;
+  }
+
+  const From& from_;
+  const axis_set along_;
+  const Options& options_;
+  const std::source_location& site_;
+};
+
+/// Weighs each rank's means, so that their sum is the mean of all; tells how many elements that stands for.
+template <class Tensor, class Comm, class Options>
+double weigh_means(Tensor& means, const Comm& comm, const Options& options, const std::source_location& site) {
+  using value_type = typename Tensor::element_type;
+  const double own = means.count();
+  double total = 0;
+  all_reduce(comm, std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options, site);
+  const double weight = total > 0 ? own / total : std::numeric_limits<double>::quiet_NaN();
+  for (value_type& each : means.elements()) {
+    // What stands for no elements may be anything, also not a number.
+    each = own == 0 && total > 0 ? value_type(0) : static_cast<value_type>(static_cast<double>(each) * weight);
+  }
+  return total;
+}
+
+}  // namespace detail
+
+/// The conversion from `From` to `To` along the axis `Axis`, as a function object.
+template <axis_name Axis, placement_type From, placement_type To>
+struct conversion {
+  static constexpr detail::conversion_kind kind = detail::conversion_between(From::value, To::value);
+  static constexpr bool allowed =
+      kind < detail::conversion_kind::already && !(From::value.kind == To::value.kind && From::value.partial());
+
+  /// `tensor`, which is placed as `From` along `Axis`, placed as `To`; along the other axes as before.
+  ///
+  /// Collective over the ranks along `Axis`, by one collective at most (two for `partial<mean>`: its counts travel first);
+  /// see the table above. A tensor that is moved in lends its storage to the result where the parts are the same. Options,
+  /// order, progress and errors as for the collective.
+  template <tensor_type Tensor, call_options Options = options<>>
+  auto operator()(Tensor&& tensor, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    using from_type = std::remove_cvref_t<Tensor>;
+    constexpr int position = detail::position_of<typename from_type::axes, Axis>();
+    using placed = typename from_type::placements_type;
+    using to_type = detail::placed_as<from_type, typename detail::with_placement<position, To, placed>::type>;
+    static_cast<void>(detail::checked_conversion<kind, Axis, From, To>());
+    static_cast<void>(detail::innermost_cut<is_cut_further<position, placed>(), Axis, from_type>());
+    using step = detail::conversion_kind;
+    constexpr detail::axis_set along = 1U << position;
+    if constexpr (kind == step::nothing || kind == step::keep_on_first || kind == step::reduce) {
+      return in_place<to_type>(owned(std::forward<Tensor>(tensor)), along, options, site);
+    } else if constexpr (kind == step::reduce_scatter && std::is_same_v<From, partial<mean>>) {
+      from_type weighed = owned(std::forward<Tensor>(tensor));
+      weighed.set_count(detail::weigh_means(weighed, weighed.mesh().along(along), options, site));
+      return detail::converting<to_type, from_type, Options>(weighed, along, options, site).reduce_scatter(std::plus<>{});
+    } else {
+      const detail::converting<to_type, from_type, Options> work(tensor, along, options, site);
+      if constexpr (kind == step::gather) {
+        return work.gather();
+      } else if constexpr (kind == step::exchange) {
+        return work.exchange();
+      } else if constexpr (kind == step::reduce_scatter) {
+        return work.reduce_scatter(typename detail::reduction_of<From>::type{});
+      } else if constexpr (kind == step::put_among_zeros) {
+        return work.put_among_zeros();
+      } else {
+        return work.slice();
+      }
+    }
+  }
+
+ private:
+  template <int Position, class Placed>
+  static constexpr bool is_cut_further() noexcept {
+    return (From::value.sharded() && detail::cut_further<Position, Placed>(From::value.dimension)) ||
+           (To::value.sharded() && detail::cut_further<Position, Placed>(To::value.dimension));
+  }
+
+  template <class Tensor>
+  static std::remove_cvref_t<Tensor> owned(Tensor&& tensor) {
+    if constexpr (std::is_lvalue_reference_v<Tensor>) {
+      return copy(tensor);
+    } else {
+      return std::move(tensor);
+    }
+  }
+
+  /// Where the parts stay as they are.
+  template <class Result, class Tensor, class Options>
+  static Result in_place(Tensor tensor, detail::axis_set along, const Options& options, const std::source_location& site) {
+    const auto& comm = tensor.mesh().along(along);
+    if constexpr (std::is_same_v<From, partial<mean>>) {
+      tensor.set_count(detail::weigh_means(tensor, comm, options, site));
+    }
+    if constexpr (kind == detail::conversion_kind::reduce) {
+      all_reduce(comm, hocket::in_place(tensor.elements()), typename detail::reduction_of<From>::type{}, options, site);
+    } else if constexpr (kind == detail::conversion_kind::keep_on_first) {
+      using value_type = typename Tensor::element_type;
+      if (comm.rank() != 0) std::fill(tensor.elements().begin(), tensor.elements().end(), value_type{});
+    }
+    return std::move(tensor).template reinterpret<Result>();
+  }
+};
+
+/// The conversion of the gradient: from the gradient of what `Conversion` makes to that of what it takes.
+template <class Conversion>
+struct backward_of;
+template <axis_name Axis, class From, class To>
+struct backward_of<conversion<Axis, From, To>> {
+  using type = conversion<Axis, gradient_placement_t<To>, gradient_placement_t<From>>;
+};
+template <class Conversion>
+using backward_t = typename backward_of<Conversion>::type;
+
+/// `tensor` placed as `To` along the axis `Axis`: `convert<"tp", invariant>(std::move(x))`. See `conversion`.
+template <axis_name Axis, placement_type To, tensor_type Tensor, call_options Options = options<>>
+auto convert(Tensor&& tensor, const Options& options = {},
+             const std::source_location& site = std::source_location::current()) {
+  using from = typename std::remove_cvref_t<Tensor>::template placement_on<Axis>;
+  return conversion<Axis, from, To>()(std::forward<Tensor>(tensor), options, site);
+}
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Sizes of tensors, known when compiling or not, and which part of a tensor a rank has. Every rank computes every
+/// rank's part from the extents and the coordinates alone, so sizes that do not divide, and ranks that have nothing, need
+/// no padding and no communication.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/layout.hpp>
+#include <hocket/shard/placement.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// An extent that is given when a tensor is made.
+inline constexpr std::size_t dynamic = static_cast<std::size_t>(-1);
+
+/// The extents of a tensor: `extents<dynamic, 512>` is a matrix of any number of rows and of 512 columns.
+template <std::size_t... Sizes>
+struct extents {
+  static constexpr std::size_t rank = sizeof...(Sizes);
+  static constexpr std::size_t dynamic_rank = ((Sizes == dynamic ? 1U : 0U) + ... + 0U);
+  static constexpr std::array<std::size_t, sizeof...(Sizes)> sizes{Sizes...};
+};
+
+/// Chunk `index` of `parts` of n elements: chunks have ceil(n / parts), the last ones fewer or none.
+constexpr plan::extent chunk(std::size_t n, std::size_t parts, std::size_t index) noexcept {
+  const std::size_t full = (n + parts - 1) / parts;
+  const std::size_t begin = std::min(n, full * index);
+  return {begin, std::min(full, n - begin)};
+}
+
+/// A block of a tensor of `Rank` dimensions: in dimension d the elements [begin[d], begin[d] + size[d]).
+template <std::size_t Rank>
+struct box {
+  std::array<std::size_t, Rank> begin{};
+  std::array<std::size_t, Rank> size{};
+
+  constexpr std::size_t volume() const noexcept {
+    std::size_t product = 1;
+    for (const std::size_t each : size) product *= each;
+    return product;
+  }
+
+  friend constexpr bool operator==(const box&, const box&) = default;
+};
+
+template <std::size_t Rank>
+constexpr box<Rank> whole_box(const std::array<std::size_t, Rank>& sizes) noexcept {
+  return {{}, sizes};
+}
+
+/// What two boxes have in common; of volume 0 if nothing.
+template <std::size_t Rank>
+constexpr box<Rank> intersection(const box<Rank>& a, const box<Rank>& b) noexcept {
+  box<Rank> common;
+  for (std::size_t d = 0; d < Rank; ++d) {
+    common.begin[d] = std::max(a.begin[d], b.begin[d]);
+    const std::size_t end = std::min(a.begin[d] + a.size[d], b.begin[d] + b.size[d]);
+    common.size[d] = end > common.begin[d] ? end - common.begin[d] : 0;
+  }
+  return common;
+}
+
+/// The part of a tensor that the rank at `coordinates` of a mesh has, with one placement for each axis.
+template <std::size_t Rank>
+constexpr box<Rank> part_of(const std::array<std::size_t, Rank>& sizes, std::span<const placement> placed,
+                            std::span<const int> mesh_extents, std::span<const int> coordinates) noexcept {
+  box<Rank> part = whole_box(sizes);
+  for (std::size_t axis = 0; axis < placed.size(); ++axis) {
+    if (!placed[axis].sharded()) continue;
+    const auto d = static_cast<std::size_t>(placed[axis].dimension);
+    const plan::extent own = chunk(part.size[d], static_cast<std::size_t>(mesh_extents[axis]),
+                                   static_cast<std::size_t>(coordinates[axis]));
+    part.begin[d] += own.begin;
+    part.size[d] = own.size;
+  }
+  return part;
+}
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The few ways in which parts of a tensor move between the ranks of a group: gathered, reduced and scattered, exchanged.
+/// Conversions and redistributions are made of these. They know blocks and nothing of placements. Blocks of unequal sizes
+/// travel as they are; what lies without gaps is neither packed nor unpacked.
+#pragma once
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_gather_v.hpp>
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/all_to_all_v.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/collective/reduce_scatter_v.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/shard/boxes.hpp>
+#include <hocket/shard/extents.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+inline bool all_equal(const std::vector<std::size_t>& counts) {
+  return std::all_of(counts.begin(), counts.end(), [&](std::size_t each) { return each == counts.front(); });
+}
+
+template <std::size_t Rank>
+std::vector<std::size_t> volumes(const std::vector<box<Rank>>& boxes) {
+  std::vector<std::size_t> result;
+  for (const auto& each : boxes) result.push_back(each.volume());
+  return result;
+}
+
+/// Whether the boxes, one after the other, are the array that holds `whole`.
+template <std::size_t Rank>
+bool follow_each_other(const std::vector<box<Rank>>& boxes, const box<Rank>& whole) {
+  std::size_t next = 0;
+  for (const auto& each : boxes) {
+    if (each.volume() == 0) continue;
+    if (contiguous_offset(each, whole) != next) return false;
+    next += each.volume();
+  }
+  return next == whole.volume();
+}
+
+/// An array of elements that nobody has written yet.
+template <class T>
+class scratch_array {
+ public:
+  explicit scratch_array(std::size_t size) : data_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
+  T* data() const noexcept { return data_.get(); }
+  std::span<T> all() const noexcept { return {data_.get(), size_}; }
+
+ private:
+  std::unique_ptr<T[]> data_;
+  std::size_t size_;
+};
+
+/// Every rank of `comm` has its box of `parts`, and gets the union of all, which `to` holds.
+template <class T, std::size_t Rank, class Wire, class Options>
+void gather_parts(const communicator<Wire>& comm, const block<T, Rank>& to, std::span<const T> own,
+                  const std::vector<box<Rank>>& parts, const Options& options, const std::source_location& site) {
+  const std::vector<std::size_t> sizes = volumes(parts);
+  const auto gather = [&](std::span<T> out) {
+    if (all_equal(sizes)) {
+      all_gather(comm, own, out, options, site);
+    } else {
+      all_gather_v(comm, own, out, counts{sizes}, options, site);
+    }
+  };
+  if (follow_each_other(parts, to.where)) return gather({to.data, to.where.volume()});
+  const scratch_array<T> packed(to.where.volume());
+  gather(packed.all());
+  const T* next = packed.data();
+  for (const box<Rank>& each : parts) {
+    copy_region<T, Rank>(to, {next, each}, each);
+    next += each.volume();
+  }
+}
+
+/// Every rank of `comm` has a contribution to all of `from`, and gets the combination of its box of `parts`.
+template <class T, std::size_t Rank, class Wire, class Op, class Options>
+void reduce_parts(const communicator<Wire>& comm, std::span<T> out, const block<const T, Rank>& from,
+                  const std::vector<box<Rank>>& parts, const Op& op, const Options& options,
+                  const std::source_location& site) {
+  const std::vector<std::size_t> sizes = volumes(parts);
+  const auto reduce = [&](std::span<const T> in) {
+    if (all_equal(sizes)) {
+      reduce_scatter(comm, in, out, op, options, site);
+    } else {
+      reduce_scatter_v(comm, in, out, counts{sizes}, op, options, site);
+    }
+  };
+  if (follow_each_other(parts, from.where)) return reduce({from.data, from.where.volume()});
+  const scratch_array<T> packed(from.where.volume());
+  T* next = packed.data();
+  for (const box<Rank>& each : parts) {
+    copy_region<T, Rank>({next, each}, from, each);
+    next += each.volume();
+  }
+  reduce(packed.all());
+}
+
+/// Every rank r of `comm` has `from`, sends the box `sent[r]` of it to rank r, and gets the box `received[r]` of `to` from
+/// rank r. Boxes may be empty.
+template <class T, std::size_t Rank, class Wire, class Options>
+void exchange_parts(const communicator<Wire>& comm, const block<T, Rank>& to, const block<const T, Rank>& from,
+                    const std::vector<box<Rank>>& sent, const std::vector<box<Rank>>& received, bool even,
+                    const Options& options, const std::source_location& site) {
+  const std::vector<std::size_t> sent_sizes = volumes(sent);
+  const std::vector<std::size_t> received_sizes = volumes(received);
+  const auto sum = [](const std::vector<std::size_t>& sizes) {
+    std::size_t total = 0;
+    for (const std::size_t each : sizes) total += each;
+    return total;
+  };
+  const scratch_array<T> outgoing(sum(sent_sizes));
+  const scratch_array<T> incoming(sum(received_sizes));
+  T* next = outgoing.data();
+  for (const box<Rank>& each : sent) {
+    copy_region<T, Rank>({next, each}, from, each);
+    next += each.volume();
+  }
+  if (even) {
+    all_to_all(comm, std::span<const T>(outgoing.all()), incoming.all(), options, site);
+  } else {
+    all_to_all_v(comm, std::span<const T>(outgoing.all()), incoming.all(), send_counts{sent_sizes},
+                 receive_counts{received_sizes}, options, site);
+  }
+  const T* arrived = incoming.data();
+  for (const box<Rank>& each : received) {
+    copy_region<T, Rank>(to, {arrived, each}, each);
+    arrived += each.volume();
+  }
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

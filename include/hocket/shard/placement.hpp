@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the local data of a rank are to the whole, along one axis of a mesh: a copy, a slice, a summand. Each is a type,
+/// so that code which takes one for the other does not compile.
+///
+/// | placement       | the ranks along the axis hold            | and their gradients are |
+/// |-----------------|------------------------------------------|-------------------------|
+/// | `replicated`    | the same, to be used by each on its own  | `partial<sum>`          |
+/// | `invariant`     | the same, and all do the same with it    | `invariant`             |
+/// | `varying`       | anything, each its own                   | `varying`               |
+/// | `shard<d>`      | slices of the whole along dimension d    | `shard<d>`              |
+/// | `partial<sum>`  | summands of the whole                    | `replicated`            |
+///
+/// `replicated` and `invariant` look alike in memory and differ in what differentiating them means: each rank's use of a
+/// replicated value adds to its gradient, while an invariant one has the same gradient everywhere. Parameters and what
+/// optimizers keep are invariant; what goes into a computation that differs from rank to rank is replicated. Model: the
+/// types of spmd_types (Meta), which checks them when a program runs.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/mesh/axis.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+// ── What partial values are combined with ──────────────────────────────────────────────────────────────────────────
+
+/// Of `partial`: the whole is the sum of what the ranks hold.
+struct sum {
+  using operation = std::plus<>;
+};
+
+/// Of `partial`: the whole is the mean of what the ranks hold, each weighted with the number of elements it stands for.
+struct mean {};
+
+// ── Placements ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+enum class placement_kind : std::uint8_t { replicated, invariant, varying, shard, partial_sum, partial_mean, partial_other };
+
+/// A placement as a value: what rules compute with.
+struct placement {
+  placement_kind kind = placement_kind::replicated;
+  int dimension = -1;  ///< of `shard`
+
+  /// Whether all ranks along the axis hold the whole.
+  constexpr bool whole() const noexcept {
+    return kind == placement_kind::replicated || kind == placement_kind::invariant;
+  }
+  constexpr bool partial() const noexcept { return kind >= placement_kind::partial_sum; }
+  constexpr bool sharded() const noexcept { return kind == placement_kind::shard; }
+  friend constexpr bool operator==(const placement&, const placement&) = default;
+};
+
+struct replicated {
+  static constexpr placement value{placement_kind::replicated};
+};
+
+struct invariant {
+  static constexpr placement value{placement_kind::invariant};
+};
+
+struct varying {
+  static constexpr placement value{placement_kind::varying};
+};
+
+/// Dimension `Dimension` is cut into chunks of ceil(n / ranks) elements: the last ranks may have fewer, or none. Where two
+/// axes shard one dimension, the axis that is further left in the mesh cuts it first.
+template <int Dimension>
+struct shard {
+  static_assert(Dimension >= 0, "shard<d>: d is the number of a dimension, from 0");
+  static constexpr placement value{placement_kind::shard, Dimension};
+};
+
+/// `Reduction` is `sum`, `mean`, or a reduction operation such as `maximum`.
+template <class Reduction>
+struct partial {
+  using operation = Reduction;
+  static constexpr placement value{placement_kind::partial_other};
+};
+
+template <>
+struct partial<sum> {
+  using operation = std::plus<>;
+  static constexpr placement value{placement_kind::partial_sum};
+};
+
+template <>
+struct partial<mean> {
+  static constexpr placement value{placement_kind::partial_mean};
+};
+
+template <class T>
+concept placement_type = requires {
+  { T::value } -> std::same_as<const placement&>;
+};
+
+// ── What a gradient's placement is ─────────────────────────────────────────────────────────────────────────────────
+
+namespace detail {
+
+template <class Placement>
+struct gradient_of {
+  static_assert(!Placement::value.partial(),
+                "only partial<sum> can be differentiated: a maximum or a mean over ranks is for the forward pass alone; "
+                "for the gradient of a mean, differentiate the sum and divide by the count");
+  using type = Placement;  // invariant, varying, shard
+};
+template <>
+struct gradient_of<replicated> {
+  using type = partial<sum>;
+};
+template <>
+struct gradient_of<partial<sum>> {
+  using type = replicated;
+};
+
+}  // namespace detail
+
+/// The placement of the gradient of what is placed as `Placement`.
+template <placement_type Placement>
+using gradient_placement_t = typename detail::gradient_of<Placement>::type;
+
+// ── Placements along the axes of a mesh ────────────────────────────────────────────────────────────────────────────
+
+/// Says how a tensor is placed along the axis `Axis`: `on<"tp", shard<1>>`.
+template <axis_name Axis, placement_type Placement>
+struct on {
+  static constexpr axis_name axis = Axis;
+  using type = Placement;
+};
+
+/// ... along all axes that are not named.
+template <placement_type Placement>
+struct elsewhere {
+  using type = Placement;
+};
+
+/// One placement for each axis of a mesh, in its order.
+template <placement_type... Placements>
+struct placements {
+  static constexpr int size = sizeof...(Placements);
+  static constexpr placement values[sizeof...(Placements)]{Placements::value...};
+};
+
+namespace detail {
+
+template <int Position, class List>
+struct placement_at;
+template <class First, class... Rest>
+struct placement_at<0, placements<First, Rest...>> {
+  using type = First;
+};
+template <int Position, class First, class... Rest>
+  requires(Position > 0)
+struct placement_at<Position, placements<First, Rest...>> : placement_at<Position - 1, placements<Rest...>> {};
+
+template <int Position, class List>
+using placement_at_t = typename placement_at<Position, List>::type;
+
+template <class T>
+struct is_elsewhere : std::false_type {};
+template <class Placement>
+struct is_elsewhere<elsewhere<Placement>> : std::true_type {};
+
+struct not_placed {};
+
+/// What a list of `on` and `elsewhere` says of the axis `Axis`; `Default` if nothing.
+template <axis_name Axis, class Default, class... Said>
+struct said_of {
+  using type = Default;
+};
+template <axis_name Axis, class Default, class First, class... Rest>
+struct said_of<Axis, Default, First, Rest...> {
+  static constexpr auto find() {
+    if constexpr (is_elsewhere<First>::value) {
+      return said_of<Axis, typename First::type, Rest...>();
+    } else if constexpr (First::axis == Axis) {
+      return said_of<Axis, typename First::type>();
+    } else {
+      return said_of<Axis, Default, Rest...>();
+    }
+  }
+  using type = typename decltype(find())::type;
+};
+
+template <axis_name Axis, class Found>
+struct axis_must_be_placed {
+  static_assert(!std::is_same_v<Found, not_placed>,
+                "this tensor says nothing of an axis of its mesh: add on<\"...\", placement>, or elsewhere<placement> for "
+                "all axes that are not named");
+  using type = std::conditional_t<std::is_same_v<Found, not_placed>, replicated, Found>;
+};
+
+template <class Axes, class Said>
+constexpr bool names_an_axis() {
+  if constexpr (is_elsewhere<Said>::value) {
+    return true;
+  } else {
+    return position_of<Axes, Said::axis>() < Axes::size;
+  }
+}
+
+/// The placements that a list of `on` and `elsewhere` gives the axes of a mesh; those of `Current` stay where nothing is
+/// said.
+template <class Axes, class Current, class... Said>
+struct resolved_placements;
+template <axis... Axes, class... Current, class... Said>
+struct resolved_placements<axis_list<Axes...>, placements<Current...>, Said...> {
+  static_assert((names_an_axis<axis_list<Axes...>, Said>() && ...));
+  using type = placements<typename said_of<Axes.name, Current, Said...>::type...>;
+};
+template <axis... Axes, class... Said>
+struct resolved_placements<axis_list<Axes...>, void, Said...> {
+  static_assert((names_an_axis<axis_list<Axes...>, Said>() && ...));
+  using type = placements<
+      typename axis_must_be_placed<Axes.name, typename said_of<Axes.name, not_placed, Said...>::type>::type...>;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What local mathematics may do with placed data, and how its result is placed. A matrix product of slices along the
+/// reduced dimension is a partial sum; a non-linear function of a partial sum is wrong. A rule tells the compiler so,
+/// for one axis of the mesh at a time, from the operands' placements alone.
+///
+/// Rules are types; those here are named by what the function is in its operands, and take subscripts:
+///
+/// @code
+/// nonlinear<"bh->bh">        gelu, or the product of gates; nonlinear<"bH->bH"> a softmax over h
+/// linear<"bh,h->bh">         a sum of its operands, with factors that do not depend on them
+/// multilinear<"bk,kn->bn">   products, such as matrix products: linear in each operand
+/// maximum_over<"bv->b">      the largest of each row; mean_over<"bv->b"> the mean
+/// @endcode
+///
+/// To state a rule of your own, write a type with `labels` and `result`:
+///
+/// @code
+/// struct causal_attention {  // heads on their own, time whole
+///   static constexpr hocket::subscripts labels = "hTd,hTd,hTd->hTd";
+///   static constexpr hocket::verdict result(std::span<const hocket::placement> operands) {
+///     return hocket::nonlinear<"hTd,hTd,hTd->hTd">::result(operands);
+///   }
+/// };
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/subscripts.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// Why operands can't be used together. The sentences are in shard/misuse.hpp.
+enum class misuse {
+  none,
+  operand_count,
+  no_such_dimension,
+  invariant_with_others,
+  varying_with_shard,
+  different_shards,
+  whole_with_shard,
+  sharded_but_needed_whole,
+  reduced_without_rule,
+  partial_in_nonlinear,
+  partial_plus_whole,
+  partial_times_partial,
+  partial_times_local,
+  partial_without_rule
+};
+
+/// How a result is placed, or why it can't be computed.
+struct verdict {
+  placement result{};
+  misuse why = misuse::none;
+
+  constexpr bool allowed() const noexcept { return why == misuse::none; }
+};
+
+template <class T>
+concept placement_rule = requires(std::span<const placement> operands) {
+  { T::labels } -> std::convertible_to<subscripts>;
+  { T::result(operands) } -> std::same_as<verdict>;
+};
+
+namespace detail {
+
+constexpr std::size_t count(std::span<const placement> operands, placement_kind kind) noexcept {
+  std::size_t found = 0;
+  for (const placement& each : operands) found += each.kind == kind ? 1U : 0U;
+  return found;
+}
+
+constexpr std::size_t count_partial(std::span<const placement> operands) noexcept {
+  std::size_t found = 0;
+  for (const placement& each : operands) found += each.partial() ? 1U : 0U;
+  return found;
+}
+
+/// The letter along which operands are sharded.
+struct common_letter {
+  char letter = 0;  ///< 0: none is sharded
+  misuse why = misuse::none;
+};
+
+constexpr common_letter sharded_letter(const subscripts& labels, std::span<const placement> operands) noexcept {
+  char letter = 0;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!operands[k].sharded()) continue;
+    const std::string_view own = labels.operand(k);
+    const auto dimension = static_cast<std::size_t>(operands[k].dimension);
+    if (dimension >= own.size()) return {0, misuse::no_such_dimension};
+    if (letter != 0 && letter != own[dimension]) return {0, misuse::different_shards};
+    letter = own[dimension];
+  }
+  return {letter, misuse::none};
+}
+
+/// The verdict on operands of which none is partial. `reduced` is what a sharded dimension becomes that the result
+/// lacks; `all_reduced` says that this needs every operand to be sharded along it.
+constexpr verdict judge_unreduced(const subscripts& labels, std::span<const placement> operands, verdict reduced,
+                                  bool all_reduced) noexcept {
+  if (const std::size_t invariants = count(operands, placement_kind::invariant); invariants > 0) {
+    if (invariants == operands.size()) return {{placement_kind::invariant}};
+    return {{}, misuse::invariant_with_others};
+  }
+  const auto [letter, why] = sharded_letter(labels, operands);
+  if (why != misuse::none) return {{}, why};
+  if (count(operands, placement_kind::varying) > 0) {
+    if (letter != 0) return {{}, misuse::varying_with_shard};
+    return {{placement_kind::varying}};
+  }
+  if (letter == 0) return {{placement_kind::replicated}};
+  if (letter >= 'A' && letter <= 'Z') return {{}, misuse::sharded_but_needed_whole};
+  const std::size_t position = labels.result().find(letter);
+  const bool is_reduced = position == std::string_view::npos;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].sharded()) continue;
+    if (labels.operand(k).find(letter) != std::string_view::npos) return {{}, misuse::whole_with_shard};
+    if (is_reduced && all_reduced) return {{}, misuse::partial_plus_whole};
+  }
+  if (is_reduced) return reduced;
+  return {{placement_kind::shard, static_cast<int>(position)}};
+}
+
+constexpr bool right_count(const subscripts& labels, std::span<const placement> operands) noexcept {
+  return labels.operands() == operands.size();
+}
+
+template <subscripts Labels>
+struct labelled {
+  static_assert(Labels.well_formed(),
+                "subscripts look like \"mk,kn->mn\": letters for the dimensions of each operand, no letter twice in one, "
+                "then those of the result, each of which some operand has");
+  static constexpr subscripts labels = Labels;
+};
+
+}  // namespace detail
+
+/// A function of which nothing is known but which dimensions it mixes: those in capital letters.
+template <subscripts Labels>
+struct nonlinear : detail::labelled<Labels> {
+  static constexpr verdict result(std::span<const placement> operands) noexcept {
+    if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
+    if (detail::count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
+    return detail::judge_unreduced(Labels, operands, {{}, misuse::reduced_without_rule}, false);
+  }
+};
+
+/// A sum of its operands, each times something that does not depend on them. A letter that the result lacks is summed.
+template <subscripts Labels>
+struct linear : detail::labelled<Labels> {
+  static constexpr verdict result(std::span<const placement> operands) noexcept {
+    if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
+    const std::size_t partials = detail::count_partial(operands);
+    if (partials == 0) {
+      return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_sum}}, true);
+    }
+    if (partials < operands.size()) return {{}, misuse::partial_plus_whole};
+    if (detail::count(operands, placement_kind::partial_sum) < partials) return {{}, misuse::partial_without_rule};
+    return {{placement_kind::partial_sum}};
+  }
+};
+
+/// A sum of products of one element of each operand. A letter that the result lacks is summed.
+template <subscripts Labels>
+struct multilinear : detail::labelled<Labels> {
+  static constexpr verdict result(std::span<const placement> operands) noexcept {
+    if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
+    const std::size_t partials = detail::count_partial(operands);
+    if (partials == 0) {
+      return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_sum}}, false);
+    }
+    if (detail::count(operands, placement_kind::partial_sum) < partials) return {{}, misuse::partial_without_rule};
+    if (partials > 1) return {{}, misuse::partial_times_partial};
+    if (detail::count(operands, placement_kind::invariant) > 0) return {{}, misuse::invariant_with_others};
+    if (detail::count(operands, placement_kind::replicated) + 1 < operands.size()) {
+      return {{}, misuse::partial_times_local};
+    }
+    return {{placement_kind::partial_sum}};
+  }
+};
+
+/// The largest along the letters that the result lacks.
+template <subscripts Labels>
+struct maximum_over : detail::labelled<Labels> {
+  using reduction = maximum;  ///< of the partial results
+  static constexpr verdict result(std::span<const placement> operands) noexcept {
+    if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
+    if (detail::count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
+    return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_other}}, true);
+  }
+};
+
+/// The mean along the letters that the result lacks. Each rank's partial result carries how many elements it stands for,
+/// so that slices of unequal lengths give the mean of the whole.
+template <subscripts Labels>
+struct mean_over : detail::labelled<Labels> {
+  static constexpr verdict result(std::span<const placement> operands) noexcept {
+    if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
+    if (detail::count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
+    return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_mean}}, true);
+  }
+};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which dimensions of operands and result go together, in the letters of Einstein's notation: "mk,kn->mn" is a matrix
+/// product, "bh,h->bh" adds a vector to every row. A letter that the result lacks is reduced. A capital letter is a
+/// dimension that the function must see whole, as a softmax does: "bH->bH".
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// Subscripts as a template argument; at most 63 characters.
+struct subscripts {
+  char text[64]{};
+
+  template <std::size_t Size>
+  consteval subscripts(const char (&literal)[Size]) {  // NOLINT: implicit, so that a literal is enough
+    static_assert(Size <= 64, "subscripts have at most 63 characters");
+    for (std::size_t i = 0; i < Size; ++i) text[i] = literal[i];
+  }
+
+  constexpr std::string_view view() const noexcept { return text; }
+
+  constexpr std::size_t operands() const noexcept {
+    std::size_t count = 1;
+    for (const char each : inputs()) count += each == ',' ? 1U : 0U;
+    return count;
+  }
+
+  /// The letters of operand `index`.
+  constexpr std::string_view operand(std::size_t index) const noexcept {
+    std::string_view rest = inputs();
+    for (; index > 0; --index) rest.remove_prefix(rest.find(',') + 1);
+    return rest.substr(0, rest.find(','));
+  }
+
+  /// The letters of the result.
+  constexpr std::string_view result() const noexcept {
+    const std::size_t arrow = view().find("->");
+    return arrow == std::string_view::npos ? std::string_view() : view().substr(arrow + 2);
+  }
+
+  /// Letters, commas and one arrow; no letter twice in an operand; every letter of the result in some operand.
+  constexpr bool well_formed() const noexcept {
+    if (view().find("->") == std::string_view::npos) return false;
+    for (std::size_t i = 0; i < operands(); ++i) {
+      if (!distinct_letters(operand(i))) return false;
+    }
+    if (!distinct_letters(result())) return false;
+    for (const char each : result()) {
+      if (inputs().find(each) == std::string_view::npos) return false;
+    }
+    return true;
+  }
+
+  friend constexpr bool operator==(const subscripts&, const subscripts&) = default;
+
+ private:
+  constexpr std::string_view inputs() const noexcept { return view().substr(0, view().find("->")); }
+
+  static constexpr bool distinct_letters(std::string_view word) noexcept {
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const bool letter = (word[i] >= 'a' && word[i] <= 'z') || (word[i] >= 'A' && word[i] <= 'Z');
+      if (!letter || word.substr(0, i).find(word[i]) != std::string_view::npos) return false;
+    }
+    return true;
+  }
+};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A tensor that is spread over a mesh of ranks, with a type that says how: which dimension is cut along which axis, where
+/// ranks hold copies, where summands. What converts one such type into another is the communication that is needed; what
+/// may be computed with it, and how the result is placed, follows from it. See shard/placement.hpp, shard/convert.hpp and
+/// shard/apply.hpp.
+///
+/// @code
+/// const auto ranks = hocket::mesh<"dp", "tp">(comm, {2, 4});
+/// using mesh_type = std::remove_cvref_t<decltype(ranks)>;
+/// // A matrix of 1000 columns; tp cuts its rows, dp holds copies of them.
+/// using rows = hocket::tensor<float, hocket::extents<hocket::dynamic, 1000>, mesh_type,
+///                             hocket::on<"tp", hocket::shard<0>>, hocket::on<"dp", hocket::replicated>>;
+/// rows x(ranks, {10});   // 10 rows: the ranks along tp have 3, 3, 3 and 1
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/array_view.hpp>
+#include <hocket/shard/extents.hpp>
+#include <hocket/shard/placement.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written as
+/// `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`.
+///
+/// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
+/// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; calls on tensors
+///   whose extents differ between ranks end with `mismatch`, as any such calls.
+template <class T, class Extents, class Mesh, class Placed>
+class sharded_tensor {
+ public:
+  using element_type = T;
+  using extents_type = Extents;
+  using mesh_type = Mesh;
+  using axes = typename Mesh::axes;
+  using placements_type = Placed;
+  static constexpr std::size_t rank = Extents::rank;
+  using sizes_type = std::array<std::size_t, rank>;
+
+  static_assert(Placed::size == Mesh::dimensions, "a tensor has one placement for each axis of its mesh");
+  static_assert(std::is_trivially_copyable_v<T>, "elements of a tensor must be trivially copyable");
+
+  /// How it is placed along the axis `Axis`.
+  template <axis_name Axis>
+  using placement_on = detail::placement_at_t<detail::position_of<axes, Axis>(), Placed>;
+
+  /// In storage of its own. `sizes` are the dynamic extents, in order; of the whole tensor, not of this rank's part.
+  explicit sharded_tensor(const Mesh& mesh, const std::array<std::size_t, Extents::dynamic_rank>& sizes = {})
+      : sharded_tensor(mesh, all_sizes(sizes), static_cast<T*>(nullptr)) {
+    owned_ = std::make_unique<T[]>(part_.volume());
+    data_ = owned_.get();
+  }
+
+  /// In the caller's storage, which has as many elements as this rank's part. Throws `invalid_argument` if it has not.
+  sharded_tensor(const Mesh& mesh, const std::array<std::size_t, Extents::dynamic_rank>& sizes, std::span<T> storage)
+      : sharded_tensor(mesh, all_sizes(sizes), storage.data()) {
+    if (storage.size() == part_.volume()) return;
+    refuse("the storage has " + std::to_string(storage.size()) + " elements, and this rank's part of the tensor has " +
+           std::to_string(part_.volume()));
+  }
+
+  /// The data of a view of any type that looks like std::mdspan, without a copy. Its extents are those of this rank's
+  /// part; throws `invalid_argument` if they are not, or if it is not dense and row-major.
+  template <mdspan_like View>
+  sharded_tensor(const Mesh& mesh, const std::array<std::size_t, Extents::dynamic_rank>& sizes, const View& view)
+      : sharded_tensor(mesh, all_sizes(sizes), view.data_handle()) {
+    static_assert(View::rank() == rank, "the view has another number of dimensions than the tensor");
+    const auto own = local();
+    for (std::size_t d = 0; d < rank; ++d) {
+      const auto dimension = static_cast<decltype(View::rank())>(d);
+      const auto size = static_cast<std::size_t>(view.extent(dimension));
+      if (size != part_.size[d]) {
+        refuse("dimension " + std::to_string(d) + " of the view has " + std::to_string(size) +
+               " elements, and this rank's part of the tensor has " + std::to_string(part_.size[d]));
+      }
+      if (size > 1 && part_.volume() > 0 && static_cast<std::size_t>(view.stride(dimension)) != own.stride(d)) {
+        refuse("the view is not dense and row-major: dimension " + std::to_string(d) + " has the stride " +
+               std::to_string(view.stride(dimension)) + " instead of " + std::to_string(own.stride(d)));
+      }
+    }
+  }
+
+  sharded_tensor(sharded_tensor&& other) noexcept = default;
+  sharded_tensor& operator=(sharded_tensor&& other) noexcept = default;
+
+  const Mesh& mesh() const noexcept { return mesh_; }
+
+  /// The extents of the whole tensor.
+  const sizes_type& sizes() const noexcept { return sizes_; }
+  /// Which of its elements this rank has.
+  const box<rank>& part() const noexcept { return part_; }
+
+  /// This rank's elements.
+  array_view<T, rank> local() noexcept { return {data_, part_.size}; }
+  array_view<const T, rank> local() const noexcept { return {data_, part_.size}; }
+  std::span<T> elements() noexcept { return {data_, part_.volume()}; }
+  std::span<const T> elements() const noexcept { return {data_, part_.volume()}; }
+
+  /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not partial.
+  double count() const noexcept { return count_; }
+  void set_count(double elements) noexcept { count_ = elements; }
+
+  /// The same data as a tensor of another placement whose parts are the same. For those who know that it is true; what
+  /// conversions and redistributions are made of.
+  template <class Other>
+  Other reinterpret() && {
+    static_assert(std::is_same_v<typename Other::element_type, T> && std::is_same_v<typename Other::mesh_type, Mesh> &&
+                  Other::rank == rank);
+    Other other(mesh_, sizes_, std::exchange(data_, nullptr));
+    other.owned_ = std::move(owned_);
+    other.count_ = count_;
+    return other;
+  }
+
+  /// In storage of its own, with all extents given.
+  static sharded_tensor of_sizes(const Mesh& mesh, const sizes_type& sizes) {
+    sharded_tensor made(mesh, sizes, nullptr);
+    made.owned_ = std::make_unique<T[]>(made.part_.volume());
+    made.data_ = made.owned_.get();
+    return made;
+  }
+
+ private:
+  template <class, class, class, class>
+  friend class sharded_tensor;
+
+  sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data)
+      : mesh_(mesh),
+        sizes_(sizes),
+        part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())),
+        data_(data) {}
+
+  static constexpr sizes_type all_sizes(const std::array<std::size_t, Extents::dynamic_rank>& given) noexcept {
+    sizes_type sizes = Extents::sizes;
+    std::size_t next = 0;
+    for (std::size_t& each : sizes) {
+      if (each == dynamic) each = given[next++];
+    }
+    return sizes;
+  }
+
+  [[noreturn]] void refuse(std::string reason) const {
+    raise(errc::invalid_argument, std::move(reason),
+          {.operation = "tensor", .rank = mesh_.rank(), .ranks = mesh_.size()});
+  }
+
+  Mesh mesh_;
+  sizes_type sizes_;
+  box<rank> part_;
+  std::unique_ptr<T[]> owned_;  ///< null where the storage is the caller's
+  T* data_;
+  double count_ = 0;
+};
+
+namespace detail {
+
+template <class Mesh>
+struct mesh_must_be_mesh {
+  static_assert(requires { typename Mesh::axes; }, "the third argument of tensor<...> is the type of a mesh, without const");
+  using type = Mesh;
+};
+
+template <class T>
+struct is_tensor : std::false_type {};
+template <class T, class Extents, class Mesh, class Placed>
+struct is_tensor<sharded_tensor<T, Extents, Mesh, Placed>> : std::true_type {};
+
+/// The same tensor, placed in another way.
+template <class Tensor, class Placed>
+using placed_as = sharded_tensor<typename Tensor::element_type, typename Tensor::extents_type, typename Tensor::mesh_type,
+                                 Placed>;
+
+}  // namespace detail
+
+template <class T>
+concept tensor_type = detail::is_tensor<std::remove_cvref_t<T>>::value;
+
+/// A tensor placed as `Said` tells: a list of `on<"axis", placement>` and perhaps `elsewhere<placement>`. Every axis of the
+/// mesh must be spoken of. The order does not matter.
+template <class T, class Extents, class Mesh, class... Said>
+using tensor = sharded_tensor<
+    T, Extents, typename detail::mesh_must_be_mesh<Mesh>::type,
+    typename detail::resolved_placements<typename detail::mesh_must_be_mesh<Mesh>::type::axes, void, Said...>::type>;
+
+namespace detail {
+
+template <class Placed>
+struct gradient_placements;
+template <class... Placements>
+struct gradient_placements<placements<Placements...>> {
+  using type = placements<gradient_placement_t<Placements>...>;
+};
+
+}  // namespace detail
+
+/// The type of the gradient of a tensor: the same extents, each placement turned into that of its gradient.
+template <tensor_type Tensor>
+using gradient_t =
+    detail::placed_as<std::remove_cvref_t<Tensor>,
+                      typename detail::gradient_placements<typename std::remove_cvref_t<Tensor>::placements_type>::type>;
+
+/// Another tensor of the same type with the same elements, in storage of its own.
+template <tensor_type Tensor>
+std::remove_cvref_t<Tensor> copy(const Tensor& original) {
+  auto made = std::remove_cvref_t<Tensor>::of_sizes(original.mesh(), original.sizes());
+  std::copy(original.elements().begin(), original.elements().end(), made.elements().begin());
+  made.set_count(original.count());
+  return made;
+}
+
+/// Sets every element that this rank has to `value(indices)`, where the indices are those in the whole tensor.
+template <tensor_type Tensor, class Value>
+void fill(Tensor& filled, Value&& value) {
+  const auto& part = filled.part();
+  auto* next = filled.elements().data();
+  for_each_index(part.size, [&](auto indices) {
+    for (std::size_t d = 0; d < indices.size(); ++d) indices[d] += part.begin[d];
+    *next++ = value(static_cast<const decltype(indices)&>(indices));
+  });
+}
+
+HOCKET_END_NAMESPACE
