@@ -54,7 +54,7 @@ enum class conversion_kind {
   gather,
   exchange,
   reduce,
-  reduce_scatter,
+  reduce_to_slices,
   // What is refused:
   already,
   replicated_to_invariant,
@@ -86,7 +86,7 @@ constexpr conversion_kind conversion_between(placement from, placement to) noexc
     case varying: return to.kind == partial_sum ? kind::nothing : kind::varying_is_no_part;
     default:
       if (to.whole()) return kind::reduce;
-      if (to_slice) return kind::reduce_scatter;
+      if (to_slice) return kind::reduce_to_slices;
       return to.kind == varying ? kind::to_varying : kind::to_other_partial;
   }
 }
@@ -95,21 +95,24 @@ template <conversion_kind Kind, axis_name Axis, class From, class To>
 struct checked_conversion {
   static_assert(Kind != conversion_kind::already,
                 "the tensor is placed so already; reducing it once more would count it once per rank");
-  static_assert(Kind != conversion_kind::replicated_to_invariant,
-                "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody would "
-                "add them; convert to invariant where the value is made, from partial<sum> or shard<d>");
+  static_assert(
+      Kind != conversion_kind::replicated_to_invariant,
+      "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody would "
+      "add them; convert to invariant where the value is made, from partial<sum> or shard<d>");
   static_assert(Kind != conversion_kind::invariant_needs_replicated,
                 "invariant data must become replicated first, so that the gradients of the ranks are added: convert to "
                 "replicated, and then to this");
   static_assert(Kind != conversion_kind::varying_is_no_part,
                 "varying data are no parts of a whole: only a partial sum can be made of them; make the tensor with "
                 "shard<d> if its parts are slices");
-  static_assert(Kind != conversion_kind::to_varying,
-                "slices and partial sums can't become varying, as nobody could tell any more what the whole is: convert to "
-                "replicated first");
-  static_assert(Kind != conversion_kind::to_other_partial,
-                "only partial<sum> can be made of what is not partial, and a partial result can't become one of another "
-                "reduction: reduce it first");
+  static_assert(
+      Kind != conversion_kind::to_varying,
+      "slices and partial sums can't become varying, as nobody could tell any more what the whole is: convert to "
+      "replicated first");
+  static_assert(
+      Kind != conversion_kind::to_other_partial,
+      "only partial<sum> can be made of what is not partial, and a partial result can't become one of another "
+      "reduction: reduce it first");
   static constexpr bool value = Kind < conversion_kind::already;
 };
 
@@ -124,9 +127,10 @@ constexpr bool cut_further(int dimension) noexcept {
 
 template <bool Cut, axis_name Axis, class Tensor>
 struct innermost_cut {
-  static_assert(!Cut,
-                "an axis further right in the mesh cuts this dimension too, within the slices of this one: convert along "
-                "that axis first, or use redistribute");
+  static_assert(
+      !Cut,
+      "an axis further right in the mesh cuts this dimension too, within the slices of this one: convert along "
+      "that axis first, or use redistribute");
 };
 
 /// `Placed` with another placement at position `Axis`.
@@ -174,7 +178,7 @@ class converting {
   }
 
   template <class Op>
-  To reduce_scatter(const Op& op) const {
+  To reduce_to_slices(const Op& op) const {
     To to = made();
     const auto parts = parts_along<rank>(mesh(), along_, from_.sizes(), To::placements_type::values);
     reduce_parts<value_type, rank>(comm(), to.elements(), held(), parts, op, options_, site_);
@@ -224,17 +228,17 @@ class converting {
   const std::source_location& site_;
 };
 
-/// Weighs each rank's means, so that their sum is the mean of all; tells how many elements that stands for.
-template <class Tensor, class Comm, class Options>
-double weigh_means(Tensor& means, const Comm& comm, const Options& options, const std::source_location& site) {
-  using value_type = typename Tensor::element_type;
-  const double own = means.count();
+/// Weighs each rank's means, which stand for `own` elements each, so that their sum is the mean of all; tells how many
+/// elements that stands for.
+template <class T, class Comm, class Options>
+double weigh_means(std::span<T> means, double own, const Comm& comm, const Options& options,
+                   const std::source_location& site) {
   double total = 0;
   all_reduce(comm, std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options, site);
   const double weight = total > 0 ? own / total : std::numeric_limits<double>::quiet_NaN();
-  for (value_type& each : means.elements()) {
+  for (T& each : means) {
     // What stands for no elements may be anything, also not a number.
-    each = own == 0 && total > 0 ? value_type(0) : static_cast<value_type>(static_cast<double>(each) * weight);
+    each = own == 0 && total > 0 ? T(0) : static_cast<T>(static_cast<double>(each) * weight);
   }
   return total;
 }
@@ -266,18 +270,20 @@ struct conversion {
     constexpr detail::axis_set along = 1U << position;
     if constexpr (kind == step::nothing || kind == step::keep_on_first || kind == step::reduce) {
       return in_place<to_type>(owned(std::forward<Tensor>(tensor)), along, options, site);
-    } else if constexpr (kind == step::reduce_scatter && std::is_same_v<From, partial<mean>>) {
+    } else if constexpr (kind == step::reduce_to_slices && std::is_same_v<From, partial<mean>>) {
       from_type weighed = owned(std::forward<Tensor>(tensor));
-      weighed.set_count(detail::weigh_means(weighed, weighed.mesh().along(along), options, site));
-      return detail::converting<to_type, from_type, Options>(weighed, along, options, site).reduce_scatter(std::plus<>{});
+      weighed.set_count(
+          detail::weigh_means(weighed.elements(), weighed.count(), weighed.mesh().along(along), options, site));
+      return detail::converting<to_type, from_type, Options>(weighed, along, options, site)
+          .reduce_to_slices(std::plus<>{});
     } else {
       const detail::converting<to_type, from_type, Options> work(tensor, along, options, site);
       if constexpr (kind == step::gather) {
         return work.gather();
       } else if constexpr (kind == step::exchange) {
         return work.exchange();
-      } else if constexpr (kind == step::reduce_scatter) {
-        return work.reduce_scatter(typename detail::reduction_of<From>::type{});
+      } else if constexpr (kind == step::reduce_to_slices) {
+        return work.reduce_to_slices(typename detail::reduction_of<From>::type{});
       } else if constexpr (kind == step::put_among_zeros) {
         return work.put_among_zeros();
       } else {
@@ -304,10 +310,11 @@ struct conversion {
 
   /// Where the parts stay as they are.
   template <class Result, class Tensor, class Options>
-  static Result in_place(Tensor tensor, detail::axis_set along, const Options& options, const std::source_location& site) {
+  static Result in_place(Tensor tensor, detail::axis_set along, const Options& options,
+                         const std::source_location& site) {
     const auto& comm = tensor.mesh().along(along);
     if constexpr (std::is_same_v<From, partial<mean>>) {
-      tensor.set_count(detail::weigh_means(tensor, comm, options, site));
+      tensor.set_count(detail::weigh_means(tensor.elements(), tensor.count(), comm, options, site));
     }
     if constexpr (kind == detail::conversion_kind::reduce) {
       all_reduce(comm, hocket::in_place(tensor.elements()), typename detail::reduction_of<From>::type{}, options, site);

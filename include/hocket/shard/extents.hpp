@@ -74,8 +74,8 @@ constexpr box<Rank> part_of(const std::array<std::size_t, Rank>& sizes, std::spa
   for (std::size_t axis = 0; axis < placed.size(); ++axis) {
     if (!placed[axis].sharded()) continue;
     const auto d = static_cast<std::size_t>(placed[axis].dimension);
-    const plan::extent own = chunk(part.size[d], static_cast<std::size_t>(mesh_extents[axis]),
-                                   static_cast<std::size_t>(coordinates[axis]));
+    const plan::extent own =
+        chunk(part.size[d], static_cast<std::size_t>(mesh_extents[axis]), static_cast<std::size_t>(coordinates[axis]));
     part.begin[d] += own.begin;
     part.size[d] = own.size;
   }

@@ -39,7 +39,15 @@ struct mean {};
 
 // ── Placements ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-enum class placement_kind : std::uint8_t { replicated, invariant, varying, shard, partial_sum, partial_mean, partial_other };
+enum class placement_kind : std::uint8_t {
+  replicated,
+  invariant,
+  varying,
+  shard,
+  partial_sum,
+  partial_mean,
+  partial_other
+};
 
 /// A placement as a value: what rules compute with.
 struct placement {
@@ -104,9 +112,10 @@ namespace detail {
 
 template <class Placement>
 struct gradient_of {
-  static_assert(!Placement::value.partial(),
-                "only partial<sum> can be differentiated: a maximum or a mean over ranks is for the forward pass alone; "
-                "for the gradient of a mean, differentiate the sum and divide by the count");
+  static_assert(
+      !Placement::value.partial(),
+      "only partial<sum> can be differentiated: a maximum or a mean over ranks is for the forward pass alone; "
+      "for the gradient of a mean, differentiate the sum and divide by the count");
   using type = Placement;  // invariant, varying, shard
 };
 template <>
@@ -155,8 +164,9 @@ struct placement_at<0, placements<First, Rest...>> {
   using type = First;
 };
 template <int Position, class First, class... Rest>
-  requires(Position > 0)
-struct placement_at<Position, placements<First, Rest...>> : placement_at<Position - 1, placements<Rest...>> {};
+requires(Position > 0) struct placement_at<Position, placements<First, Rest...>>
+    : placement_at<Position - 1, placements<Rest...>> {
+};
 
 template <int Position, class List>
 using placement_at_t = typename placement_at<Position, List>::type;
@@ -189,9 +199,10 @@ struct said_of<Axis, Default, First, Rest...> {
 
 template <axis_name Axis, class Found>
 struct axis_must_be_placed {
-  static_assert(!std::is_same_v<Found, not_placed>,
-                "this tensor says nothing of an axis of its mesh: add on<\"...\", placement>, or elsewhere<placement> for "
-                "all axes that are not named");
+  static_assert(
+      !std::is_same_v<Found, not_placed>,
+      "this tensor says nothing of an axis of its mesh: add on<\"...\", placement>, or elsewhere<placement> for "
+      "all axes that are not named");
   using type = std::conditional_t<std::is_same_v<Found, not_placed>, replicated, Found>;
 };
 

@@ -134,9 +134,10 @@ constexpr bool right_count(const subscripts& labels, std::span<const placement> 
 
 template <subscripts Labels>
 struct labelled {
-  static_assert(Labels.well_formed(),
-                "subscripts look like \"mk,kn->mn\": letters for the dimensions of each operand, no letter twice in one, "
-                "then those of the result, each of which some operand has");
+  static_assert(
+      Labels.well_formed(),
+      "subscripts look like \"mk,kn->mn\": letters for the dimensions of each operand, no letter twice in one, "
+      "then those of the result, each of which some operand has");
   static constexpr subscripts labels = Labels;
 };
 

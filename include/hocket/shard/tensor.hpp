@@ -138,9 +138,7 @@ class sharded_tensor {
   friend class sharded_tensor;
 
   sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data)
-      : mesh_(mesh),
-        sizes_(sizes),
-        part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())),
+      : mesh_(mesh), sizes_(sizes), part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())),
         data_(data) {}
 
   static constexpr sizes_type all_sizes(const std::array<std::size_t, Extents::dynamic_rank>& given) noexcept {
@@ -169,7 +167,8 @@ namespace detail {
 
 template <class Mesh>
 struct mesh_must_be_mesh {
-  static_assert(requires { typename Mesh::axes; }, "the third argument of tensor<...> is the type of a mesh, without const");
+  static_assert(
+      requires { typename Mesh::axes; }, "the third argument of tensor<...> is the type of a mesh, without const");
   using type = Mesh;
 };
 
@@ -180,8 +179,8 @@ struct is_tensor<sharded_tensor<T, Extents, Mesh, Placed>> : std::true_type {};
 
 /// The same tensor, placed in another way.
 template <class Tensor, class Placed>
-using placed_as = sharded_tensor<typename Tensor::element_type, typename Tensor::extents_type, typename Tensor::mesh_type,
-                                 Placed>;
+using placed_as =
+    sharded_tensor<typename Tensor::element_type, typename Tensor::extents_type, typename Tensor::mesh_type, Placed>;
 
 }  // namespace detail
 
@@ -209,8 +208,8 @@ struct gradient_placements<placements<Placements...>> {
 /// The type of the gradient of a tensor: the same extents, each placement turned into that of its gradient.
 template <tensor_type Tensor>
 using gradient_t =
-    detail::placed_as<std::remove_cvref_t<Tensor>,
-                      typename detail::gradient_placements<typename std::remove_cvref_t<Tensor>::placements_type>::type>;
+    detail::placed_as<std::remove_cvref_t<Tensor>, typename detail::gradient_placements<
+                                                       typename std::remove_cvref_t<Tensor>::placements_type>::type>;
 
 /// Another tensor of the same type with the same elements, in storage of its own.
 template <tensor_type Tensor>

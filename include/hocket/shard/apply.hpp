@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Local mathematics on parts of tensors: the caller's function computes, a rule says what it is, and the result's type
+/// follows. What would be wrong somewhere else than on one rank does not compile.
+///
+/// @code
+/// // x: rows cut along dp, columns along tp; w: rows cut along tp. The product of the slices is a partial sum along tp.
+/// const auto y = hocket::apply(hocket::multilinear<"bk,kn->bn">(), local_product, x, w);
+/// const auto z = hocket::convert<"tp", hocket::replicated>(y);          // all_reduce
+/// const auto a = hocket::apply(hocket::nonlinear<"bn->bn">(), local_gelu, z);   // of y, this would not compile
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/shard/misuse.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/rules.hpp>
+#include <hocket/shard/subscripts.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Rule>
+struct reduction_of_rule {
+  using type = sum;
+};
+template <class Rule>
+requires requires { typename Rule::reduction; }
+struct reduction_of_rule<Rule> {
+  using type = typename Rule::reduction;
+};
+
+/// The type of a placement that a rule of type Rule gave as a value.
+template <placement Value, class Rule>
+constexpr auto type_of_placement() noexcept {
+  using enum placement_kind;
+  if constexpr (Value.kind == replicated) {
+    return hocket::replicated();
+  } else if constexpr (Value.kind == invariant) {
+    return hocket::invariant();
+  } else if constexpr (Value.kind == varying) {
+    return hocket::varying();
+  } else if constexpr (Value.kind == shard) {
+    return hocket::shard<Value.dimension>();
+  } else if constexpr (Value.kind == partial_sum) {
+    return partial<sum>();
+  } else if constexpr (Value.kind == partial_mean) {
+    return partial<mean>();
+  } else {
+    return partial<typename reduction_of_rule<Rule>::type>();
+  }
+}
+
+template <class Rule, placement... Operands>
+constexpr verdict judge() noexcept {
+  const placement values[]{Operands...};
+  return Rule::result(values);
+}
+
+/// How the result of a rule is placed along the axis at `Axis`.
+template <class Rule, axis_name Name, std::size_t Axis, class... Operands>
+constexpr auto result_placement() noexcept {
+  constexpr verdict judged = judge<Rule, Operands::placements_type::values[Axis]...>();
+  static_cast<void>(checked_use<judged.why, Name, Rule,
+                                placement_at_t<static_cast<int>(Axis), typename Operands::placements_type>...>());
+  return type_of_placement<judged.result, Rule>();
+}
+
+/// The extent of a letter, as far as the operands' types tell.
+template <class... Operands>
+constexpr std::size_t extent_of_letter(const subscripts& labels, char letter) noexcept {
+  std::size_t found = dynamic;
+  std::size_t k = 0;
+  const auto look = [&](const auto& sizes) {
+    const std::size_t position = labels.operand(k++).find(letter);
+    if (position < sizes.size() && sizes[position] != dynamic) found = sizes[position];
+  };
+  (look(Operands::extents_type::sizes), ...);
+  return found;
+}
+
+/// Whether the operands' types agree on the extents of all letters.
+template <class... Operands>
+constexpr bool extents_agree(const subscripts& labels) noexcept {
+  bool agree = true;
+  std::size_t k = 0;
+  const auto look = [&](const auto& sizes) {
+    const std::string_view letters = labels.operand(k++);
+    for (std::size_t d = 0; d < sizes.size() && d < letters.size(); ++d) {
+      agree = agree && (sizes[d] == dynamic || sizes[d] == extent_of_letter<Operands...>(labels, letters[d]));
+    }
+  };
+  (look(Operands::extents_type::sizes), ...);
+  return agree;
+}
+
+template <class... Operands>
+constexpr bool ranks_agree(const subscripts& labels) noexcept {
+  std::size_t k = 0;
+  return sizeof...(Operands) == labels.operands() && ((labels.operand(k++).size() == Operands::rank) && ...);
+}
+
+/// What `apply` needs to know of one rule and its operands.
+template <class T, class Rule, class First, class... Rest>
+struct application {
+  static constexpr subscripts labels = Rule::labels;
+  static constexpr std::string_view letters = labels.result();
+  using mesh_type = typename First::mesh_type;
+  using axes = typename mesh_type::axes;
+
+  static_assert((std::is_same_v<mesh_type, typename Rest::mesh_type> && ...),
+                "operands are on different meshes: redistribute one of them to the mesh of the other");
+  static_assert(
+      ranks_agree<First, Rest...>(labels),
+      "the rule's subscripts have another number of operands, or of dimensions of an operand, than this call");
+  static_assert(extents_agree<First, Rest...>(labels),
+                "dimensions with the same letter in the rule's subscripts have different extents");
+
+  template <std::size_t... Dimension>
+  static auto make_extents(std::index_sequence<Dimension...>)
+      -> extents<extent_of_letter<First, Rest...>(labels, letters[Dimension])...>;
+  using extents_type = decltype(make_extents(std::make_index_sequence<letters.size()>()));
+
+  template <std::size_t... Axis>
+  static auto make_placements(std::index_sequence<Axis...>)
+      -> placements<decltype(result_placement<Rule, axes::all[Axis].name, Axis, First, Rest...>())...>;
+  using placements_type = decltype(make_placements(std::make_index_sequence<static_cast<std::size_t>(axes::size)>()));
+
+  using result_type = sharded_tensor<T, extents_type, mesh_type, placements_type>;
+
+  static constexpr bool means() noexcept {
+    for (const placement& each : placements_type::values) {
+      if (each.kind == placement_kind::partial_mean) return true;
+    }
+    return false;
+  }
+};
+
+/// The extents of all letters, from the operands; those of equal letters must be equal.
+class letter_extents {
+ public:
+  template <std::size_t Rank>
+  void add(std::string_view letters, const std::array<std::size_t, Rank>& sizes) {
+    for (std::size_t d = 0; d < Rank; ++d) {
+      std::size_t& known = extents_[index(letters[d])];
+      if (known != dynamic && known != sizes[d]) {
+        raise(errc::invalid_argument,
+              std::string("dimension '") + letters[d] + "' has " + std::to_string(known) +
+                  " elements in one operand and " + std::to_string(sizes[d]) + " in another",
+              {.operation = "apply"});
+      }
+      known = sizes[d];
+    }
+  }
+
+  std::size_t operator[](char letter) const noexcept { return extents_[index(letter)]; }
+
+  /// How many elements the letters have together that `result` lacks: what each element of the result stands for.
+  double volume_without(std::string_view result) const noexcept {
+    double volume = 1;
+    for (std::size_t letter = 0; letter < extents_.size(); ++letter) {
+      if (extents_[letter] == dynamic || result.find(static_cast<char>(letter)) != std::string_view::npos) continue;
+      volume *= static_cast<double>(extents_[letter]);
+    }
+    return volume;
+  }
+
+  letter_extents() noexcept { extents_.fill(dynamic); }
+
+ private:
+  static std::size_t index(char letter) noexcept { return static_cast<unsigned char>(letter) % extents_count; }
+  static constexpr std::size_t extents_count = 128;
+  std::array<std::size_t, extents_count> extents_;
+};
+
+}  // namespace detail
+
+/// Calls `function(operands' local parts..., result's local part)` and gives back the result, whose type follows from the
+/// operands' placements by `Rule`. Parts are `array_view`s, of the operands const; that of the result is zero before.
+///
+/// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the first operand
+/// unless it is given. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two meshes of
+/// one type; and what `function` throws.
+template <class Element = void, placement_rule Rule, class Function, tensor_type First, tensor_type... Rest>
+auto apply(const Rule&, Function&& function, const First& first, const Rest&... rest) {
+  using element = std::conditional_t<std::is_void_v<Element>, typename First::element_type, Element>;
+  using application = detail::application<element, Rule, First, Rest...>;
+  constexpr subscripts labels = Rule::labels;
+  if (!((first.mesh() == rest.mesh()) && ...)) {
+    raise(errc::invalid_argument, "operands are on different meshes: redistribute one of them to the mesh of the other",
+          {.operation = "apply", .rank = first.mesh().rank(), .ranks = first.mesh().size()});
+  }
+  detail::letter_extents whole;
+  std::size_t k = 0;
+  whole.add(labels.operand(k++), first.sizes());
+  (whole.add(labels.operand(k++), rest.sizes()), ...);
+  typename application::result_type::sizes_type sizes;
+  for (std::size_t d = 0; d < sizes.size(); ++d) sizes[d] = whole[application::letters[d]];
+  auto result = application::result_type::of_sizes(first.mesh(), sizes);
+  if constexpr (application::means()) {
+    detail::letter_extents local;
+    k = 0;
+    local.add(labels.operand(k++), first.part().size);
+    (local.add(labels.operand(k++), rest.part().size), ...);
+    result.set_count(local.volume_without(labels.result()));
+  }
+  std::forward<Function>(function)(first.local(), rest.local()..., result.local());
+  return result;
+}
+
+/// Adds `addend` to `total`, element by element: for gradients of several uses of one value, or of several microbatches.
+/// Both must be placed alike; a summand that is placed in another way is counted wrongly, and does not compile.
+template <tensor_type Total, tensor_type Addend>
+void accumulate(Total& total, const Addend& addend) {
+  static_assert(std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>,
+                "a gradient on another mesh can't be added: redistribute it to this mesh first");
+  static_assert(
+      !std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type> ||
+          std::is_same_v<typename Total::placements_type, typename Addend::placements_type>,
+      "a gradient that is placed in another way can't be added, as its elements would be counted once too often or "
+      "not at all: convert one of the two first");
+  if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
+    raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",
+          {.operation = "accumulate", .rank = total.mesh().rank(), .ranks = total.mesh().size()});
+  }
+  const auto to = total.elements();
+  const auto from = addend.elements();
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+}
+
+HOCKET_END_NAMESPACE

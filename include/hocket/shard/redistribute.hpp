@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// From any placement to any other, along all axes of a mesh, or to another mesh of the same ranks, by the cheapest
+/// sequence of collectives. Where all extents are in the types, the sequence is found by the compiler.
+///
+/// @code
+/// auto rows = hocket::redistribute<hocket::on<"tp", hocket::shard<0>>>(std::move(columns));   // other axes stay
+/// std::puts(hocket::explain_redistribution<hocket::on<"tp", hocket::shard<0>>>(columns).c_str());
+/// @endcode
+///
+/// Redistribution knows no backward pass, as a value can be used in more than one way; conversions do: shard/convert.hpp.
+#pragma once
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/shard/boxes.hpp>
+#include <hocket/shard/convert.hpp>
+#include <hocket/shard/moves.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/redistribution_plan.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Placed>
+constexpr auto placement_array() noexcept {
+  std::array<placement, static_cast<std::size_t>(Placed::size)> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Placed::values[i];
+  return values;
+}
+
+template <class Mesh>
+constexpr auto type_extents() noexcept {
+  typename Mesh::extents_type extents{};
+  for (std::size_t i = 0; i < extents.size(); ++i) extents[i] = Mesh::axes::all[i].extent;
+  return extents;
+}
+
+/// Whether all that a redistribution's sequence depends on is in the type of its tensor.
+template <class Tensor>
+constexpr bool plans_when_compiling() noexcept {
+  for (const axis& each : Tensor::axes::all) {
+    if (each.extent == run_time_extent) return false;
+  }
+  return Tensor::extents_type::dynamic_rank == 0;
+}
+
+/// Why one placement can't become another; only for what no sequence of moves does.
+enum class redistribution_kind { possible, varying, replicated_to_invariant, other_reduction, made_partial };
+
+constexpr redistribution_kind redistribution_between(placement from, placement to) noexcept {
+  using kind = redistribution_kind;
+  if (from == to && from.kind != placement_kind::partial_other) return kind::possible;
+  if (from.kind == placement_kind::varying || to.kind == placement_kind::varying) return kind::varying;
+  if (from.kind == placement_kind::replicated && to.kind == placement_kind::invariant)
+    return kind::replicated_to_invariant;
+  if (from.partial() && to.partial()) return kind::other_reduction;
+  if (to.partial() && !(from.kind == placement_kind::replicated && to.kind == placement_kind::partial_sum)) {
+    return kind::made_partial;
+  }
+  return kind::possible;
+}
+
+template <redistribution_kind Kind, class From, class To>
+struct checked_redistribution {
+  static_assert(
+      Kind != redistribution_kind::varying,
+      "varying data are no parts of a whole, so they can't be redistributed: make the tensor with shard<d> if its "
+      "parts are slices, or convert it to partial<sum>");
+  static_assert(
+      Kind != redistribution_kind::replicated_to_invariant,
+      "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody would "
+      "add them; make it invariant where it is made, from partial<sum> or shard<d>");
+  static_assert(Kind != redistribution_kind::other_reduction,
+                "a partial result can't become one of another reduction: reduce it first");
+  static_assert(
+      Kind != redistribution_kind::made_partial,
+      "only replicated data can be made partial, and only partial<sum>: what is sharded or invariant would have to "
+      "be gathered first, and be counted once");
+};
+
+template <class From, class To>
+struct checked_placements;
+template <class... From, class... To>
+struct checked_placements<placements<From...>, placements<To...>> {
+  static constexpr bool check() noexcept {
+    static_cast<void>(std::array{sizeof(checked_redistribution < std::is_same_v<From, To>
+                                            ? redistribution_kind::possible
+                                            : redistribution_between(From::value, To::value),
+                                        From, To >)...});
+    return true;
+  }
+  static constexpr bool value = check();
+};
+
+/// How the partial values of a tensor combine: the operation of the first axis that is partial.
+template <class Placed>
+struct first_partial {
+  using type = partial<sum>;
+};
+template <class First, class... Rest>
+struct first_partial<placements<First, Rest...>> {
+  using type = typename std::conditional_t<First::value.partial(), std::type_identity<First>,
+                                           first_partial<placements<Rest...>>>::type;
+};
+
+/// What a redistribution holds between two moves: data placed in some way.
+template <class T, std::size_t Rank, std::size_t Axes>
+struct held_part {
+  std::array<placement, Axes> placed{};
+  box<Rank> part;
+  T* data = nullptr;
+  scratch_array<T> owned{0};
+};
+
+/// Runs the moves of one redistribution.
+template <class From, class To, class Options>
+class redistributing {
+  using value_type = typename From::element_type;
+  static constexpr std::size_t rank = From::rank;
+  static constexpr std::size_t axes = static_cast<std::size_t>(From::axes::size);
+  using move_type = redistribution_move<axes>;
+  using reduction = typename first_partial<typename From::placements_type>::type;
+
+ public:
+  redistributing(From& from, To& to, const Options& options, const std::source_location& site)
+      : from_(from), to_(to), options_(options), site_(site) {
+    now_.placed = placement_array<typename From::placements_type>();
+    now_.part = from.part();
+    now_.data = from.elements().data();
+  }
+
+  /// `last` moves write into the result's storage. `Kind` is a compile-time kind, or absent: then all are there.
+  template <move_kind Kind>
+  void run(const move_type& move, bool last) {
+    held_part<value_type, rank, axes> next;
+    next.placed = move.after;
+    next.part = part_of<rank>(from_.sizes(), move.after, mesh().extents(), mesh().coordinates());
+    if (last) {
+      next.data = to_.elements().data();
+    } else {
+      next.owned = scratch_array<value_type>(next.part.volume());
+      next.data = next.owned.data();
+    }
+    const auto& comm = mesh().along(move.along);
+    const block<value_type, rank> target{next.data, next.part};
+    const block<const value_type, rank> source{now_.data, now_.part};
+    if constexpr (Kind == move_kind::slice) {
+      copy_region<value_type, rank>(target, source, next.part);
+    } else if constexpr (Kind == move_kind::keep_on_first) {
+      if (comm.rank() == 0) {
+        copy_region<value_type, rank>(target, source, next.part);
+      } else {
+        std::fill_n(next.data, next.part.volume(), value_type{});
+      }
+    } else if constexpr (Kind == move_kind::gather) {
+      gather_parts<value_type, rank>(comm, target, elements(now_), parts(move.along, now_.placed), options_, site_);
+    } else if constexpr (Kind == move_kind::reduce) {
+      weigh(comm);
+      all_reduce(comm, elements(now_), std::span(next.data, next.part.volume()),
+                 typename reduction_of<reduction>::type{}, options_, site_);
+    } else if constexpr (Kind == move_kind::reduce_to_slices) {
+      weigh(comm);
+      reduce_parts<value_type, rank>(comm, {next.data, next.part.volume()}, source, parts(move.along, next.placed),
+                                     typename reduction_of<reduction>::type{}, options_, site_);
+    } else {
+      exchange(move, target, source, next.placed);
+    }
+    now_ = std::move(next);
+  }
+
+  void run(const move_type& move, bool last) {
+    switch (move.kind) {
+      case move_kind::slice: return run<move_kind::slice>(move, last);
+      case move_kind::keep_on_first: return run<move_kind::keep_on_first>(move, last);
+      case move_kind::gather: return run<move_kind::gather>(move, last);
+      case move_kind::exchange: return run<move_kind::exchange>(move, last);
+      case move_kind::reduce: return run<move_kind::reduce>(move, last);
+      case move_kind::reduce_to_slices: return run<move_kind::reduce_to_slices>(move, last);
+    }
+  }
+
+ private:
+  using held_type = held_part<value_type, rank, axes>;
+
+  const auto& mesh() const { return from_.mesh(); }
+
+  static std::span<const value_type> elements(const held_type& held) { return {held.data, held.part.volume()}; }
+
+  auto parts(axis_set along, const std::array<placement, axes>& placed) const {
+    return parts_along<rank>(mesh(), along, from_.sizes(), placed);
+  }
+
+  template <class Comm>
+  void weigh(const Comm& comm) {
+    if constexpr (std::is_same_v<reduction, partial<mean>>) {
+      to_.set_count(weigh_means(std::span(now_.data, now_.part.volume()), to_.count(), comm, options_, site_));
+    }
+  }
+
+  /// Where ranks have copies, each is served by the one that shares its coordinates along the axes of the copies.
+  void exchange(const move_type& move, const block<value_type, rank>& target,
+                const block<const value_type, rank>& source, const std::array<placement, axes>& after) {
+    const auto before_parts = parts(move.along, now_.placed);
+    const auto after_parts = parts(move.along, after);
+    axis_set copies = 0;
+    for (std::size_t a = 0; a < axes; ++a) copies |= now_.placed[a].whole() ? 1U << a : 0U;
+    const auto& comm = mesh().along(move.along);
+    std::vector<box<rank>> sent(before_parts.size());
+    std::vector<box<rank>> received(before_parts.size());
+    for (std::size_t peer = 0; peer < sent.size(); ++peer) {
+      if (!same_along(move.along & copies, move.along, static_cast<int>(peer), comm.rank())) continue;
+      sent[peer] = intersection(source.where, after_parts[peer]);
+      received[peer] = intersection(before_parts[peer], target.where);
+    }
+    exchange_parts<value_type, rank>(comm, target, source, sent, received, false, options_, site_);
+  }
+
+  /// Whether two ranks of the group along `group` have equal coordinates along `axes_of_copies`.
+  bool same_along(axis_set axes_of_copies, axis_set group, int a, int b) const {
+    for (std::size_t axis = axes; axis-- > 0;) {
+      if ((group >> axis & 1U) == 0) continue;
+      const int extent = mesh().extents()[axis];
+      if ((axes_of_copies >> axis & 1U) != 0 && a % extent != b % extent) return false;
+      a /= extent;
+      b /= extent;
+    }
+    return true;
+  }
+
+  From& from_;
+  To& to_;
+  const Options& options_;
+  const std::source_location& site_;
+  held_type now_;
+};
+
+template <class From, class To>
+constexpr auto plan_between(const typename From::sizes_type& sizes,
+                            const typename From::mesh_type::extents_type& extents) {
+  return plan_redistribution(sizes, extents, placement_array<typename From::placements_type>(),
+                             placement_array<typename To::placements_type>(), sizeof(typename From::element_type));
+}
+
+/// The plan of a redistribution whose extents are all known to the compiler.
+template <class From, class To>
+inline constexpr auto compiled_plan = plan_between<From, To>(From::extents_type::sizes,
+                                                             type_extents<typename From::mesh_type>());
+
+template <class From, class... Said>
+using redistributed_t =
+    placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
+
+template <class To, class From, class Options>
+To run_redistribution(From from, const Options& options, const std::source_location& site) {
+  static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
+  const auto run_all = [&](auto& work, const auto& plan, To&) {
+    for (std::size_t i = 0; i < plan.size; ++i) work.run(plan.moves[i], i + 1 == plan.size);
+  };
+  const auto start = [&] {
+    To to = To::of_sizes(from.mesh(), from.sizes());
+    to.set_count(from.count());
+    return to;
+  };
+  if constexpr (plans_when_compiling<From>()) {
+    constexpr auto& plan = compiled_plan<From, To>;
+    static_assert(plan.possible);
+    if constexpr (plan.size == 0) {
+      return std::move(from).template reinterpret<To>();
+    } else {
+      To to = start();
+      redistributing<From, To, Options> work(from, to, options, site);
+      [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+        (work.template run<plan.moves[Index].kind>(plan.moves[Index], Index + 1 == plan.size), ...);
+      }
+      (std::make_index_sequence<plan.size>());
+      return to;
+    }
+  } else {
+    const auto plan = plan_between<From, To>(from.sizes(), from.mesh().extents());
+    if (plan.size == 0) return std::move(from).template reinterpret<To>();
+    To to = start();
+    redistributing<From, To, Options> work(from, to, options, site);
+    run_all(work, plan, to);
+    return to;
+  }
+}
+
+inline std::string move_text(const char* kind, const std::string& along, double bytes, double seconds) {
+  char line[160];
+  std::snprintf(line, sizeof line, "  %-18s along %-20s %12.0f bytes %10.3f us\n", kind, along.c_str(), bytes,
+                seconds * 1e6);
+  return line;
+}
+
+}  // namespace detail
+
+/// `tensor`, placed as `Said` tells along the axes that it names, and as before along the others, by the cheapest sequence
+/// of moves: see shard/redistribution_plan.hpp.
+///
+/// Collective over the ranks of the mesh. Exact: elements travel as they are, and only partial results are combined; parts
+/// may be uneven or empty. A tensor that is moved in lends its storage where nothing moves. Options, order, progress and
+/// errors as for the collectives.
+template <class... Said, tensor_type Tensor, call_options Options = options<>>
+auto redistribute(Tensor&& tensor, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) {
+  using from_type = std::remove_cvref_t<Tensor>;
+  using to_type = detail::redistributed_t<from_type, Said...>;
+  if constexpr (std::is_lvalue_reference_v<Tensor>) {
+    return detail::run_redistribution<to_type>(copy(tensor), options, site);
+  } else {
+    return detail::run_redistribution<to_type>(std::move(tensor), options, site);
+  }
+}
+
+/// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves.
+template <class... Said, tensor_type Tensor>
+std::string explain_redistribution(const Tensor& tensor) {
+  using to_type = detail::redistributed_t<Tensor, Said...>;
+  const auto plan = detail::plan_between<Tensor, to_type>(tensor.sizes(), tensor.mesh().extents());
+  std::string text = "redistribution: " + std::to_string(plan.collectives()) + " collectives\n";
+  for (const auto& each : plan) {
+    std::string along;
+    for (std::size_t a = 0; a < Tensor::axes::all.size(); ++a) {
+      if ((each.along >> a & 1U) == 0) continue;
+      along += (along.empty() ? "" : " x ") + std::string(Tensor::axes::all[a].name.view());
+    }
+    text += detail::move_text(to_string(each.kind), along,
+                              static_cast<double>(each.elements * sizeof(typename Tensor::element_type)), each.seconds);
+  }
+  return text;
+}
+
+HOCKET_END_NAMESPACE
