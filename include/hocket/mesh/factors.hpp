@@ -33,8 +33,8 @@ void for_each_factorisation(int ranks, std::vector<int>& extents, std::size_t ne
   extents[next] = 0;
 }
 
-/// At most `most` ways to factor `ranks`, those nearest to `wanted` first. `fixed` has a positive number for each extent
-/// that can't change, and 0 elsewhere.
+/// At most `most` ways to factor `ranks`, those nearest to `wanted` first. `fixed` has a positive number for each
+/// extent that can't change, and 0 elsewhere.
 inline std::vector<std::vector<int>> nearest_factorisations(int ranks, const std::vector<int>& wanted,
                                                             std::vector<int> fixed, std::size_t most) {
   std::vector<std::vector<int>> all;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Ranks arranged along named axes: data parallel, pipeline, tensor parallel. Programs of more than one kind of parallelism
-/// need a communicator along each axis, and along products of them; this makes them all at once, from one communicator
-/// and over its wires, so that nobody computes colours and keys by hand.
+/// Ranks arranged along named axes: data parallel, pipeline, tensor parallel. Programs of more than one kind of
+/// parallelism need a communicator along each axis, and along products of them; this makes them all at once, from one
+/// communicator and over its wires, so that nobody computes colours and keys by hand.
 ///
 /// @code
 /// const auto ranks = hocket::mesh<"dp", "tp">(comm, {2, 4});       // 8 ranks; tp neighbours are rank neighbours
@@ -34,8 +34,8 @@ HOCKET_BEGIN_NAMESPACE
 /// In place of an extent: as many ranks as the other axes leave.
 inline constexpr int inferred = -1;
 
-/// A mesh of ranks: made by `mesh<...>(comm, extents)`. Copies share their communicators; two meshes are equal if one is a
-/// copy of the other.
+/// A mesh of ranks: made by `mesh<...>(comm, extents)`. Copies share their communicators; two meshes are equal if one
+/// is a copy of the other.
 ///
 /// **Order.** Row-major: the rank at coordinates (c0, c1, c2) is (c0 * extent1 + c1) * extent2 + c2.
 /// **Threads.** Communicators along different axes may be used from different threads, as any communicators.

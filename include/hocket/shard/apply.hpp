@@ -184,15 +184,17 @@ class letter_extents {
 
 }  // namespace detail
 
-/// Calls `function(operands' local parts..., result's local part)` and gives back the result, whose type follows from the
-/// operands' placements by `Rule`. Parts are `array_view`s, of the operands const; that of the result is zero before.
+/// Calls `function(operands' local parts..., result's local part)` and gives back the result, whose type follows from
+/// the operands' placements by `Rule`. Parts are `array_view`s, of the operands const; that of the result is zero
+/// before.
 ///
-/// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the first operand
-/// unless it is given. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two meshes of
-/// one type; and what `function` throws.
+/// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the first
+/// operand unless it is given. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
+/// meshes of one type; and what `function` throws.
 template <class Element = void, placement_rule Rule, class Function, tensor_type First, tensor_type... Rest>
 auto apply(const Rule&, Function&& function, const First& first, const Rest&... rest) {
-  using element = std::conditional_t<std::is_void_v<Element>, typename First::element_type, Element>;
+  using element =
+      std::conditional_t<std::is_void_v<Element>, std::remove_const_t<typename First::element_type>, Element>;
   using application = detail::application<element, Rule, First, Rest...>;
   constexpr subscripts labels = Rule::labels;
   if (!((first.mesh() == rest.mesh()) && ...)) {
@@ -217,8 +219,9 @@ auto apply(const Rule&, Function&& function, const First& first, const Rest&... 
   return result;
 }
 
-/// Adds `addend` to `total`, element by element: for gradients of several uses of one value, or of several microbatches.
-/// Both must be placed alike; a summand that is placed in another way is counted wrongly, and does not compile.
+/// Adds `addend` to `total`, element by element: for gradients of several uses of one value, or of several
+/// microbatches. Both must be placed alike; a summand that is placed in another way is counted wrongly, and does not
+/// compile.
 template <tensor_type Total, tensor_type Addend>
 void accumulate(Total& total, const Addend& addend) {
   static_assert(std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>,

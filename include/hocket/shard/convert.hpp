@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// From one placement to another, along one axis of the mesh: the conversion is the communication. Differentiating it is
-/// turning it round with the gradients' placements, so that the backward pass of a program needs no table and no thought:
+/// From one placement to another, along one axis of the mesh: the conversion is the communication. Differentiating it
+/// is turning it round with the gradients' placements, so that the backward pass of a program needs no table and no
+/// thought:
 ///
 /// | from           | to             | forward                      | backward                     |
 /// |----------------|----------------|------------------------------|------------------------------|
@@ -19,8 +20,8 @@
 /// | `partial<Op>`  | `invariant`    | all_reduce                   | nothing                      |
 /// | `partial<Op>`  | `shard<d>`     | reduce_scatter               | all_gather                   |
 ///
-/// Only `partial<sum>` has a backward pass. All other pairs do not compile, and the error says why. For conversions along
-/// several axes, or where the way matters: shard/redistribute.hpp.
+/// Only `partial<sum>` has a backward pass. All other pairs do not compile, and the error says why. For conversions
+/// along several axes, or where the way matters: shard/redistribute.hpp.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -162,7 +163,7 @@ struct reduction_of<partial<mean>> {
 /// One conversion of one tensor: what its steps need to know.
 template <class To, class From, class Options>
 class converting {
-  using value_type = typename From::element_type;
+  using value_type = std::remove_const_t<typename From::element_type>;
   static constexpr std::size_t rank = From::rank;
   using from_block = block<const value_type, rank>;
 
@@ -254,27 +255,33 @@ struct conversion {
 
   /// `tensor`, which is placed as `From` along `Axis`, placed as `To`; along the other axes as before.
   ///
-  /// Collective over the ranks along `Axis`, by one collective at most (two for `partial<mean>`: its counts travel first);
-  /// see the table above. A tensor that is moved in lends its storage to the result where the parts are the same. Options,
-  /// order, progress and errors as for the collective.
+  /// Collective over the ranks along `Axis`, by one collective at most (two for `partial<mean>`: its counts travel
+  /// first); see the table above. A tensor that is moved in lends its storage to the result where the parts are the
+  /// same. Options, order, progress and errors as for the collective.
   template <tensor_type Tensor, call_options Options = options<>>
   auto operator()(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     using from_type = std::remove_cvref_t<Tensor>;
     constexpr int position = detail::position_of<typename from_type::axes, Axis>();
     using placed = typename from_type::placements_type;
-    using to_type = detail::placed_as<from_type, typename detail::with_placement<position, To, placed>::type>;
+    using to_placed = typename detail::with_placement<position, To, placed>::type;
+    using to_type = detail::placed_as<from_type, to_placed>;
     static_cast<void>(detail::checked_conversion<kind, Axis, From, To>());
     static_cast<void>(detail::innermost_cut<is_cut_further<position, placed>(), Axis, from_type>());
     using step = detail::conversion_kind;
     constexpr detail::axis_set along = 1U << position;
-    if constexpr (kind == step::nothing || kind == step::keep_on_first || kind == step::reduce) {
+    if constexpr (kind == step::nothing && !std::is_lvalue_reference_v<Tensor>) {
+      using element = typename from_type::element_type;
+      return std::move(tensor)
+          .template reinterpret<
+              sharded_tensor<element, typename from_type::extents_type, typename from_type::mesh_type, to_placed>>();
+    } else if constexpr (kind == step::nothing || kind == step::keep_on_first || kind == step::reduce) {
       return in_place<to_type>(owned(std::forward<Tensor>(tensor)), along, options, site);
     } else if constexpr (kind == step::reduce_to_slices && std::is_same_v<From, partial<mean>>) {
-      from_type weighed = owned(std::forward<Tensor>(tensor));
+      detail::writable_t<from_type> weighed = owned(std::forward<Tensor>(tensor));
       weighed.set_count(
           detail::weigh_means(weighed.elements(), weighed.count(), weighed.mesh().along(along), options, site));
-      return detail::converting<to_type, from_type, Options>(weighed, along, options, site)
+      return detail::converting<to_type, detail::writable_t<from_type>, Options>(weighed, along, options, site)
           .reduce_to_slices(std::plus<>{});
     } else {
       const detail::converting<to_type, from_type, Options> work(tensor, along, options, site);
@@ -299,9 +306,11 @@ struct conversion {
            (To::value.sharded() && detail::cut_further<Position, Placed>(To::value.dimension));
   }
 
+  /// The tensor that was moved in, or a copy.
   template <class Tensor>
-  static std::remove_cvref_t<Tensor> owned(Tensor&& tensor) {
-    if constexpr (std::is_lvalue_reference_v<Tensor>) {
+  static detail::writable_t<std::remove_cvref_t<Tensor>> owned(Tensor&& tensor) {
+    constexpr bool is_constant = std::is_const_v<typename std::remove_cvref_t<Tensor>::element_type>;
+    if constexpr (std::is_lvalue_reference_v<Tensor> || is_constant) {
       return copy(tensor);
     } else {
       return std::move(tensor);

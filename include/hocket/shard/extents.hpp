@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Sizes of tensors, known when compiling or not, and which part of a tensor a rank has. Every rank computes every
-/// rank's part from the extents and the coordinates alone, so sizes that do not divide, and ranks that have nothing, need
-/// no padding and no communication.
+/// rank's part from the extents and the coordinates alone, so sizes that do not divide, and ranks that have nothing,
+/// need no padding and no communication.
 #pragma once
 
 #include <hocket/core/config.hpp>

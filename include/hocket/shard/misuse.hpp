@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The sentences that the compiler prints for what rules forbid. The template arguments that it prints next to them tell
-/// the axis and the operands.
+/// The sentences that the compiler prints for what rules forbid. The template arguments that it prints next to them
+/// tell the axis and the operands.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -37,7 +37,7 @@ struct checked_use {
       "another dimension");
   static_assert(Why != misuse::reduced_without_rule,
                 "the function reduces a dimension along which its operand is sharded, and no rule says how the ranks' "
-                "results combine: use linear, maximum_over or mean_over, or gather the operand first");
+                "results combine: use sum_over, maximum_over or mean_over, or gather the operand first");
   static_assert(
       Why != misuse::partial_in_nonlinear,
       "a non-linear function of partial results is not the partial result of the function: reduce the operand "

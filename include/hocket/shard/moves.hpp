@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The few ways in which parts of a tensor move between the ranks of a group: gathered, reduced and scattered, exchanged.
-/// Conversions and redistributions are made of these. They know blocks and nothing of placements. Blocks of unequal sizes
-/// travel as they are; what lies without gaps is neither packed nor unpacked.
+/// The few ways in which parts of a tensor move between the ranks of a group: gathered, reduced and scattered,
+/// exchanged. Conversions and redistributions are made of these. They know blocks and nothing of placements. Blocks of
+/// unequal sizes travel as they are; what lies without gaps is neither packed nor unpacked.
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>
@@ -109,8 +109,8 @@ void reduce_parts(const communicator<Wire>& comm, std::span<T> out, const block<
   reduce(packed.all());
 }
 
-/// Every rank r of `comm` has `from`, sends the box `sent[r]` of it to rank r, and gets the box `received[r]` of `to` from
-/// rank r. Boxes may be empty.
+/// Every rank r of `comm` has `from`, sends the box `sent[r]` of it to rank r, and gets the box `received[r]` of `to`
+/// from rank r. Boxes may be empty.
 template <class T, std::size_t Rank, class Wire, class Options>
 void exchange_parts(const communicator<Wire>& comm, const block<T, Rank>& to, const block<const T, Rank>& from,
                     const std::vector<box<Rank>>& sent, const std::vector<box<Rank>>& received, bool even,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the local data of a rank are to the whole, along one axis of a mesh: a copy, a slice, a summand. Each is a type,
-/// so that code which takes one for the other does not compile.
+/// What the local data of a rank are to the whole, along one axis of a mesh: a copy, a slice, a summand. Each is a
+/// type, so that code which takes one for the other does not compile.
 ///
 /// | placement       | the ranks along the axis hold            | and their gradients are |
 /// |-----------------|------------------------------------------|-------------------------|
@@ -11,10 +11,10 @@
 /// | `shard<d>`      | slices of the whole along dimension d    | `shard<d>`              |
 /// | `partial<sum>`  | summands of the whole                    | `replicated`            |
 ///
-/// `replicated` and `invariant` look alike in memory and differ in what differentiating them means: each rank's use of a
-/// replicated value adds to its gradient, while an invariant one has the same gradient everywhere. Parameters and what
-/// optimizers keep are invariant; what goes into a computation that differs from rank to rank is replicated. Model: the
-/// types of spmd_types (Meta), which checks them when a program runs.
+/// `replicated` and `invariant` look alike in memory and differ in what differentiating them means: each rank's use of
+/// a replicated value adds to its gradient, while an invariant one has the same gradient everywhere. Parameters and
+/// what optimizers keep are invariant; what goes into a computation that differs from rank to rank is replicated.
+/// Model: the types of spmd_types (Meta), which checks them when a program runs.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -75,8 +75,8 @@ struct varying {
   static constexpr placement value{placement_kind::varying};
 };
 
-/// Dimension `Dimension` is cut into chunks of ceil(n / ranks) elements: the last ranks may have fewer, or none. Where two
-/// axes shard one dimension, the axis that is further left in the mesh cuts it first.
+/// Dimension `Dimension` is cut into chunks of ceil(n / ranks) elements: the last ranks may have fewer, or none. Where
+/// two axes shard one dimension, the axis that is further left in the mesh cuts it first.
 template <int Dimension>
 struct shard {
   static_assert(Dimension >= 0, "shard<d>: d is the number of a dimension, from 0");
@@ -215,8 +215,8 @@ constexpr bool names_an_axis() {
   }
 }
 
-/// The placements that a list of `on` and `elsewhere` gives the axes of a mesh; those of `Current` stay where nothing is
-/// said.
+/// The placements that a list of `on` and `elsewhere` gives the axes of a mesh; those of `Current` stay where nothing
+/// is said.
 template <class Axes, class Current, class... Said>
 struct resolved_placements;
 template <axis... Axes, class... Current, class... Said>

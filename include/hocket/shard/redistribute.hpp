@@ -8,7 +8,8 @@
 /// std::puts(hocket::explain_redistribution<hocket::on<"tp", hocket::shard<0>>>(columns).c_str());
 /// @endcode
 ///
-/// Redistribution knows no backward pass, as a value can be used in more than one way; conversions do: shard/convert.hpp.
+/// Redistribution knows no backward pass, as a value can be used in more than one way; conversions do:
+/// shard/convert.hpp.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -311,18 +312,18 @@ inline std::string move_text(const char* kind, const std::string& along, double 
 
 }  // namespace detail
 
-/// `tensor`, placed as `Said` tells along the axes that it names, and as before along the others, by the cheapest sequence
-/// of moves: see shard/redistribution_plan.hpp.
+/// `tensor`, placed as `Said` tells along the axes that it names, and as before along the others, by the cheapest
+/// sequence of moves: see shard/redistribution_plan.hpp.
 ///
-/// Collective over the ranks of the mesh. Exact: elements travel as they are, and only partial results are combined; parts
-/// may be uneven or empty. A tensor that is moved in lends its storage where nothing moves. Options, order, progress and
-/// errors as for the collectives.
+/// Collective over the ranks of the mesh. Exact: elements travel as they are, and only partial results are combined;
+/// parts may be uneven or empty. A tensor that is moved in lends its storage where nothing moves. Options, order,
+/// progress and errors as for the collectives.
 template <class... Said, tensor_type Tensor, call_options Options = options<>>
 auto redistribute(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
   using to_type = detail::redistributed_t<from_type, Said...>;
-  if constexpr (std::is_lvalue_reference_v<Tensor>) {
+  if constexpr (std::is_lvalue_reference_v<Tensor> || std::is_const_v<typename from_type::element_type>) {
     return detail::run_redistribution<to_type>(copy(tensor), options, site);
   } else {
     return detail::run_redistribution<to_type>(std::move(tensor), options, site);

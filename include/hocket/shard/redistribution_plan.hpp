@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The cheapest way from one placement of a tensor to another, along all axes of a mesh at once. A greedy way can gather
-/// what it then cuts again; this searches all sequences of moves, with the same code when compiling and when running.
+/// The cheapest way from one placement of a tensor to another, along all axes of a mesh at once. A greedy way can
+/// gather what it then cuts again; this searches all sequences of moves, with the same code when compiling and when
+/// running.
 ///
 /// A move changes the placements along some axes by one collective among the ranks along these axes, or by none:
 /// slices are gathered, or exchanged for slices of another kind; partial results are reduced, or reduced and scattered;
-/// wholes are sliced. Where two axes cut one dimension, the right one cuts the slices of the left one; so a move along the
-/// left one takes the right one with it, as an exchange among the ranks along both.
+/// wholes are sliced. Where two axes cut one dimension, the right one cuts the slices of the left one; so a move along
+/// the left one takes the right one with it, as an exchange among the ranks along both.
 ///
 /// Uniform-cost search (Dijkstra) over the placements of the axes that change.
 #pragma once
@@ -202,7 +203,8 @@ class redistribution_search {
         static_cast<double>(priced.elements) / static_cast<double>(ranks) * element_bytes_ * costs_.seconds_per_byte;
   }
 
-  /// What all ranks of the group lack of their parts, those at coordinate 0 along all other axes being the largest group.
+  /// What all ranks of the group lack of their parts, those at coordinate 0 along all other axes being the largest
+  /// group.
   constexpr std::size_t exchanged(const state& from, const move& priced) const {
     std::array<int, Axes> at{};
     std::size_t total = 0;
@@ -220,7 +222,8 @@ class redistribution_search {
     }
   }
 
-  /// All placements of the axes that change: wholes, partial results where there are some already or at last, and slices.
+  /// All placements of the axes that change: wholes, partial results where there are some already or at last, and
+  /// slices.
   constexpr std::vector<node> all_states(const state& from, const state& to) const {
     std::vector<node> nodes(1);
     nodes[0].at = from;

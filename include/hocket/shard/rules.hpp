@@ -10,7 +10,7 @@
 /// nonlinear<"bh->bh">        gelu, or the product of gates; nonlinear<"bH->bH"> a softmax over h
 /// linear<"bh,h->bh">         a sum of its operands, with factors that do not depend on them
 /// multilinear<"bk,kn->bn">   products, such as matrix products: linear in each operand
-/// maximum_over<"bv->b">      the largest of each row; mean_over<"bv->b"> the mean
+/// sum_over<"bv->b">          the sum of some function along each row; also maximum_over, mean_over
 /// @endcode
 ///
 /// To state a rule of your own, write a type with `labels` and `result`:
@@ -132,6 +132,14 @@ constexpr bool right_count(const subscripts& labels, std::span<const placement> 
   return labels.operands() == operands.size();
 }
 
+/// The verdict on operands of which some function is reduced along the letters that the result lacks.
+constexpr verdict judge_reduction(const subscripts& labels, std::span<const placement> operands,
+                                  placement_kind reduced) noexcept {
+  if (!right_count(labels, operands)) return {{}, misuse::operand_count};
+  if (count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
+  return judge_unreduced(labels, operands, {{reduced}}, false);
+}
+
 template <subscripts Labels>
 struct labelled {
   static_assert(
@@ -187,25 +195,29 @@ struct multilinear : detail::labelled<Labels> {
   }
 };
 
-/// The largest along the letters that the result lacks.
+/// A sum along the letters that the result lacks, of any function of the operands' elements.
+template <subscripts Labels>
+struct sum_over : detail::labelled<Labels> {
+  static constexpr verdict result(std::span<const placement> operands) noexcept {
+    return detail::judge_reduction(Labels, operands, placement_kind::partial_sum);
+  }
+};
+
+/// The largest along the letters that the result lacks, of any function of the operands' elements.
 template <subscripts Labels>
 struct maximum_over : detail::labelled<Labels> {
   using reduction = maximum;  ///< of the partial results
   static constexpr verdict result(std::span<const placement> operands) noexcept {
-    if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
-    if (detail::count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
-    return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_other}}, true);
+    return detail::judge_reduction(Labels, operands, placement_kind::partial_other);
   }
 };
 
-/// The mean along the letters that the result lacks. Each rank's partial result carries how many elements it stands for,
-/// so that slices of unequal lengths give the mean of the whole.
+/// The mean along the letters that the result lacks. Each rank's partial result carries how many elements it stands
+/// for, so that slices of unequal lengths give the mean of the whole.
 template <subscripts Labels>
 struct mean_over : detail::labelled<Labels> {
   static constexpr verdict result(std::span<const placement> operands) noexcept {
-    if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
-    if (detail::count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
-    return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_mean}}, true);
+    return detail::judge_reduction(Labels, operands, placement_kind::partial_mean);
   }
 };
 

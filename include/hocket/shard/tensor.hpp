@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A tensor that is spread over a mesh of ranks, with a type that says how: which dimension is cut along which axis, where
-/// ranks hold copies, where summands. What converts one such type into another is the communication that is needed; what
-/// may be computed with it, and how the result is placed, follows from it. See shard/placement.hpp, shard/convert.hpp and
-/// shard/apply.hpp.
+/// A tensor that is spread over a mesh of ranks, with a type that says how: which dimension is cut along which axis,
+/// where ranks hold copies, where summands. What converts one such type into another is the communication that is
+/// needed; what may be computed with it, and how the result is placed, follows from it. See shard/placement.hpp,
+/// shard/convert.hpp and shard/apply.hpp.
 ///
 /// @code
 /// const auto ranks = hocket::mesh<"dp", "tp">(comm, {2, 4});
@@ -33,11 +33,12 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written as
-/// `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`.
+/// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
+/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`.
 ///
 /// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
-/// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; calls on tensors
+/// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; calls on
+/// tensors
 ///   whose extents differ between ranks end with `mismatch`, as any such calls.
 template <class T, class Extents, class Mesh, class Placed>
 class sharded_tensor {
@@ -109,7 +110,8 @@ class sharded_tensor {
   std::span<T> elements() noexcept { return {data_, part_.volume()}; }
   std::span<const T> elements() const noexcept { return {data_, part_.volume()}; }
 
-  /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not partial.
+  /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not
+  /// partial.
   double count() const noexcept { return count_; }
   void set_count(double elements) noexcept { count_ = elements; }
 
@@ -124,6 +126,9 @@ class sharded_tensor {
     other.count_ = count_;
     return other;
   }
+
+  /// Over as many elements from `data` as this rank's part has, with all extents given.
+  static sharded_tensor over(const Mesh& mesh, const sizes_type& sizes, T* data) { return {mesh, sizes, data}; }
 
   /// In storage of its own, with all extents given.
   static sharded_tensor of_sizes(const Mesh& mesh, const sizes_type& sizes) {
@@ -179,16 +184,16 @@ struct is_tensor<sharded_tensor<T, Extents, Mesh, Placed>> : std::true_type {};
 
 /// The same tensor, placed in another way.
 template <class Tensor, class Placed>
-using placed_as =
-    sharded_tensor<typename Tensor::element_type, typename Tensor::extents_type, typename Tensor::mesh_type, Placed>;
+using placed_as = sharded_tensor<std::remove_const_t<typename Tensor::element_type>, typename Tensor::extents_type,
+                                 typename Tensor::mesh_type, Placed>;
 
 }  // namespace detail
 
 template <class T>
 concept tensor_type = detail::is_tensor<std::remove_cvref_t<T>>::value;
 
-/// A tensor placed as `Said` tells: a list of `on<"axis", placement>` and perhaps `elsewhere<placement>`. Every axis of the
-/// mesh must be spoken of. The order does not matter.
+/// A tensor placed as `Said` tells: a list of `on<"axis", placement>` and perhaps `elsewhere<placement>`. Every axis of
+/// the mesh must be spoken of. The order does not matter.
 template <class T, class Extents, class Mesh, class... Said>
 using tensor = sharded_tensor<
     T, Extents, typename detail::mesh_must_be_mesh<Mesh>::type,
@@ -211,11 +216,30 @@ using gradient_t =
     detail::placed_as<std::remove_cvref_t<Tensor>, typename detail::gradient_placements<
                                                        typename std::remove_cvref_t<Tensor>::placements_type>::type>;
 
-/// Another tensor of the same type with the same elements, in storage of its own.
+namespace detail {
+
+/// The same tensor, of elements that can be written to.
+template <class Tensor>
+using writable_t = sharded_tensor<std::remove_const_t<typename Tensor::element_type>, typename Tensor::extents_type,
+                                  typename Tensor::mesh_type, typename Tensor::placements_type>;
+
+}  // namespace detail
+
+/// A tensor with the same elements, in storage of its own.
 template <tensor_type Tensor>
-std::remove_cvref_t<Tensor> copy(const Tensor& original) {
-  auto made = std::remove_cvref_t<Tensor>::of_sizes(original.mesh(), original.sizes());
+detail::writable_t<Tensor> copy(const Tensor& original) {
+  auto made = detail::writable_t<Tensor>::of_sizes(original.mesh(), original.sizes());
   std::copy(original.elements().begin(), original.elements().end(), made.elements().begin());
+  made.set_count(original.count());
+  return made;
+}
+
+/// A tensor of constant elements over the storage of `original`, which must outlive it. Converting it copies nothing
+/// where nothing moves.
+template <class T, class Extents, class Mesh, class Placed>
+sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>& original) {
+  auto made = sharded_tensor<const T, Extents, Mesh, Placed>::over(original.mesh(), original.sizes(),
+                                                                   original.elements().data());
   made.set_count(original.count());
   return made;
 }

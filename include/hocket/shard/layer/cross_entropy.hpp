@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The cross entropy of logits that are spread over an axis by the vocabulary, without gathering them: each rank
+/// reduces its columns, and the ranks exchange a maximum and three sums per token. Two collectives forward, none
+/// backward.
+///
+/// With label smoothing s, the target distribution is 1 - s at the target plus s / vocabulary everywhere, over the
+/// whole vocabulary and not over the columns of a rank. Source: Shoeybi et al., Megatron-LM (2019); the sums travel
+/// together here.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/operation/traits.hpp>
+#include <hocket/shard/apply.hpp>
+#include <hocket/shard/convert.hpp>
+#include <hocket/shard/layer/linear.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/rules.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// What the ranks add up for one token. Logits are relative to the largest.
+template <class T>
+struct softmax_sums {
+  T exponentials;
+  T target;
+  T logits;
+
+  friend constexpr softmax_sums operator+(const softmax_sums& a, const softmax_sums& b) noexcept {
+    return {a.exponentials + b.exponentials, a.target + b.target, a.logits + b.logits};
+  }
+};
+
+}  // namespace detail
+
+template <class U, class T>
+struct is_commutative<std::plus<U>, detail::softmax_sums<T>> : is_commutative<std::plus<U>, T> {};
+
+/// Cross entropy of logits [tokens, vocabulary] that are shard<1> along `Axis`.
+template <axis_name Axis>
+struct vocabulary_parallel_cross_entropy {
+  double label_smoothing = 0;  ///< 0 up to, but not including, 1
+
+  /// The loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant along
+  /// `Axis`; a negative target means that the token does not count: its loss is 0. Throws `invalid_argument` if a
+  /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
+  /// and `targets`.
+  template <tensor_type Logits, tensor_type Targets>
+  auto forward(const Logits& logits, const Targets& targets) const {
+    using value_type = std::remove_const_t<typename Logits::element_type>;
+    check(targets, logits.sizes()[1]);
+    auto largest = convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows<value_type>, logits));
+    auto sums = convert<Axis, invariant>(apply<detail::softmax_sums<value_type>>(
+        sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{logits.part().begin[1]}, logits, entered(targets),
+        entered(largest)));
+    auto loss = apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(logits)}, sums, targets);
+    using saved_type =
+        saved_values<decltype(borrow(logits)), decltype(borrow(targets)), decltype(largest), decltype(sums)>;
+    return forward_result<decltype(loss), saved_type>{
+        std::move(loss), {borrow(logits), borrow(targets), std::move(largest), std::move(sums)}};
+  }
+
+  /// The gradient of the logits, from that of the loss. Moves nothing.
+  template <class Saved, tensor_type Gradient>
+  auto backward(const Saved& saved, const Gradient& gradient) const {
+    using value_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
+    return apply(nonlinear<"tv,t,t,t,t->tv">(),
+                 gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]}, saved.logits,
+                 entered(saved.targets), entered(saved.largest), entered(saved.sums), entered(gradient));
+  }
+
+  template <class Logits, class Targets, class Largest, class Sums>
+  struct saved_values {
+    Logits logits;
+    Targets targets;
+    Largest largest;
+    Sums sums;
+  };
+
+ private:
+  /// The target distribution: at the target, and everywhere.
+  struct target_shares {
+    double at_target;
+    double everywhere;
+  };
+
+  template <class Logits>
+  target_shares share(const Logits& logits) const noexcept {
+    return {1 - label_smoothing, label_smoothing / static_cast<double>(logits.sizes()[1])};
+  }
+
+  template <class Tensor>
+  static auto entered(const Tensor& tensor) {
+    return detail::entered<Axis, replicated>(tensor);
+  }
+
+  template <class T>
+  static constexpr auto largest_of_rows = [](auto logits, auto to) {
+    for (std::size_t t = 0; t < logits.extent(0); ++t) {
+      to(t) = -std::numeric_limits<T>::infinity();
+      for (std::size_t v = 0; v < logits.extent(1); ++v) to(t) = std::max(to(t), logits(t, v));
+    }
+  };
+
+  template <class Target>
+  static constexpr bool is_target(Target target, std::size_t column) noexcept {
+    return target >= 0 && static_cast<std::size_t>(target) == column;
+  }
+
+  template <class T>
+  struct sums_of_rows {
+    std::size_t first;  ///< of the columns of this rank
+
+    void operator()(auto logits, auto targets, auto largest, auto to) const {
+      for (std::size_t t = 0; t < logits.extent(0); ++t) {
+        detail::softmax_sums<T> total{};
+        for (std::size_t v = 0; v < logits.extent(1); ++v) {
+          const T relative = logits(t, v) - largest(t);
+          total.exponentials += std::exp(relative);
+          total.logits += relative;
+          if (is_target(targets(t), first + v)) total.target = relative;
+        }
+        to(t) = total;
+      }
+    }
+  };
+
+  template <class T>
+  struct loss_of_tokens {
+    target_shares shares;
+
+    void operator()(auto sums, auto targets, auto to) const {
+      for (std::size_t t = 0; t < to.extent(0); ++t) {
+        if (targets(t) < 0) continue;
+        to(t) = std::log(sums(t).exponentials) - static_cast<T>(shares.at_target) * sums(t).target -
+                static_cast<T>(shares.everywhere) * sums(t).logits;
+      }
+    }
+  };
+
+  template <class T>
+  struct gradient_of_logits {
+    target_shares shares;
+    std::size_t first;  ///< of the columns of this rank
+
+    void operator()(auto logits, auto targets, auto largest, auto sums, auto gradient, auto to) const {
+      for (std::size_t t = 0; t < to.extent(0); ++t) {
+        if (targets(t) < 0) continue;
+        for (std::size_t v = 0; v < to.extent(1); ++v) {
+          const T probability = std::exp(logits(t, v) - largest(t)) / sums(t).exponentials;
+          const T wanted = static_cast<T>(shares.everywhere) +
+                           (is_target(targets(t), first + v) ? static_cast<T>(shares.at_target) : T(0));
+          to(t, v) = (probability - wanted) * gradient(t);
+        }
+      }
+    }
+  };
+
+  template <class Targets>
+  void check(const Targets& targets, std::size_t vocabulary) const {
+    static_assert(std::integral<std::remove_const_t<typename Targets::element_type>>, "targets must be integers");
+    const error_context here{
+        .operation = "cross_entropy", .rank = targets.mesh().rank(), .ranks = targets.mesh().size()};
+    if (!(label_smoothing >= 0 && label_smoothing < 1)) {
+      raise(errc::invalid_argument, "label_smoothing is " + std::to_string(label_smoothing) + "; it must be in [0, 1)",
+            here);
+    }
+    for (std::size_t i = 0; i < targets.elements().size(); ++i) {
+      const auto target = targets.elements()[i];
+      if (target < 0 || static_cast<std::size_t>(target) < vocabulary) continue;
+      raise(errc::invalid_argument,
+            "target " + std::to_string(i) + " of this rank is " + std::to_string(target) + ", and the vocabulary has " +
+                std::to_string(vocabulary) + " entries",
+            here);
+    }
+  }
+};
+
+HOCKET_END_NAMESPACE

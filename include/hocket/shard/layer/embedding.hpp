@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// An embedding whose table is spread over an axis by the vocabulary: each rank looks up the tokens whose rows it has,
+/// and the sum over the ranks is the embedding. One collective forward; none backward, or the transpose of the forward
+/// one where the output is cut along the tokens. Source: Shoeybi et al., Megatron-LM (2019).
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/apply.hpp>
+#include <hocket/shard/convert.hpp>
+#include <hocket/shard/layer/linear.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/rules.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Token numbers must be rows of the table.
+template <class Tokens>
+void check_tokens(const Tokens& tokens, std::size_t vocabulary) {
+  for (std::size_t i = 0; i < tokens.elements().size(); ++i) {
+    const auto token = tokens.elements()[i];
+    if (token >= 0 && static_cast<std::size_t>(token) < vocabulary) continue;
+    raise(errc::invalid_argument,
+          "token " + std::to_string(i) + " of this rank is " + std::to_string(token) + ", and the vocabulary has " +
+              std::to_string(vocabulary) + " entries",
+          {.operation = "embedding", .rank = tokens.mesh().rank(), .ranks = tokens.mesh().size()});
+  }
+}
+
+}  // namespace detail
+
+/// Rows of a table [vocabulary, features] that is shard<0> along `Axis`, one for each token; given out as `Output`:
+/// invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
+template <axis_name Axis, placement_type Output = invariant>
+struct vocabulary_parallel_embedding {
+  /// `tokens` is [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one of them
+  /// is not a row of the table.
+  template <tensor_type Tokens, tensor_type Table>
+  static auto forward(const Tokens& tokens, const Table& table) {
+    static_assert(std::integral<std::remove_const_t<typename Tokens::element_type>>, "tokens must be integers");
+    detail::check_tokens(tokens, table.sizes()[0]);
+    const std::size_t first = table.part().begin[0];
+    return convert<Axis, Output>(apply<std::remove_const_t<typename Table::element_type>>(
+        multilinear<"t,vh->th">(),
+        [first](auto ids, auto rows, auto to) {
+          for_each_known(ids, first, rows.extent(0), [&](std::size_t t, std::size_t row) {
+            for (std::size_t h = 0; h < rows.extent(1); ++h) to(t, h) = rows(row, h);
+          });
+        },
+        detail::entered<Axis, replicated>(tokens), table));
+  }
+
+  /// The gradient of the table. Moves nothing, or all-gathers `gradient` if the output was shard<0>.
+  template <tensor_type Tokens, tensor_type Table, tensor_type Gradient>
+  static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient) {
+    const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient));
+    const std::size_t first = table.part().begin[0];
+    return apply<std::remove_const_t<typename Table::element_type>>(
+        multilinear<"t,th,vh->vh">(),
+        [first](auto ids, auto rows, auto like, auto to) {
+          for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
+            for (std::size_t h = 0; h < to.extent(1); ++h) to(row, h) += rows(t, h);
+          });
+        },
+        detail::entered<Axis, replicated>(tokens), of_sum, table);
+  }
+
+ private:
+  /// Calls `visit(t, row)` for each token whose row is one of the `rows` from `first` on.
+  template <class Tokens, class Visit>
+  static void for_each_known(const Tokens& tokens, std::size_t first, std::size_t rows, const Visit& visit) {
+    for (std::size_t t = 0; t < tokens.extent(0); ++t) {
+      const auto token = static_cast<std::size_t>(tokens(t));
+      if (token >= first && token - first < rows) visit(t, token - first);
+    }
+  }
+};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Linear layers whose weights are spread over an axis: by their columns (outputs), or by their rows (inputs). One
+/// after the other they need one all_reduce forward and one backward, or, where the activations between blocks are cut
+/// along the tokens (sequence parallel), an all_gather and a reduce_scatter of the same bytes.
+///
+/// | layer                    | input                          | weight     | output                          |
+/// |--------------------------|--------------------------------|------------|---------------------------------|
+/// | `column_parallel_linear` | invariant, shard<0>, replicated | shard<1>   | shard<1>                        |
+/// | `row_parallel_linear`    | shard<1>                       | shard<0>   | invariant, shard<0>, replicated |
+///
+/// Activations are [tokens, features], weights [inputs, outputs]. What is entered with another placement is converted,
+/// and its gradient is converted back; both conversions are the transpose of each other by construction.
+///
+/// Local products are the caller's, one overload per product; `to` is zero before:
+///
+/// @code
+/// struct products {
+///   template <class X, class W, class Y> void operator()(hocket::multilinear<"tk,kn->tn">, X x, W w, Y to) const;  // x w
+///   template <class D, class W, class G> void operator()(hocket::multilinear<"tn,kn->tk">, D d, W w, G to) const;  // d wT
+///   template <class X, class D, class G> void operator()(hocket::multilinear<"tk,tn->kn">, X x, D d, G to) const;  // xT d
+/// };
+/// @endcode
+/// Source of the layers: Shoeybi et al., Megatron-LM (2019); Korthikanti et al. (2022) for the sequence.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/apply.hpp>
+#include <hocket/shard/convert.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/rules.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// What a layer's forward pass gives: its output, and what its backward pass will need. `saved` may refer to the input
+/// and to weights, which must outlive it.
+template <class Output, class Saved>
+struct forward_result {
+  Output output;
+  Saved saved;
+};
+
+/// What a linear layer's backward pass gives.
+template <class Input, class Weight>
+struct linear_gradients {
+  Input input;
+  Weight weight;
+};
+
+namespace detail {
+
+/// `tensor`, placed as `To` along `Axis`; borrowed where nothing moves.
+template <axis_name Axis, class To, class Tensor>
+auto entered(const Tensor& tensor) {
+  if constexpr (std::is_same_v<typename Tensor::template placement_on<Axis>, To>) {
+    return borrow(tensor);
+  } else {
+    return convert<Axis, To>(borrow(tensor));
+  }
+}
+
+/// The gradient of what was entered with the placement `From` and used as `To`.
+template <axis_name Axis, class From, class To, class Gradient>
+auto left_backwards(Gradient&& gradient) {
+  if constexpr (std::is_same_v<From, To>) {
+    return std::forward<Gradient>(gradient);
+  } else {
+    return backward_t<conversion<Axis, From, To>>()(std::forward<Gradient>(gradient));
+  }
+}
+
+template <class Rule, class Math, class... Operands>
+auto computed(const Math& math, const Operands&... operands) {
+  return apply(
+      Rule(), [&](auto... parts) { math(Rule(), parts...); }, operands...);
+}
+
+using product_rule = multilinear<"tk,kn->tn">;
+using product_input_gradient = multilinear<"tn,kn->tk">;
+using product_weight_gradient = multilinear<"tk,tn->kn">;
+
+/// Adds a vector to every row.
+template <class Rows, class Vector>
+auto plus_vector(const Rows& rows, const Vector& vector) {
+  return apply(
+      linear<"tn,n->tn">(),
+      [](auto x, auto b, auto to) {
+        for (std::size_t t = 0; t < x.extent(0); ++t) {
+          for (std::size_t n = 0; n < x.extent(1); ++n) to(t, n) = x(t, n) + b(n);
+        }
+      },
+      rows, vector);
+}
+
+/// The sum of all rows.
+template <class Rows>
+auto sum_of_rows(const Rows& rows) {
+  return apply(
+      linear<"tn->n">(),
+      [](auto x, auto to) {
+        for (std::size_t t = 0; t < x.extent(0); ++t) {
+          for (std::size_t n = 0; n < x.extent(1); ++n) to(n) += x(t, n);
+        }
+      },
+      rows);
+}
+
+}  // namespace detail
+
+/// A linear layer whose weight is cut along `Axis` by its outputs: each rank computes some features of the output.
+template <axis_name Axis>
+struct column_parallel_linear {
+  /// `x` is [tokens, inputs], invariant, replicated or shard<0> along `Axis`; `w` is [inputs, outputs] and shard<1>.
+  /// The output is [tokens, outputs] and shard<1>. All-gathers `x` if it is shard<0>; else moves nothing. Uses `w` as
+  /// it is placed along other axes: invariant weights are converted to replicated first, as `use` does.
+  template <class Math, tensor_type Input, tensor_type Weight>
+  static auto forward(const Math& math, const Input& x, const Weight& w) {
+    auto input = detail::entered<Axis, replicated>(x);
+    auto output = detail::computed<detail::product_rule>(math, input, w);
+    using saved = saved_values<typename Input::template placement_on<Axis>, decltype(input)>;
+    return forward_result<decltype(output), saved>{std::move(output), {std::move(input)}};
+  }
+
+  /// Gradients of input and weight, placed as the gradients of what `forward` was given. The input's is all-reduced if
+  /// the input was invariant, reduce-scattered if it was shard<0>, and stays partial if it was replicated.
+  template <class Math, class Saved, tensor_type Weight, tensor_type Gradient>
+  static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient) {
+    auto of_weight = detail::computed<detail::product_weight_gradient>(math, saved.input, gradient);
+    auto of_input = detail::left_backwards<Axis, typename Saved::from, replicated>(
+        detail::computed<detail::product_input_gradient>(math, gradient, w));
+    return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
+  }
+
+  template <class From, class Input>
+  struct saved_values {
+    using from = From;
+    Input input;
+  };
+};
+
+/// A linear layer whose weight is cut along `Axis` by its inputs: each rank computes a summand of the output, and the
+/// sums are given out as `Output`: invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
+template <axis_name Axis, placement_type Output = invariant>
+struct row_parallel_linear {
+  /// `x` is [tokens, inputs] and shard<1> along `Axis`, `w` is [inputs, outputs] and shard<0>. A bias is added to the
+  /// output, once: by `plus_bias`.
+  template <class Math, tensor_type Input, tensor_type Weight>
+  static auto forward(const Math& math, const Input& x, const Weight& w) {
+    auto output = convert<Axis, Output>(detail::computed<detail::product_rule>(math, x, w));
+    auto input = borrow(x);
+    return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
+  }
+
+  /// Gradients of input and weight. Moves nothing, or all-gathers `gradient` if the output was shard<0>.
+  template <class Math, tensor_type Saved, tensor_type Weight, tensor_type Gradient>
+  static auto backward(const Math& math, const Saved& x, const Weight& w, const Gradient& gradient) {
+    const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient));
+    auto of_weight = detail::computed<detail::product_weight_gradient>(math, x, of_sum);
+    auto of_input = detail::computed<detail::product_input_gradient>(math, of_sum, w);
+    return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
+  }
+};
+
+/// `x` [tokens, features] plus `bias` [features]. Moves nothing.
+template <tensor_type Rows, tensor_type Bias>
+auto plus_bias(const Rows& x, const Bias& bias) {
+  return detail::plus_vector(x, bias);
+}
+
+/// The gradient of the bias of `plus_bias`, from that of its result. Moves nothing.
+template <tensor_type Gradient>
+auto bias_gradient(const Gradient& gradient) {
+  return detail::sum_of_rows(gradient);
+}
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The norm of tensors that are spread in different ways, as gradient clipping needs it: copies count once, slices are
+/// added, and summands must be added up before. Which is which is in the types, so that it can't be got wrong when
+/// another axis of parallelism comes in.
+#pragma once
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Placed>
+constexpr bool any_partial() noexcept {
+  for (const placement& each : Placed::values) {
+    if (each.partial()) return true;
+  }
+  return false;
+}
+
+template <class Placed>
+constexpr bool any_varying() noexcept {
+  for (const placement& each : Placed::values) {
+    if (each.kind == placement_kind::varying) return true;
+  }
+  return false;
+}
+
+/// This rank's share of a squared norm: nothing where another rank has the same elements and is first.
+template <class Tensor>
+double squares_counted_here(const Tensor& tensor) {
+  static_assert(!any_partial<typename Tensor::placements_type>(),
+                "the norm of partial results is not the norm of what they are parts of: reduce the tensor first");
+  static_assert(
+      !any_varying<typename Tensor::placements_type>(),
+      "whether varying data are copies, slices or summands is not known, and so not their norm: make the tensor "
+      "with shard<d>, or convert it");
+  for (std::size_t axis = 0; axis < Tensor::axes::all.size(); ++axis) {
+    if (Tensor::placements_type::values[axis].whole() && tensor.mesh().coordinates()[axis] != 0) return 0;
+  }
+  double total = 0;
+  for (const auto& each : tensor.elements()) total += static_cast<double>(each) * static_cast<double>(each);
+  return total;
+}
+
+}  // namespace detail
+
+/// The sum of the squares of all elements of all tensors; every element counts once, however many ranks have a copy.
+///
+/// Collective over the ranks of the mesh, by one all_reduce of one number; equal on all ranks. All tensors are on one
+/// mesh. Accumulated in double precision. Does not compile for partial results. Errors as for all_reduce.
+template <tensor_type First, tensor_type... Rest>
+double squared_norm(const First& first, const Rest&... rest) {
+  static_assert((std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...),
+                "the tensors are on different meshes: take the norm of those of each mesh, and add the squares");
+  const double own = (detail::squares_counted_here(first) + ... + detail::squares_counted_here(rest));
+  double total = 0;
+  all_reduce(first.mesh().all(), std::span(&own, 1), std::span(&total, 1));
+  return total;
+}
+
+/// The square root of `squared_norm`.
+template <tensor_type First, tensor_type... Rest>
+double norm(const First& first, const Rest&... rest) {
+  return std::sqrt(squared_norm(first, rest...));
+}
+
+HOCKET_END_NAMESPACE
