@@ -121,7 +121,7 @@ struct first_partial<placements<First, Rest...>> {
                                            first_partial<placements<Rest...>>>::type;
 };
 
-/// What a redistribution holds between two moves: data placed in some way.
+/// Data placed in some way, between two moves.
 template <class T, std::size_t Rank, std::size_t Axes>
 struct held_part {
   std::array<placement, Axes> placed{};
@@ -130,58 +130,55 @@ struct held_part {
   scratch_array<T> owned{0};
 };
 
-/// Runs the moves of one redistribution.
-template <class From, class To, class Options>
+/// Runs the moves of one redistribution. Knows placements as values, so that it is compiled once for all of them.
+/// `Partial` says how partial results combine.
+template <class T, std::size_t Rank, class Mesh, class Partial, class Options>
 class redistributing {
-  using value_type = typename From::element_type;
-  static constexpr std::size_t rank = From::rank;
-  static constexpr std::size_t axes = static_cast<std::size_t>(From::axes::size);
+  static constexpr std::size_t axes = static_cast<std::size_t>(Mesh::dimensions);
   using move_type = redistribution_move<axes>;
-  using reduction = typename first_partial<typename From::placements_type>::type;
+  using held_type = held_part<T, Rank, axes>;
+  using reduction = typename reduction_of<Partial>::type;
 
  public:
-  redistributing(From& from, To& to, const Options& options, const std::source_location& site)
-      : from_(from), to_(to), options_(options), site_(site) {
-    now_.placed = placement_array<typename From::placements_type>();
-    now_.part = from.part();
-    now_.data = from.elements().data();
+  /// From `data`, placed as `placed`, which it may write to, into `out`. Partial means stand for `count` elements each.
+  redistributing(const Mesh& mesh, const std::array<std::size_t, Rank>& sizes,
+                 const std::array<placement, axes>& placed, T* data, T* out, double count, const Options& options,
+                 const std::source_location& site)
+      : mesh_(mesh), sizes_(sizes), out_(out), count_(count), options_(options), site_(site) {
+    now_.placed = placed;
+    now_.part = part_at(placed);
+    now_.data = data;
   }
 
-  /// `last` moves write into the result's storage. `Kind` is a compile-time kind, or absent: then all are there.
   template <move_kind Kind>
   void run(const move_type& move, bool last) {
-    held_part<value_type, rank, axes> next;
+    held_type next;
     next.placed = move.after;
-    next.part = part_of<rank>(from_.sizes(), move.after, mesh().extents(), mesh().coordinates());
-    if (last) {
-      next.data = to_.elements().data();
-    } else {
-      next.owned = scratch_array<value_type>(next.part.volume());
-      next.data = next.owned.data();
-    }
-    const auto& comm = mesh().along(move.along);
-    const block<value_type, rank> target{next.data, next.part};
-    const block<const value_type, rank> source{now_.data, now_.part};
+    next.part = part_at(move.after);
+    if (!last) next.owned = scratch_array<T>(next.part.volume());
+    next.data = last ? out_ : next.owned.data();
+    const auto& comm = mesh_.along(move.along);
+    const block<T, Rank> target{next.data, next.part};
+    const block<const T, Rank> source{now_.data, now_.part};
     if constexpr (Kind == move_kind::slice) {
-      copy_region<value_type, rank>(target, source, next.part);
+      copy_region<T, Rank>(target, source, next.part);
     } else if constexpr (Kind == move_kind::keep_on_first) {
       if (comm.rank() == 0) {
-        copy_region<value_type, rank>(target, source, next.part);
+        copy_region<T, Rank>(target, source, next.part);
       } else {
-        std::fill_n(next.data, next.part.volume(), value_type{});
+        std::fill_n(next.data, next.part.volume(), T{});
       }
     } else if constexpr (Kind == move_kind::gather) {
-      gather_parts<value_type, rank>(comm, target, elements(now_), parts(move.along, now_.placed), options_, site_);
+      gather_parts<T, Rank>(comm, target, elements(), parts(move.along, now_.placed), options_, site_);
     } else if constexpr (Kind == move_kind::reduce) {
       weigh(comm);
-      all_reduce(comm, elements(now_), std::span(next.data, next.part.volume()),
-                 typename reduction_of<reduction>::type{}, options_, site_);
+      all_reduce(comm, elements(), std::span(next.data, next.part.volume()), reduction{}, options_, site_);
     } else if constexpr (Kind == move_kind::reduce_to_slices) {
       weigh(comm);
-      reduce_parts<value_type, rank>(comm, {next.data, next.part.volume()}, source, parts(move.along, next.placed),
-                                     typename reduction_of<reduction>::type{}, options_, site_);
+      reduce_parts<T, Rank>(comm, {next.data, next.part.volume()}, source, parts(move.along, next.placed), reduction{},
+                            options_, site_);
     } else {
-      exchange(move, target, source, next.placed);
+      exchange(move, target, source);
     }
     now_ = std::move(next);
   }
@@ -197,47 +194,52 @@ class redistributing {
     }
   }
 
+  void run_all(const redistribution_plan<axes>& plan) {
+    for (std::size_t i = 0; i < plan.size; ++i) run(plan.moves[i], i + 1 == plan.size);
+  }
+
+  double count() const noexcept { return count_; }
+
  private:
-  using held_type = held_part<value_type, rank, axes>;
+  box<Rank> part_at(const std::array<placement, axes>& placed) const {
+    return part_of<Rank>(sizes_, placed, mesh_.extents(), mesh_.coordinates());
+  }
 
-  const auto& mesh() const { return from_.mesh(); }
-
-  static std::span<const value_type> elements(const held_type& held) { return {held.data, held.part.volume()}; }
+  std::span<const T> elements() const { return {now_.data, now_.part.volume()}; }
 
   auto parts(axis_set along, const std::array<placement, axes>& placed) const {
-    return parts_along<rank>(mesh(), along, from_.sizes(), placed);
+    return parts_along<Rank>(mesh_, along, sizes_, placed);
   }
 
   template <class Comm>
   void weigh(const Comm& comm) {
-    if constexpr (std::is_same_v<reduction, partial<mean>>) {
-      to_.set_count(weigh_means(std::span(now_.data, now_.part.volume()), to_.count(), comm, options_, site_));
+    if constexpr (std::is_same_v<Partial, partial<mean>>) {
+      count_ = weigh_means(std::span(now_.data, now_.part.volume()), count_, comm, options_, site_);
     }
   }
 
   /// Where ranks have copies, each is served by the one that shares its coordinates along the axes of the copies.
-  void exchange(const move_type& move, const block<value_type, rank>& target,
-                const block<const value_type, rank>& source, const std::array<placement, axes>& after) {
-    const auto before_parts = parts(move.along, now_.placed);
-    const auto after_parts = parts(move.along, after);
+  void exchange(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
+    const auto before = parts(move.along, now_.placed);
+    const auto after = parts(move.along, move.after);
     axis_set copies = 0;
     for (std::size_t a = 0; a < axes; ++a) copies |= now_.placed[a].whole() ? 1U << a : 0U;
-    const auto& comm = mesh().along(move.along);
-    std::vector<box<rank>> sent(before_parts.size());
-    std::vector<box<rank>> received(before_parts.size());
+    const auto& comm = mesh_.along(move.along);
+    std::vector<box<Rank>> sent(before.size());
+    std::vector<box<Rank>> received(before.size());
     for (std::size_t peer = 0; peer < sent.size(); ++peer) {
       if (!same_along(move.along & copies, move.along, static_cast<int>(peer), comm.rank())) continue;
-      sent[peer] = intersection(source.where, after_parts[peer]);
-      received[peer] = intersection(before_parts[peer], target.where);
+      sent[peer] = intersection(source.where, after[peer]);
+      received[peer] = intersection(before[peer], target.where);
     }
-    exchange_parts<value_type, rank>(comm, target, source, sent, received, false, options_, site_);
+    exchange_parts<T, Rank>(comm, target, source, sent, received, false, options_, site_);
   }
 
   /// Whether two ranks of the group along `group` have equal coordinates along `axes_of_copies`.
   bool same_along(axis_set axes_of_copies, axis_set group, int a, int b) const {
     for (std::size_t axis = axes; axis-- > 0;) {
       if ((group >> axis & 1U) == 0) continue;
-      const int extent = mesh().extents()[axis];
+      const int extent = mesh_.extents()[axis];
       if ((axes_of_copies >> axis & 1U) != 0 && a % extent != b % extent) return false;
       a /= extent;
       b /= extent;
@@ -245,8 +247,10 @@ class redistributing {
     return true;
   }
 
-  From& from_;
-  To& to_;
+  const Mesh& mesh_;
+  const std::array<std::size_t, Rank> sizes_;
+  T* const out_;
+  double count_;
   const Options& options_;
   const std::source_location& site_;
   held_type now_;
@@ -271,12 +275,15 @@ using redistributed_t =
 template <class To, class From, class Options>
 To run_redistribution(From from, const Options& options, const std::source_location& site) {
   static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
-  const auto run_all = [&](auto& work, const auto& plan, To&) {
-    for (std::size_t i = 0; i < plan.size; ++i) work.run(plan.moves[i], i + 1 == plan.size);
-  };
-  const auto start = [&] {
+  using placed = typename From::placements_type;
+  using work_type = redistributing<typename From::element_type, From::rank, typename From::mesh_type,
+                                   typename first_partial<placed>::type, Options>;
+  const auto run = [&](const auto& run_moves) {
     To to = To::of_sizes(from.mesh(), from.sizes());
-    to.set_count(from.count());
+    work_type work(from.mesh(), from.sizes(), placement_array<placed>(), from.elements().data(), to.elements().data(),
+                   from.count(), options, site);
+    run_moves(work);
+    to.set_count(work.count());
     return to;
   };
   if constexpr (plans_when_compiling<From>()) {
@@ -285,21 +292,17 @@ To run_redistribution(From from, const Options& options, const std::source_locat
     if constexpr (plan.size == 0) {
       return std::move(from).template reinterpret<To>();
     } else {
-      To to = start();
-      redistributing<From, To, Options> work(from, to, options, site);
-      [&]<std::size_t... Index>(std::index_sequence<Index...>) {
-        (work.template run<plan.moves[Index].kind>(plan.moves[Index], Index + 1 == plan.size), ...);
-      }
-      (std::make_index_sequence<plan.size>());
-      return to;
+      return run([&](work_type& work) {
+        [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+          (work.template run<plan.moves[Index].kind>(plan.moves[Index], Index + 1 == plan.size), ...);
+        }
+        (std::make_index_sequence<plan.size>());
+      });
     }
   } else {
     const auto plan = plan_between<From, To>(from.sizes(), from.mesh().extents());
     if (plan.size == 0) return std::move(from).template reinterpret<To>();
-    To to = start();
-    redistributing<From, To, Options> work(from, to, options, site);
-    run_all(work, plan, to);
-    return to;
+    return run([&](work_type& work) { work.run_all(plan); });
   }
 }
 

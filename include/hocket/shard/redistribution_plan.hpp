@@ -9,7 +9,7 @@
 /// wholes are sliced. Where two axes cut one dimension, the right one cuts the slices of the left one; so a move along
 /// the left one takes the right one with it, as an exchange among the ranks along both.
 ///
-/// Uniform-cost search (Dijkstra) over the placements of the axes that change.
+/// Uniform-cost search (Dijkstra) over the placements: of all axes if these are few, else of the axes that change.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,6 +17,7 @@
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -115,13 +116,9 @@ class redistribution_search {
     } else {
       return false;
     }
-    const axis_set closed = with_inner_cuts(from, to, changed);
-    if (closed != changed) {
-      if (found.kind != move_kind::gather && found.kind != move_kind::exchange) return false;
-      found.kind = move_kind::exchange;
-      found.along = closed;
-    }
+    if (with_inner_cuts(from, to, changed) != changed && !fits(from, found)) return false;
     set_price(from, found);
+    if (found.kind == move_kind::exchange) narrow(from, found);
     return true;
   }
 
@@ -155,6 +152,7 @@ class redistribution_search {
     double seconds = unreached;
     std::size_t before = 0;
     std::size_t moves = 0;
+    std::size_t collectives = 0;
     move by{};
     bool settled = false;
   };
@@ -180,11 +178,101 @@ class redistribution_search {
     return closed;
   }
 
-  constexpr void set_price(const state& from, move& priced) const {
+  /// Whether a move can be made although an axis cuts, further right, what it cuts: by an exchange among more ranks, to
+  /// which slices and gathers are widened; or where the parts are such that the cut changes nothing.
+  constexpr bool fits(const state& from, move& widened) const {
+    if (widened.kind == move_kind::keep_on_first || widened.kind == move_kind::reduce) return true;
+    if (widened.kind == move_kind::reduce_to_slices) return can_look() && shares_out(from, widened);
+    widened.kind = move_kind::exchange;
+    widened.along = with_inner_cuts(from, widened.after, widened.along);
+    return true;
+  }
+
+  /// Makes an exchange the cheapest one among ranks that have what each other need; a slice if every rank has that.
+  constexpr void narrow(const state& from, move& exchange) const {
+    if (!can_look()) return;
+    const move widest = exchange;
+    for (axis_set group = 0; group < widest.along; ++group) {
+      if ((group & ~widest.along) != 0 || !supplies(from, widest.after, group)) continue;
+      move narrower = widest;
+      narrower.along = group;
+      if (group == 0) narrower.kind = move_kind::slice;
+      set_price(from, narrower);
+      if (narrower.seconds < exchange.seconds) exchange = narrower;
+      if (group == 0) return;
+    }
+  }
+
+  /// Whether there are so few ranks that all of them can be looked at. With more, rules must do, that are right and
+  /// perhaps wider than needed where a dimension has fewer elements than ranks.
+  constexpr bool can_look() const { return ranks_along(every_axis) <= 64; }
+
+  using coordinates = std::array<int, Axes>;
+  static constexpr axis_set every_axis = (1U << Axes) - 1;
+
+  constexpr std::size_t ranks_along(axis_set set) const {
     std::size_t ranks = 1;
     for (std::size_t a = 0; a < Axes; ++a) {
-      if ((priced.along >> a & 1U) != 0) ranks *= static_cast<std::size_t>(mesh_extents_[a]);
+      if ((set >> a & 1U) != 0) ranks *= static_cast<std::size_t>(mesh_extents_[a]);
     }
+    return ranks;
+  }
+
+  /// Calls `visit` with the coordinates of all ranks that differ from `at` along `set` alone, until it gives back false.
+  template <class Visit>
+  constexpr bool for_all_along(axis_set set, coordinates at, const Visit& visit) const {
+    for (std::size_t a = 0; a < Axes; ++a) {
+      if ((set >> a & 1U) != 0) at[a] = 0;
+    }
+    for (;;) {
+      if (!visit(static_cast<const coordinates&>(at))) return false;
+      std::size_t a = Axes;
+      for (; a > 0; --a) {
+        if ((set >> (a - 1) & 1U) == 0) continue;
+        if (++at[a - 1] < mesh_extents_[a - 1]) break;
+        at[a - 1] = 0;
+      }
+      if (a == 0) return true;
+    }
+  }
+
+  template <class Holds>
+  constexpr bool holds_everywhere(const Holds& holds) const {
+    return for_all_along(every_axis, {}, holds);
+  }
+
+  /// Whether the ranks along `group` have together what each of them needs. Of copies, those count that share the
+  /// coordinates of who needs it.
+  constexpr bool supplies(const state& from, const state& to, axis_set group) const {
+    axis_set copies = 0;
+    for (std::size_t a = 0; a < Axes; ++a) copies |= from[a].whole() ? 1U << a : 0U;
+    return holds_everywhere([&](const coordinates& at) {
+      const auto needed = part_of<Rank>(sizes_, to, mesh_extents_, at);
+      std::size_t found = 0;
+      for_all_along(group & ~copies, at, [&](const coordinates& other) {
+        found += intersection(needed, part_of<Rank>(sizes_, from, mesh_extents_, other)).volume();
+        return true;
+      });
+      return found == needed.volume();
+    });
+  }
+
+  /// Whether the parts after the move are, in every group, those of the one before it.
+  constexpr bool shares_out(const state& from, const move& shared) const {
+    return holds_everywhere([&](const coordinates& at) {
+      const auto whole = part_of<Rank>(sizes_, from, mesh_extents_, at);
+      std::size_t found = 0;
+      const bool inside = for_all_along(shared.along, at, [&](const coordinates& other) {
+        const auto part = part_of<Rank>(sizes_, shared.after, mesh_extents_, other);
+        found += part.volume();
+        return intersection(part, whole).volume() == part.volume();
+      });
+      return inside && found == whole.volume();
+    });
+  }
+
+  constexpr void set_price(const state& from, move& priced) const {
+    const std::size_t ranks = ranks_along(priced.along);
     const std::array<int, Axes> first{};  // the rank whose parts are the largest
     const std::size_t before = part_of<Rank>(sizes_, from, mesh_extents_, first).volume();
     const std::size_t after = part_of<Rank>(sizes_, priced.after, mesh_extents_, first).volume();
@@ -203,42 +291,43 @@ class redistribution_search {
         static_cast<double>(priced.elements) / static_cast<double>(ranks) * element_bytes_ * costs_.seconds_per_byte;
   }
 
-  /// What all ranks of the group lack of their parts, those at coordinate 0 along all other axes being the largest
-  /// group.
+  /// What all ranks of a group lack of their parts; of the group that lacks most.
   constexpr std::size_t exchanged(const state& from, const move& priced) const {
-    std::array<int, Axes> at{};
-    std::size_t total = 0;
-    for (;;) {
-      const auto before = part_of<Rank>(sizes_, from, mesh_extents_, at);
-      const auto after = part_of<Rank>(sizes_, priced.after, mesh_extents_, at);
-      total += after.volume() - intersection(before, after).volume();
-      std::size_t a = Axes;
-      for (; a > 0; --a) {
-        if ((priced.along >> (a - 1) & 1U) == 0) continue;
-        if (++at[a - 1] < mesh_extents_[a - 1]) break;
-        at[a - 1] = 0;
-      }
-      if (a == 0) return total;
-    }
+    std::size_t most = 0;
+    for_all_along(every_axis & ~priced.along, {}, [&](const coordinates& group) {
+      std::size_t total = 0;
+      for_all_along(priced.along, group, [&](const coordinates& at) {
+        const auto before = part_of<Rank>(sizes_, from, mesh_extents_, at);
+        const auto after = part_of<Rank>(sizes_, priced.after, mesh_extents_, at);
+        total += after.volume() - intersection(before, after).volume();
+        return true;
+      });
+      most = std::max(most, total);
+      return true;
+    });
+    return most;
   }
 
   /// All placements of the axes that change: wholes, partial results where there are some already or at last, and
   /// slices.
   constexpr std::vector<node> all_states(const state& from, const state& to) const {
+    std::size_t states = 1;
+    for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
+    const bool few = states <= 64;
     std::vector<node> nodes(1);
     nodes[0].at = from;
     for (std::size_t a = 0; a < Axes; ++a) {
-      if (from[a] == to[a]) continue;
+      if (mesh_extents_[a] == 1 || (from[a] == to[a] && !few)) continue;
       const std::size_t known = nodes.size();
       const auto add = [&](placement other) {
-        if (other == from[a]) return;
+        if (other == from[a]) return;  // there already
         for (std::size_t i = 0; i < known; ++i) {
           nodes.push_back(nodes[i]);
           nodes.back().at[a] = other;
         }
       };
-      add(to[a].whole() ? to[a] : placement{from[a].whole() ? from[a] : placement{placement_kind::replicated}});
-      if (to[a].partial()) add(to[a]);
+      if (!from[a].whole()) add(to[a].whole() ? to[a] : placement{placement_kind::replicated});
+      if (to[a].partial() && !from[a].partial()) add(to[a]);
       for (std::size_t d = 0; d < Rank; ++d) add({placement_kind::shard, static_cast<int>(d)});
     }
     nodes[0].seconds = 0;
@@ -260,10 +349,13 @@ class redistribution_search {
       move by;
       if (each.settled || !find_move(nodes[from].at, each.at, by)) continue;
       const double seconds = nodes[from].seconds + by.seconds;
-      if (seconds >= each.seconds) continue;
+      const bool as_cheap = seconds < each.seconds * (1 + 1e-9) && seconds > each.seconds * (1 - 1e-9);
+      const std::size_t collectives = nodes[from].collectives + (communicates(by.kind) ? 1U : 0U);
+      if (as_cheap ? collectives >= each.collectives : seconds > each.seconds) continue;
       each.seconds = seconds;
       each.before = from;
       each.moves = nodes[from].moves + 1;
+      each.collectives = collectives;
       each.by = by;
     }
   }

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All moves that there are between placements of a small tensor over a small mesh, found by looking at which elements each
+/// rank has and needs, and not by the rules that the library plans with; and the cheapest sequence of them, by trying all.
+#pragma once
+
+#include <hocket/shard/redistribution_plan.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <set>
+#include <vector>
+
+namespace hocket_test {
+
+/// Of a tensor of two dimensions over a mesh of `Axes` axes.
+template <std::size_t Axes>
+class every_move {
+ public:
+  using sizes_type = std::array<std::size_t, 2>;
+  using extents_type = std::array<int, Axes>;
+  using state = std::array<hocket::placement, Axes>;
+
+  every_move(const sizes_type& sizes, const extents_type& extents, std::size_t element_bytes)
+      : sizes_(sizes), extents_(extents), element_bytes_(static_cast<double>(element_bytes)) {
+    int ranks = 1;
+    for (const int each : extents) ranks *= each;
+    for (int rank = 0; rank < ranks; ++rank) coordinates_.push_back(coordinates_of(rank));
+    list_states(0, {});
+    prices_.assign(states_.size() * states_.size(), {});
+    for (std::size_t from = 0; from < states_.size(); ++from) {
+      for (std::size_t to = 0; to < states_.size(); ++to) prices_[from * states_.size() + to] = price(from, to);
+    }
+  }
+
+  const std::vector<state>& states() const { return states_; }
+
+  struct cheapest {
+    double seconds = impossible;
+    std::size_t collectives = 0;
+  };
+
+  /// From `from` to every state, of all sequences of up to seven moves.
+  std::vector<cheapest> find(std::size_t from) const {
+    std::vector<cheapest> best(states_.size());
+    best[from] = {0, 0};
+    for (int moves = 0; moves < 7; ++moves) {
+      const std::vector<cheapest> shorter = best;
+      for (std::size_t at = 0; at < states_.size(); ++at) {
+        for (std::size_t to = 0; to < states_.size(); ++to) {
+          const priced move = prices_[at * states_.size() + to];
+          if (shorter[at].seconds >= impossible || move.seconds >= impossible) continue;
+          const double seconds = shorter[at].seconds + move.seconds;
+          const std::size_t collectives = shorter[at].collectives + (move.communicates ? 1U : 0U);
+          const bool as_cheap = seconds < best[to].seconds * (1 + 1e-9) && seconds > best[to].seconds * (1 - 1e-9);
+          if (as_cheap ? collectives < best[to].collectives : seconds < best[to].seconds)
+            best[to] = {seconds, collectives};
+        }
+      }
+    }
+    return best;
+  }
+
+  static constexpr double impossible = 1e300;
+
+ private:
+  using rank_box = hocket::box<2>;
+
+  struct priced {
+    double seconds = impossible;
+    bool communicates = false;
+  };
+
+  extents_type coordinates_of(int rank) const {
+    extents_type at{};
+    for (std::size_t a = Axes; a-- > 0; rank /= extents_[a]) at[a] = rank % extents_[a];
+    return at;
+  }
+
+  void list_states(std::size_t axis, state made) {
+    if (axis == Axes) {
+      states_.push_back(made);
+      return;
+    }
+    using enum hocket::placement_kind;
+    for (const hocket::placement each : {hocket::placement{replicated}, hocket::placement{shard, 0},
+                                         hocket::placement{shard, 1}, hocket::placement{partial_sum}}) {
+      made[axis] = each;
+      list_states(axis + 1, made);
+    }
+  }
+
+  rank_box part(const state& placed, std::size_t rank) const {
+    return hocket::part_of<2>(sizes_, placed, extents_, coordinates_[rank]);
+  }
+
+  /// The cheapest move from one state to another in any group of ranks that holds the changed axes.
+  priced price(std::size_t from, std::size_t to) const {
+    if (from == to) return {0, false};
+    unsigned changed = 0;
+    for (std::size_t a = 0; a < Axes; ++a) changed |= states_[from][a] == states_[to][a] ? 0U : 1U << a;
+    priced best;
+    for (unsigned group = 0; group < 1U << Axes; ++group) {
+      const priced found = price_in(group, changed, states_[from], states_[to]);
+      if (found.seconds < best.seconds) best = found;
+    }
+    return best;
+  }
+
+  priced price_in(unsigned group, unsigned changed, const state& from, const state& to) const {
+    bool partial_before = true;
+    bool partial_after = true;
+    bool some_partial = false;
+    for (std::size_t a = 0; a < Axes; ++a) {
+      if ((changed >> a & 1U) == 0) continue;
+      partial_before = partial_before && from[a].partial();
+      partial_after = partial_after && to[a].partial() && from[a].whole();
+      some_partial = some_partial || from[a].partial() || to[a].partial();
+    }
+    const double copied = static_cast<double>(largest(to)) * element_bytes_ * hocket::move_costs().copy_per_byte;
+    if (partial_after) return {copied, false};
+    if (some_partial && !partial_before) return {};
+    if (partial_before && group != changed) return {};
+    if (partial_before) return reduction(group, from, to, copied);
+    return movement(group, from, to, copied);
+  }
+
+  /// Sums of what the ranks of each group have: everyone gets all of it, or the parts are shared out.
+  priced reduction(unsigned group, const state& from, const state& to, double copied) const {
+    const std::size_t ranks = members(group, 0).size();
+    std::size_t total = 0;
+    bool everything = true;
+    bool shared_out = true;
+    for (std::size_t rank = 0; rank < coordinates_.size(); ++rank) {
+      const rank_box own = part(from, rank);
+      std::size_t sum = 0;
+      for (const std::size_t member : members(group, rank)) {
+        const rank_box theirs = part(to, member);
+        if (part(from, member) != own) return {};
+        everything = everything && theirs == own;
+        shared_out = shared_out && hocket::intersection(theirs, own).volume() == theirs.volume();
+        sum += theirs.volume();
+      }
+      shared_out = shared_out && sum == own.volume();
+    }
+    bool whole = true;
+    for (std::size_t a = 0; a < Axes; ++a) whole = whole && ((group >> a & 1U) == 0 || to[a].whole());
+    const std::size_t volume = part(from, 0).volume();
+    if (everything && whole) {
+      total = 2 * (ranks - 1) * volume;
+    } else if (shared_out && !whole) {
+      for (std::size_t a = 0; a < Axes; ++a) {
+        if ((group >> a & 1U) != 0 && !to[a].sharded()) return {};
+      }
+      total = (ranks - 1) * volume;
+    } else {
+      return {};
+    }
+    return {copied + collective(ranks, total), true};
+  }
+
+  /// Elements that go from where they are to where they are needed.
+  priced movement(unsigned group, const state& from, const state& to, double copied) const {
+    std::size_t most = 0;
+    bool at_hand = true;
+    for (std::size_t rank = 0; rank < coordinates_.size(); ++rank) {
+      std::size_t lacking = 0;
+      for (const std::size_t member : members(group, rank)) {
+        const rank_box needed = part(to, member);
+        const std::size_t had = hocket::intersection(needed, part(from, member)).volume();
+        lacking += needed.volume() - had;
+        std::set<std::array<std::size_t, 4>> sources;  // distinct boxes: copies count once
+        std::size_t found = 0;
+        for (const std::size_t source : members(group, rank)) {
+          const rank_box theirs = part(from, source);
+          if (!sources.insert({theirs.begin[0], theirs.begin[1], theirs.size[0], theirs.size[1]}).second) continue;
+          found += hocket::intersection(needed, theirs).volume();
+        }
+        if (found < needed.volume()) return {};
+      }
+      at_hand = at_hand && lacking == 0;
+      most = std::max(most, lacking);
+    }
+    // A slice is what every axis of the change takes from a whole.
+    bool slices = true;
+    for (std::size_t a = 0; a < Axes; ++a)
+      slices = slices && (from[a] == to[a] || (from[a].whole() && to[a].sharded()));
+    if (slices && at_hand) return {copied, false};
+    return {copied + collective(members(group, 0).size(), most), group != 0};
+  }
+
+  double collective(std::size_t ranks, std::size_t elements) const {
+    const hocket::move_costs costs;
+    return costs.latency * static_cast<double>(std::bit_width(ranks - 1)) +
+           static_cast<double>(elements) / static_cast<double>(ranks) * element_bytes_ * costs.seconds_per_byte;
+  }
+
+  std::size_t largest(const state& placed) const { return part(placed, 0).volume(); }
+
+  /// The ranks that differ from `rank` along the axes of `group` alone.
+  std::vector<std::size_t> members(unsigned group, std::size_t rank) const {
+    std::vector<std::size_t> result;
+    for (std::size_t other = 0; other < coordinates_.size(); ++other) {
+      bool same = true;
+      for (std::size_t a = 0; a < Axes; ++a) {
+        same = same && ((group >> a & 1U) != 0 || coordinates_[other][a] == coordinates_[rank][a]);
+      }
+      if (same) result.push_back(other);
+    }
+    return result;
+  }
+
+  sizes_type sizes_;
+  extents_type extents_;
+  double element_bytes_;
+  std::vector<extents_type> coordinates_;
+  std::vector<state> states_;
+  std::vector<priced> prices_;
+};
+
+}  // namespace hocket_test

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// redistribute: every legal pair of placements, over one axis of 1 to 8 ranks and over two axes, for sizes that divide, that
+// do not, that are smaller than the number of ranks, and none: exact, and as cheap as any sequence of moves.
+#include "shard/every_move.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/shard/redistribute.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace hocket_test;
+using hocket::axis;
+using hocket::dynamic;
+using hocket::extents;
+using hocket::invariant;
+using hocket::mesh;
+using hocket::on;
+using hocket::partial;
+using hocket::placement;
+using hocket::replicated;
+using hocket::shard;
+using hocket::sum;
+
+namespace {
+
+using sizes_type = std::array<std::size_t, 2>;
+
+double value_at(const sizes_type& at) { return static_cast<double>(at[0] * 1000 + at[1] + 1); }
+
+std::string to_text(const placement& placed) {
+  if (placed.sharded()) return "S" + std::to_string(placed.dimension);
+  return placed.partial() ? "P" : "R";
+}
+
+template <std::size_t Axes>
+std::string to_text(const std::array<placement, Axes>& placed) {
+  std::string text;
+  for (const placement& each : placed) text += to_text(each);
+  return text;
+}
+
+template <std::size_t Axes>
+std::string text_of(const sizes_type& sizes, const std::array<int, Axes>& mesh_extents) {
+  std::string text = std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]) + " over";
+  for (const int each : mesh_extents) text += " " + std::to_string(each);
+  return text;
+}
+
+/// All combinations of replicated, shard<0>, shard<1> and partial<sum>.
+template <std::size_t Axes>
+std::vector<std::array<placement, Axes>> placements_over() {
+  using enum hocket::placement_kind;
+  const std::array<placement, 4> each{placement{replicated}, placement{shard, 0}, placement{shard, 1},
+                                      placement{partial_sum}};
+  std::vector<std::array<placement, Axes>> all(1);
+  for (std::size_t a = 0; a < Axes; ++a) {
+    std::vector<std::array<placement, Axes>> longer;
+    for (auto so_far : all) {
+      for (const placement& next : each) {
+        so_far[a] = next;
+        longer.push_back(so_far);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+template <std::size_t Axes>
+bool legal(const std::array<placement, Axes>& from, const std::array<placement, Axes>& to) {
+  for (std::size_t a = 0; a < Axes; ++a) {
+    if (hocket::detail::redistribution_between(from[a], to[a]) != hocket::detail::redistribution_kind::possible) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// This rank's data of a tensor whose element at `at` is `value_at(at)`: where it is partial, summands of that.
+template <class Mesh, std::size_t Axes>
+std::vector<double> placed_data(const Mesh& ranks, const sizes_type& sizes, const std::array<placement, Axes>& placed) {
+  int summand = 0;
+  int summands = 1;
+  for (std::size_t a = 0; a < Axes; ++a) {
+    if (!placed[a].partial()) continue;
+    summand = summand * ranks.extents()[a] + ranks.coordinates()[a];
+    summands *= ranks.extents()[a];
+  }
+  const auto part = hocket::part_of<2>(sizes, placed, ranks.extents(), ranks.coordinates());
+  std::vector<double> data;
+  hocket::for_each_index(part.size, [&](const sizes_type& at) {
+    const sizes_type whole{at[0] + part.begin[0], at[1] + part.begin[1]};
+    const auto other = [&](int of) { return static_cast<double>((whole[0] * 7 + whole[1] * 3) % 11) * of; };
+    double value = other(summand);
+    if (summand == 0) {
+      value = value_at(whole);
+      for (int each = 1; each < summands; ++each) value -= other(each);
+    }
+    data.push_back(value);
+  });
+  return data;
+}
+
+/// Whether `data` are this rank's, so placed. Partial results are added up over all ranks that hold summands.
+template <class Mesh, std::size_t Axes>
+bool is_placed(const Mesh& ranks, const sizes_type& sizes, const std::array<placement, Axes>& placed,
+               std::vector<double> data) {
+  hocket::detail::axis_set partial_axes = 0;
+  for (std::size_t a = 0; a < Axes; ++a) partial_axes |= placed[a].partial() ? 1U << a : 0U;
+  if (partial_axes != 0) hocket::all_reduce(ranks.along(partial_axes), hocket::in_place(data));
+  const auto part = hocket::part_of<2>(sizes, placed, ranks.extents(), ranks.coordinates());
+  bool right = data.size() == part.volume();
+  std::size_t next = 0;
+  hocket::for_each_index(part.size, [&](const sizes_type& at) {
+    right = right && data[next++] == value_at({at[0] + part.begin[0], at[1] + part.begin[1]});
+  });
+  return right;
+}
+
+/// Redistributes between all legal pairs of placements over one mesh and for one size, and compares with `value_at`.
+template <class Mesh>
+void redistribute_every_pair(thread_rank& me, const Mesh& ranks, const sizes_type& sizes) {
+  constexpr auto axes = static_cast<std::size_t>(Mesh::dimensions);
+  const hocket::options<> none;
+  const auto site = std::source_location::current();
+  for (const auto& from : placements_over<axes>()) {
+    for (const auto& to : placements_over<axes>()) {
+      if (!legal(from, to)) continue;
+      me.at([&] { return to_text(from) + " to " + to_text(to) + " of " + text_of(sizes, ranks.extents()); });
+      const auto plan = hocket::plan_redistribution(sizes, ranks.extents(), from, to, sizeof(double));
+      if (!me.check(plan.possible, "no way found")) continue;
+      std::vector<double> data = placed_data(ranks, sizes, from);
+      std::vector<double> out(hocket::part_of<2>(sizes, to, ranks.extents(), ranks.coordinates()).volume());
+      hocket::detail::redistributing<double, 2, Mesh, partial<sum>, hocket::options<>> work(
+          ranks, sizes, from, data.data(), out.data(), 0, none, site);
+      work.run_all(plan);
+      me.check(is_placed(ranks, sizes, to, plan.size == 0 ? data : out), "wrong elements");
+    }
+  }
+}
+
+/// Sizes that divide by the numbers of ranks, are off by one, are smaller than these, and empty.
+const std::vector<sizes_type> every_size{{12, 24}, {13, 23}, {1, 3}, {2, 1}, {0, 5}, {4, 0}};
+
+}  // namespace
+
+TEST_CASE("along one axis, every pair of placements is exact") {
+  for (int count = 1; count <= 8; ++count) {
+    on_ranks(count, [&](thread_rank& me) {
+      const auto ranks = mesh<"tp">(me.comm(), {count});
+      for (const sizes_type& sizes : every_size) redistribute_every_pair(me, ranks, sizes);
+    });
+  }
+}
+
+TEST_CASE("along two axes, every pair of placements is exact") {
+  for (const auto& extents_of_mesh : std::vector<std::vector<int>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
+    on_ranks(extents_of_mesh[0] * extents_of_mesh[1], [&](thread_rank& me) {
+      const auto ranks = mesh<"dp", "tp">(me.comm(), extents_of_mesh);
+      for (const sizes_type& sizes : every_size) redistribute_every_pair(me, ranks, sizes);
+    });
+  }
+}
+
+TEST_CASE("no sequence of moves is cheaper than the one that is found") {
+  std::size_t pairs = 0;
+  for (const auto& mesh_extents : std::vector<std::array<int, 2>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
+    for (const sizes_type& sizes : std::vector<sizes_type>{{12, 24}, {13, 23}, {1, 3}, {1200, 2400}}) {
+      const every_move<2> moves(sizes, mesh_extents, sizeof(double));
+      for (std::size_t from = 0; from < moves.states().size(); ++from) {
+        const auto best_to = moves.find(from);
+        for (std::size_t to = 0; to < moves.states().size(); ++to) {
+          if (from == to || !legal(moves.states()[from], moves.states()[to])) continue;
+          INFO(to_text(moves.states()[from])
+               << " to " << to_text(moves.states()[to]) << " of " << text_of(sizes, mesh_extents));
+          const auto found = hocket::plan_redistribution(sizes, mesh_extents, moves.states()[from], moves.states()[to],
+                                                         sizeof(double));
+          const auto& best = best_to[to];
+          CHECK(found.possible);
+          CHECK(found.seconds() <= best.seconds * (1 + 1e-9));
+          CHECK(found.seconds() >= best.seconds * (1 - 1e-9));
+          CHECK(found.collectives() == best.collectives);
+          ++pairs;
+        }
+      }
+    }
+  }
+  CHECK(pairs > 1000);
+}
+
+TEST_CASE("what the compiler plans runs, and so does what is planned when running") {
+  on_ranks(6, [](thread_rank& me) {
+    const auto known = mesh<axis("dp", 2), axis("tp", 3)>(me.comm());
+    using known_mesh = std::remove_const_t<decltype(known)>;
+    hocket::tensor<double, extents<7, 5>, known_mesh, on<"dp", invariant>, on<"tp", shard<0>>> x(known);
+    hocket::fill(x, value_at);
+    static_assert(hocket::detail::plans_when_compiling<decltype(x)>());
+
+    const auto open = mesh<"dp", "tp">(me.comm(), {2, 3});
+    using open_mesh = std::remove_const_t<decltype(open)>;
+    hocket::tensor<double, extents<dynamic, 5>, open_mesh, on<"dp", invariant>, on<"tp", shard<0>>> y(open, {7});
+    hocket::fill(y, value_at);
+    static_assert(!hocket::detail::plans_when_compiling<decltype(y)>());
+
+    const auto same = [&](const auto& a, const auto& b, const char* what) {
+      me.check(a.part() == b.part(), what);
+      me.check(std::equal(a.elements().begin(), a.elements().end(), b.elements().begin(), b.elements().end()), what);
+      hocket::for_each_index(a.part().size, [&](const sizes_type& at) {
+        const sizes_type whole{at[0] + a.part().begin[0], at[1] + a.part().begin[1]};
+        me.check(a.local()[at] == value_at(whole), what);
+      });
+    };
+    same(hocket::redistribute<on<"tp", shard<1>>>(x), hocket::redistribute<on<"tp", shard<1>>>(y), "S0 to S1");
+    same(hocket::redistribute<on<"dp", shard<0>>>(x), hocket::redistribute<on<"dp", shard<0>>>(y), "nested");
+    same(hocket::redistribute<hocket::elsewhere<replicated>>(x), hocket::redistribute<hocket::elsewhere<replicated>>(y),
+         "replicated");
+    same(hocket::redistribute<on<"tp", invariant>, on<"dp", shard<1>>>(x),
+         hocket::redistribute<on<"tp", invariant>, on<"dp", shard<1>>>(y), "both");
+  });
+}
+
+TEST_CASE("what nothing moves for keeps its storage") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<double, extents<4, 3>, mesh_type, on<"tp", invariant>> x(ranks);
+    const double* const data = x.elements().data();
+    const auto y = hocket::redistribute<on<"tp", replicated>>(std::move(x));
+    me.check(y.elements().data() == data, "copied");
+  });
+}
+
+TEST_CASE("a plan is explained before anything moves") {
+  std::string text;
+  on_ranks(4, [&](thread_rank& me) {
+    const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    const hocket::tensor<float, extents<64, 64>, mesh_type, on<"dp", partial<sum>>, on<"tp", shard<0>>> x(ranks);
+    if (me.rank() == 0) text = hocket::explain_redistribution<on<"dp", replicated>, on<"tp", shard<1>>>(x);
+  });
+  CHECK(text.find("2 collectives") != std::string::npos);
+  CHECK(text.find("along dp") != std::string::npos);
+  CHECK(text.find(" bytes") != std::string::npos);
+  CHECK(text.find(" us") != std::string::npos);
+}
