@@ -37,6 +37,8 @@ using sizes_type = std::array<std::size_t, 2>;
 
 double value_at(const sizes_type& at) { return static_cast<double>(at[0] * 1000 + at[1] + 1); }
 
+double ranks_value(const sizes_type& at, int rank) { return static_cast<double>(at[0] * 10 + at[1]) * (rank + 1); }
+
 std::string to_text(const placement& placed) {
   if (placed.sharded()) return "S" + std::to_string(placed.dimension);
   return placed.partial() ? "P" : "R";
@@ -226,6 +228,42 @@ TEST_CASE("what the compiler plans runs, and so does what is planned when runnin
          "replicated");
     same(hocket::redistribute<on<"tp", invariant>, on<"dp", shard<1>>>(x),
          hocket::redistribute<on<"tp", invariant>, on<"dp", shard<1>>>(y), "both");
+  });
+}
+
+TEST_CASE("a tensor goes to another mesh of the same ranks") {
+  on_ranks(6, [](thread_rank& me) {
+    const auto training = mesh<"dp", "tp">(me.comm(), {2, 3});
+    const auto storage = mesh<"fsdp", "replica">(me.comm(), {3, 2});
+    using training_mesh = std::remove_const_t<decltype(training)>;
+    using storage_mesh = std::remove_const_t<decltype(storage)>;
+    using stored = hocket::tensor<double, extents<dynamic, 5>, storage_mesh, on<"fsdp", shard<0>>, on<"replica", invariant>>;
+    using used = hocket::tensor<double, extents<dynamic, 5>, training_mesh, on<"dp", replicated>, on<"tp", shard<1>>>;
+    for (const std::size_t rows : {std::size_t{7}, std::size_t{6}, std::size_t{1}, std::size_t{0}}) {
+      stored x(storage, {rows});
+      hocket::fill(x, value_at);
+      const auto y = hocket::redistribute<used>(x, training);
+      used expected(training, {rows});
+      hocket::fill(expected, value_at);
+      me.check(std::equal(y.elements().begin(), y.elements().end(), expected.elements().begin()), "there");
+
+      // Gradients come back as summands along dp.
+      hocket::gradient_t<used> gradient(training, {rows});
+      hocket::fill(gradient, [&](const sizes_type& at) { return ranks_value(at, me.rank() / 3); });
+      using summed = hocket::tensor<double, extents<dynamic, 5>, storage_mesh, on<"fsdp", shard<0>>,
+                                    on<"replica", replicated>>;
+      const auto back = hocket::redistribute<summed>(gradient, storage);
+      hocket::for_each_index(back.part().size, [&](const sizes_type& at) {
+        const sizes_type whole{at[0] + back.part().begin[0], at[1] + back.part().begin[1]};
+        me.check(back.local()[at] == ranks_value(whole, 0) + ranks_value(whole, 1), "back");
+      });
+    }
+    const auto half = hocket::split(me.comm(), hocket::color{me.rank() / 3});
+    const auto smaller = mesh<"dp", "tp">(half, {1, 3});
+    me.expect(hocket::errc::invalid_argument, [&] {
+      const stored x(storage, {std::size_t{4}});
+      hocket::redistribute<used>(x, smaller);
+    });
   });
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -306,6 +307,83 @@ To run_redistribution(From from, const Options& options, const std::source_locat
   }
 }
 
+/// The placements after which a tensor can go to another mesh: partial results are combined, each rank getting a slice of
+/// the result.
+template <class Placed, std::size_t Rank>
+struct combined;
+template <class... Placements, std::size_t Rank>
+struct combined<placements<Placements...>, Rank> {
+  using target = std::conditional_t<Rank == 0, invariant, shard<0>>;
+  using type = placements<std::conditional_t<Placements::value.partial(), target, Placements>...>;
+};
+
+template <class Placed>
+constexpr bool any_of_kind(placement_kind kind) noexcept {
+  for (const placement& each : Placed::values) {
+    if (each.kind == kind) return true;
+  }
+  return false;
+}
+
+template <class From, class To>
+struct checked_change_of_mesh {
+  static_assert(std::is_same_v<std::remove_const_t<typename From::element_type>, typename To::element_type> &&
+                    From::rank == To::rank,
+                "the tensor on the other mesh must have the same element type and number of dimensions");
+  static_assert(!any_of_kind<typename From::placements_type>(placement_kind::varying) &&
+                    !any_of_kind<typename To::placements_type>(placement_kind::varying),
+                "varying data are no parts of a whole, so they can't go to another mesh");
+  static_assert(!any_of_kind<typename To::placements_type>(placement_kind::partial_sum) &&
+                    !any_of_kind<typename To::placements_type>(placement_kind::partial_mean) &&
+                    !any_of_kind<typename To::placements_type>(placement_kind::partial_other),
+                "a tensor can't become partial on another mesh: make it replicated there, and then partial");
+  static_assert(!any_of_kind<typename From::placements_type>(placement_kind::replicated) ||
+                    !any_of_kind<typename To::placements_type>(placement_kind::invariant),
+                "replicated data can't become invariant, on another mesh neither: make it replicated there");
+  static constexpr bool value = true;
+};
+
+/// Throws unless two meshes have the same ranks in the same order.
+template <class A, class B>
+void check_same_ranks(const A& a, const B& b) {
+  const auto& of_a = communicator_access::state(a.all());
+  const auto& of_b = communicator_access::state(b.all());
+  if (a.size() == b.size() && *of_a.members() == *of_b.members()) return;
+  raise(errc::invalid_argument, "the other mesh has other ranks, or the same in another order; make both from one "
+                                "communicator",
+        {.operation = "redistribute", .rank = a.rank(), .ranks = a.size()});
+}
+
+/// One exchange among all ranks. Where ranks have copies, each is served by the one that shares its coordinates along the
+/// axes of the copies.
+template <class To, class From, class Options>
+To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Options& options,
+                const std::source_location& site) {
+  constexpr std::size_t rank = From::rank;
+  using value_type = typename To::element_type;
+  const auto& old_mesh = from.mesh();
+  To to = To::of_sizes(mesh, from.sizes());
+  std::vector<box<rank>> sent(static_cast<std::size_t>(mesh.size()));
+  std::vector<box<rank>> received(sent.size());
+  const auto own = old_mesh.coordinates();
+  for (std::size_t peer = 0; peer < sent.size(); ++peer) {
+    const auto theirs = old_mesh.coordinates_of(static_cast<int>(peer));
+    bool serves = true;
+    for (std::size_t axis = 0; axis < own.size(); ++axis) {
+      serves = serves && (!From::placements_type::values[axis].whole() || own[axis] == theirs[axis]);
+    }
+    if (!serves) continue;
+    const auto needed = part_of<rank>(from.sizes(), To::placements_type::values, mesh.extents(),
+                                      mesh.coordinates_of(static_cast<int>(peer)));
+    const auto held = part_of<rank>(from.sizes(), From::placements_type::values, old_mesh.extents(), theirs);
+    sent[peer] = intersection(from.part(), needed);
+    received[peer] = intersection(held, to.part());
+  }
+  exchange_parts<value_type, rank>(old_mesh.all(), {to.elements().data(), to.part()},
+                                   {from.elements().data(), from.part()}, sent, received, false, options, site);
+  return to;
+}
+
 inline std::string move_text(const char* kind, const std::string& along, double bytes, double seconds) {
   char line[160];
   std::snprintf(line, sizeof line, "  %-18s along %-20s %12.0f bytes %10.3f us\n", kind, along.c_str(), bytes,
@@ -330,6 +408,25 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
     return detail::run_redistribution<to_type>(copy(tensor), options, site);
   } else {
     return detail::run_redistribution<to_type>(std::move(tensor), options, site);
+  }
+}
+
+/// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
+/// all ranks, after partial results have been combined. Every placement of `To` must be one that is not partial.
+///
+/// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks; else as the collectives.
+template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
+To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Options& options = {},
+                const std::source_location& site = std::source_location::current()) {
+  using from_type = std::remove_cvref_t<Tensor>;
+  static_assert(detail::checked_change_of_mesh<from_type, To>::value);
+  detail::check_same_ranks(tensor.mesh(), mesh);
+  using combined =
+      detail::placed_as<from_type, typename detail::combined<typename from_type::placements_type, from_type::rank>::type>;
+  if constexpr (std::is_same_v<typename combined::placements_type, typename from_type::placements_type>) {
+    return detail::move_to_mesh<To>(tensor, mesh, options, site);
+  } else {
+    return detail::move_to_mesh<To>(detail::run_redistribution<combined>(copy(tensor), options, site), mesh, options, site);
   }
 }
 
