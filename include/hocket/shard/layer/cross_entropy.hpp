@@ -65,8 +65,8 @@ struct vocabulary_parallel_cross_entropy {
     check(targets, logits.sizes()[1]);
     auto largest = convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows<value_type>, logits));
     auto sums = convert<Axis, invariant>(apply<detail::softmax_sums<value_type>>(
-        sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{logits.part().begin[1]}, logits, entered(targets),
-        entered(largest)));
+        sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{logits.part().begin[1], label_smoothing > 0}, logits,
+        entered(targets), entered(largest)));
     auto loss = apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(logits)}, sums, targets);
     using saved_type =
         saved_values<decltype(borrow(logits)), decltype(borrow(targets)), decltype(largest), decltype(sums)>;
@@ -124,6 +124,7 @@ struct vocabulary_parallel_cross_entropy {
   template <class T>
   struct sums_of_rows {
     std::size_t first;  ///< of the columns of this rank
+    bool smooths;
 
     void operator()(auto logits, auto targets, auto largest, auto to) const {
       for (std::size_t t = 0; t < logits.extent(0); ++t) {
@@ -131,7 +132,7 @@ struct vocabulary_parallel_cross_entropy {
         for (std::size_t v = 0; v < logits.extent(1); ++v) {
           const T relative = logits(t, v) - largest(t);
           total.exponentials += std::exp(relative);
-          total.logits += relative;
+          if (smooths) total.logits += relative;  // else minus infinity, of masked entries, times 0 were no number
           if (is_target(targets(t), first + v)) total.target = relative;
         }
         to(t) = total;

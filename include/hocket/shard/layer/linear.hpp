@@ -118,7 +118,8 @@ template <axis_name Axis>
 struct column_parallel_linear {
   /// `x` is [tokens, inputs], invariant, replicated or shard<0> along `Axis`; `w` is [inputs, outputs] and shard<1>.
   /// The output is [tokens, outputs] and shard<1>. All-gathers `x` if it is shard<0>; else moves nothing. Uses `w` as
-  /// it is placed along other axes: invariant weights are converted to replicated first, as `use` does.
+  /// it is placed along other axes: where tokens are cut along "dp", and weights are invariant along it, pass
+  /// `convert<"dp", replicated>(borrow(w))`, which moves nothing.
   template <class Math, tensor_type Input, tensor_type Weight>
   static auto forward(const Math& math, const Input& x, const Weight& w) {
     auto input = detail::entered<Axis, replicated>(x);
