@@ -19,6 +19,7 @@
 #include <hocket/shard/subscripts.hpp>
 #include <hocket/shard/tensor.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -186,7 +187,7 @@ class letter_extents {
 
 /// Calls `function(operands' local parts..., result's local part)` and gives back the result, whose type follows from
 /// the operands' placements by `Rule`. Parts are `array_view`s, of the operands const; that of the result is zero
-/// before.
+/// before, or the smallest number there is for `maximum_over`.
 ///
 /// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the first
 /// operand unless it is given. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
@@ -214,6 +215,9 @@ auto apply(const Rule&, Function&& function, const First& first, const Rest&... 
     local.add(labels.operand(k++), first.part().size);
     (local.add(labels.operand(k++), rest.part().size), ...);
     result.set_count(local.volume_without(labels.result()));
+  }
+  if constexpr (requires { Rule::template initial<element>(); }) {
+    std::fill(result.elements().begin(), result.elements().end(), Rule::template initial<element>());
   }
   std::forward<Function>(function)(first.local(), rest.local()..., result.local());
   return result;

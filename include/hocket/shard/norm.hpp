@@ -7,6 +7,7 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
@@ -58,11 +59,17 @@ double squares_counted_here(const Tensor& tensor) {
 /// The sum of the squares of all elements of all tensors; every element counts once, however many ranks have a copy.
 ///
 /// Collective over the ranks of the mesh, by one all_reduce of one number; equal on all ranks. All tensors are on one
-/// mesh. Accumulated in double precision. Does not compile for partial results. Errors as for all_reduce.
+/// mesh. Accumulated in double precision. Does not compile for partial results. Throws
+/// `invalid_argument` if tensors are on two meshes of one type; else errors as for all_reduce.
 template <tensor_type First, tensor_type... Rest>
 double squared_norm(const First& first, const Rest&... rest) {
   static_assert((std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...),
                 "the tensors are on different meshes: take the norm of those of each mesh, and add the squares");
+  if (!((first.mesh() == rest.mesh()) && ...)) {
+    raise(errc::invalid_argument,
+          "the tensors are on different meshes: take the norm of those of each mesh, and add the squares",
+          {.operation = "norm", .rank = first.mesh().rank(), .ranks = first.mesh().size()});
+  }
   const double own = (detail::squares_counted_here(first) + ... + detail::squares_counted_here(rest));
   double total = 0;
   all_reduce(first.mesh().all(), std::span(&own, 1), std::span(&total, 1));

@@ -31,6 +31,7 @@
 #include <hocket/shard/subscripts.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -207,6 +208,14 @@ struct sum_over : detail::labelled<Labels> {
 template <subscripts Labels>
 struct maximum_over : detail::labelled<Labels> {
   using reduction = maximum;  ///< of the partial results
+
+  /// What the local result is at first, so that ranks without elements do not spoil the maximum.
+  template <class T>
+  static constexpr T initial() noexcept {
+    using limits = std::numeric_limits<T>;
+    return limits::has_infinity ? static_cast<T>(-limits::infinity()) : limits::lowest();
+  }
+
   static constexpr verdict result(std::span<const placement> operands) noexcept {
     return detail::judge_reduction(Labels, operands, placement_kind::partial_other);
   }

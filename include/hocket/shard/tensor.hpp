@@ -79,17 +79,20 @@ class sharded_tensor {
   sharded_tensor(const Mesh& mesh, const std::array<std::size_t, Extents::dynamic_rank>& sizes, const View& view)
       : sharded_tensor(mesh, all_sizes(sizes), view.data_handle()) {
     static_assert(View::rank() == rank, "the view has another number of dimensions than the tensor");
-    const auto own = local();
+    // All sizes first: a wrong one makes strides wrong too.
     for (std::size_t d = 0; d < rank; ++d) {
-      const auto dimension = static_cast<decltype(View::rank())>(d);
-      const auto size = static_cast<std::size_t>(view.extent(dimension));
+      const auto size = static_cast<std::size_t>(view.extent(static_cast<decltype(View::rank())>(d)));
       if (size != part_.size[d]) {
         refuse("dimension " + std::to_string(d) + " of the view has " + std::to_string(size) +
                " elements, and this rank's part of the tensor has " + std::to_string(part_.size[d]));
       }
-      if (size > 1 && part_.volume() > 0 && static_cast<std::size_t>(view.stride(dimension)) != own.stride(d)) {
+    }
+    const auto own = local();
+    for (std::size_t d = 0; d < rank; ++d) {
+      const auto stride = static_cast<std::size_t>(view.stride(static_cast<decltype(View::rank())>(d)));
+      if (part_.size[d] > 1 && part_.volume() > 0 && stride != own.stride(d)) {
         refuse("the view is not dense and row-major: dimension " + std::to_string(d) + " has the stride " +
-               std::to_string(view.stride(dimension)) + " instead of " + std::to_string(own.stride(d)));
+               std::to_string(stride) + " instead of " + std::to_string(own.stride(d)));
       }
     }
   }

@@ -25,7 +25,6 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -63,7 +62,7 @@ struct vocabulary_parallel_cross_entropy {
   auto forward(const Logits& logits, const Targets& targets) const {
     using value_type = std::remove_const_t<typename Logits::element_type>;
     check(targets, logits.sizes()[1]);
-    auto largest = convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows<value_type>, logits));
+    auto largest = convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, logits));
     auto sums = convert<Axis, invariant>(apply<detail::softmax_sums<value_type>>(
         sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{logits.part().begin[1], label_smoothing > 0}, logits,
         entered(targets), entered(largest)));
@@ -108,10 +107,8 @@ struct vocabulary_parallel_cross_entropy {
     return detail::entered<Axis, replicated>(tensor);
   }
 
-  template <class T>
   static constexpr auto largest_of_rows = [](auto logits, auto to) {
     for (std::size_t t = 0; t < logits.extent(0); ++t) {
-      to(t) = -std::numeric_limits<T>::infinity();
       for (std::size_t v = 0; v < logits.extent(1); ++v) to(t) = std::max(to(t), logits(t, v));
     }
   };

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The norm of tensors that are spread in different ways is the norm of the whole tensors: every element counts once,
+// however many ranks have a copy of it.
+#include "support/thread_ranks.hpp"
+
+#include <hocket/parallel.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace hocket_test;
+using hocket::invariant;
+using hocket::on;
+using hocket::replicated;
+using hocket::shard;
+
+namespace {
+
+using matrix = hocket::extents<hocket::dynamic, hocket::dynamic>;
+using vector = hocket::extents<hocket::dynamic>;
+
+double value(std::size_t i, std::size_t j, int seed) {
+  return std::sin(12.9898 * static_cast<double>(1000 * i + j) + 78.233 * seed);
+}
+
+double squares(std::size_t rows, std::size_t columns, int seed) {
+  double sum = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < columns; ++j) sum += value(i, j, seed) * value(i, j, seed);
+  }
+  return sum;
+}
+
+template <class Tensor>
+Tensor filled(const typename Tensor::mesh_type& ranks, std::size_t rows, std::size_t columns, int seed) {
+  Tensor made(ranks, {rows, columns});
+  hocket::fill(made, [&](const auto& where) {
+    return static_cast<typename Tensor::element_type>(value(where[0], where[1], seed));
+  });
+  return made;
+}
+
+bool near(double found, double wanted) { return std::abs(found - wanted) <= 1e-13 * wanted; }
+
+/// All elements are equal, so that the squares of the whole sum to `squares`.
+template <class Tensor>
+Tensor of_squares(const typename Tensor::mesh_type& ranks, std::size_t size, double squares) {
+  Tensor made(ranks, {size});
+  hocket::fill(made, [&](const auto&) { return std::sqrt(squares / static_cast<double>(size)); });
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("copies count once: squares that sum to 800 have the norm 28.284, and not 40") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using same = hocket::tensor<double, vector, mesh_type, on<"tp", invariant>>;
+    using copies = hocket::tensor<double, vector, mesh_type, on<"tp", replicated>>;
+    me.check(near(hocket::norm(of_squares<same>(ranks, 8, 800)), std::sqrt(800.0)), "invariant");
+    me.check(near(hocket::norm(of_squares<copies>(ranks, 8, 800)), std::sqrt(800.0)), "replicated");
+    me.check(near(hocket::norm(of_squares<same>(ranks, 3, 300), of_squares<copies>(ranks, 5, 500)), std::sqrt(800.0)),
+             "both");
+  });
+}
+
+TEST_CASE("copies beside slices: squares that sum to 120 have the norm 10.954") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using same = hocket::tensor<double, vector, mesh_type, on<"tp", invariant>>;
+    using cut = hocket::tensor<double, vector, mesh_type, on<"tp", shard<0>>>;
+    for (const double share : {0.0, 15.0, 52.36, 67.64, 120.0}) {
+      const double found = hocket::norm(of_squares<same>(ranks, 5, share), of_squares<cut>(ranks, 7, 120 - share));
+      me.check(near(found, std::sqrt(120.0)), [&] { return std::to_string(found) + " instead of 10.954"; });
+    }
+  });
+}
+
+TEST_CASE("the norm over one axis is that of the whole tensors, and equal on all ranks") {
+  for (const int size : {1, 2, 3, 4, 5}) {
+    std::vector<double> found(static_cast<std::size_t>(size));
+    on_ranks(size, [&](thread_rank& me) {
+      const auto ranks = hocket::mesh<"tp">(me.comm(), {size});
+      using mesh_type = std::remove_const_t<decltype(ranks)>;
+      using rows = hocket::tensor<double, matrix, mesh_type, on<"tp", shard<0>>>;
+      using columns = hocket::tensor<float, matrix, mesh_type, on<"tp", shard<1>>>;
+      using same = hocket::tensor<double, matrix, mesh_type, on<"tp", invariant>>;
+      const auto a = filled<rows>(ranks, 7, 5, 1);
+      const auto b = filled<columns>(ranks, 3, 2, 2);  // of some ranks, nothing
+      const auto c = filled<same>(ranks, 3, 3, 3);
+      const auto none = filled<rows>(ranks, 0, 4, 4);
+      const double wanted = squares(7, 5, 1) + squares(3, 2, 2) + squares(3, 3, 3);
+      const double norm = hocket::norm(a, b, c, none, borrow(a));
+      me.check(std::abs(norm - std::sqrt(wanted + squares(7, 5, 1))) < 1e-6, "not the norm of the whole");
+      me.check(near(hocket::squared_norm(a, c), squares(7, 5, 1) + squares(3, 3, 3)), "not its square");
+      me.check(hocket::norm(none) == 0, "of nothing");
+      found[static_cast<std::size_t>(me.rank())] = norm;
+    });
+    for (const double each : found) CHECK(each == found[0]);
+  }
+}
+
+TEST_CASE("the norm over two axes is that of the whole tensors, however each is placed") {
+  for (const auto& extents : std::vector<std::vector<int>>{{1, 1}, {2, 2}, {2, 3}, {3, 2}, {1, 4}, {4, 1}}) {
+    on_ranks(extents[0] * extents[1], [&](thread_rank& me) {
+      const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), extents);
+      using mesh_type = std::remove_const_t<decltype(ranks)>;
+      const auto check = [&]<class Dp, class Tp>(Dp, Tp) {
+        using placed = hocket::tensor<double, matrix, mesh_type, on<"dp", Dp>, on<"tp", Tp>>;
+        for (const auto& [rows, columns] : std::vector<std::pair<std::size_t, std::size_t>>{{7, 5}, {1, 9}, {3, 1}}) {
+          me.check(near(hocket::squared_norm(filled<placed>(ranks, rows, columns, 1)), squares(rows, columns, 1)), [&] {
+            return "rows " + std::to_string(rows) + ", kinds " + std::to_string(static_cast<int>(Dp::value.kind)) +
+                   std::to_string(static_cast<int>(Tp::value.kind));
+          });
+        }
+      };
+      check(invariant(), invariant());
+      check(invariant(), replicated());
+      check(replicated(), shard<0>());
+      check(shard<0>(), invariant());
+      check(shard<0>(), shard<1>());
+      check(shard<1>(), shard<0>());
+      check(shard<0>(), shard<0>());
+      using weight = hocket::tensor<double, matrix, mesh_type, on<"dp", invariant>, on<"tp", shard<1>>>;
+      using norms = hocket::tensor<double, matrix, mesh_type, on<"dp", invariant>, on<"tp", invariant>>;
+      using state = hocket::tensor<double, matrix, mesh_type, on<"dp", shard<0>>, on<"tp", shard<1>>>;
+      me.check(near(hocket::squared_norm(filled<weight>(ranks, 6, 7, 1), filled<norms>(ranks, 1, 6, 2),
+                                         filled<state>(ranks, 5, 5, 3)),
+                    squares(6, 7, 1) + squares(1, 6, 2) + squares(5, 5, 3)),
+               "three at once");
+    });
+  }
+}
+
+TEST_CASE("a norm of partial gradients is that of their sum, once they are reduced") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<double, vector, mesh_type, on<"dp", hocket::partial<hocket::sum>>, on<"tp", shard<0>>> summands(
+        ranks, {5});
+    const double own = ranks.template coordinate<"dp">() == 0 ? 3 : -1;
+    for (double& each : summands.elements()) each = own;
+    me.check(near(hocket::norm(hocket::convert<"dp", invariant>(std::move(summands))), std::sqrt(20.0)), "the norm");
+  });
+}
+
+TEST_CASE("tensors on different meshes have no norm together") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto here = hocket::mesh<"tp">(me.comm(), {2});
+    const auto there = hocket::mesh<"tp">(me.comm(), {2});
+    using same = hocket::tensor<double, vector, std::remove_const_t<decltype(here)>, on<"tp", invariant>>;
+    const auto found = me.expect(hocket::errc::invalid_argument,
+                                 [&] { hocket::norm(of_squares<same>(here, 2, 1), of_squares<same>(there, 2, 1)); });
+    me.check(found && std::string(found->what()).find("different meshes") != std::string::npos, "without words");
+  });
+}
