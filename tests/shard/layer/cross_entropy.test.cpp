@@ -159,6 +159,26 @@ TEST_CASE("the loss does not depend on the cut, smoothed or not") {
   }
 }
 
+TEST_CASE("logits and targets that are moved in are kept for the backward pass") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    const whole_matrix whole = whole_matrix::wave(3, 5, 1);
+    hocket::tensor<double, matrix_extents, mesh_type, on<"tp", shard<1>>> logits(ranks, {3, 5});
+    fill_from(logits, whole);
+    hocket::tensor<int, vector_extents, mesh_type, on<"tp", invariant>> targets(ranks, {3});
+    hocket::fill(targets, [](const auto& where) { return static_cast<int>(where[0]); });
+    const hocket::vocabulary_parallel_cross_entropy<"tp"> layer;
+    const auto result = layer.forward(copy(logits), std::move(targets));
+    whole_matrix ones(1, 3);
+    for (double& each : ones.elements) each = 1;
+    hocket::gradient_t<decltype(result.output)> gradient(ranks, {3});
+    fill_from(gradient, ones);
+    check_part(me, layer.backward(result.saved, gradient), cross_entropy_gradient(whole, {0, 1, 2}, 0, ones),
+               "the gradient of the logits");
+  });
+}
+
 TEST_CASE("targets beyond the vocabulary and impossible smoothing are refused") {
   CHECK(contains(refusal(0, 7), "target 1 of this rank is 7, and the vocabulary has 7 entries"));
   CHECK(contains(refusal(0, 100), "target 1 of this rank is 100"));

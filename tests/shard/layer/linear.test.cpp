@@ -169,3 +169,31 @@ TEST_CASE("parallel linear layers are the whole layer: activations cut along the
 }
 
 TEST_CASE("parallel linear layers are the whole layer: replicated activations") { check_linear<double, replicated>(); }
+
+TEST_CASE("an input that is moved in is kept for the backward pass") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {1, 2});
+    using kind = kinds<double, std::remove_const_t<decltype(ranks)>>;
+    const whole_linear whole({5, 6, 7});
+    const auto check = [&]<class Activation, class Cut, class Layer>(Activation, Cut, Layer) {
+      typename kind::template activation<Activation> x(ranks, {5, 6});
+      typename kind::template weight<Cut> w(ranks, {6, 7});
+      fill_from(x, whole.x);
+      fill_from(w, whole.w);
+      const auto* const before = x.elements().data();
+      const auto result = Layer::forward(eigen_products(), std::move(x), used(w));
+      hocket::gradient_t<decltype(result.output)> gradient(ranks, {5, 7});
+      fill_gradient(gradient, whole.gradient);
+      const auto found = Layer::backward(eigen_products(), result.saved, used(w), gradient);
+      check_part(me, convert<"dp", invariant>(copy(found.weight)), whole.of_weight, "the weight's gradient");
+      if constexpr (requires { result.saved.elements(); }) {
+        me.check(result.saved.elements().data() == before, "the input was copied");
+      } else {
+        me.check(result.saved.input.elements().data() == before, "the input was copied");
+      }
+    };
+    check(invariant(), shard<1>(), hocket::column_parallel_linear<"tp">());
+    check(replicated(), shard<1>(), hocket::column_parallel_linear<"tp">());
+    check(shard<1>(), shard<0>(), hocket::row_parallel_linear<"tp">());
+  });
+}

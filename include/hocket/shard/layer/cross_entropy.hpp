@@ -57,20 +57,22 @@ struct vocabulary_parallel_cross_entropy {
   /// The loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant along
   /// `Axis`; a negative target means that the token does not count: its loss is 0. Throws `invalid_argument` if a
   /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
-  /// and `targets`.
+  /// and `targets`, or holds what was moved in.
   template <tensor_type Logits, tensor_type Targets>
-  auto forward(const Logits& logits, const Targets& targets) const {
-    using value_type = std::remove_const_t<typename Logits::element_type>;
+  auto forward(Logits&& logits, Targets&& targets) const {
+    using value_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
     check(targets, logits.sizes()[1]);
-    auto largest = convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, logits));
+    auto held_logits = detail::kept(std::forward<Logits>(logits));
+    auto held_targets = detail::kept(std::forward<Targets>(targets));
+    auto largest = convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, held_logits));
     auto sums = convert<Axis, invariant>(apply<detail::softmax_sums<value_type>>(
-        sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{logits.part().begin[1], label_smoothing > 0}, logits,
-        entered(targets), entered(largest)));
-    auto loss = apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(logits)}, sums, targets);
-    using saved_type =
-        saved_values<decltype(borrow(logits)), decltype(borrow(targets)), decltype(largest), decltype(sums)>;
+        sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{held_logits.part().begin[1], label_smoothing > 0},
+        held_logits, entered(held_targets), entered(largest)));
+    auto loss =
+        apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(held_logits)}, sums, held_targets);
+    using saved_type = saved_values<decltype(held_logits), decltype(held_targets), decltype(largest), decltype(sums)>;
     return forward_result<decltype(loss), saved_type>{
-        std::move(loss), {borrow(logits), borrow(targets), std::move(largest), std::move(sums)}};
+        std::move(loss), {std::move(held_logits), std::move(held_targets), std::move(largest), std::move(sums)}};
   }
 
   /// The gradient of the logits, from that of the loss. Moves nothing.

@@ -38,8 +38,8 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// What a layer's forward pass gives: its output, and what its backward pass will need. `saved` may refer to the input
-/// and to weights, which must outlive it.
+/// What a layer's forward pass gives: its output, and what its backward pass will need. `saved` refers to the input,
+/// which must outlive it; or holds it, if it was moved in.
 template <class Output, class Saved>
 struct forward_result {
   Output output;
@@ -55,13 +55,23 @@ struct linear_gradients {
 
 namespace detail {
 
-/// `tensor`, placed as `To` along `Axis`; borrowed where nothing moves.
-template <axis_name Axis, class To, class Tensor>
-auto entered(const Tensor& tensor) {
-  if constexpr (std::is_same_v<typename Tensor::template placement_on<Axis>, To>) {
+/// For a backward pass to look at: what is moved in is kept, so that a temporary may be passed on; the rest is borrowed.
+template <class Tensor>
+auto kept(Tensor&& tensor) {
+  if constexpr (std::is_lvalue_reference_v<Tensor>) {
     return borrow(tensor);
   } else {
-    return convert<Axis, To>(borrow(tensor));
+    return std::remove_reference_t<Tensor>(std::move(tensor));
+  }
+}
+
+/// `tensor`, placed as `To` along `Axis`; borrowed where nothing moves and it is not moved in.
+template <axis_name Axis, class To, class Tensor>
+auto entered(Tensor&& tensor) {
+  if constexpr (std::is_same_v<typename std::remove_cvref_t<Tensor>::template placement_on<Axis>, To>) {
+    return kept(std::forward<Tensor>(tensor));
+  } else {
+    return convert<Axis, To>(kept(std::forward<Tensor>(tensor)));
   }
 }
 
@@ -121,10 +131,11 @@ struct column_parallel_linear {
   /// it is placed along other axes: where tokens are cut along "dp", and weights are invariant along it, pass
   /// `convert<"dp", replicated>(borrow(w))`, which moves nothing.
   template <class Math, tensor_type Input, tensor_type Weight>
-  static auto forward(const Math& math, const Input& x, const Weight& w) {
-    auto input = detail::entered<Axis, replicated>(x);
+  static auto forward(const Math& math, Input&& x, const Weight& w) {
+    using from = typename std::remove_cvref_t<Input>::template placement_on<Axis>;
+    auto input = detail::entered<Axis, replicated>(std::forward<Input>(x));
     auto output = detail::computed<detail::product_rule>(math, input, w);
-    using saved = saved_values<typename Input::template placement_on<Axis>, decltype(input)>;
+    using saved = saved_values<from, decltype(input)>;
     return forward_result<decltype(output), saved>{std::move(output), {std::move(input)}};
   }
 
@@ -152,9 +163,9 @@ struct row_parallel_linear {
   /// `x` is [tokens, inputs] and shard<1> along `Axis`, `w` is [inputs, outputs] and shard<0>. A bias is added to the
   /// output, once: by `plus_bias`.
   template <class Math, tensor_type Input, tensor_type Weight>
-  static auto forward(const Math& math, const Input& x, const Weight& w) {
-    auto output = convert<Axis, Output>(detail::computed<detail::product_rule>(math, x, w));
-    auto input = borrow(x);
+  static auto forward(const Math& math, Input&& x, const Weight& w) {
+    auto input = detail::kept(std::forward<Input>(x));
+    auto output = convert<Axis, Output>(detail::computed<detail::product_rule>(math, input, w));
     return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
   }
 
