@@ -19,7 +19,7 @@ struct axis_name {
   template <std::size_t Size>
   consteval axis_name(const char (&literal)[Size]) {  // NOLINT: implicit, so that a literal is a name
     static_assert(Size > 1 && Size <= 16, "the name of an axis has 1 to 15 characters");
-    for (std::size_t i = 0; i < Size; ++i) text[i] = literal[i];
+    for (std::size_t i = 0; i < Size && i < 15; ++i) text[i] = literal[i];
   }
 
   constexpr std::string_view view() const noexcept { return text; }
@@ -80,14 +80,16 @@ struct axis_list {
 template <bool HasIt, axis_name Name, class Axes>
 struct axis_must_exist {
   static_assert(HasIt, "this mesh has no axis of that name; the template arguments below show the name and the axes");
+  static constexpr bool value = true;
 };
 
-/// The position of the axis `Name`, which must exist.
+/// The position of the axis `Name`, which must exist. After the error that it does not: 0, so that no other follows.
 template <class Axes, axis_name Name>
 constexpr int position_of() noexcept {
   constexpr int position = Axes::find(Name);
-  static_cast<void>(axis_must_exist<(position < Axes::size), Name, Axes>{});
-  return position;
+  constexpr bool exists = position < Axes::size;
+  static_cast<void>(axis_must_exist<exists, Name, Axes>{});
+  return exists ? position : 0;
 }
 
 template <class Axes, axis_name... Names>

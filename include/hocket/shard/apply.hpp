@@ -52,6 +52,8 @@ constexpr auto type_of_placement() noexcept {
     return hocket::varying();
   } else if constexpr (Value.kind == shard) {
     return hocket::shard<Value.dimension>();
+  } else if constexpr (Value.kind == undetermined) {
+    return detail::undetermined();
   } else if constexpr (Value.kind == partial_sum) {
     return partial<sum>();
   } else if constexpr (Value.kind == partial_mean) {
@@ -61,19 +63,28 @@ constexpr auto type_of_placement() noexcept {
   }
 }
 
-template <class Rule, placement... Operands>
-constexpr verdict judge() noexcept {
-  const placement values[]{Operands...};
-  return Rule::result(values);
+/// What a rule says of operands along the axis at `axis`.
+template <class Rule, class... Placed>
+constexpr verdict judge(int axis) noexcept {
+  const placement values[]{Placed::values[axis]...};
+  if (count(values, placement_kind::undetermined) > 0) return {{placement_kind::undetermined}};
+  const verdict judged = Rule::result(values);
+  return judged.allowed() ? judged : verdict{{placement_kind::undetermined}, judged.why};
 }
 
-/// How the result of a rule is placed along the axis at `Axis`.
-template <class Rule, axis_name Name, std::size_t Axis, class... Operands>
-constexpr auto result_placement() noexcept {
-  constexpr verdict judged = judge<Rule, Operands::placements_type::values[Axis]...>();
-  static_cast<void>(checked_use<judged.why, Name, Rule,
-                                placement_at_t<static_cast<int>(Axis), typename Operands::placements_type>...>());
-  return type_of_placement<judged.result, Rule>();
+/// The first axis along which a rule forbids its operands, and why.
+struct found_misuse {
+  misuse why = misuse::none;
+  int axis = 0;
+};
+
+template <class Rule, class First, class... Rest>
+constexpr found_misuse find_misuse() noexcept {
+  for (int axis = 0; axis < First::size; ++axis) {
+    const verdict judged = judge<Rule, First, Rest...>(axis);
+    if (!judged.allowed()) return {judged.why, axis};
+  }
+  return {};
 }
 
 /// The extent of a letter, as far as the operands' types tell.
@@ -118,13 +129,30 @@ struct application {
   using mesh_type = typename First::mesh_type;
   using axes = typename mesh_type::axes;
 
-  static_assert((std::is_same_v<mesh_type, typename Rest::mesh_type> && ...),
-                "operands are on different meshes: redistribute one of them to the mesh of the other");
-  static_assert(
-      ranks_agree<First, Rest...>(labels),
-      "the rule's subscripts have another number of operands, or of dimensions of an operand, than this call");
-  static_assert(extents_agree<First, Rest...>(labels),
-                "dimensions with the same letter in the rule's subscripts have different extents");
+  static constexpr bool on_one_mesh = (std::is_same_v<mesh_type, typename Rest::mesh_type> && ...);
+  static constexpr bool labelled = ranks_agree<First, Rest...>(labels);
+  /// Whether the rule can be asked: where it can't, one error is enough.
+  static constexpr bool fits = on_one_mesh && labelled;
+
+  static constexpr found_misuse find() noexcept {
+    if constexpr (fits) {
+      return find_misuse<Rule, typename First::placements_type, typename Rest::placements_type...>();
+    } else {
+      return {};
+    }
+  }
+  static constexpr found_misuse found = find();
+
+  template <std::size_t Axis>
+  static constexpr auto result_placement() noexcept {
+    if constexpr (fits) {
+      constexpr int axis = static_cast<int>(Axis);
+      return type_of_placement<
+          judge<Rule, typename First::placements_type, typename Rest::placements_type...>(axis).result, Rule>();
+    } else {
+      return undetermined();
+    }
+  }
 
   template <std::size_t... Dimension>
   static auto make_extents(std::index_sequence<Dimension...>)
@@ -132,8 +160,7 @@ struct application {
   using extents_type = decltype(make_extents(std::make_index_sequence<letters.size()>()));
 
   template <std::size_t... Axis>
-  static auto make_placements(std::index_sequence<Axis...>)
-      -> placements<decltype(result_placement<Rule, axes::all[Axis].name, Axis, First, Rest...>())...>;
+  static auto make_placements(std::index_sequence<Axis...>) -> placements<decltype(result_placement<Axis>())...>;
   using placements_type = decltype(make_placements(std::make_index_sequence<static_cast<std::size_t>(axes::size)>()));
 
   using result_type = sharded_tensor<T, extents_type, mesh_type, placements_type>;
@@ -183,6 +210,15 @@ class letter_extents {
   std::array<std::size_t, extents_count> extents_;
 };
 
+constexpr bool after_a_misuse(std::span<const placement> placed) noexcept {
+  return count(placed, placement_kind::undetermined) > 0;
+}
+
+/// Whether the sum of two tensors that are placed so is placed so.
+constexpr bool can_be_added(std::span<const placement> placed) noexcept {
+  return count_partial(placed) == count(placed, placement_kind::partial_sum);
+}
+
 }  // namespace detail
 
 /// Calls `function(operands' local parts..., result's local part)` and gives back the result, whose type follows from
@@ -197,10 +233,24 @@ auto apply(const Rule&, Function&& function, const First& first, const Rest&... 
   using element =
       std::conditional_t<std::is_void_v<Element>, std::remove_const_t<typename First::element_type>, Element>;
   using application = detail::application<element, Rule, First, Rest...>;
-  constexpr subscripts labels = Rule::labels;
-  if (!((first.mesh() == rest.mesh()) && ...)) {
-    raise(errc::invalid_argument, "operands are on different meshes: redistribute one of them to the mesh of the other",
-          {.operation = "apply", .rank = first.mesh().rank(), .ranks = first.mesh().size()});
+  static_assert(application::on_one_mesh,
+                "operands are on different meshes: redistribute one of them to the mesh of the other");
+  static_assert(
+      application::labelled || !application::labels.well_formed(),
+      "the rule's subscripts have another number of operands, or of dimensions of an operand, than this call");
+  static_assert(!application::labelled || detail::extents_agree<First, Rest...>(application::labels),
+                "dimensions with the same letter in the rule's subscripts have different extents");
+  constexpr detail::found_misuse found = application::found;
+  static_cast<void>(detail::checked_use<found.why, First::axes::all[found.axis].name, Rule,
+                                        detail::placement_at_t<found.axis, typename First::placements_type>,
+                                        detail::placement_at_t<found.axis, typename Rest::placements_type>...>());
+  constexpr subscripts labels = application::labels;
+  if constexpr (application::on_one_mesh) {
+    if (!((first.mesh() == rest.mesh()) && ...)) {
+      raise(errc::invalid_argument,
+            "operands are on different meshes: redistribute one of them to the mesh of the other",
+            {.operation = "apply", .rank = first.mesh().rank(), .ranks = first.mesh().size()});
+    }
   }
   detail::letter_extents whole;
   std::size_t k = 0;
@@ -219,7 +269,7 @@ auto apply(const Rule&, Function&& function, const First& first, const Rest&... 
   if constexpr (requires { Rule::template initial<element>(); }) {
     std::fill(result.elements().begin(), result.elements().end(), Rule::template initial<element>());
   }
-  std::forward<Function>(function)(first.local(), rest.local()..., result.local());
+  if constexpr (application::fits) std::forward<Function>(function)(first.local(), rest.local()..., result.local());
   return result;
 }
 
@@ -228,20 +278,26 @@ auto apply(const Rule&, Function&& function, const First& first, const Rest&... 
 /// compile.
 template <tensor_type Total, tensor_type Addend>
 void accumulate(Total& total, const Addend& addend) {
-  static_assert(std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>,
-                "a gradient on another mesh can't be added: redistribute it to this mesh first");
+  constexpr bool on_one_mesh = std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>;
+  static_assert(on_one_mesh, "a gradient on another mesh can't be added: redistribute it to this mesh first");
+  static_assert(Total::rank == Addend::rank, "the gradient has another number of dimensions than the total");
   static_assert(
-      !std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type> ||
-          std::is_same_v<typename Total::placements_type, typename Addend::placements_type>,
+      !on_one_mesh || std::is_same_v<typename Total::placements_type, typename Addend::placements_type> ||
+          detail::after_a_misuse(Addend::placements_type::values),
       "a gradient that is placed in another way can't be added, as its elements would be counted once too often or "
       "not at all: convert one of the two first");
-  if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
-    raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",
-          {.operation = "accumulate", .rank = total.mesh().rank(), .ranks = total.mesh().size()});
+  static_assert(
+      detail::can_be_added(Total::placements_type::values),
+      "partial means and maxima can't be added element by element: reduce them first, or keep sums and counts");
+  if constexpr (on_one_mesh && Total::rank == Addend::rank) {
+    if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
+      raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",
+            {.operation = "accumulate", .rank = total.mesh().rank(), .ranks = total.mesh().size()});
+    }
+    const auto to = total.elements();
+    const auto from = addend.elements();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
   }
-  const auto to = total.elements();
-  const auto from = addend.elements();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
 HOCKET_END_NAMESPACE

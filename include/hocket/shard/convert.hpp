@@ -30,6 +30,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/boxes.hpp>
+#include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
@@ -45,77 +46,6 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-/// What a conversion along one axis does.
-enum class conversion_kind {
-  nothing,
-  slice,
-  keep_on_first,
-  put_among_zeros,
-  gather,
-  exchange,
-  reduce,
-  reduce_to_slices,
-  // What is refused:
-  already,
-  replicated_to_invariant,
-  invariant_needs_replicated,
-  varying_is_no_part,
-  to_varying,
-  to_other_partial
-};
-
-constexpr conversion_kind conversion_between(placement from, placement to) noexcept {
-  using enum placement_kind;
-  using kind = conversion_kind;
-  if (from == to && from.kind != partial_other) return kind::already;
-  const bool to_slice = to.kind == shard;
-  switch (from.kind) {
-    case replicated:
-      if (to_slice) return kind::slice;
-      if (to.kind == invariant) return kind::replicated_to_invariant;
-      if (to.kind == varying) return kind::nothing;
-      return to.kind == partial_sum ? kind::keep_on_first : kind::to_other_partial;
-    case invariant:
-      if (to_slice) return kind::slice;
-      return to.kind == replicated ? kind::nothing : kind::invariant_needs_replicated;
-    case shard:
-      if (to.whole()) return kind::gather;
-      if (to_slice) return kind::exchange;
-      if (to.kind == varying) return kind::to_varying;
-      return to.kind == partial_sum ? kind::put_among_zeros : kind::to_other_partial;
-    case varying: return to.kind == partial_sum ? kind::nothing : kind::varying_is_no_part;
-    default:
-      if (to.whole()) return kind::reduce;
-      if (to_slice) return kind::reduce_to_slices;
-      return to.kind == varying ? kind::to_varying : kind::to_other_partial;
-  }
-}
-
-template <conversion_kind Kind, axis_name Axis, class From, class To>
-struct checked_conversion {
-  static_assert(Kind != conversion_kind::already,
-                "the tensor is placed so already; reducing it once more would count it once per rank");
-  static_assert(
-      Kind != conversion_kind::replicated_to_invariant,
-      "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody would "
-      "add them; convert to invariant where the value is made, from partial<sum> or shard<d>");
-  static_assert(Kind != conversion_kind::invariant_needs_replicated,
-                "invariant data must become replicated first, so that the gradients of the ranks are added: convert to "
-                "replicated, and then to this");
-  static_assert(Kind != conversion_kind::varying_is_no_part,
-                "varying data are no parts of a whole: only a partial sum can be made of them; make the tensor with "
-                "shard<d> if its parts are slices");
-  static_assert(
-      Kind != conversion_kind::to_varying,
-      "slices and partial sums can't become varying, as nobody could tell any more what the whole is: convert to "
-      "replicated first");
-  static_assert(
-      Kind != conversion_kind::to_other_partial,
-      "only partial<sum> can be made of what is not partial, and a partial result can't become one of another "
-      "reduction: reduce it first");
-  static constexpr bool value = Kind < conversion_kind::already;
-};
 
 /// Whether an axis further right in the mesh cuts dimension `Dimension` too.
 template <int Axis, class Placed>
@@ -249,9 +179,11 @@ double weigh_means(std::span<T> means, double own, const Comm& comm, const Optio
 /// The conversion from `From` to `To` along the axis `Axis`, as a function object.
 template <axis_name Axis, placement_type From, placement_type To>
 struct conversion {
-  static constexpr detail::conversion_kind kind = detail::conversion_between(From::value, To::value);
-  static constexpr bool allowed =
-      kind < detail::conversion_kind::already && !(From::value.kind == To::value.kind && From::value.partial());
+  static constexpr detail::conversion_kind kind =
+      std::is_same_v<From, To> && From::value.kind != placement_kind::undetermined
+          ? detail::conversion_kind::already
+          : detail::conversion_between(From::value, To::value);
+  static constexpr bool allowed = kind < detail::conversion_kind::already;
 
   /// `tensor`, which is placed as `From` along `Axis`, placed as `To`; along the other axes as before.
   ///
@@ -264,8 +196,12 @@ struct conversion {
     using from_type = std::remove_cvref_t<Tensor>;
     constexpr int position = detail::position_of<typename from_type::axes, Axis>();
     using placed = typename from_type::placements_type;
-    using to_placed = typename detail::with_placement<position, To, placed>::type;
+    using made = std::conditional_t<From::value.kind == placement_kind::undetermined, From, To>;
+    using to_placed = typename detail::with_placement<position, made, placed>::type;
     using to_type = detail::placed_as<from_type, to_placed>;
+    static_assert(std::is_same_v<From, typename from_type::template placement_on<Axis>>,
+                  "this tensor is not placed as the conversion's first placement says: use convert<axis, to>, which "
+                  "reads it from the tensor, or give the conversion what it was made for");
     static_cast<void>(detail::checked_conversion<kind, Axis, From, To>());
     static_cast<void>(detail::innermost_cut<is_cut_further<position, placed>(), Axis, from_type>());
     using step = detail::conversion_kind;

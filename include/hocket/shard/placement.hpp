@@ -21,8 +21,10 @@
 #include <hocket/mesh/axis.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -44,6 +46,7 @@ enum class placement_kind : std::uint8_t {
   invariant,
   varying,
   shard,
+  undetermined,  ///< after an error that the compiler has reported
   partial_sum,
   partial_mean,
   partial_other
@@ -101,6 +104,15 @@ struct partial<mean> {
   static constexpr placement value{placement_kind::partial_mean};
 };
 
+namespace detail {
+
+/// Of the result of a misuse: nothing more is said of it, so that each misuse leads to one error.
+struct undetermined {
+  static constexpr placement value{placement_kind::undetermined};
+};
+
+}  // namespace detail
+
 template <class T>
 concept placement_type = requires {
   { T::value } -> std::same_as<const placement&>;
@@ -116,7 +128,8 @@ struct gradient_of {
       !Placement::value.partial(),
       "only partial<sum> can be differentiated: a maximum or a mean over ranks is for the forward pass alone; "
       "for the gradient of a mean, differentiate the sum and divide by the count");
-  using type = Placement;  // invariant, varying, shard
+  // invariant, varying, shard
+  using type = std::conditional_t<Placement::value.partial(), undetermined, Placement>;
 };
 template <>
 struct gradient_of<replicated> {
@@ -171,10 +184,23 @@ requires(Position > 0) struct placement_at<Position, placements<First, Rest...>>
 template <int Position, class List>
 using placement_at_t = typename placement_at<Position, List>::type;
 
+/// As `placement_at`, unless the axis is `Missing`.
+template <int Position, bool Missing, class List>
+struct placement_along : placement_at<Position, List> {};
+template <int Position, class List>
+struct placement_along<Position, true, List> {
+  using type = undetermined;
+};
+
 template <class T>
 struct is_elsewhere : std::false_type {};
 template <class Placement>
 struct is_elsewhere<elsewhere<Placement>> : std::true_type {};
+
+template <class T>
+struct is_on : std::false_type {};
+template <axis_name Axis, class Placement>
+struct is_on<on<Axis, Placement>> : std::true_type {};
 
 struct not_placed {};
 
@@ -188,6 +214,8 @@ struct said_of<Axis, Default, First, Rest...> {
   static constexpr auto find() {
     if constexpr (is_elsewhere<First>::value) {
       return said_of<Axis, typename First::type, Rest...>();
+    } else if constexpr (!is_on<First>::value) {
+      return said_of<Axis, replicated>();  // an error already
     } else if constexpr (First::axis == Axis) {
       return said_of<Axis, typename First::type>();
     } else {
@@ -206,14 +234,42 @@ struct axis_must_be_placed {
   using type = std::conditional_t<std::is_same_v<Found, not_placed>, replicated, Found>;
 };
 
-template <class Axes, class Said>
-constexpr bool names_an_axis() {
-  if constexpr (is_elsewhere<Said>::value) {
-    return true;
+/// The axis that `Said` speaks of; of `elsewhere`, the empty name.
+template <class Said>
+constexpr std::string_view axis_said() noexcept {
+  if constexpr (is_on<Said>::value) {
+    return Said::axis.view();
   } else {
-    return position_of<Axes, Said::axis>() < Axes::size;
+    return {};
   }
 }
+
+template <class... Said>
+constexpr bool said_once() noexcept {
+  const std::string_view names[]{"?", axis_said<Said>()...};
+  for (std::size_t i = 0; i <= sizeof...(Said); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (names[i] == names[j]) return false;
+    }
+  }
+  return true;
+}
+
+template <class Axes, class Said>
+struct axis_said_must_exist : std::true_type {};
+template <class Axes, axis_name Axis, class Placement>
+struct axis_said_must_exist<Axes, on<Axis, Placement>> : axis_must_exist<(Axes::find(Axis) < Axes::size), Axis, Axes> {
+};
+
+template <class Axes, class... Said>
+struct checked_said {
+  static constexpr bool by_axis = ((is_on<Said>::value || is_elsewhere<Said>::value) && ...);
+  static_assert(by_axis,
+                "a tensor's placements are said as on<\"axis\", placement>, or as elsewhere<placement> for all others");
+  static_assert(!by_axis || said_once<Said...>(),
+                "the placement along one axis, or elsewhere, is said twice: only one of them can hold");
+  static constexpr bool value = (axis_said_must_exist<Axes, Said>::value && ...);
+};
 
 /// The placements that a list of `on` and `elsewhere` gives the axes of a mesh; those of `Current` stay where nothing
 /// is said.
@@ -221,12 +277,12 @@ template <class Axes, class Current, class... Said>
 struct resolved_placements;
 template <axis... Axes, class... Current, class... Said>
 struct resolved_placements<axis_list<Axes...>, placements<Current...>, Said...> {
-  static_assert((names_an_axis<axis_list<Axes...>, Said>() && ...));
+  static_assert(checked_said<axis_list<Axes...>, Said...>::value);
   using type = placements<typename said_of<Axes.name, Current, Said...>::type...>;
 };
 template <axis... Axes, class... Said>
 struct resolved_placements<axis_list<Axes...>, void, Said...> {
-  static_assert((names_an_axis<axis_list<Axes...>, Said>() && ...));
+  static_assert(checked_said<axis_list<Axes...>, Said...>::value);
   using type = placements<
       typename axis_must_be_placed<Axes.name, typename said_of<Axes.name, not_placed, Said...>::type>::type...>;
 };

@@ -19,6 +19,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/shard/boxes.hpp>
+#include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
@@ -63,40 +64,6 @@ constexpr bool plans_when_compiling() noexcept {
   return Tensor::extents_type::dynamic_rank == 0;
 }
 
-/// Why one placement can't become another; only for what no sequence of moves does.
-enum class redistribution_kind { possible, varying, replicated_to_invariant, other_reduction, made_partial };
-
-constexpr redistribution_kind redistribution_between(placement from, placement to) noexcept {
-  using kind = redistribution_kind;
-  if (from == to && from.kind != placement_kind::partial_other) return kind::possible;
-  if (from.kind == placement_kind::varying || to.kind == placement_kind::varying) return kind::varying;
-  if (from.kind == placement_kind::replicated && to.kind == placement_kind::invariant)
-    return kind::replicated_to_invariant;
-  if (from.partial() && to.partial()) return kind::other_reduction;
-  if (to.partial() && !(from.kind == placement_kind::replicated && to.kind == placement_kind::partial_sum)) {
-    return kind::made_partial;
-  }
-  return kind::possible;
-}
-
-template <redistribution_kind Kind, class From, class To>
-struct checked_redistribution {
-  static_assert(
-      Kind != redistribution_kind::varying,
-      "varying data are no parts of a whole, so they can't be redistributed: make the tensor with shard<d> if its "
-      "parts are slices, or convert it to partial<sum>");
-  static_assert(
-      Kind != redistribution_kind::replicated_to_invariant,
-      "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody would "
-      "add them; make it invariant where it is made, from partial<sum> or shard<d>");
-  static_assert(Kind != redistribution_kind::other_reduction,
-                "a partial result can't become one of another reduction: reduce it first");
-  static_assert(
-      Kind != redistribution_kind::made_partial,
-      "only replicated data can be made partial, and only partial<sum>: what is sharded or invariant would have to "
-      "be gathered first, and be counted once");
-};
-
 template <class From, class To>
 struct checked_placements;
 template <class... From, class... To>
@@ -109,17 +76,6 @@ struct checked_placements<placements<From...>, placements<To...>> {
     return true;
   }
   static constexpr bool value = check();
-};
-
-/// How the partial values of a tensor combine: the operation of the first axis that is partial.
-template <class Placed>
-struct first_partial {
-  using type = partial<sum>;
-};
-template <class First, class... Rest>
-struct first_partial<placements<First, Rest...>> {
-  using type = typename std::conditional_t<First::value.partial(), std::type_identity<First>,
-                                           first_partial<placements<Rest...>>>::type;
 };
 
 /// Data placed in some way, between two moves.

@@ -20,7 +20,7 @@ struct subscripts {
   template <std::size_t Size>
   consteval subscripts(const char (&literal)[Size]) {  // NOLINT: implicit, so that a literal is enough
     static_assert(Size <= 64, "subscripts have at most 63 characters");
-    for (std::size_t i = 0; i < Size; ++i) text[i] = literal[i];
+    for (std::size_t i = 0; i < Size && i < 63; ++i) text[i] = literal[i];
   }
 
   constexpr std::string_view view() const noexcept { return text; }

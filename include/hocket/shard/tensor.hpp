@@ -17,7 +17,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/mesh/mesh.hpp>
+#include <hocket/mesh/axis.hpp>
 #include <hocket/shard/array_view.hpp>
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>
@@ -32,6 +32,37 @@
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+
+/// Whether a tensor of `Rank` dimensions has those that are cut.
+template <std::size_t Rank>
+constexpr bool dimensions_exist(std::span<const placement> placed) noexcept {
+  for (const placement& each : placed) {
+    if (each.sharded() && static_cast<std::size_t>(each.dimension) >= Rank) return false;
+  }
+  return true;
+}
+
+/// How the partial values of a tensor combine: the placement along the first axis where it is partial.
+template <class Placed>
+struct first_partial {
+  using type = partial<sum>;
+};
+template <class First, class... Rest>
+struct first_partial<placements<First, Rest...>> {
+  using type = typename std::conditional_t<First::value.partial(), std::type_identity<First>,
+                                           first_partial<placements<Rest...>>>::type;
+};
+
+/// Whether the partial values of a tensor combine in one way only.
+template <class... Placements>
+constexpr bool one_reduction(placements<Placements...>) noexcept {
+  using first = typename first_partial<placements<Placements...>>::type;
+  return ((!Placements::value.partial() || std::is_same_v<Placements, first>)&&...);
+}
+
+}  // namespace detail
 
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
 /// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`.
@@ -53,10 +84,16 @@ class sharded_tensor {
 
   static_assert(Placed::size == Mesh::dimensions, "a tensor has one placement for each axis of its mesh");
   static_assert(std::is_trivially_copyable_v<T>, "elements of a tensor must be trivially copyable");
+  static_assert(detail::one_reduction(Placed()),
+                "partial results of two reductions, along two axes, have no order in which they combine: reduce the "
+                "tensor along one of the axes first");
+  static_assert(detail::dimensions_exist<rank>(Placed::values),
+                "the tensor has no dimension d to cut for shard<d>: dimensions are counted from 0");
 
   /// How it is placed along the axis `Axis`.
   template <axis_name Axis>
-  using placement_on = detail::placement_at_t<detail::position_of<axes, Axis>(), Placed>;
+  using placement_on =
+      typename detail::placement_along<detail::position_of<axes, Axis>(), axes::find(Axis) == axes::size, Placed>::type;
 
   /// In storage of its own. `sizes` are the dynamic extents, in order; of the whole tensor, not of this rank's part.
   explicit sharded_tensor(const Mesh& mesh, const std::array<std::size_t, Extents::dynamic_rank>& sizes = {})
@@ -175,9 +212,9 @@ namespace detail {
 
 template <class Mesh>
 struct mesh_must_be_mesh {
-  static_assert(
-      requires { typename Mesh::axes; }, "the third argument of tensor<...> is the type of a mesh, without const");
-  using type = Mesh;
+  static constexpr bool is_mesh = !std::is_const_v<Mesh> && requires { typename Mesh::axes; };
+  static_assert(is_mesh, "the third argument of tensor<...> is the type of a mesh, without const or reference");
+  using type = std::remove_cvref_t<Mesh>;
 };
 
 template <class T>

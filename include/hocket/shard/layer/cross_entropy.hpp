@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -172,7 +171,7 @@ struct vocabulary_parallel_cross_entropy {
 
   template <class Targets>
   void check(const Targets& targets, std::size_t vocabulary) const {
-    static_assert(std::integral<std::remove_const_t<typename Targets::element_type>>, "targets must be integers");
+    static_assert(std::is_integral_v<typename Targets::element_type>, "targets must be integers");
     const error_context here{
         .operation = "cross_entropy", .rank = targets.mesh().rank(), .ranks = targets.mesh().size()};
     if (!(label_smoothing >= 0 && label_smoothing < 1)) {

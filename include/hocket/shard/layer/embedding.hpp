@@ -15,7 +15,6 @@
 #include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <string>
 #include <type_traits>
@@ -46,7 +45,7 @@ struct vocabulary_parallel_embedding {
   /// is not a row of the table.
   template <tensor_type Tokens, tensor_type Table>
   static auto forward(const Tokens& tokens, const Table& table) {
-    static_assert(std::integral<std::remove_const_t<typename Tokens::element_type>>, "tokens must be integers");
+    static_assert(std::is_integral_v<typename Tokens::element_type>, "tokens must be integers");
     detail::check_tokens(tokens, table.sizes()[0]);
     const std::size_t first = table.part().begin[0];
     return convert<Axis, Output>(apply<std::remove_const_t<typename Table::element_type>>(

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: along<...>\(\) needs the name of at least one axis
+//
+// All ranks are all().
+#include <hocket/communicator/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+
+const auto& everybody(const hocket::rank_mesh<hocket::local::wire, "dp", "tp">& ranks) { return ranks.along<>(); }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an axis has at least one rank
+//
+// `inferred` stands among the extents that are given when the mesh is made.
+#include <hocket/communicator/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+
+auto arrange(const hocket::local::communicator& comm) {
+  return hocket::mesh<hocket::axis("dp", -1), hocket::axis("tp", 4)>(comm, {});
+}

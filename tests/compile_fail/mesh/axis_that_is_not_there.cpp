@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this mesh has no axis of that name
+//
+// A slip of the pen.
+#include <hocket/communicator/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+
+const auto& pipeline(const hocket::rank_mesh<hocket::local::wire, "dp", "tp">& ranks) { return ranks.along<"pp">(); }

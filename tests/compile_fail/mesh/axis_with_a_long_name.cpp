@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the name of an axis has 1 to 15 characters
+//
+// Names are short, as they are in every type.
+#include <hocket/mesh/axis.hpp>
+
+constexpr hocket::axis_name name = "tensor_parallel_ranks";

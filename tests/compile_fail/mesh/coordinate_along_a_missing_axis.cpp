@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this mesh has no axis of that name
+//
+// The stage of a mesh without stages.
+#include <hocket/communicator/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+
+int stage(const hocket::rank_mesh<hocket::local::wire, "dp", "tp">& ranks) { return ranks.coordinate<"pp">(); }

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a mesh has 1 to 6 axes
+//
+// A mesh has a direction.
+#include <hocket/communicator/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+
+auto arrange(const hocket::local::communicator& comm) { return hocket::mesh<>(comm, {}); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the tensor is placed so already; reducing it once more would count it once per rank
+//
+// Both the layer and its caller reduce.
+#include "setting_with_wires.hpp"
+
+auto output(const matrix_on_tp<invariant>& y) { return convert<"tp", invariant>(y); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor says nothing of an axis of its mesh
+//
+// What the ranks along tp have is not said.
+#include "setting.hpp"
+
+void train(const matrix_of<on<"dp", shard<0>>>& x);

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: only partial<sum> can be differentiated
+//
+// A maximum is reduced forward, and has no way back.
+#include "setting_with_wires.hpp"
+
+using reduce = conversion<"tp", partial<maximum>, invariant>;
+
+auto backward(const matrix_on_tp<invariant>& gradient) { return backward_t<reduce>()(gradient); }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor is not placed as the conversion's first placement says
+//
+// The backward pass of an all_reduce, given the summands instead of the sum's gradient.
+#include "setting_with_wires.hpp"
+
+using reduce = conversion<"tp", partial<sum>, invariant>;
+
+auto backward(const matrix_on_tp<partial<sum>>& gradient) { return backward_t<reduce>()(gradient); }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an invariant operand is used beside one that is not
+//
+// The weight is not cut at all, and its gradient would be that of one rank.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto up(const matrix_on_tp<invariant>& x, const matrix_on_tp<invariant>& w) {
+  return column_parallel_linear<"tp">::forward(compute, x, w);
+}

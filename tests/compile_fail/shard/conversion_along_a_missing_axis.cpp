@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this mesh has no axis of that name
+//
+// Context parallel code on a mesh without that axis.
+#include "setting_with_wires.hpp"
+
+auto whole(const matrix_on_tp<shard<0>>& x) { return convert<"cp", replicated>(x); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an axis further right in the mesh cuts this dimension too
+//
+// tp cuts the slices of dp, so gathering along dp would not give slices of the whole.
+#include "setting_with_wires.hpp"
+
+auto whole(const matrix_of<on<"dp", shard<0>>, on<"tp", shard<0>>>& x) { return convert<"dp", replicated>(x); }

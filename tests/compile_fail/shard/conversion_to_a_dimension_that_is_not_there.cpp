@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the tensor has no dimension d to cut for shard<d>
+//
+// A vector has no columns.
+#include "setting_with_wires.hpp"
+
+auto cut(const vector_on_tp<replicated>& x) { return convert<"tp", shard<1>>(x); }

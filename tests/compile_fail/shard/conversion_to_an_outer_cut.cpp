@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an axis further right in the mesh cuts this dimension too
+//
+// tp has cut the whole already; dp would have to cut it before.
+#include "setting_with_wires.hpp"
+
+auto cut(const matrix_of<on<"dp", replicated>, on<"tp", shard<0>>>& x) { return convert<"dp", shard<0>>(x); }

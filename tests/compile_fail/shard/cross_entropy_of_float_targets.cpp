@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: targets must be integers
+//
+// One-hot rows, or probabilities.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/cross_entropy.hpp>
+
+auto loss(const matrix_on_tp<shard<1>>& logits, const vector_on_tp<invariant>& targets) {
+  return vocabulary_parallel_cross_entropy<"tp">().forward(logits, targets);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a non-linear function of partial results is not the partial result of the function
+//
+// The last product is not reduced.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/cross_entropy.hpp>
+
+auto loss(const matrix_on_tp<partial<sum>>& logits,
+          const tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", invariant>>& targets) {
+  return vocabulary_parallel_cross_entropy<"tp">().forward(logits, targets);
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: tokens must be integers
+//
+// The tokens, after somebody has normalised them.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/embedding.hpp>
+
+auto embedded(const vector_on_tp<invariant>& tokens, const matrix_on_tp<shard<0>>& table) {
+  return vocabulary_parallel_embedding<"tp">::forward(tokens, table);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an invariant operand is used beside one that is not
+//
+// Each dp rank looks up its own tokens, so the table's gradient is to be summed over dp.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/embedding.hpp>
+
+auto embedded(const tensor<int, extents<dynamic>, ranks, on<"dp", shard<0>>, on<"tp", replicated>>& tokens,
+              const matrix_of<on<"dp", invariant>, on<"tp", shard<0>>>& table) {
+  return vocabulary_parallel_embedding<"tp">::forward(tokens, table);
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an operand that varies without being a slice is used beside a slice
+//
+// What an expert returns is no slice of the sequence until it is sent back.
+#include "setting.hpp"
+
+auto combine(const matrix_on_tp<varying>& of_expert, const vector_on_tp<shard<0>>& gates) {
+  return apply(multilinear<"th,t->th">(), compute, of_expert, gates);
+}

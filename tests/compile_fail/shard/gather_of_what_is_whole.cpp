@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the tensor is placed so already; reducing it once more would count it once per rank
+//
+// The input is whole already.
+#include "setting_with_wires.hpp"
+
+auto input(const matrix_on_tp<replicated>& x) { return convert<"tp", replicated>(x); }

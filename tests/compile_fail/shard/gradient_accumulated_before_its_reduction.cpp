@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a gradient that is placed in another way can't be added
+//
+// The second microbatch's gradient is not reduced yet, the first one's is.
+#include "setting.hpp"
+
+void add(vector_on_tp<invariant>& total, const vector_on_tp<partial<sum>>& gradient) { accumulate(total, gradient); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the gradient has another number of dimensions than the total
+//
+// The gradient of the weight, for that of the bias.
+#include "setting.hpp"
+
+void add(vector_on_tp<invariant>& of_bias, const matrix_on_tp<invariant>& of_weight) { accumulate(of_bias, of_weight); }

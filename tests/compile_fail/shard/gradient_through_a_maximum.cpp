@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: only partial<sum> can be differentiated
+//
+// The largest logit, used in the loss as if it were a constant of nature.
+#include "setting.hpp"
+
+using gradient = gradient_t<vector_on_tp<partial<maximum>>>;
+gradient* of_largest = nullptr;

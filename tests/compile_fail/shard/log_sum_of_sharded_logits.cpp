@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the function reduces a dimension along which its operand is sharded, and no rule says how the ranks' results combine
+//
+// The logarithm of a sum over the vocabulary, of which each rank has a part.
+#include "setting.hpp"
+
+auto normaliser(const matrix_on_tp<shard<1>>& logits, const vector_on_tp<replicated>& largest) {
+  return apply(nonlinear<"tv,t->t">(), compute, logits, largest);
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the tensor is placed so already; reducing it once more would count it once per rank
+//
+// Nothing would be reduced.
+#include "setting_with_wires.hpp"
+
+auto largest(const vector_on_tp<partial<maximum>>& x) { return convert<"tp", partial<maximum>>(x); }

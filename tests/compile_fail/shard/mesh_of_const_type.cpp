@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the third argument of tensor<...> is the type of a mesh, without const or reference
+//
+// The type of a constant, as decltype gives it.
+#include "setting.hpp"
+
+void train(const ranks& mesh, const tensor<float, extents<dynamic>, decltype(mesh), elsewhere<replicated>>& x);

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the norm of partial results is not the norm of what they are parts of
+//
+// Clipping before the reduction along dp.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/norm.hpp>
+
+double clip(const vector_of<on<"dp", partial<sum>>, on<"tp", shard<0>>>& gradient) { return norm(gradient); }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the tensors are on different meshes: take the norm of those of each mesh
+//
+// Experts' gradients are spread over other axes than dense ones.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/norm.hpp>
+
+using expert_ranks = rank_mesh<hocket::local::wire, "edp", "ep">;
+
+double clip(const vector_on_tp<invariant>& dense,
+            const tensor<float, extents<dynamic>, expert_ranks, on<"edp", invariant>, on<"ep", shard<0>>>& of_expert) {
+  return norm(dense, of_expert);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: operands are on different meshes: redistribute one of them
+//
+// Activations live on the mesh of the computation, parameters on the one that they are stored on.
+#include "setting.hpp"
+
+using storage = mesh_in_types<"fsdp">;
+
+auto product(const matrix_on_tp<replicated>& x,
+             const tensor<float, extents<dynamic, dynamic>, storage, on<"fsdp", replicated>>& w) {
+  return apply(multilinear<"tk,kn->tn">(), compute, x, w);
+}

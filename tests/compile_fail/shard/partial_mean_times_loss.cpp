@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a partial mean or maximum can't be computed with
+//
+// A router's balancing loss: the product of means over the ranks' tokens is not the product of the whole's.
+#include "setting.hpp"
+
+auto balance(const matrix_on_tp<shard<0>>& probabilities, const vector_on_tp<replicated>& share_of_tokens) {
+  const auto average = apply(mean_over<"te->e">(), compute, probabilities);
+  return apply(multilinear<"e,e->">(), compute, average, share_of_tokens);
+}

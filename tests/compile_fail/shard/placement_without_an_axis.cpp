@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a tensor's placements are said as on<
+//
+// A list of placements in the order of the axes, as other libraries have it.
+#include "setting.hpp"
+
+void train(const matrix_of<replicated, shard<0>>& x);

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: only partial<sum> can be made of what is not partial
+//
+// Only of sums it is known what leaves the whole as it is.
+#include "setting_with_wires.hpp"
+
+auto largest(const vector_on_tp<replicated>& x) { return convert<"tp", partial<maximum>>(x); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: replicated data can't become invariant: .*; convert to invariant where the value is made
+//
+// The output of a replicated computation, kept as a parameter is.
+#include "setting_with_wires.hpp"
+
+auto kept(const matrix_on_tp<replicated>& y) { return convert<"tp", invariant>(y); }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: replicated data can't become invariant: .*; make it invariant where it is made
+//
+// Data of a computation, stored as a parameter.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/redistribute.hpp>
+
+auto kept(const matrix_on_tp<replicated>& x) { return redistribute<on<"tp", invariant>>(x); }

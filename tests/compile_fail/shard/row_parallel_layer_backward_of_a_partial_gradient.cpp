@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor is not placed as the conversion's first placement says
+//
+// The gradient of an invariant output is invariant; a replicated use of it was not converted back.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto backward(const matrix_on_tp<shard<1>>& x, const matrix_on_tp<shard<0>>& w, const matrix_on_tp<partial<sum>>& g) {
+  return row_parallel_linear<"tp">::backward(compute, x, w, g);
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a partial sum plus something that is not partial would count that once per rank
+//
+// plus_bias takes the layer's output, not the sums before.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto biased(const matrix_on_tp<partial<sum>>& sums, const vector_on_tp<replicated>& bias) {
+  return plus_bias(sums, bias);
+}

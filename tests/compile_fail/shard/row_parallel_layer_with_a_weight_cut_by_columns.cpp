@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: operands are sharded along different dimensions
+//
+// The weight of a column-parallel layer.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto down(const matrix_on_tp<shard<1>>& x, const matrix_on_tp<shard<1>>& w) {
+  return row_parallel_linear<"tp">::forward(compute, x, w);
+}

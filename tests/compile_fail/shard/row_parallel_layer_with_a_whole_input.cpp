@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: one operand has a slice of a dimension and another one the whole of it
+//
+// The activation before it was gathered, or never cut.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto down(const matrix_on_tp<replicated>& x, const matrix_on_tp<shard<0>>& w) {
+  return row_parallel_linear<"tp">::forward(compute, x, w);
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the rule's subscripts have another number of operands than this call
+//
+// The labels were changed, the verdict was not.
+#include "setting.hpp"
+
+struct gated {
+  static constexpr subscripts labels = "th,th->th";
+  static constexpr verdict result(std::span<const placement> operands) { return nonlinear<"th->th">::result(operands); }
+};
+
+auto activate(const matrix_on_tp<shard<1>>& gate, const matrix_on_tp<shard<1>>& up) {
+  return apply(gated(), compute, gate, up);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What misuses of local mathematics share. The mesh is only a type, as including a real one costs the compiler seconds.
+#pragma once
+
+#include <hocket/shard/apply.hpp>
+
+#include <array>
+
+template <hocket::axis... Axes>
+struct mesh_in_types {
+  using axes = hocket::detail::axis_list<Axes...>;
+  static constexpr int dimensions = axes::size;
+  using extents_type = std::array<int, sizeof...(Axes)>;
+
+  const extents_type& extents() const;
+  const extents_type& coordinates() const;
+  int rank() const;
+  int size() const;
+  bool operator==(const mesh_in_types&) const;
+};
+using ranks = mesh_in_types<"dp", "tp">;
+
+#include "tensors.hpp"

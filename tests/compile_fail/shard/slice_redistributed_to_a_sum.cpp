@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: only replicated data can be made partial, and only partial<sum>
+//
+// Zeros would have to be put around it: a conversion does that, and says so.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/redistribute.hpp>
+
+auto summand(const vector_on_tp<shard<0>>& x) { return redistribute<on<"tp", partial<sum>>>(x); }

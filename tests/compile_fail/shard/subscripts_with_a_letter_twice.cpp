@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: subscripts look like
+//
+// A diagonal is no dimension of a tensor.
+#include "setting.hpp"
+
+auto diagonal(const matrix_on_tp<replicated>& x) { return apply(linear<"nn->n">(), compute, x); }

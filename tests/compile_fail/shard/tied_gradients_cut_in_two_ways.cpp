@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a gradient that is placed in another way can't be added
+//
+// A tied embedding: the table is cut by rows, the projection to logits by columns.
+#include "setting.hpp"
+
+void add(matrix_on_tp<shard<0>>& of_table, const matrix_on_tp<shard<1>>& of_projection) {
+  accumulate(of_table, of_projection);
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: varying data are no parts of a whole, so they can't be redistributed
+//
+// Nobody knows which slice is whose.
+#include "setting_with_wires.hpp"
+
+#include <hocket/shard/redistribute.hpp>
+
+auto rows(const matrix_on_tp<varying>& x) { return redistribute<on<"tp", shard<0>>>(x); }

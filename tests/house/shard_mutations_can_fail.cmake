@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# cmake -D root=REPOSITORY -D compiler=COMPILER -D scratch=FOLDER -P shard_mutations_can_fail.cmake
+#
+# Takes tests away, of a rule, of a conversion and of a sentence: shard_mutations.cmake must miss each, and say which.
+
+cmake_minimum_required(VERSION 3.25)
+
+file(REMOVE_RECURSE "${scratch}")
+
+# `static` without the lines that match `lost`, and the misuses without the files that match `lost_misuse`: then
+# shard_mutations.cmake, with the refusals that match `only`, must print `expectation`.
+function(check lost lost_misuse only expectation)
+  file(READ "${root}/tests/static/shard_rules.static.cpp" text)
+  if(lost)
+    string(REGEX REPLACE "\n[^\n]*${lost}[^\n]*" "" text "${text}")
+  endif()
+  file(WRITE "${scratch}/shard_rules.static.cpp" "${text}")
+  file(REMOVE_RECURSE "${scratch}/compile_fail")
+  file(COPY "${root}/tests/compile_fail" DESTINATION "${scratch}")
+  if(lost_misuse)
+    file(REMOVE "${scratch}/compile_fail/${lost_misuse}")
+  endif()
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" -D "root=${root}" -D "compiler=${compiler}" -D "scratch=${scratch}/mutants"
+            -D "static=${scratch}/shard_rules.static.cpp" -D "compile_fail=${scratch}/compile_fail" -D "only=${only}"
+            -P "${CMAKE_CURRENT_LIST_DIR}/shard_mutations.cmake"
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output
+  )
+  if(expectation STREQUAL "" AND NOT status EQUAL 0)
+    message(SEND_ERROR "something was missed, and nothing is:\n${output}")
+  elseif(NOT expectation STREQUAL "" AND (status EQUAL 0 OR NOT output MATCHES "${expectation}"))
+    message(SEND_ERROR "not found: ${expectation}\n${output}")
+  endif()
+endfunction()
+
+check("" "" partial_times_partial "")
+check(partial_times_partial "" partial_times_partial "this refusal is gone: shard/rules.hpp:[0-9]+: .*it compiled")
+check("static_assert.agrees.redistributions" "" made_partial "this refusal is gone: shard/conversion_rules.hpp")
+check("" shard/norm_over_two_meshes.cpp partial_times_partial "expects this sentence.*take the norm of those of each mesh")

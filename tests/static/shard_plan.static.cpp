@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Redistributions whose sequence of moves is known.
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/redistribution_plan.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace {
+
+using namespace hocket;
+
+constexpr placement R{placement_kind::replicated};
+constexpr placement I{placement_kind::invariant};
+constexpr placement P{placement_kind::partial_sum};
+constexpr placement S(int dimension) { return {placement_kind::shard, dimension}; }
+
+// A matrix of 64 x 64 floats over 2 x 4 ranks.
+
+constexpr auto planned(std::array<placement, 2> from, std::array<placement, 2> to, std::array<int, 2> mesh = {2, 4}) {
+  return plan_redistribution<2, 2>({64, 64}, mesh, from, to, sizeof(float));
+}
+
+template <class... Kinds>
+constexpr bool is_plan(const redistribution_plan<2>& plan, Kinds... kinds) {
+  if (!plan.possible || plan.size != sizeof...(Kinds)) return false;
+  std::size_t i = 0;
+  return ((plan.moves[i++].kind == kinds) && ...);
+}
+
+static_assert(is_plan(planned({R, S(0)}, {R, S(0)})));
+static_assert(is_plan(planned({R, I}, {R, R})));
+static_assert(is_plan(planned({R, R}, {R, S(0)}), move_kind::slice));
+static_assert(is_plan(planned({R, S(0)}, {R, R}), move_kind::gather));
+static_assert(is_plan(planned({R, S(0)}, {R, S(1)}), move_kind::exchange));
+static_assert(is_plan(planned({R, P}, {R, R}), move_kind::reduce));
+static_assert(is_plan(planned({R, P}, {R, S(1)}), move_kind::reduce_to_slices));
+static_assert(is_plan(planned({R, R}, {R, P}), move_kind::keep_on_first));
+static_assert(is_plan(planned({S(0), S(0)}, {R, R}), move_kind::gather));  // along both, at once
+static_assert(planned({S(0), S(0)}, {R, R}).moves[0].along == 3U);
+static_assert(is_plan(planned({P, P}, {R, R}), move_kind::reduce));
+static_assert(is_plan(planned({S(0), R}, {S(1), R}, {1, 4})));  // one rank has all
+static_assert(planned({S(0), S(1)}, {S(1), S(0)}).possible);
+static_assert(planned({S(0), S(1)}, {S(1), S(0)}).collectives() <= 2);
+static_assert(!planned({R, S(0)}, {R, P}).possible || planned({R, S(0)}, {R, P}).collectives() == 1);
+
+}  // namespace
