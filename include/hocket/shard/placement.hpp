@@ -215,7 +215,7 @@ struct said_of<Axis, Default, First, Rest...> {
     if constexpr (is_elsewhere<First>::value) {
       return said_of<Axis, typename First::type, Rest...>();
     } else if constexpr (!is_on<First>::value) {
-      return said_of<Axis, replicated>();  // an error already
+      return said_of<Axis, undetermined>();
     } else if constexpr (First::axis == Axis) {
       return said_of<Axis, typename First::type>();
     } else {
@@ -231,7 +231,7 @@ struct axis_must_be_placed {
       !std::is_same_v<Found, not_placed>,
       "this tensor says nothing of an axis of its mesh: add on<\"...\", placement>, or elsewhere<placement> for "
       "all axes that are not named");
-  using type = std::conditional_t<std::is_same_v<Found, not_placed>, replicated, Found>;
+  using type = std::conditional_t<std::is_same_v<Found, not_placed>, undetermined, Found>;
 };
 
 /// The axis that `Said` speaks of; of `elsewhere`, the empty name.
@@ -246,8 +246,8 @@ constexpr std::string_view axis_said() noexcept {
 
 template <class... Said>
 constexpr bool said_once() noexcept {
-  const std::string_view names[]{"?", axis_said<Said>()...};
-  for (std::size_t i = 0; i <= sizeof...(Said); ++i) {
+  const std::string_view names[sizeof...(Said) + 1]{axis_said<Said>()...};
+  for (std::size_t i = 0; i < sizeof...(Said); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (names[i] == names[j]) return false;
     }
