@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A tensor that is spread over a mesh of ranks, with a type that says how: which dimension is cut along which axis,
-/// where ranks hold copies, where summands. The mesh itself is in mesh/mesh.hpp. What converts one such type into another is the communication that is
+/// where ranks hold copies, where summands. What converts one such type into another is the communication that is
 /// needed; what may be computed with it, and how the result is placed, follows from it. See shard/placement.hpp,
-/// shard/convert.hpp and shard/apply.hpp.
+/// shard/convert.hpp and shard/apply.hpp; meshes are in mesh/mesh.hpp.
 ///
 /// @code
 /// const auto ranks = hocket::mesh<"dp", "tp">(comm, {2, 4});

@@ -2,7 +2,7 @@
 // expect: an invariant operand is used beside one that is not
 //
 // The weight is not cut at all, and its gradient would be that of one rank.
-#include "setting_with_wires.hpp"
+#include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

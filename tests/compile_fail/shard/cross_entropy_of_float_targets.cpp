@@ -2,7 +2,7 @@
 // expect: targets must be integers
 //
 // One-hot rows, or probabilities.
-#include "setting_with_wires.hpp"
+#include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

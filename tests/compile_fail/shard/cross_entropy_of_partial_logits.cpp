@@ -2,7 +2,7 @@
 // expect: a non-linear function of partial results is not the partial result of the function
 //
 // The last product is not reduced.
-#include "setting_with_wires.hpp"
+#include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

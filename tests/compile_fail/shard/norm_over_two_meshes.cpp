@@ -2,7 +2,7 @@
 // expect: the tensors are on different meshes: take the norm of those of each mesh
 //
 // Experts' gradients are spread over other axes than dense ones.
-#include "setting_with_wires.hpp"
+#include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/norm.hpp>
 

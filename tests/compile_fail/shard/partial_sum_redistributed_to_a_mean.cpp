@@ -2,7 +2,7 @@
 // expect: a partial result can't become one of another reduction: reduce it first
 //
 // A sum is not a mean.
-#include "setting_with_wires.hpp"
+#include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

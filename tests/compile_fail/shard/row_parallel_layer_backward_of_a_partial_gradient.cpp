@@ -2,7 +2,7 @@
 // expect: this tensor is not placed as the conversion's first placement says
 //
 // The gradient of an invariant output is invariant; a replicated use of it was not converted back.
-#include "setting_with_wires.hpp"
+#include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

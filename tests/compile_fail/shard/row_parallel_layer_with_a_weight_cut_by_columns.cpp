@@ -2,7 +2,7 @@
 // expect: operands are sharded along different dimensions
 //
 // The weight of a column-parallel layer.
-#include "setting_with_wires.hpp"
+#include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

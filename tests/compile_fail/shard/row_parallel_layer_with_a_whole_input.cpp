@@ -2,7 +2,7 @@
 // expect: one operand has a slice of a dimension and another one the whole of it
 //
 // The activation before it was gathered, or never cut.
-#include "setting_with_wires.hpp"
+#include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 
