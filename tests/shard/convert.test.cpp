@@ -6,6 +6,7 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/operation/operations.hpp>
+#include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/convert.hpp>
 
 #include <array>

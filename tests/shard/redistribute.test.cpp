@@ -6,6 +6,7 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/redistribute.hpp>
 
 #include <array>

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the tensor on the other mesh must have the same element type and number of dimensions
+//
+// Going to another mesh rounds nothing.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using halved = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::shard<0>>>;
+
+auto store(const hocket::tensor<double, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::invariant>>& x,
+           const line& where) {
+  return hocket::redistribute<halved>(x, where);
+}

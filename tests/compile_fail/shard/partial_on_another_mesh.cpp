@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a tensor can't become partial on another mesh: make it replicated there, and then partial
+//
+// Who would hold which summand?
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using summed = hocket::tensor<float, hocket::extents<hocket::dynamic>, line,
+                              hocket::on<"fsdp", hocket::partial<hocket::sum>>>;
+
+auto store(const hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>& x,
+           const line& where) {
+  return hocket::redistribute<summed>(x, where);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: replicated data can't become invariant, on another mesh neither
+//
+// The way over another mesh does not add the gradients either.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using same = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::invariant>>;
+
+auto store(const hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>& x,
+           const line& where) {
+  return hocket::redistribute<same>(x, where);
+}
