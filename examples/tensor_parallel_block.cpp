@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Four processes share the two layers of a feed-forward block: the first weight is cut by its columns and the second one
-// by its rows, so that between the two nothing has to be exchanged. Forward and backward together make two collectives.
-// What they compute is compared with the whole block in one process.
+// Four processes share the two layers of a feed-forward block: the first weight is cut by its columns and the second
+// one by its rows, so that between the two nothing has to be exchanged. Forward and backward together make two
+// collectives. What they compute is compared with the whole block in one process.
 // needs: ucx eigen
 // expect: forward: all_reduce.*backward: all_reduce.*one process: [0-9.]+e-1[3-9]
 #include <hocket/bootstrap/launch.hpp>
@@ -126,8 +126,8 @@ int main(int count, char** arguments) {
   hocket::fill(up, [](auto at) { return up_at(at[0], at[1]); });
   hocket::fill(down, [](auto at) { return down_at(at[0], at[1]); });
 
-  // Forward. `first.output` has some columns on each rank, and gelu of a column needs no other column. The output of the
-  // second layer is a sum over the ranks: there is the all_reduce.
+  // Forward. `first.output` has some columns on each rank, and gelu of a column needs no other column. The output of
+  // the second layer is a sum over the ranks: there is the all_reduce.
   const auto first = column_parallel::forward(products(), x, up);
   const auto between = hocket::apply(
       hocket::nonlinear<"tn->tn">(), [](auto in, auto to) { mapped(to) = mapped(in).unaryExpr(&gelu); }, first.output);

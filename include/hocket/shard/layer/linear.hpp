@@ -55,7 +55,7 @@ struct linear_gradients {
 
 namespace detail {
 
-/// For a backward pass to look at: what is moved in is kept, so that a temporary may be passed on; the rest is borrowed.
+/// For a backward pass to look at: what is moved in is kept, so that temporaries may be passed; the rest is borrowed.
 template <class Tensor>
 auto kept(Tensor&& tensor) {
   if constexpr (std::is_lvalue_reference_v<Tensor>) {
