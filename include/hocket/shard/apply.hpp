@@ -93,7 +93,7 @@ constexpr std::size_t extent_of_letter(const subscripts& labels, char letter) no
   std::size_t found = dynamic;
   std::size_t k = 0;
   const auto look = [&](const auto& sizes) {
-    const std::size_t position = labels.operand(k++).find(letter);
+    const std::size_t position = position_in(labels.operand(k++), letter);
     if (position < sizes.size() && sizes[position] != dynamic) found = sizes[position];
   };
   (look(Operands::extents_type::sizes), ...);

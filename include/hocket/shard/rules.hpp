@@ -118,11 +118,11 @@ constexpr verdict judge_unreduced(const subscripts& labels, std::span<const plac
   }
   if (letter == 0) return {{placement_kind::replicated}};
   if (letter >= 'A' && letter <= 'Z') return {{}, misuse::sharded_but_needed_whole};
-  const std::size_t position = labels.result().find(letter);
+  const std::size_t position = position_in(labels.result(), letter);
   const bool is_reduced = position == std::string_view::npos;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (operands[k].sharded()) continue;
-    if (labels.operand(k).find(letter) != std::string_view::npos) return {{}, misuse::whole_with_shard};
+    if (position_in(labels.operand(k), letter) != std::string_view::npos) return {{}, misuse::whole_with_shard};
     if (is_reduced && all_reduced) return {{}, misuse::partial_plus_whole};
   }
   if (is_reduced) return reduced;

@@ -13,6 +13,19 @@
 
 HOCKET_BEGIN_NAMESPACE
 
+namespace detail {
+
+/// Where `wanted` is in `text`; npos if nowhere. std::string_view's search is no constant expression for g++ 12 where
+/// undefined behaviour is looked for.
+constexpr std::size_t position_in(std::string_view text, char wanted) noexcept {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == wanted) return i;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace detail
+
 /// Subscripts as a template argument; at most 63 characters.
 struct subscripts {
   char text[64]{};
@@ -34,25 +47,25 @@ struct subscripts {
   /// The letters of operand `index`.
   constexpr std::string_view operand(std::size_t index) const noexcept {
     std::string_view rest = inputs();
-    for (; index > 0; --index) rest.remove_prefix(rest.find(',') + 1);
-    return rest.substr(0, rest.find(','));
+    for (; index > 0; --index) rest.remove_prefix(detail::position_in(rest, ',') + 1);
+    return rest.substr(0, detail::position_in(rest, ','));
   }
 
   /// The letters of the result.
   constexpr std::string_view result() const noexcept {
-    const std::size_t arrow = view().find("->");
-    return arrow == std::string_view::npos ? std::string_view() : view().substr(arrow + 2);
+    const std::size_t at = arrow();
+    return at == std::string_view::npos ? std::string_view() : view().substr(at + 2);
   }
 
   /// Letters, commas and one arrow; no letter twice in an operand; every letter of the result in some operand.
   constexpr bool well_formed() const noexcept {
-    if (view().find("->") == std::string_view::npos) return false;
+    if (arrow() == std::string_view::npos) return false;
     for (std::size_t i = 0; i < operands(); ++i) {
       if (!distinct_letters(operand(i))) return false;
     }
     if (!distinct_letters(result())) return false;
     for (const char each : result()) {
-      if (inputs().find(each) == std::string_view::npos) return false;
+      if (detail::position_in(inputs(), each) == std::string_view::npos) return false;
     }
     return true;
   }
@@ -60,12 +73,17 @@ struct subscripts {
   friend constexpr bool operator==(const subscripts&, const subscripts&) = default;
 
  private:
-  constexpr std::string_view inputs() const noexcept { return view().substr(0, view().find("->")); }
+  constexpr std::string_view inputs() const noexcept { return view().substr(0, arrow()); }
+
+  constexpr std::size_t arrow() const noexcept {
+    const std::size_t at = detail::position_in(view(), '-');
+    return at != std::string_view::npos && text[at + 1] == '>' ? at : std::string_view::npos;
+  }
 
   static constexpr bool distinct_letters(std::string_view word) noexcept {
     for (std::size_t i = 0; i < word.size(); ++i) {
       const bool letter = (word[i] >= 'a' && word[i] <= 'z') || (word[i] >= 'A' && word[i] <= 'Z');
-      if (!letter || word.substr(0, i).find(word[i]) != std::string_view::npos) return false;
+      if (!letter || detail::position_in(word.substr(0, i), word[i]) != std::string_view::npos) return false;
     }
     return true;
   }
