@@ -63,12 +63,15 @@ double squares_counted_here(const Tensor& tensor) {
 /// `invalid_argument` if tensors are on two meshes of one type; else errors as for all_reduce.
 template <tensor_type First, tensor_type... Rest>
 double squared_norm(const First& first, const Rest&... rest) {
-  static_assert((std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...),
+  constexpr bool on_one_mesh = (std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...);
+  static_assert(on_one_mesh,
                 "the tensors are on different meshes: take the norm of those of each mesh, and add the squares");
-  if (!((first.mesh() == rest.mesh()) && ...)) {
-    raise(errc::invalid_argument,
-          "the tensors are on different meshes: take the norm of those of each mesh, and add the squares",
-          {.operation = "norm", .rank = first.mesh().rank(), .ranks = first.mesh().size()});
+  if constexpr (on_one_mesh) {
+    if (!((first.mesh() == rest.mesh()) && ...)) {
+      raise(errc::invalid_argument,
+            "the tensors are on different meshes: take the norm of those of each mesh, and add the squares",
+            {.operation = "norm", .rank = first.mesh().rank(), .ranks = first.mesh().size()});
+    }
   }
   const double own = (detail::squares_counted_here(first) + ... + detail::squares_counted_here(rest));
   double total = 0;
