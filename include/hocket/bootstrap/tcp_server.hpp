@@ -36,6 +36,9 @@ struct server_limits {
   std::chrono::nanoseconds hello = std::chrono::seconds(5);     ///< from the connection to the whole hello
   std::chrono::nanoseconds message = std::chrono::seconds(30);  ///< from the first byte of a message to its last
   std::size_t strangers = 256;                                  ///< connections without a hello
+  /// At the end, if a rank was lost, for those who have not come: whoever comes too late to hear of a loss would take
+  /// rank 0 for the one that was lost.
+  std::chrono::nanoseconds late_ranks = std::chrono::milliseconds(200);
 };
 
 /// One client as the server sees it: bytes in, bytes out, never blocking.
@@ -132,9 +135,6 @@ class tcp_server {
   platform::socket_address address() const noexcept { return platform::local_address(listener_.get()); }
 
  private:
-  /// Whoever comes too late to hear of a loss would take rank 0 for the one that was lost.
-  static constexpr std::chrono::milliseconds patience_with_late_ranks{200};
-
   /// Signals of the program are for its own threads.
   void start() {
     sigset_t all;
@@ -165,7 +165,7 @@ class tcp_server {
       expire();
     }
     for (int round = 0; round < 3; ++round) wait_and_serve(deadline::after({}), -1);  // what has come by now
-    const deadline late = deadline::after(patience_with_late_ranks);
+    const deadline late = deadline::after(limits_.late_ranks);
     while (rendezvous_.has_lost_one_before_all_came() && !late.passed()) wait_and_serve(late, -1);
     rendezvous_.close();
     deliver();
