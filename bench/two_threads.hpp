@@ -44,34 +44,9 @@ struct paired_times {
 };
 
 /// Runs `first(rank, rounds)` and then `second(rank, rounds)` on two pinned threads that begin each at the same moment;
-/// the times are those of rank 0. Each has a tenth of the rounds as warm-up before.
-template <class First, class Second>
-paired_times time_pair(First first, Second second, int rounds) {
-  std::atomic<int> ready{0};
-  paired_times result;
-  const auto rank = [&](int number) {
-    pin(number);
-    int meetings = 0;
-    const auto timed = [&](auto& body) {
-      body(number, rounds / 10 + 1);
-      ready.fetch_add(1);
-      for (meetings += 2; ready.load() < meetings;) hocket::platform::pause();
-      const auto begin = std::chrono::steady_clock::now();
-      body(number, rounds);
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / rounds;
-    };
-    const paired_times found{timed(first), timed(second)};
-    if (number == 0) result = found;
-  };
-  std::thread zero(rank, 0);
-  std::thread one(rank, 1);
-  zero.join();
-  one.join();
-  return result;
-}
-
-/// The same, `pairs` times in the same two threads, of which every second pair is run the other way round: what the first
-/// leaves behind then favours neither. Short batches are rarely interrupted.
+/// the times are those of rank 0. Each has a tenth of the rounds as warm-up before. This `pairs` times in the same two
+/// threads, of which every second pair is run the other way round: what the first leaves behind then favours neither.
+/// Short batches are rarely interrupted.
 template <class First, class Second>
 std::vector<paired_times> time_pairs(First first, Second second, int rounds, int pairs) {
   std::atomic<int> ready{0};
@@ -100,6 +75,12 @@ std::vector<paired_times> time_pairs(First first, Second second, int rounds, int
   zero.join();
   one.join();
   return result;
+}
+
+/// One pair.
+template <class First, class Second>
+paired_times time_pair(First first, Second second, int rounds) {
+  return time_pairs(first, second, rounds, 1).front();
 }
 
 /// The middle one of `values`.

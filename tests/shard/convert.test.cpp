@@ -5,8 +5,8 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
-#include <hocket/operation/operations.hpp>
 #include <hocket/mesh/mesh.hpp>
+#include <hocket/operation/operations.hpp>
 #include <hocket/shard/convert.hpp>
 
 #include <array>
@@ -146,7 +146,8 @@ TEST_CASE("a partial maximum becomes the maximum") {
       };
       const auto check = [&](const auto& y) {
         hocket::for_each_index(y.part().size, [&](const sizes_type& at) {
-          me.check(y.local()[at] == expected({at[0] + y.part().begin[0], at[1] + y.part().begin[1]}), "not the maximum");
+          me.check(y.local()[at] == expected({at[0] + y.part().begin[0], at[1] + y.part().begin[1]}),
+                   "not the maximum");
         });
       };
       check(hocket::convert<"tp", replicated>(x));
@@ -195,7 +196,8 @@ TEST_CASE("where nothing moves, nothing is copied") {
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     matrix<mesh_type, invariant> x(ranks, {4, 3});
     const double* const data = x.elements().data();
-    me.check(hocket::convert<"tp", replicated>(hocket::borrow(x)).elements().data() == data, "a borrowed one was copied");
+    me.check(hocket::convert<"tp", replicated>(hocket::borrow(x)).elements().data() == data,
+             "a borrowed one was copied");
     const auto y = hocket::convert<"tp", replicated>(x);
     me.check(y.elements().data() != data, "not a copy");
     const auto z = hocket::convert<"tp", replicated>(std::move(x));

@@ -238,7 +238,8 @@ TEST_CASE("a tensor goes to another mesh of the same ranks") {
     const auto storage = mesh<"fsdp", "replica">(me.comm(), {3, 2});
     using training_mesh = std::remove_const_t<decltype(training)>;
     using storage_mesh = std::remove_const_t<decltype(storage)>;
-    using stored = hocket::tensor<double, extents<dynamic, 5>, storage_mesh, on<"fsdp", shard<0>>, on<"replica", invariant>>;
+    using stored =
+        hocket::tensor<double, extents<dynamic, 5>, storage_mesh, on<"fsdp", shard<0>>, on<"replica", invariant>>;
     using used = hocket::tensor<double, extents<dynamic, 5>, training_mesh, on<"dp", replicated>, on<"tp", shard<1>>>;
     for (const std::size_t rows : {std::size_t{7}, std::size_t{6}, std::size_t{1}, std::size_t{0}}) {
       stored x(storage, {rows});
@@ -251,8 +252,8 @@ TEST_CASE("a tensor goes to another mesh of the same ranks") {
       // Gradients come back as summands along dp.
       hocket::gradient_t<used> gradient(training, {rows});
       hocket::fill(gradient, [&](const sizes_type& at) { return ranks_value(at, me.rank() / 3); });
-      using summed = hocket::tensor<double, extents<dynamic, 5>, storage_mesh, on<"fsdp", shard<0>>,
-                                    on<"replica", replicated>>;
+      using summed =
+          hocket::tensor<double, extents<dynamic, 5>, storage_mesh, on<"fsdp", shard<0>>, on<"replica", replicated>>;
       const auto back = hocket::redistribute<summed>(gradient, storage);
       hocket::for_each_index(back.part().size, [&](const sizes_type& at) {
         const sizes_type whole{at[0] + back.part().begin[0], at[1] + back.part().begin[1]};

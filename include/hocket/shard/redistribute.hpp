@@ -305,8 +305,9 @@ void check_same_ranks(const A& a, const B& b) {
   const auto& of_a = communicator_access::state(a.all());
   const auto& of_b = communicator_access::state(b.all());
   if (a.size() == b.size() && *of_a.members() == *of_b.members()) return;
-  raise(errc::invalid_argument, "the other mesh has other ranks, or the same in another order; make both from one "
-                                "communicator",
+  raise(errc::invalid_argument,
+        "the other mesh has other ranks, or the same in another order; make both from one "
+        "communicator",
         {.operation = "redistribute", .rank = a.rank(), .ranks = a.size()});
 }
 
@@ -378,11 +379,13 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
   static_assert(detail::checked_change_of_mesh<from_type, To>::value);
   detail::check_same_ranks(tensor.mesh(), mesh);
   using combined =
-      detail::placed_as<from_type, typename detail::combined<typename from_type::placements_type, from_type::rank>::type>;
+      detail::placed_as<from_type,
+                        typename detail::combined<typename from_type::placements_type, from_type::rank>::type>;
   if constexpr (std::is_same_v<typename combined::placements_type, typename from_type::placements_type>) {
     return detail::move_to_mesh<To>(tensor, mesh, options, site);
   } else {
-    return detail::move_to_mesh<To>(detail::run_redistribution<combined>(copy(tensor), options, site), mesh, options, site);
+    return detail::move_to_mesh<To>(detail::run_redistribution<combined>(copy(tensor), options, site), mesh, options,
+                                    site);
   }
 }
 
