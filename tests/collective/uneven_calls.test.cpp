@@ -21,7 +21,8 @@ TEST_CASE("counts may go as soon as an _async call has returned, and calls in fl
       const auto rank = static_cast<std::size_t>(me.rank());
       const auto count = static_cast<std::size_t>(ranks);
       constexpr std::size_t calls = 12;  // more than there are slots
-      std::vector<std::vector<std::int32_t>> own(calls), all(calls), given(calls), taken(calls), mine(calls);
+      std::vector<std::vector<std::int32_t>> own(calls), all(calls), given(calls), taken(calls), terms(calls),
+          mine(calls);
       std::vector<hocket::request> requests;
       const auto block = [](std::size_t r, std::size_t k) { return (r + k) % 4 * 5; };
       const auto blocks = [&](std::size_t k) {
@@ -38,9 +39,10 @@ TEST_CASE("counts may go as soon as an _async call has returned, and calls in fl
         const lengths same(count, block(rank, k));
         requests.push_back(hocket::all_to_all_v_async(me.comm(), given[k], taken[k], hocket::send_counts{same},
                                                       hocket::receive_counts{blocks(k)}));
+        terms[k].assign(sum_of(blocks(k)), static_cast<std::int32_t>(k));
         mine[k].resize(block(rank, k));
-        requests.push_back(hocket::reduce_scatter_v_async(me.comm(), taken[k], mine[k], hocket::counts{blocks(k)}));
-        requests.back().wait();  // what comes into `taken` has come before
+        requests.push_back(hocket::reduce_scatter_v_async(me.comm(), terms[k], mine[k], hocket::counts{blocks(k)}));
+        if (k % 3 == 2) requests.back().wait();  // while earlier ones are in flight
       }
       for (hocket::request& each : requests) each.wait();
       for (std::size_t k = 0; k < calls; ++k) {
@@ -50,6 +52,9 @@ TEST_CASE("counts may go as soon as an _async call has returned, and calls in fl
             me.check(all[k][at] == static_cast<std::int32_t>(100 * k + r), "all_gather_v");
             me.check(taken[k][at] == static_cast<std::int32_t>(r), "all_to_all_v");
           }
+        }
+        for (const std::int32_t sum : mine[k]) {
+          me.check(sum == static_cast<std::int32_t>(k * count), "reduce_scatter_v");
         }
       }
     });
