@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The vocabulary in which every pipeline schedule is written: what one rank does next.
+///
+/// A model is cut into stages, a batch into microbatches; stages are numbered in the order in which a microbatch passes
+/// them. Each rank has a row of actions and runs it in order. The backward pass of a stage has two halves: the gradient
+/// of its input, for which the stage before is waiting, and the gradient of its weights, for which nobody is. Schedules
+/// that keep them apart fill their idle time with the second.
+///
+/// Generators write what is computed (the first four verbs). Messages, and when parameters are gathered and gradients
+/// reduced, are put in by passes from schedule to schedule: see plan/pipeline/lower/.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <cstdint>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+enum class verb : std::uint8_t {
+  nothing,
+  forward,               ///< the stage's output from its input
+  input_gradient,        ///< the gradient of the stage's input
+  weight_gradient,       ///< the gradient of the stage's parameters; its input gradient comes before
+  backward,              ///< both gradients in one
+  unshard,               ///< gather the stage's parameters
+  reshard,               ///< drop what was gathered
+  reduce_gradient,       ///< start adding up the stage's gradients over the ranks that share the stage
+  wait_reduce_gradient,  ///< until they are added up
+  send_forward,          ///< start sending the stage's output to the next stage
+  receive_forward,       ///< the stage's input, from the stage before
+  wait_send_forward,     ///< until that output has been sent
+  send_backward,         ///< start sending the gradient of the stage's input to the stage before
+  receive_backward,      ///< the gradient of the stage's output, from the next stage
+  wait_send_backward     ///< until that gradient has been sent
+};
+inline constexpr int verbs = 15;
+
+constexpr bool is_computation(verb what) noexcept { return what >= verb::forward && what <= verb::backward; }
+constexpr bool is_send(verb what) noexcept { return what == verb::send_forward || what == verb::send_backward; }
+constexpr bool is_receive(verb what) noexcept {
+  return what == verb::receive_forward || what == verb::receive_backward;
+}
+
+/// Whether the verb is about one microbatch. The others are about a stage alone.
+constexpr bool has_microbatch(verb what) noexcept { return is_computation(what) || what >= verb::send_forward; }
+
+/// One verb, of one stage and, where the verb has one, of one microbatch.
+struct work {
+  verb what = verb::nothing;
+  std::int32_t stage = -1;
+  std::int32_t microbatch = -1;
+
+  friend constexpr bool operator==(const work&, const work&) = default;
+};
+
+/// What a rank does in one step: one piece of work, or a forward and a backward pass that overlap. A pair begins when
+/// the inputs of both are there, and the results of both come at its end.
+struct action {
+  work first;
+  work second;  ///< `nothing`, if this is no pair
+
+  constexpr bool is_pair() const noexcept { return second.what != verb::nothing; }
+  friend constexpr bool operator==(const action&, const action&) = default;
+};
+
+constexpr action forward(int stage, int microbatch) noexcept { return {{verb::forward, stage, microbatch}, {}}; }
+constexpr action backward(int stage, int microbatch) noexcept { return {{verb::backward, stage, microbatch}, {}}; }
+constexpr action input_gradient(int stage, int microbatch) noexcept {
+  return {{verb::input_gradient, stage, microbatch}, {}};
+}
+constexpr action weight_gradient(int stage, int microbatch) noexcept {
+  return {{verb::weight_gradient, stage, microbatch}, {}};
+}
+constexpr action overlapped(const action& forward, const action& backward) noexcept {
+  return {forward.first, backward.first};
+}
+
+/// Calls `visit` with each piece of work of an action.
+template <class Visit>
+constexpr void for_each_work(const action& what, Visit visit) {
+  visit(what.first);
+  if (what.is_pair()) visit(what.second);
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

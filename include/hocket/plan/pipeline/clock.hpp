@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// When everything in a schedule happens, on a virtual clock: every rank runs its row in order, each action as soon as
+/// what it needs is there. From this follow makespan and bubble, drawings, and whether the schedule can be run at all.
+///
+/// F(s, m) needs F(s-1, m); a gradient of (s, m) needs F(s, m) and the input gradient of (s+1, m); a weight gradient
+/// needs its input gradient. A result is there at the end of the action that made it, on another rank a hop later.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/costs.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// One action and its times.
+struct timed_action {
+  int rank = 0;
+  std::size_t index = 0;  ///< in the rank's row
+  action what;
+  double begin = 0;
+  double end = 0;
+};
+
+/// How one rank spends its time.
+struct rank_timing {
+  double begin = 0;      ///< of its first computation
+  double end = 0;        ///< of its last action
+  double busy = 0;       ///< with computations
+  std::size_t done = 0;  ///< how many of its actions could be run
+};
+
+/// What the clock says of a whole schedule.
+struct timing {
+  bool complete = true;  ///< whether every action could be run
+  double makespan = 0;   ///< from 0 to the end of the last action
+  std::vector<rank_timing> ranks;
+
+  /// How long ranks are idle, on average.
+  constexpr double bubble() const noexcept {
+    double idle = 0;
+    for (const rank_timing& each : ranks) idle += makespan - each.busy;
+    return ranks.empty() ? 0 : idle / static_cast<double>(ranks.size());
+  }
+
+  /// The same as a part of the makespan.
+  constexpr double bubble_share() const noexcept { return makespan > 0 ? bubble() / makespan : 0; }
+};
+
+namespace detail {
+
+/// Runs the rows on a virtual clock, rank by rank as far as each can go.
+class clock_run {
+ public:
+  constexpr clock_run(const schedule& plan, const costs& cost)
+      : plan_(plan), cost_(cost),
+        outputs_(static_cast<std::size_t>(plan.stages()) * static_cast<std::size_t>(plan.microbatches), never),
+        gradients_(outputs_.size(), never) {}
+
+  template <class Observer>
+  constexpr timing run(Observer&& observe) {
+    timing result;
+    result.ranks.resize(static_cast<std::size_t>(plan_.ranks()));
+    std::vector<int> ready;
+    for (int rank = plan_.ranks() - 1; rank >= 0; --rank) ready.push_back(rank);
+    waiting_.assign(result.ranks.size(), 0);
+    while (!ready.empty()) {
+      const int rank = ready.back();
+      ready.pop_back();
+      advance(rank, result.ranks[static_cast<std::size_t>(rank)], ready, observe);
+    }
+    for (int rank = 0; rank < plan_.ranks(); ++rank) {
+      const rank_timing& each = result.ranks[static_cast<std::size_t>(rank)];
+      result.makespan = std::max(result.makespan, each.end);
+      result.complete = result.complete && each.done == plan_.of(rank).size();
+    }
+    return result;
+  }
+
+ private:
+  static constexpr double never = -1;
+
+  template <class Observer>
+  constexpr void advance(int rank, rank_timing& at, std::vector<int>& ready, Observer& observe) {
+    const row& actions = plan_.of(rank);
+    waiting_[static_cast<std::size_t>(rank)] = false;
+    for (; at.done < actions.size(); ++at.done) {
+      const action& what = actions[at.done];
+      double begin = at.end;
+      bool possible = true;
+      for_each_work(what, [&](const work& each) {
+        const double inputs = inputs_of(each, rank);
+        possible = possible && inputs != never;
+        begin = std::max(begin, inputs);
+      });
+      if (!possible) {
+        waiting_[static_cast<std::size_t>(rank)] = true;
+        return;
+      }
+      const double duration = cost_.of(what);
+      if (at.busy == 0 && duration > 0) at.begin = begin;
+      at.busy += duration;
+      at.end = begin + duration;
+      observe(timed_action{rank, at.done, what, begin, at.end});
+      for_each_work(what, [&](const work& each) { finish(each, at.end, ready); });
+    }
+  }
+
+  /// When everything that a piece of work needs is on its rank; `never`, as long as that is not known.
+  constexpr double inputs_of(const work& what, int rank) const {
+    switch (what.what) {
+      case verb::forward: return what.stage == 0 ? 0 : arrival(outputs_, what.stage - 1, what.microbatch, rank);
+      case verb::input_gradient:
+      case verb::backward: {
+        const double output = arrival(outputs_, what.stage, what.microbatch, rank);
+        if (what.stage == plan_.stages() - 1 || output == never) return output;
+        const double gradient = arrival(gradients_, what.stage + 1, what.microbatch, rank);
+        return gradient == never ? never : std::max(output, gradient);
+      }
+      case verb::weight_gradient: return arrival(gradients_, what.stage, what.microbatch, rank);
+      default: return 0;
+    }
+  }
+
+  constexpr double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
+    const double made = results[index(stage, microbatch)];
+    if (made == never) return never;
+    return plan_.placement.rank_of(stage, microbatch) == rank ? made : made + cost_.hop();
+  }
+
+  constexpr void finish(const work& what, double end, std::vector<int>& ready) {
+    int consumer = -1;
+    if (what.what == verb::forward) {
+      outputs_[index(what.stage, what.microbatch)] = end;
+      consumer = what.stage + 1;
+    } else if (what.what == verb::input_gradient || what.what == verb::backward) {
+      gradients_[index(what.stage, what.microbatch)] = end;
+      consumer = what.stage - 1;
+    }
+    if (consumer < 0 || consumer >= plan_.stages()) return;
+    const int rank = plan_.placement.rank_of(consumer, what.microbatch);
+    if (!waiting_[static_cast<std::size_t>(rank)]) return;
+    waiting_[static_cast<std::size_t>(rank)] = false;
+    ready.push_back(rank);
+  }
+
+  constexpr std::size_t index(int stage, int microbatch) const noexcept {
+    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(plan_.microbatches) +
+           static_cast<std::size_t>(microbatch);
+  }
+
+  const schedule& plan_;
+  const costs& cost_;
+  std::vector<double> outputs_;    ///< end of F, by stage and microbatch
+  std::vector<double> gradients_;  ///< end of I or B
+  std::vector<char> waiting_;      ///< by rank: could not go on when it was looked at
+};
+
+}  // namespace detail
+
+/// Runs `plan` on a virtual clock and tells `observe` each action (a `timed_action`), in order within a rank. Stages and
+/// microbatches must be in range: see plan/pipeline/prove.hpp. Cost: a few operations per action.
+template <class Observer>
+constexpr timing trace(const schedule& plan, const costs& cost, Observer&& observe) {
+  return detail::clock_run(plan, cost).run(observe);
+}
+
+constexpr timing run_clock(const schedule& plan, const costs& cost = costs{}) {
+  return trace(plan, cost, [](const timed_action&) {});
+}
+
+/// The most activations that a rank holds at once, each of one stage for one microbatch: from the begin of its forward
+/// pass until its backward pass or its weight gradient is over.
+constexpr int peak_activations(const schedule& plan, int rank) {
+  int held = 0;
+  int peak = 0;
+  const auto count = [&](const work& what) {
+    if (what.what == verb::forward) peak = std::max(peak, ++held);
+    if (what.what == verb::backward || what.what == verb::weight_gradient) --held;
+  };
+  for (const action& each : plan.of(rank)) for_each_work(each, count);
+  return peak;
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which rank runs which stage: every schedule rests on one of these maps, and a message is needed exactly where two
+/// neighbouring stages of a microbatch lie on two ranks.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// A map from (stage, microbatch) to rank.
+///
+/// | placement | stages | rank of stage s |
+/// |---|---|---|
+/// | `loop(P, v)` | P*v | s mod P |
+/// | `v_shape(P)` | 2P | s where s < P, else 2P-1-s: the last stage lies beside the first |
+/// | `two_directions(P, M)` | P, two copies of each | s for the first M/2 microbatches, P-1-s for the others |
+/// | `given(ranks)` | as many as there are entries | the entry |
+class placement {
+ public:
+  static constexpr placement loop(int ranks, int stages_per_rank = 1) {
+    require(ranks >= 1 && stages_per_rank >= 1, "a loop needs at least one rank and one stage per rank", ranks);
+    return {kind::loop, ranks, ranks * stages_per_rank};
+  }
+
+  static constexpr placement v_shape(int ranks) {
+    require(ranks >= 1, "a V needs at least one rank", ranks);
+    return {kind::v_shape, ranks, 2 * ranks};
+  }
+
+  static constexpr placement two_directions(int ranks, int microbatches) {
+    require(ranks >= 1, "two directions need at least one rank", ranks);
+    require(microbatches >= 0 && microbatches % 2 == 0, "two directions need an even number of microbatches",
+            microbatches);
+    placement made{kind::two_directions, ranks, ranks};
+    made.turn_ = microbatches / 2;
+    return made;
+  }
+
+  /// The user's own map: stage s lies on `rank_of_stage[s]`.
+  static constexpr placement given(std::vector<int> rank_of_stage) {
+    require(!rank_of_stage.empty(), "a placement needs at least one stage", 0);
+    int ranks = 0;
+    for (const int rank : rank_of_stage) {
+      require(rank >= 0, "a placement names ranks by numbers from 0 on", rank);
+      ranks = std::max(ranks, rank + 1);
+    }
+    placement made{kind::given, ranks, static_cast<int>(rank_of_stage.size())};
+    for (int rank = 0; rank < ranks; ++rank) {
+      require(std::find(rank_of_stage.begin(), rank_of_stage.end(), rank) != rank_of_stage.end(),
+              "every rank needs a stage; none lies on rank", rank);
+    }
+    made.given_ = std::move(rank_of_stage);
+    return made;
+  }
+
+  constexpr int ranks() const noexcept { return ranks_; }
+  constexpr int stages() const noexcept { return stages_; }
+
+  constexpr int rank_of(int stage, int microbatch) const noexcept {
+    switch (kind_) {
+      case kind::loop: return stage % ranks_;
+      case kind::v_shape: return stage < ranks_ ? stage : 2 * ranks_ - 1 - stage;
+      case kind::two_directions: return microbatch < turn_ ? stage : ranks_ - 1 - stage;
+      case kind::given: return given_[static_cast<std::size_t>(stage)];
+    }
+    return 0;
+  }
+
+  /// Whether rank has the parameters of a stage.
+  constexpr bool holds(int rank, int stage) const noexcept {
+    return rank_of(stage, 0) == rank || (has_two_directions() && rank_of(stage, turn_) == rank);
+  }
+
+  /// Whether each stage lies on two ranks, and microbatches from `turn()` on pass the ranks the other way.
+  constexpr bool has_two_directions() const noexcept { return kind_ == kind::two_directions; }
+  constexpr int turn() const noexcept { return turn_; }
+  /// Whether it is the user's own map, whose entries belong to its text form.
+  constexpr bool is_given() const noexcept { return kind_ == kind::given; }
+
+  /// loop, v, two_directions or given: as it stands in the text form of a schedule.
+  constexpr const char* name() const noexcept {
+    switch (kind_) {
+      case kind::loop: return "loop";
+      case kind::v_shape: return "v";
+      case kind::two_directions: return "two_directions";
+      case kind::given: return "given";
+    }
+    return "unknown";
+  }
+
+  friend constexpr bool operator==(const placement&, const placement&) = default;
+
+ private:
+  enum class kind : std::uint8_t { loop, v_shape, two_directions, given };
+
+  constexpr placement(kind which, int ranks, int stages) noexcept : kind_(which), ranks_(ranks), stages_(stages) {}
+
+  static constexpr void require(bool holds, const char* rule, int found) {
+    if (!holds) raise(errc::invalid_argument, std::string(rule) + ": found " + std::to_string(found));
+  }
+
+  kind kind_;
+  int ranks_;
+  int stages_;
+  int turn_ = 0;  ///< two_directions: the first microbatch that passes the ranks the other way
+  std::vector<int> given_;
+};
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The proof that a schedule trains what it should, and comes to an end: every stage does every microbatch once,
+/// forward and backward, on the rank where the stage lies; and no rank waits for what comes after its own wait. It
+/// needs no run and no rank: a schedule of one's own is wrong here, and not after an hour on a cluster.
+///
+/// @code
+/// static_assert(plan::pipeline::prove(plan::pipeline::one_forward_one_backward(4, 8)));
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/clock.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/text.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// What is wrong with a schedule.
+enum class violation : std::uint8_t {
+  none,
+  wrong_number_of_rows,
+  no_such_stage,
+  no_such_microbatch,
+  not_a_pair,
+  wrong_rank,
+  done_twice,
+  missing,
+  two_kinds_of_backward,
+  before_its_input,
+  deadlock
+};
+
+/// The rule that was broken, in words.
+constexpr const char* to_string(violation what) noexcept {
+  switch (what) {
+    case violation::none: return "no violation";
+    case violation::wrong_number_of_rows: return "there must be a row for each rank of the placement";
+    case violation::no_such_stage: return "the stage does not exist";
+    case violation::no_such_microbatch: return "the microbatch does not exist";
+    case violation::not_a_pair: return "only a forward and a backward pass can overlap, in this order";
+    case violation::wrong_rank: return "the placement puts this stage on another rank";
+    case violation::done_twice: return "the same work must be done once";
+    case violation::missing: return "work is missing";
+    case violation::two_kinds_of_backward:
+      return "a stage does the backward pass of a microbatch as B, or as I and W, not both";
+    case violation::before_its_input: return "the work comes before what it needs on the same rank";
+    case violation::deadlock: return "each of two ranks waits for what the other does only after its own wait";
+  }
+  return "unknown";
+}
+
+/// A place in a schedule.
+struct step {
+  int rank = -1;
+  std::size_t index = 0;  ///< in the rank's row
+  action what;
+};
+
+/// What a proof says: that it holds, or which steps are in conflict, and why.
+struct proof {
+  bool ok = false;
+  violation what = violation::none;
+  step where;    ///< the step at fault
+  step other;    ///< the step that it is in conflict with
+  work missing;  ///< `violation::missing`: what no row has
+
+  constexpr explicit operator bool() const noexcept { return ok; }
+
+  /// For a person: what is wrong, where, in conflict with what.
+  std::string message() const {
+    if (ok) return "the schedule is complete and comes to an end";
+    std::string text = pipeline::to_string(what);
+    if (missing.what != verb::nothing) text += ": no rank does " + pipeline::to_string(missing);
+    if (where.rank >= 0) text += ": " + text_of(where);
+    if (other.rank >= 0) text += (what == violation::deadlock ? ", and " : "; the other is ") + text_of(other);
+    return text;
+  }
+
+ private:
+  static std::string text_of(const step& at) {
+    return "rank " + std::to_string(at.rank) + ", step " + std::to_string(at.index) + " (" +
+           pipeline::to_string(at.what) + ')';
+  }
+};
+
+namespace detail {
+
+/// Looks at a schedule from all sides until something is wrong.
+class schedule_prover {
+ public:
+  constexpr explicit schedule_prover(const schedule& plan) : plan_(plan) {}
+
+  constexpr proof prove() {
+    check_each_alone();
+    if (!failed()) check_all_is_done_once();
+    if (!failed()) check_it_ends();
+    found_.ok = !failed();
+    return found_;
+  }
+
+ private:
+  /// A piece of computation and where it stands.
+  struct located {
+    work what;
+    int rank;
+    std::size_t index;
+
+    friend constexpr bool operator<(const located& a, const located& b) noexcept {
+      if (a.what.stage != b.what.stage) return a.what.stage < b.what.stage;
+      if (a.what.microbatch != b.what.microbatch) return a.what.microbatch < b.what.microbatch;
+      if (a.what.what != b.what.what) return a.what.what < b.what.what;
+      return std::pair(a.rank, a.index) < std::pair(b.rank, b.index);
+    }
+  };
+
+  constexpr bool failed() const noexcept { return found_.what != violation::none; }
+
+  constexpr step step_at(int rank, std::size_t index) const { return {rank, index, plan_.of(rank)[index]}; }
+  constexpr step step_at(const located& at) const { return step_at(at.rank, at.index); }
+
+  constexpr void fail(violation what, const step& where, const step& other = {}) {
+    if (failed()) return;
+    found_.what = what;
+    found_.where = where;
+    found_.other = other;
+  }
+
+  // ---- each action by itself ----
+
+  constexpr void check_each_alone() {
+    if (static_cast<int>(plan_.rows.size()) != plan_.ranks()) found_.what = violation::wrong_number_of_rows;
+    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) {
+      for (std::size_t i = 0; i < plan_.of(rank).size(); ++i) check_alone(step_at(rank, i));
+    }
+  }
+
+  constexpr void check_alone(const step& at) {
+    const bool joins_two = at.what.is_pair();
+    if (at.what.first.what == verb::nothing ||
+        (joins_two && !(at.what.first.what == verb::forward &&
+                        (at.what.second.what == verb::backward || at.what.second.what == verb::input_gradient)))) {
+      fail(violation::not_a_pair, at);
+    }
+    for_each_work(at.what, [&](const work& what) {
+      const bool one_microbatch = has_microbatch(what.what);
+      if (what.stage < 0 || what.stage >= plan_.stages()) fail(violation::no_such_stage, at);
+      else if (one_microbatch && (what.microbatch < 0 || what.microbatch >= plan_.microbatches))
+        fail(violation::no_such_microbatch, at);
+      else if (one_microbatch ? plan_.placement.rank_of(what.stage, what.microbatch) != at.rank
+                              : !plan_.placement.holds(at.rank, what.stage))
+        fail(violation::wrong_rank, at);
+    });
+  }
+
+  // ---- everything once ----
+
+  constexpr void check_all_is_done_once() {
+    std::vector<located> all;
+    for (int rank = 0; rank < plan_.ranks(); ++rank) {
+      for (std::size_t i = 0; i < plan_.of(rank).size(); ++i) {
+        for_each_work(plan_.of(rank)[i], [&](const work& what) {
+          if (is_computation(what.what)) all.push_back({what, rank, i});
+        });
+      }
+    }
+    std::sort(all.begin(), all.end());
+    std::size_t next = 0;
+    for (int stage = 0; stage < plan_.stages() && !failed(); ++stage) {
+      for (int m = 0; m < plan_.microbatches && !failed(); ++m) {
+        const std::size_t begin = next;
+        while (next < all.size() && all[next].what.stage == stage && all[next].what.microbatch == m) ++next;
+        check_one(stage, m, all.data() + begin, next - begin);
+      }
+    }
+  }
+
+  /// All that is done for one microbatch by one stage.
+  constexpr void check_one(int stage, int microbatch, const located* done, std::size_t count) {
+    const located* of[verbs] = {};
+    for (std::size_t i = 0; i < count; ++i) {
+      const located*& known = of[static_cast<std::size_t>(done[i].what.what)];
+      if (known != nullptr) fail(violation::done_twice, step_at(done[i]), step_at(*known));
+      known = &done[i];
+    }
+    const located* forward = of[static_cast<std::size_t>(verb::forward)];
+    const located* whole = of[static_cast<std::size_t>(verb::backward)];
+    const located* input = of[static_cast<std::size_t>(verb::input_gradient)];
+    const located* weight = of[static_cast<std::size_t>(verb::weight_gradient)];
+    const auto is_missing = [&](verb what) {
+      if (failed()) return;
+      found_.what = violation::missing;
+      found_.missing = {what, stage, microbatch};
+    };
+    if (forward == nullptr) is_missing(verb::forward);
+    if (whole == nullptr && input == nullptr) is_missing(weight == nullptr ? verb::backward : verb::input_gradient);
+    if (input != nullptr && whole == nullptr && weight == nullptr) is_missing(verb::weight_gradient);
+    if (failed()) return;
+    if (whole != nullptr && input != nullptr) fail(violation::two_kinds_of_backward, step_at(*input), step_at(*whole));
+    if (whole != nullptr && weight != nullptr)
+      fail(violation::two_kinds_of_backward, step_at(*weight), step_at(*whole));
+    const located& back = whole != nullptr ? *whole : *input;
+    if (back.index <= forward->index) fail(violation::before_its_input, step_at(back), step_at(*forward));
+    if (weight != nullptr && weight->index <= back.index) {
+      fail(violation::before_its_input, step_at(*weight), step_at(back));
+    }
+  }
+
+  // ---- no circle ----
+
+  constexpr void check_it_ends() {
+    const timing result = run_clock(plan_);
+    if (result.complete) return;
+    std::vector<char> seen(static_cast<std::size_t>(plan_.ranks()), false);
+    int rank = 0;
+    while (result.ranks[static_cast<std::size_t>(rank)].done == plan_.of(rank).size()) ++rank;
+    // Follow the waits from rank to rank until they come back.
+    const auto blocked = [&](int r) { return step_at(r, result.ranks[static_cast<std::size_t>(r)].done); };
+    const auto awaited = [&](int r) { return awaited_by(blocked(r).what, result); };
+    while (!seen[static_cast<std::size_t>(rank)]) {
+      seen[static_cast<std::size_t>(rank)] = true;
+      rank = awaited(rank);
+    }
+    fail(violation::deadlock, blocked(rank), blocked(awaited(rank)));
+  }
+
+  /// The rank that has not yet done what `what` needs.
+  constexpr int awaited_by(const action& what, const timing& result) const {
+    int rank = -1;
+    for_each_work(what, [&](const work& each) {
+      const auto look_at = [&](int stage, bool forward) {
+        if (stage < 0 || stage >= plan_.stages()) return;
+        const int owner = plan_.placement.rank_of(stage, each.microbatch);
+        if (!is_done(owner, stage, each.microbatch, forward, result)) rank = owner;
+      };
+      if (each.what == verb::forward) look_at(each.stage - 1, true);
+      if (each.what == verb::input_gradient || each.what == verb::backward) {
+        look_at(each.stage, true);
+        look_at(each.stage + 1, false);
+      }
+      if (each.what == verb::weight_gradient) look_at(each.stage, false);
+    });
+    return rank;
+  }
+
+  constexpr bool is_done(int rank, int stage, int microbatch, bool forward, const timing& result) const {
+    bool found = false;
+    for (std::size_t i = 0; i < result.ranks[static_cast<std::size_t>(rank)].done; ++i) {
+      for_each_work(plan_.of(rank)[i], [&](const work& what) {
+        const bool right =
+            forward ? what.what == verb::forward : what.what == verb::input_gradient || what.what == verb::backward;
+        found = found || (right && what.stage == stage && what.microbatch == microbatch);
+      });
+    }
+    return found;
+  }
+
+  const schedule& plan_;
+  proof found_;
+};
+
+}  // namespace detail
+
+/// Whether `plan` is complete (each stage does forward, input and weight gradient of each microbatch exactly once, in
+/// this order, on the rank that holds it) and comes to an end on every transport that holds a message until it is
+/// received. Cost: n log n for n actions.
+constexpr proof prove(const schedule& plan) { return detail::schedule_prover(plan).prove(); }
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

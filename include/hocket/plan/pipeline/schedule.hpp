@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A pipeline schedule as a value: a row of actions per rank. The same value is proven, priced, drawn, printed and run.
+///
+/// | generator | placement | keeps apart the two gradients |
+/// |---|---|---|
+/// | `gpipe`, `one_forward_one_backward` | one stage per rank | no |
+/// | `breadth_first`, `interleaved` | loop | no |
+/// | `interleaved_zero_bubble`, with one stage per rank `zero_bubble` | loop | yes |
+/// | `zero_bubble_v`, `v_half`, `v_min` | V | yes |
+/// | `dual_pipe_v` | V | in part |
+/// | `dual_pipe` | two directions | in part |
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/placement.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+using row = std::vector<action>;
+
+/// What every rank of a pipeline does, in order. All ranks must hold the same value.
+class schedule {
+ public:
+  pipeline::placement placement;
+  int microbatches = 0;
+  std::vector<row> rows;  ///< one per rank
+
+  constexpr schedule(std::string_view name, pipeline::placement where, int count)
+      : placement(std::move(where)), microbatches(count), rows(static_cast<std::size_t>(placement.ranks())),
+        name_(name.begin(), name.end()) {}
+
+  constexpr std::string_view name() const noexcept { return {name_.data(), name_.size()}; }
+  constexpr void rename(std::string_view name) { name_.assign(name.begin(), name.end()); }
+
+  constexpr int ranks() const noexcept { return placement.ranks(); }
+  constexpr int stages() const noexcept { return placement.stages(); }
+  constexpr row& of(int rank) { return rows[static_cast<std::size_t>(rank)]; }
+  constexpr const row& of(int rank) const { return rows[static_cast<std::size_t>(rank)]; }
+
+  constexpr std::size_t length() const noexcept {
+    std::size_t sum = 0;
+    for (const row& each : rows) sum += each.size();
+    return sum;
+  }
+
+  friend constexpr bool operator==(const schedule&, const schedule&) = default;
+
+ private:
+  std::vector<char> name_;  // g++ 12 cannot return a std::string from a constant expression
+};
+
+namespace detail {
+
+/// Refuses a schedule whose generator has no rule for these numbers.
+constexpr void require_rule(bool holds, const char* generator, const char* rule, int ranks, int microbatches) {
+  if (holds) return;
+  raise(errc::invalid_argument, std::string(generator) + " needs " + rule + "; found " + std::to_string(ranks) +
+                                    " ranks and " + std::to_string(microbatches) + " microbatches");
+}
+
+constexpr void require_sizes(const char* generator, int ranks, int microbatches) {
+  require_rule(ranks >= 1 && microbatches >= 1, generator, "at least one rank and one microbatch", ranks, microbatches);
+}
+
+}  // namespace detail
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Makespan and memory of every schedule at unit costs, against the formulas of those who published it.
+#include "plan/pipeline/schedules.hpp"
+
+#include <hocket/plan/pipeline/clock.hpp>
+#include <hocket/plan/pipeline/prove.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+using namespace pipeline_test;
+using namespace hocket::plan::pipeline;
+
+namespace {
+
+/// In units of F = I = W = 1 of a full stage. Nothing where nobody has published a formula.
+std::optional<double> published_makespan(std::string_view name, const sizes& s) {
+  const double p = s.ranks, m = s.microbatches, v = s.stages_per_rank;
+  if (name == "gpipe" || name == "one_forward_one_backward") return 3 * (m + p - 1);
+  if (name == "interleaved" || name == "breadth_first") {
+    return m >= p ? 3 * m + 3 * (p - 1) / v : 3 * (p * v + m - 1) / v;
+  }
+  if (name == "zero_bubble" || name == "interleaved_zero_bubble") {
+    // What is published for M < P lacks the last term: it holds for 2M <= P. With more microbatches each further one
+    // makes ranks do a weight gradient of each chunk but the last where another rank waits for an input gradient.
+    return m >= p ? 3 * m + (p - 1) / v : (2 * p * v - 1 + 2 * m + (v - 1) * std::max(0., 2 * m - p)) / v;
+  }
+  if (name == "zero_bubble_v") return std::max(2 * p - 1 + 2 * m, 3 * m + (p - 1) / 2);
+  if (name == "dual_pipe_v") return 3 * m + p - 1;
+  if (name == "dual_pipe") return 3 * m + 2 * (p / 2 - 1);
+  if (p == 1 || m <= p) return std::nullopt;
+  if (name == "v_half") {
+    return 3 * m + (s.ranks == 2 ? 0.5 : s.ranks % 2 == 0 ? (3 * p - 7) / 2 : (3 * p - 4) / 2);
+  }
+  if (name == "v_min") return 3 * m + (s.ranks == 2 ? 1.5 : s.ranks % 3 == 0 ? 2 * p - 3.5 : 2 * p - 2.5);
+  return std::nullopt;
+}
+
+/// What a published formula says of the activations of a rank, in microbatches of a full stage.
+struct peak_rule {
+  double value;
+  bool exact = true;
+};
+
+std::optional<peak_rule> published_peak(std::string_view name, const sizes& s, int rank) {
+  const double p = s.ranks, m = s.microbatches, v = s.stages_per_rank, n = s.group, r = rank;
+  if (name == "gpipe" || name == "breadth_first") return peak_rule{m};
+  if (name == "one_forward_one_backward") return peak_rule{std::min(p - r, m)};
+  if (name == "interleaved") return peak_rule{std::min(2 * (p - 1 - r) + (v - 1) * n + 1, v * m) / v};
+  if (name == "zero_bubble" || name == "interleaved_zero_bubble") {
+    return peak_rule{std::min(((v - 1) * n + p) / v, m)};
+  }
+  if (name == "zero_bubble_v") return peak_rule{std::min(p, m), m >= 2 * p - 1};
+  if (name == "dual_pipe_v") return peak_rule{p + 0.5};
+  if (name == "dual_pipe") return peak_rule{p + 1};
+  if (m <= p) return std::nullopt;
+  if (name == "v_half") return peak_rule{s.ranks % 2 == 0 ? p / 2 + 1 : (p + 1) / 2, false};
+  if (name == "v_min") {
+    return peak_rule{s.ranks % 3 == 0 ? p / 3 + 1 : s.ranks % 3 == 1 ? (p + 2) / 3 : (p + 4) / 3, false};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("every schedule takes as long, and holds as much, as is published") {
+  std::map<std::string, int> compared;
+  for_every_schedule([&](const schedule& plan, const sizes& s) {
+    const timing found = run_clock(plan);
+    const double chunks = s.stages_per_rank;
+    const auto name = [&] {
+      return std::string(plan.name()) + ", P " + std::to_string(s.ranks) + ", M " + std::to_string(s.microbatches) +
+             ", v " + std::to_string(s.stages_per_rank);
+    };
+    const std::optional<double> makespan = published_makespan(plan.name(), s);
+    if (makespan) {
+      ++compared[std::string(plan.name())];
+      if (found.makespan != *makespan * chunks) {
+        FAIL_CHECK(name() << ": makespan " << found.makespan / chunks << ", published " << *makespan);
+      }
+    }
+    double most = 0;
+    for (int rank = 0; rank < s.ranks; ++rank) {
+      const std::optional<peak_rule> peak = published_peak(plan.name(), s, rank);
+      const double held = peak_activations(plan, rank) / chunks;
+      most = std::max(most, held);
+      if (peak && (peak->exact ? held != peak->value : held > peak->value)) {
+        FAIL_CHECK(name() << ", rank " << rank << ": peak " << held << ", published " << peak->value);
+      }
+    }
+    // The published peak of V-Half is that of the rank with the most.
+    if (plan.name() == "v_half" && s.microbatches > s.ranks && most != published_peak(plan.name(), s, 0)->value) {
+      FAIL_CHECK(name() << ": largest peak " << most << ", published " << published_peak(plan.name(), s, 0)->value);
+    }
+  });
+  CHECK(compared.size() == 11);
+  for (const auto& [plan, times] : compared) {
+    CAPTURE(plan);
+    CHECK(times > 30);
+  }
+}
+
+TEST_CASE("every schedule is complete and comes to an end") {
+  for_every_schedule([&](const schedule& plan, const sizes& s) {
+    const proof found = prove(plan);
+    if (!found) FAIL_CHECK(plan.name() << ", P " << s.ranks << ", M " << s.microbatches << ": " << found.message());
+  });
+}
+
+namespace {
+
+double makespan_at(const schedule& plan, int stages_per_rank, double hop) {
+  const double v = stages_per_rank;
+  return run_clock(plan, costs(stage_cost{1 / v, 1.3 / v, 0.7 / v}, hop)).makespan;
+}
+
+}  // namespace
+
+TEST_CASE("unequal costs and hops give the makespans that others have found") {
+  const auto near = [](double value) { return Approx(value).epsilon(1e-9); };
+  const int p = 8, m = 32;
+  CHECK(makespan_at(one_forward_one_backward(p, m), 1, 0) == near(117));
+  CHECK(makespan_at(interleaved(p, m, 2), 2, 0) == near(106.5));
+  CHECK(makespan_at(zero_bubble(p, m), 1, 0) == near(107.2));
+  CHECK(makespan_at(interleaved_zero_bubble(p, m, 2), 2, 0) == near(101.6));
+  CHECK(makespan_at(zero_bubble_v(p, m), 2, 0) == near(100.55));
+  CHECK(makespan_at(dual_pipe_v(p, m), 2, 0) == near(105.65));
+  CHECK(makespan_at(v_min(p, m), 2, 0) == near(96 + 43.2));
+
+  CHECK(makespan_at(one_forward_one_backward(p, m), 1, 0.1) == near(123.8));
+  CHECK(makespan_at(interleaved(p, m, 2), 2, 0.1) == near(109.5));
+  CHECK(makespan_at(zero_bubble(p, m), 1, 0.1) == near(110));
+  CHECK(makespan_at(interleaved_zero_bubble(p, m, 2), 2, 0.1) == near(105.2));
+  CHECK(makespan_at(zero_bubble_v(p, m), 2, 0.1) == near(104.2));
+  CHECK(makespan_at(dual_pipe_v(p, m), 2, 0.1) == near(113.85));
+}
+
+TEST_CASE("sizes that a schedule has no rule for are refused, and the rule is named") {
+  const auto refuses = [](auto make, const char* rule) {
+    try {
+      make();
+      FAIL_CHECK("nothing was refused: " << rule);
+    } catch (const hocket::error& found) {
+      CHECK(found.code() == hocket::errc::invalid_argument);
+      CHECK_THAT(found.what(), Catch::Contains(rule));
+    }
+  };
+  refuses([] { gpipe(0, 4); }, "gpipe needs at least one rank and one microbatch; found 0 ranks and 4 microbatches");
+  refuses([] { one_forward_one_backward(2, 0); }, "at least one rank and one microbatch");
+  refuses([] { interleaved(4, 9, 2); }, "a number of microbatches that M/P (rounded down) divides, or a group size");
+  refuses([] { interleaved(4, 12, 2, 3); }, "at least as many microbatches as there are ranks");
+  refuses([] { interleaved(4, 14, 2, 12); }, "the last group too");
+  refuses([] { interleaved(4, 8, 0); }, "at least one rank and one stage per rank");
+  refuses([] { interleaved_zero_bubble(4, 9, 2); }, "M/P (rounded down)");
+  refuses([] { dual_pipe_v(4, 7); }, "at least twice as many microbatches as ranks");
+  refuses([] { dual_pipe(3, 8); }, "an even number of ranks");
+  refuses([] { dual_pipe(4, 9); }, "an even number of microbatches");
+  refuses([] { dual_pipe(4, 6); }, "at least twice as large");
+}
+
+TEST_CASE("groups of any size between P and M work, also where they do not divide M") {
+  for (int p = 1; p <= 5; ++p) {
+    for (int m = p; m <= 20; ++m) {
+      for (int group = p; group <= m; ++group) {
+        if (m % group != 0 && m % group < p) continue;
+        for (int v = 1; v <= 3; ++v) {
+          CAPTURE(p, m, group, v);
+          CHECK(prove(interleaved(p, m, v, group)));
+          CHECK(prove(interleaved_zero_bubble(p, m, v, group)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a pipeline of 1024 ranks and 4096 microbatches is simulated") {
+  const schedule plan = one_forward_one_backward(1024, 4096);
+  CHECK(run_clock(plan).makespan == 3. * (4096 + 1024 - 1));
+}

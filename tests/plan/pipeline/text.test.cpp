@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The text form: parse(print(plan)) is the plan, and what is no schedule is refused with line and column.
+#include "plan/pipeline/schedules.hpp"
+
+#include <hocket/plan/pipeline/text.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+using namespace pipeline_test;
+using namespace hocket::plan::pipeline;
+
+TEST_CASE("every schedule is what its text says") {
+  for_every_schedule([&](const schedule& plan, const sizes&) {
+    if (!(parse(print(plan)) == plan)) FAIL_CHECK("changed by its text:\n" << print(plan));
+  });
+}
+
+TEST_CASE("the text form of a schedule") {
+  CHECK(print(one_forward_one_backward(2, 3)) ==
+        "# schedule: one_forward_one_backward\n"
+        "# placement: loop\n"
+        "# stages: 2\n"
+        "# microbatches: 3\n"
+        "0F0,0F1,0B0,0F2,0B1,0B2\n"
+        "1F0,1B0,1F1,1B1,1F2,1B2\n");
+  CHECK(to_string(overlapped(forward(7, 4), backward(0, 0))) == "(7F4;0B0)OVERLAP_F_B");
+  schedule own("own", placement::given({0, 1, 0}), 1);
+  own.rows = {{forward(0, 0), forward(2, 0)}, {}};
+  CHECK(print(own) == "# schedule: own\n# placement: given 0,1,0\n# stages: 3\n# microbatches: 1\n0F0,2F0\n,\n");
+  CHECK(parse(print(own)) == own);
+}
+
+TEST_CASE("every verb has its text, and comes back") {
+  for (int i = 1; i < verbs; ++i) {
+    const auto what = static_cast<verb>(i);
+    schedule plan("one", placement::loop(1), 8);
+    plan.of(0) = {{{what, 0, has_microbatch(what) ? 7 : -1}, {}}};
+    CAPTURE(print(plan));
+    CHECK(parse(print(plan)) == plan);
+  }
+}
+
+TEST_CASE("a table without words about it is read: blanks, empty cells, empty lines, line ends of either kind") {
+  const schedule plan = parse("0F0, 0F1 ,,0B0,0B1\r\n\n # a remark\n,1F0,1F1,1B0,\t1B1,,\n");
+  CHECK(plan.ranks() == 2);
+  CHECK(plan.microbatches == 2);
+  CHECK(plan.placement.rank_of(1, 0) == 1);
+  CHECK(plan.rows == gpipe(2, 2).rows);
+  CHECK(parse("0F0,1F0,1B0,0B0").stages() == 2);
+}
+
+TEST_CASE("what is no schedule is refused, with line and column") {
+  const auto refuses = [](const std::string& text, const std::string& says) {
+    CAPTURE(text);
+    try {
+      parse(text);
+      FAIL_CHECK("was read; should say: " << says);
+    } catch (const hocket::error& found) {
+      CHECK(found.code() == hocket::errc::invalid_argument);
+      CHECK_THAT(found.reason(), Catch::Contains(says));
+    }
+  };
+  refuses("", "line 0, column 1: there is no row");
+  refuses("# microbatches: 2\n", "there is no row");
+  refuses("0F0,0X0", "line 1, column 6: no such action; after the stage there must be F, B, I, W");
+  refuses("0F0\n1F0,F1", "line 2, column 5: a number must stand here: the stage");
+  refuses("0F", "line 1, column 3: a number must stand here: the microbatch");
+  refuses("0F0 0B0", "line 1, column 5: a comma or the end of the line must follow an action");
+  refuses("0UNSHARD1", "line 1, column 9: a comma or the end of the line");
+  refuses("0F99999999999999999999", "line 1, column 3: the microbatch must be less than 1048576");
+  refuses("(0F0,0B0)OVERLAP_F_B", "line 1, column 5: a ';' must follow the first of two overlapping actions");
+  refuses("(0F0;0B0)", "line 1, column 9: ')OVERLAP_F_B' must follow the second");
+  refuses("# placement: ring\n0F0",
+          "line 1, column 14: no such placement; there are loop, v, two_directions, and given");
+  refuses("# placement: v 3\n0F0", "line 1, column 16: nothing may follow here");
+  refuses("# stages: x\n0F0", "line 1, column 11: a number must stand here: the stages");
+  refuses("# placement: v\n# stages: 2\n0F0\n1F0", "this placement has 4 stages on 2 rows, '# stages:' says 2");
+  refuses("# placement: loop\n# stages: 3\n0F0\n1F0", "3 stages cannot be dealt to 2 rows");
+  refuses("# placement: given 0,1\n0F0", "there are 1 rows; the placement needs one for each of its 2 ranks");
+  refuses("# microbatches: 2\n0F2", "microbatch 2 occurs; '# microbatches: 2' says that the last one is 1");
+  refuses("# stages: 1\n1F0", "stage 1 occurs; '# stages: 1' says that the last one is 0");
+  refuses("# placement: given 0,2\n0F0\n1F0", "the placement gives no stage to rank 1");
+  refuses("# placement: two_directions\n# microbatches: 3\n0F0\n1F0", "an even number of microbatches");
+  refuses("0F0\n0F1", "stage 0 lies on ranks 0 and 1");
+  refuses("0F0,2F0", "no rank computes stage 1");
+}
