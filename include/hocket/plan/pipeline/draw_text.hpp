@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A pipeline schedule as text, as papers draw it: a row per rank, time to the right, idle time blank. For a terminal and
+/// for the messages of tests.
+///
+///     rank 0  F0 F1       B0--- F2 B1---    B2---
+///     rank 1     F0 B0--- F1 B1--- F2 B2---
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/pipeline/clock.hpp>
+#include <hocket/plan/pipeline/costs.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/plan/pipeline/timeline.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+namespace detail {
+
+/// F3 where each rank has one stage, else with a letter for the how-manieth of its stages: F3 a, F3 b.
+inline std::string cell_text(const schedule& plan, const action& what) {
+  std::string text;
+  for_each_work(what, [&](const work& each) {
+    if (!is_computation(each.what)) return;
+    if (!text.empty()) text += '&';
+    text += to_string(each.what);
+    text += std::to_string(each.microbatch);
+    if (plan.stages() > plan.ranks()) {
+      int before = 0;
+      const int rank = plan.placement.rank_of(each.stage, each.microbatch);
+      for (int stage = 0; stage < each.stage; ++stage) before += plan.placement.rank_of(stage, 0) == rank;
+      text += before < 26 ? static_cast<char>('a' + before) : '+';
+    } else if (plan.placement.has_two_directions() && each.microbatch >= plan.placement.turn()) {
+      text += '\'';
+    }
+  });
+  return text;
+}
+
+}  // namespace detail
+
+/// A line per rank. A column is `quantum` long (0: the shortest action); what lasts longer is drawn out with dashes. A
+/// letter tells the stages of one rank apart, a ' what passes the ranks the other way. At most `most_columns` are
+/// drawn; a line that is cut ends in an ellipsis.
+inline std::string draw_text(const schedule& plan, const timeline& times, double quantum = 0,
+                             std::size_t most_columns = 400) {
+  std::size_t width = 2;
+  double shortest = 0;
+  double end = 0;
+  for (const timed_action& each : times) {
+    const double duration = each.end - each.begin;
+    if (duration <= 0) continue;
+    shortest = shortest == 0 ? duration : std::min(shortest, duration);
+    end = std::max(end, each.end);
+  }
+  if (quantum <= 0) quantum = shortest;
+  if (quantum <= 0) return "nothing to draw\n";
+  for (const timed_action& each : times) {
+    const auto columns = static_cast<std::size_t>(std::max(1L, std::lround((each.end - each.begin) / quantum)));
+    const std::size_t needed = detail::cell_text(plan, each.what).size() + 1;
+    width = std::max(width, (needed + columns - 1) / columns);
+  }
+  const auto columns = std::min(most_columns, static_cast<std::size_t>(std::lround(end / quantum)));
+  std::vector<std::string> lines(static_cast<std::size_t>(plan.ranks()), std::string(columns * width, ' '));
+  for (const timed_action& each : times) {
+    if (each.end <= each.begin) continue;
+    std::string& line = lines[static_cast<std::size_t>(each.rank)];
+    const auto from = static_cast<std::size_t>(std::lround(each.begin / quantum)) * width;
+    const auto to = std::max(from + width, static_cast<std::size_t>(std::lround(each.end / quantum)) * width);
+    const std::string text = detail::cell_text(plan, each.what);
+    for (std::size_t i = from; i + 1 < to && i < line.size(); ++i)
+      line[i] = i - from < text.size() ? text[i - from] : '-';
+  }
+  std::string all;
+  const std::size_t digits = std::to_string(plan.ranks() - 1).size();
+  for (std::size_t rank = 0; rank < lines.size(); ++rank) {
+    const std::string number = std::to_string(rank);
+    std::string& line = lines[rank];
+    line.erase(line.find_last_not_of(' ') + 1);
+    all += "rank " + std::string(digits - number.size(), ' ') + number + "  " + line +
+           (end / quantum > static_cast<double>(columns) + 0.5 ? " ..." : "") + '\n';
+  }
+  return all;
+}
+
+inline std::string draw_text(const schedule& plan, const costs& cost = costs{}) {
+  return draw_text(plan, timeline_of(plan, cost));
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

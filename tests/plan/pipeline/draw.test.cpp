@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Drawings: a cell per action, where the clock says; nothing that a browser would have to fetch.
+#include "plan/pipeline/schedules.hpp"
+
+#include <hocket/plan/pipeline/draw_svg.hpp>
+#include <hocket/plan/pipeline/draw_text.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+using namespace pipeline_test;
+using namespace hocket::plan::pipeline;
+
+namespace {
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t times = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+}  // namespace
+
+TEST_CASE("a schedule as text") {
+  CHECK(draw_text(one_forward_one_backward(2, 3)) ==
+        "rank 0  F0 F1       B0--- F2 B1---    B2---\n"
+        "rank 1     F0 B0--- F1 B1--- F2 B2---\n");
+  CHECK(draw_text(interleaved(2, 2, 2)) ==
+        "rank 0  F0a F1a F0b F1b         B0b----     B1b---- B0a---- B1a----\n"
+        "rank 1      F0a F1a F0b B0b---- F1b B1b---- B0a---- B1a----\n");
+  CHECK_THAT(draw_text(dual_pipe(2, 4)), Catch::Contains("&B"));
+  CHECK_THAT(draw_text(dual_pipe(2, 4)), Catch::Contains("F2'"));
+  CHECK(draw_text(gpipe(1, 2), costs(stage_cost{0, 0, 0})) == "nothing to draw\n");
+
+  const schedule longer = gpipe(2, 300);
+  const std::string cut = draw_text(longer, timeline_of(longer), 0, 10);
+  CHECK_THAT(cut, Catch::Contains(" ...\n"));
+  CHECK(cut.size() < 200);
+}
+
+TEST_CASE("a schedule as a picture") {
+  for (const schedule& plan : {one_forward_one_backward(4, 8), interleaved(4, 8, 2), zero_bubble_v(3, 7),
+                               dual_pipe_v(2, 6), dual_pipe(4, 8)}) {
+    const std::string picture = draw_svg(plan);
+    CAPTURE(plan.name());
+    CHECK(count(picture, "<g class=\"action\">") == plan.length());
+    CHECK(count(picture, "<g ") == count(picture, "</g>"));
+    CHECK(count(picture, "class=\"memory\"") == static_cast<std::size_t>(plan.ranks()));
+    CHECK(count(picture, "http") == 1);  // the name of the format
+    CHECK_THAT(picture, Catch::EndsWith("</svg>\n"));
+  }
+  const std::string picture =
+      draw_svg(gpipe(2, 2), costs(stage_cost{1, 1, 1}), {.until = 20, .unit = "ms", .heading = "a < b"});
+  CHECK_THAT(picture, Catch::Contains("a &lt; b") && Catch::Contains("20 ms"));
+  CHECK_THAT(picture,
+             Catch::Contains("2 ranks, 2 stages, 2 microbatches: 9 ms long, ranks idle for 33.3 % of it, at most "
+                             "2 activations on a rank"));
+}

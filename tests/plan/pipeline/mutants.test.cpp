@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Is the proof worth anything? Damage each step of a schedule in turn. The proof must reject what comes out, unless it
+// is another schedule that trains the same: the rules of the proof are here once more, written without it.
+#include "plan/pipeline/schedules.hpp"
+
+#include <hocket/plan/pipeline/prove.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace pipeline_test;
+using namespace hocket::plan::pipeline;
+
+namespace {
+
+/// Runs the rows by looking, again and again, for any action whose needs are met. True if all are run in the end and
+/// all that a step of training needs was done, once, where its stage lies.
+bool trains(const schedule& plan) {
+  using done_work = std::tuple<verb, int, int>;
+  std::multiset<done_work> done;
+  std::vector<std::size_t> next(plan.rows.size(), 0);
+  const auto has = [&](verb what, int stage, int m) { return done.count({what, stage, m}) > 0; };
+  const auto output = [&](int stage, int m) { return stage < 0 || has(verb::forward, stage, m); };
+  const auto gradient = [&](int stage, int m) {
+    return stage == plan.stages() || has(verb::input_gradient, stage, m) || has(verb::backward, stage, m);
+  };
+  const auto can_run = [&](const work& what) {
+    switch (what.what) {
+      case verb::forward: return output(what.stage - 1, what.microbatch);
+      case verb::input_gradient:
+      case verb::backward: return output(what.stage, what.microbatch) && gradient(what.stage + 1, what.microbatch);
+      case verb::weight_gradient: return has(verb::input_gradient, what.stage, what.microbatch);
+      default: return false;
+    }
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t rank = 0; rank < plan.rows.size(); ++rank) {
+      if (next[rank] == plan.rows[rank].size()) continue;
+      const action& what = plan.rows[rank][next[rank]];
+      bool possible = true;
+      for_each_work(what, [&](const work& each) {
+        possible =
+            possible && can_run(each) && plan.placement.rank_of(each.stage, each.microbatch) == static_cast<int>(rank);
+      });
+      if (!possible) continue;
+      for_each_work(what, [&](const work& each) { done.insert({each.what, each.stage, each.microbatch}); });
+      ++next[rank];
+      moved = true;
+    }
+  }
+  std::size_t expected = 0;
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    for (int m = 0; m < plan.microbatches; ++m) {
+      const bool whole = has(verb::backward, stage, m);
+      const bool split = has(verb::input_gradient, stage, m) && has(verb::weight_gradient, stage, m);
+      if (!has(verb::forward, stage, m) || whole == split) return false;
+      expected += whole ? 2 : 3;
+    }
+  }
+  return done.size() == expected;
+}
+
+struct mutant {
+  std::string how;
+  schedule plan;
+};
+
+std::vector<mutant> mutants_of(const schedule& plan) {
+  std::vector<mutant> all;
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::size_t i = 0; i < plan.of(rank).size(); ++i) {
+      const std::string at = " step " + std::to_string(i) + " of rank " + std::to_string(rank);
+      const auto position = static_cast<std::ptrdiff_t>(i);
+      const auto changed = [&](const char* how, auto change) {
+        mutant made{how + at, plan};
+        change(made.plan.of(rank));
+        if (!(made.plan == plan)) all.push_back(std::move(made));
+      };
+      changed("dropped", [&](row& actions) { actions.erase(actions.begin() + position); });
+      changed("doubled", [&](row& actions) {
+        const action copy = actions[i];
+        actions.insert(actions.begin() + position, copy);
+      });
+      if (i + 1 < plan.of(rank).size())
+        changed("swapped", [&](row& actions) { std::swap(actions[i], actions[i + 1]); });
+      changed("to the end", [&](row& actions) {
+        const action moved = actions[i];
+        actions.erase(actions.begin() + position);
+        actions.push_back(moved);
+      });
+      changed("other microbatch", [&](row& actions) {
+        actions[i].first.microbatch = (actions[i].first.microbatch + 1) % plan.microbatches;
+      });
+      changed("other stage",
+              [&](row& actions) { actions[i].first.stage = (actions[i].first.stage + 1) % plan.stages(); });
+      changed("no such microbatch", [&](row& actions) { actions[i].first.microbatch = plan.microbatches; });
+      changed("other kind", [&](row& actions) {
+        auto& what = actions[i].first.what;
+        what = what == verb::forward ? verb::backward : what == verb::backward ? verb::input_gradient : verb::forward;
+      });
+      mutant moved{"other rank" + at, plan};
+      row& from = moved.plan.of(rank);
+      row& to = moved.plan.of((rank + 1) % plan.ranks());
+      to.insert(to.begin() + static_cast<std::ptrdiff_t>(std::min(i, to.size())), from[i]);
+      from.erase(from.begin() + position);
+      all.push_back(std::move(moved));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the proof rejects every damaged schedule, and only those") {
+  for (const schedule& plan :
+       {schedules::one_forward_one_backward(4, 8), schedules::interleaved(4, 8, 2), schedules::zero_bubble_v(4, 8),
+        schedules::dual_pipe_v(4, 8), schedules::dual_pipe(4, 8)}) {
+    CAPTURE(plan.name());
+    REQUIRE(trains(plan));
+    int rejected = 0;
+    int equivalent = 0;
+    for (const mutant& each : mutants_of(plan)) {
+      const proof found = prove(each.plan);
+      if (found.ok != trains(each.plan)) FAIL_CHECK(each.how << ": " << found.message());
+      ++(found.ok ? equivalent : rejected);
+      if (!found.ok && found.what != violation::missing && found.where.rank < 0)
+        FAIL_CHECK(each.how << ": no place named");
+    }
+    CHECK(rejected > 5 * equivalent);  // neighbours of different microbatches may often change places
+    CHECK(equivalent > 0);
+  }
+}
+
+TEST_CASE("a proof names both steps that are in conflict") {
+  schedule plan = schedules::one_forward_one_backward(2, 2);
+  SECTION("a circle of waits") {
+    std::swap(plan.of(0)[1], plan.of(0)[2]);  // 0F0,0B0,0F1,0B1
+    std::swap(plan.of(1)[1], plan.of(1)[2]);  // 1F0,1F1,1B0,1B1
+    const proof found = prove(plan);
+    CHECK(found.what == violation::deadlock);
+    CHECK(found.message() ==
+          "each of two ranks waits for what the other does only after its own wait: rank 0, step 1 (0B0), and rank 1, "
+          "step "
+          "1 (1F1)");
+  }
+  SECTION("the same twice") {
+    plan.of(1).push_back(forward(1, 0));
+    CHECK(prove(plan).message() ==
+          "the same work must be done once: rank 1, step 4 (1F0); the other is rank 1, step 0 (1F0)");
+  }
+  SECTION("what is missing") {
+    plan.of(1).pop_back();
+    CHECK(prove(plan).message() == "work is missing: no rank does 1B1");
+  }
+  SECTION("another rank's stage") {
+    plan.of(1).push_back(forward(0, 0));
+    CHECK(prove(plan).message() == "the placement puts this stage on another rank: rank 1, step 4 (0F0)");
+  }
+  SECTION("a row too many") {
+    plan.rows.emplace_back();
+    CHECK(prove(plan).message() == "there must be a row for each rank of the placement");
+  }
+}
