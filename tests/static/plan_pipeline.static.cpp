@@ -4,8 +4,10 @@
 #include <hocket/plan/pipeline/dual_pipe.hpp>
 #include <hocket/plan/pipeline/gpipe.hpp>
 #include <hocket/plan/pipeline/interleaved.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/one_forward_one_backward.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
+#include <hocket/plan/pipeline/prove_messages.hpp>
 #include <hocket/plan/pipeline/v_half.hpp>
 #include <hocket/plan/pipeline/zero_bubble_v.hpp>
 
@@ -44,3 +46,8 @@ constexpr pipeline::violation waiting_for_each_other() {
   return prove(plan).what;
 }
 static_assert(waiting_for_each_other() == pipeline::violation::deadlock);
+
+// So are its messages, and what a transport must hold for them.
+static_assert(pipeline::prove_messages(pipeline::lower(pipeline::one_forward_one_backward(4, 8))));
+static_assert(pipeline::prove_messages(pipeline::lower(pipeline::zero_bubble_v(4, 8))));
+static_assert(pipeline::prove_messages(pipeline::lower(pipeline::dual_pipe_v(2, 4))));

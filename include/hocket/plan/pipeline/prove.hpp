@@ -37,6 +37,7 @@ enum class violation : std::uint8_t {
   missing,
   two_kinds_of_backward,
   before_its_input,
+  needless_message,
   deadlock
 };
 
@@ -54,6 +55,7 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::two_kinds_of_backward:
       return "a stage does the backward pass of a microbatch as B, or as I and W, not both";
     case violation::before_its_input: return "the work comes before what it needs on the same rank";
+    case violation::needless_message: return "the stage has no neighbour on another rank to exchange this with";
     case violation::deadlock: return "each of two ranks waits for what the other does only after its own wait";
   }
   return "unknown";

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The proof that a schedule with messages comes to an end on a given transport, and that all of them are there: each
+/// send has its receive, stands after what it sends, and before what needs it.
+///
+/// Whether it ends depends on how much a transport holds. With `capacity` 0 each send and each receive blocks until the
+/// other end is there too (rendezvous); with k, up to k messages from one rank to another wait for their receives, and a
+/// send beyond blocks. A schedule that ends with 0 ends with any. Where receives are posted early and waited for at the
+/// consumer, sends do not block: that is an unbounded capacity.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/lower/defer_receives.hpp>
+#include <hocket/plan/pipeline/prove.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+inline constexpr int unbounded = std::numeric_limits<int>::max();
+
+namespace detail {
+
+/// Runs the rows action by action, as ranks with blocking messages would.
+class message_prover {
+ public:
+  constexpr message_prover(const schedule& plan, int capacity)
+      : plan_(plan), capacity_(capacity), next_(plan.rows.size(), 0),
+        works_(static_cast<std::size_t>(verbs) * static_cast<std::size_t>(plan.stages()) *
+                   static_cast<std::size_t>(plan.microbatches),
+               absent),
+        in_flight_(plan.rows.size() * plan.rows.size(), 0) {}
+
+  constexpr proof prove() {
+    for (int rank = 0; rank < plan_.ranks(); ++rank) {
+      for (std::size_t i = 0; i < plan_.of(rank).size() && !failed(); ++i) note(rank, i);
+    }
+    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) {
+      for (std::size_t i = 0; i < plan_.of(rank).size() && !failed(); ++i) check_partners(rank, i);
+    }
+    if (!failed()) run();
+    found_.ok = !failed();
+    return found_;
+  }
+
+ private:
+  enum state : char { absent, present, done };
+
+  constexpr bool failed() const noexcept { return found_.what != violation::none; }
+
+  constexpr void fail(violation what, const step& where, const step& other = {}) {
+    found_.what = what;
+    found_.where = where;
+    found_.other = other;
+  }
+  constexpr step step_at(int rank, std::size_t index) const { return {rank, index, plan_.of(rank)[index]}; }
+  constexpr step next_step(int rank) const { return step_at(rank, next_[static_cast<std::size_t>(rank)]); }
+
+  constexpr char& state_of(const work& what) {
+    return works_[(static_cast<std::size_t>(what.what) * static_cast<std::size_t>(plan_.stages()) +
+                   static_cast<std::size_t>(what.stage)) *
+                      static_cast<std::size_t>(plan_.microbatches) +
+                  static_cast<std::size_t>(what.microbatch)];
+  }
+  constexpr char state_of(verb what, int stage, int microbatch) { return state_of({what, stage, microbatch}); }
+
+  // ---- every message has its other end ----
+
+  constexpr void note(int rank, std::size_t i) {
+    for_each_work(plan_.of(rank)[i], [&](const work& what) {
+      if (!has_microbatch(what.what)) return;
+      if (state_of(what) != absent) fail(violation::done_twice, step_at(rank, i));
+      state_of(what) = present;
+    });
+  }
+
+  constexpr void check_partners(int rank, std::size_t i) {
+    for_each_work(plan_.of(rank)[i], [&](const work& what) {
+      if (failed()) return;
+      const work partner = partner_of(what);
+      if (partner.what == verb::nothing) return;
+      const bool exists = partner.stage >= 0 && partner.stage < plan_.stages();
+      const bool is_message = is_send(what.what) || is_receive(what.what);
+      const bool is_needless =
+          is_message && exists && plan_.placement.rank_of(partner.stage, partner.microbatch) == rank;
+      if (exists && !is_needless && state_of(partner) != absent) return;
+      if (!is_message && (!exists || plan_.placement.rank_of(neighbour_of(partner), partner.microbatch) == rank))
+        return;
+      if (is_needless || !exists) return fail(violation::needless_message, step_at(rank, i));
+      fail(violation::missing, step_at(rank, i));
+      found_.missing = partner;
+    });
+  }
+
+  /// What must stand somewhere if `what` stands here; `nothing`, if that is all.
+  constexpr work partner_of(const work& what) const {
+    switch (what.what) {
+      case verb::send_forward: return {verb::receive_forward, what.stage + 1, what.microbatch};
+      case verb::receive_forward: return {verb::send_forward, what.stage - 1, what.microbatch};
+      case verb::send_backward: return {verb::receive_backward, what.stage - 1, what.microbatch};
+      case verb::receive_backward: return {verb::send_backward, what.stage + 1, what.microbatch};
+      case verb::wait_send_forward: return {verb::send_forward, what.stage, what.microbatch};
+      case verb::wait_send_backward: return {verb::send_backward, what.stage, what.microbatch};
+      case verb::forward:
+        if (what.stage == 0) return {};
+        return {verb::receive_forward, what.stage, what.microbatch};
+      case verb::input_gradient:
+      case verb::backward:
+        if (what.stage == plan_.stages() - 1) return {};
+        return {verb::receive_backward, what.stage, what.microbatch};
+      default: return {};
+    }
+  }
+
+  /// The stage that a received message comes from.
+  static constexpr int neighbour_of(const work& receive) noexcept {
+    return receive.what == verb::receive_forward ? receive.stage - 1 : receive.stage + 1;
+  }
+
+  // ---- no rank waits for ever ----
+
+  constexpr void run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int rank = 0; rank < plan_.ranks(); ++rank) {
+        while (!at_end(rank) && take(rank)) moved = true;
+      }
+    }
+    for (int rank = 0; rank < plan_.ranks(); ++rank) {
+      if (!at_end(rank)) return explain(rank);
+    }
+  }
+
+  constexpr bool at_end(int rank) const { return next_[static_cast<std::size_t>(rank)] == plan_.of(rank).size(); }
+
+  constexpr bool take(int rank) {
+    const action what = next_step(rank).what;
+    if (is_send(what.first.what)) {
+      if (capacity_ > 0) {
+        if (flight(rank, peer_of(plan_, what.first)) >= capacity_) return false;
+        ++flight(rank, peer_of(plan_, what.first));
+      } else if (!meets(what.first)) {
+        return false;
+      }
+    } else if (is_receive(what.first.what)) {
+      if (state_of(partner_of(what.first)) != done) return false;
+      if (capacity_ > 0) --flight(peer_of(plan_, what.first), rank);
+    }
+    bool possible = true;
+    for_each_work(what, [&](const work& each) { possible = possible && has_inputs(each, rank); });
+    if (!possible) return false;
+    for_each_work(what, [&](const work& each) {
+      if (has_microbatch(each.what)) state_of(each) = done;
+    });
+    ++next_[static_cast<std::size_t>(rank)];
+    return true;
+  }
+
+  /// Whether the peer of a send stands at its receive.
+  constexpr bool meets(const work& send) const {
+    const int peer = peer_of(plan_, send);
+    return !at_end(peer) && next_step(peer).what.first == partner_of(send);
+  }
+
+  constexpr bool has_inputs(const work& what, int rank) {
+    const int m = what.microbatch;
+    const auto came = [&](verb received, verb made, int from) {
+      if (from < 0 || from >= plan_.stages()) return true;
+      if (plan_.placement.rank_of(from, m) != rank) return state_of(received, what.stage, m) == done;
+      return state_of(made, from, m) == done ||
+             (made == verb::backward && state_of(verb::input_gradient, from, m) == done);
+    };
+    switch (what.what) {
+      case verb::forward: return came(verb::receive_forward, verb::forward, what.stage - 1);
+      case verb::input_gradient:
+      case verb::backward:
+        return state_of(verb::forward, what.stage, m) == done &&
+               came(verb::receive_backward, verb::backward, what.stage + 1);
+      case verb::weight_gradient: return state_of(verb::input_gradient, what.stage, m) == done;
+      case verb::send_forward: return state_of(verb::forward, what.stage, m) == done;
+      case verb::send_backward:
+        return state_of(verb::backward, what.stage, m) == done || state_of(verb::input_gradient, what.stage, m) == done;
+      case verb::wait_send_forward: return state_of(verb::send_forward, what.stage, m) == done;
+      case verb::wait_send_backward: return state_of(verb::send_backward, what.stage, m) == done;
+      default: return true;
+    }
+  }
+
+  constexpr int& flight(int from, int to) {
+    return in_flight_[static_cast<std::size_t>(from) * plan_.rows.size() + static_cast<std::size_t>(to)];
+  }
+
+  /// Follows the waits from rank to rank until they come back, or lead to an action of the same rank that stands behind.
+  constexpr void explain(int rank) {
+    std::vector<char> seen(plan_.rows.size(), false);
+    while (true) {
+      seen[static_cast<std::size_t>(rank)] = true;
+      const int other = awaited_by(rank);
+      if (other == rank) return fail(violation::before_its_input, next_step(rank), {});
+      if (at_end(other) || seen[static_cast<std::size_t>(other)]) {
+        return fail(violation::deadlock, next_step(rank), at_end(other) ? step{} : next_step(other));
+      }
+      rank = other;
+    }
+  }
+
+  constexpr int awaited_by(int rank) {
+    const work& first = next_step(rank).what.first;
+    if (is_receive(first.what)) return peer_of(plan_, first);
+    if (is_send(first.what) && has_inputs(first, rank)) return peer_of(plan_, first);
+    return rank;  // what a computation lacks is received or made on its own rank, further behind
+  }
+
+  const schedule& plan_;
+  int capacity_;
+  std::vector<std::size_t> next_;  ///< by rank
+  std::vector<char> works_;        ///< by verb, stage and microbatch
+  std::vector<int> in_flight_;     ///< by sender and receiver
+  proof found_;
+};
+
+}  // namespace detail
+
+/// Whether every message of `plan` has its other end and comes in time, and the whole ends where a transport holds
+/// `capacity` messages from one rank to another: 0 for rendezvous, `unbounded` where receives are posted early. `plan`
+/// must hold `prove(plan)`.
+constexpr proof prove_messages(const schedule& plan, int capacity = 0) {
+  return detail::message_prover(plan, capacity).prove();
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The passes from what is computed to what is run: what each does to a small schedule, and that what comes out of all of
+// them ends with any capacity of the transport.
+#include "plan/pipeline/schedules.hpp"
+
+#include <hocket/plan/pipeline/clock.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/plan/pipeline/prove.hpp>
+#include <hocket/plan/pipeline/prove_messages.hpp>
+#include <hocket/plan/pipeline/text.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace pipeline_test;
+using namespace hocket::plan::pipeline;
+
+namespace {
+
+std::string rows(const schedule& plan) {
+  std::string text = print(plan);
+  while (!text.empty() && text.front() == '#') text.erase(0, text.find('\n') + 1);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("what each pass does") {
+  const schedule plan = schedules::one_forward_one_backward(2, 2);
+  CHECK(rows(plan) == "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+
+  const schedule with_messages = add_messages(plan);
+  CHECK(rows(with_messages) ==
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+        "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n");
+  CHECK(rows(wait_for_sends(with_messages)) ==
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0WAIT_SEND_F0,0RECV_B1,0B1,0WAIT_SEND_F1\n"
+        "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1WAIT_SEND_B0,1WAIT_SEND_B1\n");
+  CHECK(rows(defer_receives(with_messages)) ==
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n");
+
+  CHECK(rows(reduce_gradients(plan)) ==
+        "0F0,0F1,0B0,0B1,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1F0,1B0,1F1,1B1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD\n");
+  CHECK(rows(shard_parameters(plan)) == "0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD\n1UNSHARD,1F0,1B0,1F1,1B1,1RESHARD\n");
+  CHECK(rows(shard_parameters(schedules::breadth_first(1, 1, 3), 2)) ==
+        "0UNSHARD,1UNSHARD,0F0,0RESHARD,2UNSHARD,1F0,2F0,2B0,2RESHARD,0UNSHARD,1B0,1RESHARD,0B0,0RESHARD\n");
+  CHECK(rows(merge_backward(schedules::zero_bubble(2, 2))) == "0F0,0F1,0B0,0B1\n1F0,1I0,1F1,1I1,1W0,1W1\n");
+}
+
+TEST_CASE("no message goes between stages of one rank") {
+  const schedule plan = add_messages(schedules::zero_bubble_v(2, 2));
+  CHECK(rows(plan).find("1SEND_F") == std::string::npos);  // stages 1 and 2 are on rank 1
+  CHECK(rows(plan).find("2SEND_B") == std::string::npos);
+  CHECK(rows(add_messages(schedules::interleaved(1, 4, 3))) == rows(schedules::interleaved(1, 4, 3)));
+}
+
+TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and with any capacity") {
+  for_every_schedule(
+      [&](const schedule& plan, const sizes& s) {
+        const auto check = [&](const schedule& lowered, const char* what) {
+          const auto report = [&](const proof& found) {
+            if (!found) {
+              FAIL_CHECK(plan.name() << ", P " << s.ranks << ", M " << s.microbatches << ", " << what << ": "
+                                     << found.message());
+            }
+          };
+          report(prove(lowered));
+          for (const int capacity : {0, 1, 2, unbounded}) report(prove_messages(lowered, capacity));
+          if (run_clock(lowered).makespan != run_clock(plan).makespan) FAIL_CHECK(what << " changes the makespan");
+        };
+        check(lower(plan), "as it is run");
+        check(lower(plan, {.shard_parameters = true, .reduce_gradients = true}), "with sharded parameters");
+        for (int rank = 0; rank < s.ranks; ++rank) {
+          if (peak_activations(lower(plan), rank) != peak_activations(plan, rank)) FAIL_CHECK("the peak changes");
+        }
+      },
+      6, 14);
+}
+
+TEST_CASE("each pass is told about, in its order") {
+  std::vector<std::string> passes;
+  const schedule plan = schedules::zero_bubble(2, 4);
+  schedule last = plan;
+  const schedule made = lower(plan, {true, true, true, true}, [&](const char* pass, const schedule& now) {
+    passes.emplace_back(pass);
+    last = now;
+  });
+  CHECK(passes == std::vector<std::string>{"merge_backward", "shard_parameters", "reduce_gradients", "add_messages",
+                                           "wait_for_sends", "defer_receives"});
+  CHECK(made == last);
+}
+
+TEST_CASE("a damaged lowered schedule is rejected") {
+  for (const schedule& plan : {schedules::one_forward_one_backward(4, 8), schedules::interleaved(4, 8, 2),
+                               schedules::zero_bubble_v(4, 8), schedules::dual_pipe_v(4, 8)}) {
+    const schedule lowered = lower(plan);
+    CAPTURE(plan.name());
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      for (std::size_t i = 0; i < lowered.of(rank).size(); ++i) {
+        const verb what = lowered.of(rank)[i].first.what;
+        const auto at = static_cast<std::ptrdiff_t>(i);
+        CAPTURE(rank, i, to_string(lowered.of(rank)[i]));
+        const auto rejected = [&](const schedule& damaged) {
+          return !prove(damaged) || !prove_messages(damaged, unbounded) || !prove_messages(damaged, 0);
+        };
+        if (is_send(what) || is_receive(what)) {
+          schedule dropped = lowered;
+          dropped.of(rank).erase(dropped.of(rank).begin() + at);
+          if (!rejected(dropped)) FAIL_CHECK("dropped");
+          schedule doubled = lowered;
+          doubled.of(rank).insert(doubled.of(rank).begin() + at, lowered.of(rank)[i]);
+          if (!rejected(doubled)) FAIL_CHECK("doubled");
+          schedule other = lowered;
+          other.of(rank)[i].first.microbatch = (other.of(rank)[i].first.microbatch + 1) % plan.microbatches;
+          if (!rejected(other)) FAIL_CHECK("other microbatch");
+        }
+        if (is_receive(what)) {  // after its use
+          schedule late = lowered;
+          const action moved = late.of(rank)[i];
+          late.of(rank).erase(late.of(rank).begin() + at);
+          late.of(rank).push_back(moved);
+          if (!rejected(late)) FAIL_CHECK("after its use");
+        }
+        if (is_send(what)) {  // before what it sends
+          schedule early = lowered;
+          std::swap(early.of(rank)[i], early.of(rank)[i - 1]);
+          const bool was_producer = is_computation(lowered.of(rank)[i - 1].first.what);
+          if (was_producer && !rejected(early)) FAIL_CHECK("before what it sends");
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("two ranks that both send first need a transport that holds a message") {
+  const schedule plan = parse(
+      "# placement: two_directions\n# microbatches: 2\n"
+      "0F0,0SEND_F0,1RECV_F1,1F1,1B1,1SEND_B1,0RECV_B0,0B0\n"
+      "0F1,0SEND_F1,1RECV_F0,1F0,1B0,1SEND_B0,0RECV_B1,0B1\n");
+  CHECK(prove(plan));
+  CHECK(prove_messages(plan, 1));
+  CHECK(
+      prove_messages(plan, 0).message() ==
+      "each of two ranks waits for what the other does only after its own wait: rank 1, step 1 (0SEND_F1), and rank 0, "
+      "step 1 (0SEND_F0)");
+}
