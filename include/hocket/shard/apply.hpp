@@ -221,7 +221,7 @@ struct application {
   static constexpr bool on_one_mesh = (std::is_same_v<mesh_type, typename Rest::mesh_type> && ...);
   static constexpr bool labelled = ranks_agree<First, Rest...>(labels);
   /// Whether the rule can be asked: where it can't, one error is enough.
-  static constexpr bool fits = on_one_mesh && labelled;
+  static constexpr bool fits = on_one_mesh && labelled && labels.well_formed();
 
   static constexpr found_misuse find() noexcept {
     if constexpr (fits) {
