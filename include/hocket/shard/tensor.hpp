@@ -230,7 +230,7 @@ class sharded_tensor {
     return sizes;
   }
 
-  [[noreturn]] void refuse(std::string reason) const {
+  [[noreturn]] HOCKET_COLD void refuse(std::string reason) const {
     raise(errc::invalid_argument, std::move(reason),
           {.operation = "tensor", .rank = mesh_.rank(), .ranks = mesh_.size()});
   }

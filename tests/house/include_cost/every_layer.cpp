@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <type_traits>
 
-using hocket::axis_name;
 using hocket::dynamic;
 using hocket::extents;
 using hocket::invariant;
@@ -52,9 +51,14 @@ int main() {
     const products math;
 
     const numbers tokens(ranks, {7}), targets(ranks, {7});
-    const rows table(ranks, {11, 5}), down(ranks, {9, 5});
-    const columns up(ranks, {5, 9}), out(ranks, {5, 11});
+    rows table(ranks, {11, 5}), down(ranks, {9, 5});
+    columns up(ranks, {5, 9}), out(ranks, {5, 11});
     const bias between(ranks, {5});
+    const auto value = [](const auto& at) { return 0.1 * static_cast<double>(3 * at[0] + at[1] % 4); };
+    hocket::fill(table, value);
+    hocket::fill(up, value);
+    hocket::fill(down, value);
+    hocket::fill(out, value);
 
     const auto x = embedding::forward(tokens, table);
     const auto first = column::forward(math, x, up);
@@ -63,6 +67,7 @@ int main() {
     const auto loss = criterion.forward(third.output, targets);
 
     hocket::gradient_t<decltype(loss.output)> of_loss(ranks, loss.output.sizes());
+    hocket::fill(of_loss, [](const auto&) { return 1.0; });
     const auto of_logits = criterion.backward(loss.saved, of_loss);
     const auto of_third = column::backward(math, third.saved, out, of_logits);
     const auto of_second = row::backward(math, second.saved, down, of_third.input);
