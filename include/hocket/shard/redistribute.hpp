@@ -114,26 +114,27 @@ class redistributing {
     next.part = part_at(move.after);
     if (!last) next.owned = scratch_array<T>(next.part.volume());
     next.data = last ? out_ : next.owned.data();
-    const auto& comm = mesh_.along(move.along);
+    // A slice may need no other rank, and so no communicator.
+    const auto comm = [&]() -> const auto& { return mesh_.along(move.along); };
     const block<T, Rank> target{next.data, next.part};
     const block<const T, Rank> source{now_.data, now_.part};
     if constexpr (Kind == move_kind::slice) {
       copy_region<T, Rank>(target, source, next.part);
     } else if constexpr (Kind == move_kind::keep_on_first) {
-      if (comm.rank() == 0) {
+      if (comm().rank() == 0) {
         copy_region<T, Rank>(target, source, next.part);
       } else {
         std::fill_n(next.data, next.part.volume(), T{});
       }
     } else if constexpr (Kind == move_kind::gather) {
-      gather_parts<T, Rank>(comm, target, elements(), parts(move.along, now_.placed), options_, site_);
+      gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed), options_, site_);
     } else if constexpr (Kind == move_kind::reduce) {
-      weigh(comm);
-      all_reduce(comm, elements(), std::span(next.data, next.part.volume()), reduction{}, options_, site_);
+      weigh(comm());
+      all_reduce(comm(), elements(), std::span(next.data, next.part.volume()), reduction{}, options_, site_);
     } else if constexpr (Kind == move_kind::reduce_to_slices) {
-      weigh(comm);
-      reduce_parts<T, Rank>(comm, {next.data, next.part.volume()}, source, parts(move.along, next.placed), reduction{},
-                            options_, site_);
+      weigh(comm());
+      reduce_parts<T, Rank>(comm(), {next.data, next.part.volume()}, source, parts(move.along, next.placed),
+                            reduction{}, options_, site_);
     } else {
       exchange(move, target, source);
     }
