@@ -11,15 +11,16 @@
 #include <bit>
 #include <cstddef>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace hocket_test {
 
-/// Of a tensor of two dimensions over a mesh of `Axes` axes.
-template <std::size_t Axes>
+/// Of a tensor of `Rank` dimensions over a mesh of `Axes` axes.
+template <std::size_t Axes, std::size_t Rank = 2>
 class every_move {
  public:
-  using sizes_type = std::array<std::size_t, 2>;
+  using sizes_type = std::array<std::size_t, Rank>;
   using extents_type = std::array<int, Axes>;
   using state = std::array<hocket::placement, Axes>;
 
@@ -66,7 +67,7 @@ class every_move {
   static constexpr double impossible = 1e300;
 
  private:
-  using rank_box = hocket::box<2>;
+  using rank_box = hocket::box<Rank>;
 
   struct priced {
     double seconds = impossible;
@@ -85,15 +86,16 @@ class every_move {
       return;
     }
     using enum hocket::placement_kind;
-    for (const hocket::placement each : {hocket::placement{replicated}, hocket::placement{shard, 0},
-                                         hocket::placement{shard, 1}, hocket::placement{partial_sum}}) {
+    std::vector<hocket::placement> all{{replicated}, {partial_sum}};
+    for (int d = 0; d < static_cast<int>(Rank); ++d) all.push_back({shard, d});
+    for (const hocket::placement& each : all) {
       made[axis] = each;
       list_states(axis + 1, made);
     }
   }
 
   rank_box part(const state& placed, std::size_t rank) const {
-    return hocket::part_of<2>(sizes_, placed, extents_, coordinates_[rank]);
+    return hocket::part_of<Rank>(sizes_, placed, extents_, coordinates_[rank]);
   }
 
   /// The cheapest move from one state to another in any group of ranks that holds the changed axes.
@@ -171,11 +173,11 @@ class every_move {
         const rank_box needed = part(to, member);
         const std::size_t had = hocket::intersection(needed, part(from, member)).volume();
         lacking += needed.volume() - had;
-        std::set<std::array<std::size_t, 4>> sources;  // distinct boxes: copies count once
+        std::set<std::pair<sizes_type, sizes_type>> sources;  // distinct boxes: copies count once
         std::size_t found = 0;
         for (const std::size_t source : members(group, rank)) {
           const rank_box theirs = part(from, source);
-          if (!sources.insert({theirs.begin[0], theirs.begin[1], theirs.size[0], theirs.size[1]}).second) continue;
+          if (!sources.insert({theirs.begin, theirs.size}).second) continue;
           found += hocket::intersection(needed, theirs).volume();
         }
         if (found < needed.volume()) return {};

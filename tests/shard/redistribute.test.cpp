@@ -36,7 +36,11 @@ namespace {
 
 using sizes_type = std::array<std::size_t, 2>;
 
-double value_at(const sizes_type& at) { return static_cast<double>(at[0] * 1000 + at[1] + 1); }
+constexpr auto value_at = [](const auto& at) {
+  std::size_t value = 0;
+  for (const std::size_t each : at) value = value * 1000 + each;
+  return static_cast<double>(value + 1);
+};
 
 double ranks_value(const sizes_type& at, int rank) { return static_cast<double>(at[0] * 10 + at[1]) * (rank + 1); }
 
@@ -52,19 +56,21 @@ std::string to_text(const std::array<placement, Axes>& placed) {
   return text;
 }
 
-template <std::size_t Axes>
-std::string text_of(const sizes_type& sizes, const std::array<int, Axes>& mesh_extents) {
-  std::string text = std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]) + " over";
+template <std::size_t Rank, std::size_t Axes>
+std::string text_of(const std::array<std::size_t, Rank>& sizes, const std::array<int, Axes>& mesh_extents) {
+  std::string text;
+  for (const std::size_t each : sizes) text += (text.empty() ? "" : "x") + std::to_string(each);
+  text += " over";
   for (const int each : mesh_extents) text += " " + std::to_string(each);
   return text;
 }
 
-/// All combinations of replicated, shard<0>, shard<1> and partial<sum>.
-template <std::size_t Axes>
+/// All combinations of replicated, partial<sum> and shard<d> for each of `Rank` dimensions.
+template <std::size_t Axes, std::size_t Rank>
 std::vector<std::array<placement, Axes>> placements_over() {
   using enum hocket::placement_kind;
-  const std::array<placement, 4> each{placement{replicated}, placement{shard, 0}, placement{shard, 1},
-                                      placement{partial_sum}};
+  std::vector<placement> each{{replicated}, {partial_sum}};
+  for (int d = 0; d < static_cast<int>(Rank); ++d) each.push_back({shard, d});
   std::vector<std::array<placement, Axes>> all(1);
   for (std::size_t a = 0; a < Axes; ++a) {
     std::vector<std::array<placement, Axes>> longer;
@@ -89,9 +95,17 @@ bool legal(const std::array<placement, Axes>& from, const std::array<placement, 
   return true;
 }
 
+/// Where the element at `at` of a part is in the whole.
+template <std::size_t Rank>
+std::array<std::size_t, Rank> in_whole(const hocket::box<Rank>& part, std::array<std::size_t, Rank> at) {
+  for (std::size_t d = 0; d < Rank; ++d) at[d] += part.begin[d];
+  return at;
+}
+
 /// This rank's data of a tensor whose element at `at` is `value_at(at)`: where it is partial, summands of that.
-template <class Mesh, std::size_t Axes>
-std::vector<double> placed_data(const Mesh& ranks, const sizes_type& sizes, const std::array<placement, Axes>& placed) {
+template <class Mesh, std::size_t Rank, std::size_t Axes>
+std::vector<double> placed_data(const Mesh& ranks, const std::array<std::size_t, Rank>& sizes,
+                                const std::array<placement, Axes>& placed) {
   int summand = 0;
   int summands = 1;
   for (std::size_t a = 0; a < Axes; ++a) {
@@ -99,11 +113,11 @@ std::vector<double> placed_data(const Mesh& ranks, const sizes_type& sizes, cons
     summand = summand * ranks.extents()[a] + ranks.coordinates()[a];
     summands *= ranks.extents()[a];
   }
-  const auto part = hocket::part_of<2>(sizes, placed, ranks.extents(), ranks.coordinates());
+  const auto part = hocket::part_of<Rank>(sizes, placed, ranks.extents(), ranks.coordinates());
   std::vector<double> data;
-  hocket::for_each_index(part.size, [&](const sizes_type& at) {
-    const sizes_type whole{at[0] + part.begin[0], at[1] + part.begin[1]};
-    const auto other = [&](int of) { return static_cast<double>((whole[0] * 7 + whole[1] * 3) % 11) * of; };
+  hocket::for_each_index(part.size, [&](const auto& at) {
+    const auto whole = in_whole(part, at);
+    const auto other = [&](int of) { return static_cast<double>((whole.front() * 7 + whole.back() * 3) % 11) * of; };
     double value = other(summand);
     if (summand == 0) {
       value = value_at(whole);
@@ -115,41 +129,67 @@ std::vector<double> placed_data(const Mesh& ranks, const sizes_type& sizes, cons
 }
 
 /// Whether `data` are this rank's, so placed. Partial results are added up over all ranks that hold summands.
-template <class Mesh, std::size_t Axes>
-bool is_placed(const Mesh& ranks, const sizes_type& sizes, const std::array<placement, Axes>& placed,
+template <class Mesh, std::size_t Rank, std::size_t Axes>
+bool is_placed(const Mesh& ranks, const std::array<std::size_t, Rank>& sizes, const std::array<placement, Axes>& placed,
                std::vector<double> data) {
   hocket::detail::axis_set partial_axes = 0;
   for (std::size_t a = 0; a < Axes; ++a) partial_axes |= placed[a].partial() ? 1U << a : 0U;
   if (partial_axes != 0) hocket::all_reduce(ranks.along(partial_axes), hocket::in_place(data));
-  const auto part = hocket::part_of<2>(sizes, placed, ranks.extents(), ranks.coordinates());
+  const auto part = hocket::part_of<Rank>(sizes, placed, ranks.extents(), ranks.coordinates());
   bool right = data.size() == part.volume();
   std::size_t next = 0;
-  hocket::for_each_index(part.size, [&](const sizes_type& at) {
-    right = right && data[next++] == value_at({at[0] + part.begin[0], at[1] + part.begin[1]});
-  });
+  hocket::for_each_index(part.size,
+                         [&](const auto& at) { right = right && data[next++] == value_at(in_whole(part, at)); });
   return right;
 }
 
-/// Redistributes between all legal pairs of placements over one mesh and for one size, and compares with `value_at`.
-template <class Mesh>
-void redistribute_every_pair(thread_rank& me, const Mesh& ranks, const sizes_type& sizes) {
+/// Redistributes between legal pairs of placements over one mesh and for one size, and compares with `value_at`: between
+/// all of them, or each `step`-th.
+template <class Mesh, std::size_t Rank>
+void redistribute_every_pair(thread_rank& me, const Mesh& ranks, const std::array<std::size_t, Rank>& sizes,
+                             std::size_t step = 1) {
   constexpr auto axes = static_cast<std::size_t>(Mesh::dimensions);
   const hocket::options<> none;
   const auto site = std::source_location::current();
-  for (const auto& from : placements_over<axes>()) {
-    for (const auto& to : placements_over<axes>()) {
-      if (!legal(from, to)) continue;
+  std::size_t number = 0;
+  for (const auto& from : placements_over<axes, Rank>()) {
+    for (const auto& to : placements_over<axes, Rank>()) {
+      if (!legal(from, to) || number++ % step != 0) continue;
       me.at([&] { return to_text(from) + " to " + to_text(to) + " of " + text_of(sizes, ranks.extents()); });
       const auto plan = hocket::plan_redistribution(sizes, ranks.extents(), from, to, sizeof(double));
       if (!me.check(plan.possible, "no way found")) continue;
       std::vector<double> data = placed_data(ranks, sizes, from);
-      std::vector<double> out(hocket::part_of<2>(sizes, to, ranks.extents(), ranks.coordinates()).volume());
-      hocket::detail::redistributing<double, 2, Mesh, partial<sum>, hocket::options<>> work(
+      std::vector<double> out(hocket::part_of<Rank>(sizes, to, ranks.extents(), ranks.coordinates()).volume());
+      hocket::detail::redistributing<double, Rank, Mesh, partial<sum>, hocket::options<>> work(
           ranks, sizes, from, data.data(), out.data(), 0, none, site);
       work.run_all(plan);
       me.check(is_placed(ranks, sizes, to, plan.size == 0 ? data : out), "wrong elements");
     }
   }
+}
+
+/// The plan of every legal pair of placements, or of each `step`-th, against the cheapest sequence of all.
+template <std::size_t Rank, std::size_t Axes>
+std::size_t compare_with_every_sequence(const std::array<std::size_t, Rank>& sizes,
+                                        const std::array<int, Axes>& mesh_extents, std::size_t step = 1) {
+  std::size_t pairs = 0;
+  const every_move<Axes, Rank> moves(sizes, mesh_extents, sizeof(double));
+  for (std::size_t from = 0; from < moves.states().size(); ++from) {
+    const auto best_to = moves.find(from);
+    for (std::size_t to = 0; to < moves.states().size(); ++to) {
+      if (from == to || !legal(moves.states()[from], moves.states()[to]) || pairs++ % step != 0) continue;
+      INFO(to_text(moves.states()[from]) << " to " << to_text(moves.states()[to]) << " of "
+                                         << text_of(sizes, mesh_extents));
+      const auto found =
+          hocket::plan_redistribution(sizes, mesh_extents, moves.states()[from], moves.states()[to], sizeof(double));
+      const auto& best = best_to[to];
+      CHECK(found.possible);
+      CHECK(found.seconds() <= best.seconds * (1 + 1e-9));
+      CHECK(found.seconds() >= best.seconds * (1 - 1e-9));
+      CHECK(found.collectives() == best.collectives);
+    }
+  }
+  return pairs / step;
 }
 
 /// Sizes that divide by the numbers of ranks, are off by one, are smaller than these, and empty.
@@ -175,29 +215,56 @@ TEST_CASE("along two axes, every pair of placements is exact") {
   }
 }
 
+TEST_CASE("of tensors of one and of three dimensions, every pair of placements is exact") {
+  using line = std::array<std::size_t, 1>;
+  using cube = std::array<std::size_t, 3>;
+  for (const int count : {1, 3, 4}) {
+    on_ranks(count, [&](thread_rank& me) {
+      const auto ranks = mesh<"tp">(me.comm(), {count});
+      for (const line& sizes : {line{12}, line{13}, line{2}, line{0}}) redistribute_every_pair(me, ranks, sizes);
+      for (const cube& sizes : {cube{4, 12, 3}, cube{5, 3, 7}, cube{1, 2, 1}, cube{3, 0, 4}}) {
+        redistribute_every_pair(me, ranks, sizes);
+      }
+    });
+  }
+  on_ranks(6, [](thread_rank& me) {
+    const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 3});
+    for (const line& sizes : {line{12}, line{13}, line{2}, line{0}}) redistribute_every_pair(me, ranks, sizes);
+    for (const cube& sizes : {cube{5, 3, 7}, cube{1, 4, 2}}) redistribute_every_pair(me, ranks, sizes);
+  });
+}
+
+TEST_CASE("along three axes, pairs of placements are exact") {
+  on_ranks(8, [](thread_rank& me) {
+    const auto ranks = mesh<"dp", "pp", "tp">(me.comm(), {2, 2, 2});
+    redistribute_every_pair(me, ranks, sizes_type{9, 7}, 5);
+    redistribute_every_pair(me, ranks, sizes_type{8, 3}, 7);
+    redistribute_every_pair(me, ranks, std::array<std::size_t, 1>{13}, 3);
+  });
+}
+
 TEST_CASE("no sequence of moves is cheaper than the one that is found") {
   std::size_t pairs = 0;
   for (const auto& mesh_extents : std::vector<std::array<int, 2>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
     for (const sizes_type& sizes : std::vector<sizes_type>{{12, 24}, {13, 23}, {1, 3}, {1200, 2400}}) {
-      const every_move<2> moves(sizes, mesh_extents, sizeof(double));
-      for (std::size_t from = 0; from < moves.states().size(); ++from) {
-        const auto best_to = moves.find(from);
-        for (std::size_t to = 0; to < moves.states().size(); ++to) {
-          if (from == to || !legal(moves.states()[from], moves.states()[to])) continue;
-          INFO(to_text(moves.states()[from])
-               << " to " << to_text(moves.states()[to]) << " of " << text_of(sizes, mesh_extents));
-          const auto found = hocket::plan_redistribution(sizes, mesh_extents, moves.states()[from], moves.states()[to],
-                                                         sizeof(double));
-          const auto& best = best_to[to];
-          CHECK(found.possible);
-          CHECK(found.seconds() <= best.seconds * (1 + 1e-9));
-          CHECK(found.seconds() >= best.seconds * (1 - 1e-9));
-          CHECK(found.collectives() == best.collectives);
-          ++pairs;
-        }
-      }
+      pairs += compare_with_every_sequence(sizes, mesh_extents);
     }
   }
+  CHECK(pairs > 1000);
+}
+
+TEST_CASE("no sequence of moves is cheaper: of one and of three dimensions, and along three axes") {
+  const std::array<int, 2> two{2, 3};
+  const std::array<int, 3> three{2, 2, 2};
+  std::size_t pairs = 0;
+  for (const std::size_t size : std::vector<std::size_t>{12, 13, 2}) {
+    pairs += compare_with_every_sequence(std::array<std::size_t, 1>{size}, two);
+    pairs += compare_with_every_sequence(std::array<std::size_t, 1>{size}, three);
+  }
+  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{6, 4, 12}, two);
+  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{5, 3, 700}, two);
+  pairs += compare_with_every_sequence(sizes_type{8, 12}, three, 4);
+  pairs += compare_with_every_sequence(sizes_type{900, 7}, three, 4);
   CHECK(pairs > 1000);
 }
 
@@ -265,6 +332,27 @@ TEST_CASE("a tensor goes to another mesh of the same ranks") {
     me.expect(hocket::errc::invalid_argument, [&] {
       const stored x(storage, {std::size_t{4}});
       hocket::redistribute<used>(x, smaller);
+    });
+  });
+}
+
+TEST_CASE("means that go to another mesh keep what they stand for") {
+  on_ranks(6, [](thread_rank& me) {
+    const auto training = mesh<"dp", "tp">(me.comm(), {2, 3});
+    const auto storage = mesh<"fsdp">(me.comm(), {6});
+    using training_mesh = std::remove_const_t<decltype(training)>;
+    using storage_mesh = std::remove_const_t<decltype(storage)>;
+    using means =
+        hocket::tensor<double, extents<7, 5>, training_mesh, on<"dp", partial<hocket::mean>>, on<"tp", shard<1>>>;
+    using stored = hocket::tensor<double, extents<7, 5>, storage_mesh, on<"fsdp", shard<0>>>;
+    const double own_count = me.rank() < 3 ? 1 : 3;
+    means x(training);
+    hocket::fill(x, [&](const auto& at) { return value_at(at) * (me.rank() < 3 ? 4 : 8); });
+    x.set_count(own_count);
+    const auto y = hocket::redistribute<stored>(std::move(x), storage);
+    me.check(y.count() == 4, "count");
+    hocket::for_each_index(y.part().size, [&](const sizes_type& at) {
+      me.check(std::abs(y.local()[at] - 7 * value_at(in_whole(y.part(), at))) < 1e-6, "mean");
     });
   });
 }

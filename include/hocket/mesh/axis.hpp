@@ -97,5 +97,34 @@ constexpr axis_set set_of() noexcept {
   return ((1U << position_of<Axes, Names>()) | ... | 0U);
 }
 
+/// Calls `visit` with the coordinates of all ranks of a mesh of these extents that differ from `at` along `set` alone, in
+/// the order of their ranks, until it gives back false; tells whether it never did.
+template <std::size_t Axes, class Visit>
+constexpr bool for_all_along(const std::array<int, Axes>& extents, std::array<int, Axes> at, axis_set set,
+                             const Visit& visit) {
+  for (std::size_t a = 0; a < Axes; ++a) {
+    if ((set >> a & 1U) != 0) at[a] = 0;
+  }
+  for (;;) {
+    if (!visit(static_cast<const std::array<int, Axes>&>(at))) return false;
+    std::size_t a = Axes;
+    for (; a > 0; --a) {
+      if ((set >> (a - 1) & 1U) == 0) continue;
+      if (++at[a - 1] < extents[a - 1]) break;
+      at[a - 1] = 0;
+    }
+    if (a == 0) return true;
+  }
+}
+
+/// Whether two ranks have equal coordinates along the axes of `set`.
+template <std::size_t Axes>
+constexpr bool same_along(axis_set set, const std::array<int, Axes>& a, const std::array<int, Axes>& b) noexcept {
+  for (std::size_t axis = 0; axis < Axes; ++axis) {
+    if ((set >> axis & 1U) != 0 && a[axis] != b[axis]) return false;
+  }
+  return true;
+}
+
 }  // namespace detail
 HOCKET_END_NAMESPACE

@@ -35,8 +35,8 @@ void for_each_factorisation(int ranks, std::vector<int>& extents, std::size_t ne
 
 /// At most `most` ways to factor `ranks`, those nearest to `wanted` first. `fixed` has a positive number for each
 /// extent that can't change, and 0 elsewhere.
-inline std::vector<std::vector<int>> nearest_factorisations(int ranks, const std::vector<int>& wanted,
-                                                            std::vector<int> fixed, std::size_t most) {
+HOCKET_COLD inline std::vector<std::vector<int>> nearest_factorisations(int ranks, const std::vector<int>& wanted,
+                                                                        std::vector<int> fixed, std::size_t most) {
   std::vector<std::vector<int>> all;
   for_each_factorisation(ranks, fixed, 0, [&](const std::vector<int>& each) { all.push_back(each); });
   const auto distance = [&](const std::vector<int>& extents) {
@@ -46,7 +46,14 @@ inline std::vector<std::vector<int>> nearest_factorisations(int ranks, const std
     }
     return sum;
   };
-  std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+  // By selection, as a general sort of lists would take longer to compile than the rest of a mesh.
+  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
+    std::size_t nearest = i;
+    for (std::size_t other = i + 1; other < all.size(); ++other) {
+      if (distance(all[other]) < distance(all[nearest])) nearest = other;
+    }
+    for (; nearest > i; --nearest) all[nearest].swap(all[nearest - 1]);
+  }
   if (all.size() > most) all.resize(most);
   return all;
 }

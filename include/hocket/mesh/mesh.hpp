@@ -133,7 +133,7 @@ class rank_mesh {
   }
 
   /// All extents, from those in the type and those given.
-  static extents_type resolve(const communicator<Wire>& comm, const std::vector<int>& given) {
+  HOCKET_COLD static extents_type resolve(const communicator<Wire>& comm, const std::vector<int>& given) {
     std::vector<int> extents;
     std::size_t used = 0;
     for (const axis& each : axes::all) {
@@ -161,9 +161,10 @@ class rank_mesh {
   }
 
   /// The same extents, if all ranks have them.
-  static const extents_type& agreed(const communicator<Wire>& comm, const extents_type& own) {
+  HOCKET_COLD static const extents_type& agreed(const communicator<Wire>& comm, const extents_type& own) {
     std::vector<extents_type> all(static_cast<std::size_t>(comm.size()));
-    all_gather(comm, std::span(&own, 1), all);
+    // As bytes, for which an all_gather has been compiled anyway.
+    all_gather(comm, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
     for (std::size_t peer = 0; peer < all.size(); ++peer) {
       if (all[peer] == own) continue;
       raise(errc::mismatch,
@@ -190,7 +191,7 @@ class rank_mesh {
   }
 
   /// "dp=2 x tp=4"
-  static std::string named(const std::vector<int>& extents) {
+  HOCKET_COLD static std::string named(const std::vector<int>& extents) {
     std::string text;
     for (std::size_t i = 0; i < extents.size(); ++i) {
       text += (i == 0 ? "" : " x ") + std::string(axes::all[i].name.view()) + "=" + std::to_string(extents[i]);
@@ -198,7 +199,7 @@ class rank_mesh {
     return text;
   }
 
-  static std::string advice(int ranks, const std::vector<int>& wanted) {
+  HOCKET_COLD static std::string advice(int ranks, const std::vector<int>& wanted) {
     std::vector<int> fixed;
     for (const axis& each : axes::all) fixed.push_back(each.extent);
     std::string text;
@@ -208,7 +209,7 @@ class rank_mesh {
     return text.empty() ? "; no extents of the other axes would fit" : text;
   }
 
-  [[noreturn]] static void refuse(const communicator<Wire>& comm, std::string reason) {
+  [[noreturn]] HOCKET_COLD static void refuse(const communicator<Wire>& comm, std::string reason) {
     raise(errc::invalid_argument, std::move(reason), {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size()});
   }
 

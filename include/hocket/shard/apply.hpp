@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -121,6 +122,94 @@ constexpr bool ranks_agree(const subscripts& labels) noexcept {
   return sizeof...(Operands) == labels.operands() && ((labels.operand(k++).size() == Operands::rank) && ...);
 }
 
+/// Where a letter stands first among a rule's operands. There its extent is read.
+struct letter_place {
+  std::size_t operand = 0;
+  std::size_t dimension = 0;
+};
+
+constexpr letter_place first_place(const subscripts& labels, char letter) noexcept {
+  letter_place place;
+  for (; place.operand < labels.operands(); ++place.operand) {
+    place.dimension = position_in(labels.operand(place.operand), letter);
+    if (place.dimension != std::string_view::npos) break;
+  }
+  return place;
+}
+
+[[noreturn]] HOCKET_COLD inline void refuse_extents(char letter, std::size_t one, std::size_t other) {
+  raise(errc::invalid_argument,
+        std::string("dimension '") + letter + "' has " + std::to_string(one) + " elements in one operand and " +
+            std::to_string(other) + " in another",
+        {.operation = "apply"});
+}
+
+template <class Mesh>
+[[noreturn]] HOCKET_COLD void refuse_meshes(const Mesh& mesh) {
+  raise(errc::invalid_argument, "operands are on different meshes: redistribute one of them to the mesh of the other",
+        {.operation = "apply", .rank = mesh.rank(), .ranks = mesh.size()});
+}
+
+/// The operands of one rule, whose subscripts fit them: extents by letter. What types tell is not looked at again.
+template <subscripts Labels, class... Operands>
+struct labelled_operands {
+  std::tuple<const Operands&...> all;
+
+  template <char Letter>
+  constexpr std::size_t extent() const noexcept {
+    constexpr std::size_t known = extent_of_letter<Operands...>(Labels, Letter);
+    if constexpr (known != dynamic) {
+      return known;
+    } else {
+      constexpr letter_place at = first_place(Labels, Letter);
+      return std::get<at.operand>(all).sizes()[at.dimension];
+    }
+  }
+
+  /// Throws unless the extents of equal letters are equal.
+  constexpr void check() const {
+    for_each_place([&]<std::size_t K, std::size_t D>() {
+      constexpr char letter = Labels.operand(K)[D];
+      constexpr letter_place first = first_place(Labels, letter);
+      if constexpr (operand<K>::extents_type::sizes[D] == dynamic && first.operand != K) {
+        if (const std::size_t own = std::get<K>(all).sizes()[D]; own != extent<letter>()) {
+          refuse_extents(letter, extent<letter>(), own);
+        }
+      }
+    });
+  }
+
+  /// How many elements of this rank's parts the letters have together that the result lacks: what each element of the
+  /// result stands for.
+  constexpr double local_volume() const noexcept {
+    double volume = 1;
+    for_each_place([&]<std::size_t K, std::size_t D>() {
+      constexpr char letter = Labels.operand(K)[D];
+      if constexpr (first_place(Labels, letter).operand == K &&
+                    position_in(Labels.result(), letter) == std::string_view::npos) {
+        volume *= static_cast<double>(std::get<K>(all).part().size[D]);
+      }
+    });
+    return volume;
+  }
+
+ private:
+  template <std::size_t K>
+  using operand = std::tuple_element_t<K, std::tuple<Operands...>>;
+
+  /// Calls `visit` for each dimension of each operand, as template arguments.
+  template <class Visit>
+  static constexpr void for_each_place(const Visit& visit) {
+    const auto of_operand = [&]<std::size_t K, std::size_t... D>(std::index_sequence<D...>) {
+      (visit.template operator()<K, D>(), ...);
+    };
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      (of_operand.template operator()<K>(std::make_index_sequence<operand<K>::rank>()), ...);
+    }
+    (std::index_sequence_for<Operands...>());
+  }
+};
+
 /// What `apply` needs to know of one rule and its operands.
 template <class T, class Rule, class First, class... Rest>
 struct application {
@@ -132,7 +221,7 @@ struct application {
   static constexpr bool on_one_mesh = (std::is_same_v<mesh_type, typename Rest::mesh_type> && ...);
   static constexpr bool labelled = ranks_agree<First, Rest...>(labels);
   /// Whether the rule can be asked: where it can't, one error is enough.
-  static constexpr bool fits = on_one_mesh && labelled;
+  static constexpr bool fits = on_one_mesh && labelled && labels.well_formed();
 
   static constexpr found_misuse find() noexcept {
     if constexpr (fits) {
@@ -165,49 +254,26 @@ struct application {
 
   using result_type = sharded_tensor<T, extents_type, mesh_type, placements_type>;
 
+  /// The extents of the result. After a misuse, anything.
+  HOCKET_ALWAYS_INLINE static typename result_type::sizes_type result_sizes(const First& first, const Rest&... rest) {
+    if constexpr (fits) {
+      const labelled_operands<labels, First, Rest...> operands{{first, rest...}};
+      operands.check();
+      return [&]<std::size_t... Dimension>(std::index_sequence<Dimension...>) {
+        return typename result_type::sizes_type{operands.template extent<letters[Dimension]>()...};
+      }
+      (std::make_index_sequence<letters.size()>());
+    } else {
+      return {};
+    }
+  }
+
   static constexpr bool means() noexcept {
     for (const placement& each : placements_type::values) {
       if (each.kind == placement_kind::partial_mean) return true;
     }
     return false;
   }
-};
-
-/// The extents of all letters, from the operands; those of equal letters must be equal.
-class letter_extents {
- public:
-  template <std::size_t Rank>
-  void add(std::string_view letters, const std::array<std::size_t, Rank>& sizes) {
-    for (std::size_t d = 0; d < Rank; ++d) {
-      std::size_t& known = extents_[index(letters[d])];
-      if (known != dynamic && known != sizes[d]) {
-        raise(errc::invalid_argument,
-              std::string("dimension '") + letters[d] + "' has " + std::to_string(known) +
-                  " elements in one operand and " + std::to_string(sizes[d]) + " in another",
-              {.operation = "apply"});
-      }
-      known = sizes[d];
-    }
-  }
-
-  std::size_t operator[](char letter) const noexcept { return extents_[index(letter)]; }
-
-  /// How many elements the letters have together that `result` lacks: what each element of the result stands for.
-  double volume_without(std::string_view result) const noexcept {
-    double volume = 1;
-    for (std::size_t letter = 0; letter < extents_.size(); ++letter) {
-      if (extents_[letter] == dynamic || result.find(static_cast<char>(letter)) != std::string_view::npos) continue;
-      volume *= static_cast<double>(extents_[letter]);
-    }
-    return volume;
-  }
-
-  letter_extents() noexcept { extents_.fill(dynamic); }
-
- private:
-  static std::size_t index(char letter) noexcept { return static_cast<unsigned char>(letter) % extents_count; }
-  static constexpr std::size_t extents_count = 128;
-  std::array<std::size_t, extents_count> extents_;
 };
 
 constexpr bool after_a_misuse(std::span<const placement> placed) noexcept {
@@ -229,7 +295,7 @@ constexpr bool can_be_added(std::span<const placement> placed) noexcept {
 /// operand unless it is given. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
 /// meshes of one type; and what `function` throws.
 template <class Element = void, placement_rule Rule, class Function, tensor_type First, tensor_type... Rest>
-auto apply(const Rule&, Function&& function, const First& first, const Rest&... rest) {
+HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& first, const Rest&... rest) {
   using element =
       std::conditional_t<std::is_void_v<Element>, std::remove_const_t<typename First::element_type>, Element>;
   using application = detail::application<element, Rule, First, Rest...>;
@@ -244,27 +310,12 @@ auto apply(const Rule&, Function&& function, const First& first, const Rest&... 
   static_cast<void>(detail::checked_use<found.why, First::axes::all[found.axis].name, Rule,
                                         detail::placement_at_t<found.axis, typename First::placements_type>,
                                         detail::placement_at_t<found.axis, typename Rest::placements_type>...>());
-  constexpr subscripts labels = application::labels;
   if constexpr (application::on_one_mesh) {
-    if (!((first.mesh() == rest.mesh()) && ...)) {
-      raise(errc::invalid_argument,
-            "operands are on different meshes: redistribute one of them to the mesh of the other",
-            {.operation = "apply", .rank = first.mesh().rank(), .ranks = first.mesh().size()});
-    }
+    if (!((first.mesh() == rest.mesh()) && ...)) detail::refuse_meshes(first.mesh());
   }
-  detail::letter_extents whole;
-  std::size_t k = 0;
-  whole.add(labels.operand(k++), first.sizes());
-  (whole.add(labels.operand(k++), rest.sizes()), ...);
-  typename application::result_type::sizes_type sizes;
-  for (std::size_t d = 0; d < sizes.size(); ++d) sizes[d] = whole[application::letters[d]];
-  auto result = application::result_type::of_sizes(first.mesh(), sizes);
+  auto result = application::result_type::of_sizes(first.mesh(), application::result_sizes(first, rest...));
   if constexpr (application::means()) {
-    detail::letter_extents local;
-    k = 0;
-    local.add(labels.operand(k++), first.part().size);
-    (local.add(labels.operand(k++), rest.part().size), ...);
-    result.set_count(local.volume_without(labels.result()));
+    result.set_count(detail::labelled_operands<application::labels, First, Rest...>{{first, rest...}}.local_volume());
   }
   if constexpr (requires { Rule::template initial<element>(); }) {
     std::fill(result.elements().begin(), result.elements().end(), Rule::template initial<element>());

@@ -73,21 +73,12 @@ void copy_region(const block<T, Rank>& to, const block<const T, Rank>& from, con
 template <std::size_t Rank, class Mesh>
 std::vector<box<Rank>> parts_along(const Mesh& mesh, axis_set set, const std::array<std::size_t, Rank>& sizes,
                                    std::span<const placement> placed) {
-  auto at = mesh.coordinates();
-  for (std::size_t axis = 0; axis < at.size(); ++axis) {
-    if ((set >> axis & 1U) != 0) at[axis] = 0;
-  }
   std::vector<box<Rank>> parts;
-  for (;;) {
+  for_all_along(mesh.extents(), mesh.coordinates(), set, [&](const auto& at) {
     parts.push_back(part_of<Rank>(sizes, placed, mesh.extents(), at));
-    std::size_t axis = at.size();
-    for (; axis > 0; --axis) {
-      if ((set >> (axis - 1) & 1U) == 0) continue;
-      if (++at[axis - 1] < mesh.extents()[axis - 1]) break;
-      at[axis - 1] = 0;
-    }
-    if (axis == 0) return parts;
-  }
+    return true;
+  });
+  return parts;
 }
 
 }  // namespace detail

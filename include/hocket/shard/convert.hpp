@@ -24,7 +24,9 @@
 /// along several axes, or where the way matters: shard/redistribute.hpp.
 #pragma once
 
+#include <hocket/collective/all_gather.hpp>
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
@@ -90,7 +92,18 @@ struct reduction_of<partial<mean>> {
   using type = std::plus<>;  // of means that have been weighted
 };
 
-/// One conversion of one tensor: what its steps need to know.
+/// The tensor that was moved in, or a copy.
+template <class Tensor>
+decltype(auto) owned(Tensor&& tensor) {
+  if constexpr (std::is_same_v<Tensor, writable_t<std::remove_cvref_t<Tensor>>>) {
+    return std::move(tensor);
+  } else {
+    return copy(tensor);
+  }
+}
+
+/// One conversion of one tensor: what its steps need to know. Inlined, as most of it is known when compiling: then what
+/// is left is the collective.
 template <class To, class From, class Options>
 class converting {
   using value_type = std::remove_const_t<typename From::element_type>;
@@ -98,36 +111,35 @@ class converting {
   using from_block = block<const value_type, rank>;
 
  public:
-  converting(const From& from, axis_set along, const Options& options, const std::source_location& site)
-      : from_(from), along_(along), options_(options), site_(site) {}
+  HOCKET_ALWAYS_INLINE converting(const From& from, int axis, const Options& options, const std::source_location& site)
+      : from_(from), axis_(axis), options_(options), site_(site) {}
 
-  To gather() const {
+  HOCKET_ALWAYS_INLINE To gather() const {
     To to = made();
-    const auto parts = parts_along<rank>(mesh(), along_, from_.sizes(), From::placements_type::values);
-    gather_parts<value_type, rank>(comm(), {to.elements().data(), to.part()}, from_.elements(), parts, options_, site_);
+    if (lies_in_order<From>(to)) {
+      all_gather(comm(), from_.elements(), to.elements(), options_, site_);
+    } else {
+      gather_by_parts(to);
+    }
     return to;
   }
 
   template <class Op>
-  To reduce_to_slices(const Op& op) const {
+  HOCKET_ALWAYS_INLINE To reduce_to_slices(const Op& op) const {
     To to = made();
-    const auto parts = parts_along<rank>(mesh(), along_, from_.sizes(), To::placements_type::values);
-    reduce_parts<value_type, rank>(comm(), to.elements(), held(), parts, op, options_, site_);
+    if (lies_in_order<To>(from_)) {
+      reduce_scatter(comm(), from_.elements(), to.elements(), op, options_, site_);
+    } else {
+      reduce_by_parts(to, op);
+    }
     return to;
   }
 
   To exchange() const {
     To to = made();
-    const auto before = parts_along<rank>(mesh(), along_, from_.sizes(), From::placements_type::values);
-    const auto after = parts_along<rank>(mesh(), along_, from_.sizes(), To::placements_type::values);
-    std::vector<box<rank>> sent;
-    std::vector<box<rank>> received;
-    for (std::size_t peer = 0; peer < before.size(); ++peer) {
-      sent.push_back(intersection(from_.part(), after[peer]));
-      received.push_back(intersection(before[peer], to.part()));
-    }
-    exchange_parts<value_type, rank>(comm(), {to.elements().data(), to.part()}, held(), sent, received,
-                                     all_equal(volumes(before)) && all_equal(volumes(after)), options_, site_);
+    exchange_parts<value_type, rank>(
+        comm(), {to.elements().data(), to.part()}, held(), parts<From>(), parts<To>(), [](int) { return true; },
+        options_, site_);
     return to;
   }
 
@@ -138,23 +150,52 @@ class converting {
   }
 
   To put_among_zeros() const {
-    To to = made();
+    To to = To::of_sizes(mesh(), from_.sizes());
+    to.set_count(from_.count());
     copy_region<value_type, rank>({to.elements().data(), to.part()}, held(), from_.part());
     return to;
   }
 
  private:
   const auto& mesh() const { return from_.mesh(); }
-  const auto& comm() const { return mesh().along(along_); }
+  const auto& comm() const { return mesh().along(along()); }
+  axis_set along() const { return 1U << axis_; }
   from_block held() const { return {from_.elements().data(), from_.part()}; }
-  To made() const {
-    To to = To::of_sizes(mesh(), from_.sizes());
+
+  template <class Sliced>
+  auto parts() const {
+    return parts_along<rank>(mesh(), along(), from_.sizes(), Sliced::placements_type::values);
+  }
+
+  /// Whether the slices that `Sliced` has are of equal size and follow each other in `whole`.
+  template <class Sliced, class Whole>
+  HOCKET_ALWAYS_INLINE bool lies_in_order(const Whole& whole) const {
+    const auto position = static_cast<std::size_t>(axis_);
+    const int known = From::axes::all[position].extent;
+    const int ranks = known != run_time_extent ? known : mesh().extents()[position];
+    return equal_and_in_order<rank>(whole.local().sizes(),
+                                    static_cast<std::size_t>(Sliced::placements_type::values[position].dimension),
+                                    static_cast<std::size_t>(ranks));
+  }
+
+  HOCKET_NO_INLINE void gather_by_parts(To& to) const {
+    gather_parts<value_type, rank>(comm(), {to.elements().data(), to.part()}, from_.elements(), parts<From>(), options_,
+                                   site_);
+  }
+
+  template <class Op>
+  HOCKET_NO_INLINE void reduce_by_parts(To& to, const Op& op) const {
+    reduce_parts<value_type, rank>(comm(), to.elements(), held(), parts<To>(), op, options_, site_);
+  }
+
+  HOCKET_ALWAYS_INLINE To made() const {
+    To to = To::unwritten(mesh(), from_.sizes());
     to.set_count(from_.count());
     return to;
   }
 
   const From& from_;
-  const axis_set along_;
+  const int axis_;
   const Options& options_;
   const std::source_location& site_;
 };
@@ -205,22 +246,27 @@ struct conversion {
     static_cast<void>(detail::checked_conversion<kind, Axis, From, To>());
     static_cast<void>(detail::innermost_cut<is_cut_further<position, placed>(), Axis, from_type>());
     using step = detail::conversion_kind;
-    constexpr detail::axis_set along = 1U << position;
+    constexpr bool movable = !std::is_lvalue_reference_v<Tensor> && !std::is_const_v<typename from_type::element_type>;
     if constexpr (kind == step::nothing && !std::is_lvalue_reference_v<Tensor>) {
       using element = typename from_type::element_type;
       return std::move(tensor)
           .template reinterpret<
               sharded_tensor<element, typename from_type::extents_type, typename from_type::mesh_type, to_placed>>();
     } else if constexpr (kind == step::nothing || kind == step::keep_on_first || kind == step::reduce) {
-      return in_place<to_type>(owned(std::forward<Tensor>(tensor)), along, options, site);
+      if constexpr (movable) {
+        return in_place<to_type>(tensor, 1U << position, options, site);
+      } else {
+        auto copied = copy(tensor);
+        return in_place<to_type>(copied, 1U << position, options, site);
+      }
     } else if constexpr (kind == step::reduce_to_slices && std::is_same_v<From, partial<mean>>) {
-      detail::writable_t<from_type> weighed = owned(std::forward<Tensor>(tensor));
-      weighed.set_count(
-          detail::weigh_means(weighed.elements(), weighed.count(), weighed.mesh().along(along), options, site));
-      return detail::converting<to_type, detail::writable_t<from_type>, Options>(weighed, along, options, site)
+      detail::writable_t<from_type> weighed = detail::owned(std::forward<Tensor>(tensor));
+      weighed.set_count(detail::weigh_means(weighed.elements(), weighed.count(), weighed.mesh().along(1U << position),
+                                            options, site));
+      return detail::converting<to_type, detail::writable_t<from_type>, Options>(weighed, position, options, site)
           .reduce_to_slices(std::plus<>{});
     } else {
-      const detail::converting<to_type, from_type, Options> work(tensor, along, options, site);
+      const detail::converting<to_type, from_type, Options> work(tensor, position, options, site);
       if constexpr (kind == step::gather) {
         return work.gather();
       } else if constexpr (kind == step::exchange) {
@@ -242,21 +288,10 @@ struct conversion {
            (To::value.sharded() && detail::cut_further<Position, Placed>(To::value.dimension));
   }
 
-  /// The tensor that was moved in, or a copy.
-  template <class Tensor>
-  static detail::writable_t<std::remove_cvref_t<Tensor>> owned(Tensor&& tensor) {
-    constexpr bool is_constant = std::is_const_v<typename std::remove_cvref_t<Tensor>::element_type>;
-    if constexpr (std::is_lvalue_reference_v<Tensor> || is_constant) {
-      return copy(tensor);
-    } else {
-      return std::move(tensor);
-    }
-  }
-
-  /// Where the parts stay as they are.
+  /// Where the parts stay as they are: `tensor` is written to, and then moved from.
   template <class Result, class Tensor, class Options>
-  static Result in_place(Tensor tensor, detail::axis_set along, const Options& options,
-                         const std::source_location& site) {
+  HOCKET_ALWAYS_INLINE static Result in_place(Tensor& tensor, detail::axis_set along, const Options& options,
+                                              const std::source_location& site) {
     const auto& comm = tensor.mesh().along(along);
     if constexpr (std::is_same_v<From, partial<mean>>) {
       tensor.set_count(detail::weigh_means(tensor.elements(), tensor.count(), comm, options, site));

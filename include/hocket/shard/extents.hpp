@@ -49,11 +49,6 @@ struct box {
   friend constexpr bool operator==(const box&, const box&) = default;
 };
 
-template <std::size_t Rank>
-constexpr box<Rank> whole_box(const std::array<std::size_t, Rank>& sizes) noexcept {
-  return {{}, sizes};
-}
-
 /// What two boxes have in common; of volume 0 if nothing.
 template <std::size_t Rank>
 constexpr box<Rank> intersection(const box<Rank>& a, const box<Rank>& b) noexcept {
@@ -70,7 +65,7 @@ constexpr box<Rank> intersection(const box<Rank>& a, const box<Rank>& b) noexcep
 template <std::size_t Rank>
 constexpr box<Rank> part_of(const std::array<std::size_t, Rank>& sizes, std::span<const placement> placed,
                             std::span<const int> mesh_extents, std::span<const int> coordinates) noexcept {
-  box<Rank> part = whole_box(sizes);
+  box<Rank> part{{}, sizes};
   for (std::size_t axis = 0; axis < placed.size(); ++axis) {
     if (!placed[axis].sharded()) continue;
     const auto d = static_cast<std::size_t>(placed[axis].dimension);

@@ -28,6 +28,16 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// Whether `ranks` slices along dimension `cut` of an array of these sizes have equal lengths and lie one after the
+/// other. Known when compiling where the sizes are.
+template <std::size_t Rank>
+constexpr bool equal_and_in_order(const std::array<std::size_t, Rank>& sizes, std::size_t cut,
+                                  std::size_t ranks) noexcept {
+  std::size_t before = 1;
+  for (std::size_t d = 0; d < cut; ++d) before *= sizes[d];
+  return before == 1 && sizes[cut] % ranks == 0;
+}
+
 inline bool all_equal(const std::vector<std::size_t>& counts) {
   return std::all_of(counts.begin(), counts.end(), [&](std::size_t each) { return each == counts.front(); });
 }
@@ -109,12 +119,45 @@ void reduce_parts(const communicator<Wire>& comm, std::span<T> out, const block<
   reduce(packed.all());
 }
 
-/// Every rank r of `comm` has `from`, sends the box `sent[r]` of it to rank r, and gets the box `received[r]` of `to`
-/// from rank r. Boxes may be empty.
-template <class T, std::size_t Rank, class Wire, class Options>
+/// Whether, in dimension `d`, all of `wide` reach equally far, and all of `narrow` as far as each other within that.
+template <std::size_t Rank>
+bool cut_alike(const std::vector<box<Rank>>& wide, const std::vector<box<Rank>>& narrow, std::size_t d) {
+  const box<Rank>& all = wide.front();
+  return std::all_of(wide.begin(), wide.end(),
+                     [&](const auto& each) { return each.begin[d] == all.begin[d] && each.size[d] == all.size[d]; }) &&
+         std::all_of(narrow.begin(), narrow.end(), [&](const auto& each) {
+           return each.size[d] == narrow.front().size[d] && each.begin[d] >= all.begin[d] &&
+                  each.begin[d] + each.size[d] <= all.begin[d] + all.size[d];
+         });
+}
+
+/// Whether each box of `before` has as many elements in common with each of `after`, as no dimension is cut on both
+/// sides and none unevenly. Every rank finds the same.
+template <std::size_t Rank>
+bool intersect_alike(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
+  for (std::size_t d = 0; d < Rank; ++d) {
+    if (!cut_alike(before, after, d) && !cut_alike(after, before, d)) return false;
+  }
+  return true;
+}
+
+/// Every rank of `comm` has its box of `before`, and gets its box of `after` from those of its part of the ranks: those
+/// for which `serves(rank)` holds, which together have it. Parts are of one size.
+template <class T, std::size_t Rank, class Wire, class Serves, class Options>
 void exchange_parts(const communicator<Wire>& comm, const block<T, Rank>& to, const block<const T, Rank>& from,
-                    const std::vector<box<Rank>>& sent, const std::vector<box<Rank>>& received, bool even,
+                    const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after, const Serves& serves,
                     const Options& options, const std::source_location& site) {
+  std::vector<box<Rank>> sent(before.size());
+  std::vector<box<Rank>> received(before.size());
+  bool even = intersect_alike(before, after);
+  for (std::size_t peer = 0; peer < before.size(); ++peer) {
+    if (!serves(static_cast<int>(peer))) {
+      even = false;  // on all ranks, as parts are of one size
+      continue;
+    }
+    sent[peer] = intersection(from.where, after[peer]);
+    received[peer] = intersection(before[peer], to.where);
+  }
   const std::vector<std::size_t> sent_sizes = volumes(sent);
   const std::vector<std::size_t> received_sizes = volumes(received);
   const auto sum = [](const std::vector<std::size_t>& sizes) {

@@ -114,26 +114,27 @@ class redistributing {
     next.part = part_at(move.after);
     if (!last) next.owned = scratch_array<T>(next.part.volume());
     next.data = last ? out_ : next.owned.data();
-    const auto& comm = mesh_.along(move.along);
+    // A slice may need no other rank, and so no communicator.
+    const auto comm = [&]() -> const auto& { return mesh_.along(move.along); };
     const block<T, Rank> target{next.data, next.part};
     const block<const T, Rank> source{now_.data, now_.part};
     if constexpr (Kind == move_kind::slice) {
       copy_region<T, Rank>(target, source, next.part);
     } else if constexpr (Kind == move_kind::keep_on_first) {
-      if (comm.rank() == 0) {
+      if (comm().rank() == 0) {
         copy_region<T, Rank>(target, source, next.part);
       } else {
         std::fill_n(next.data, next.part.volume(), T{});
       }
     } else if constexpr (Kind == move_kind::gather) {
-      gather_parts<T, Rank>(comm, target, elements(), parts(move.along, now_.placed), options_, site_);
+      gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed), options_, site_);
     } else if constexpr (Kind == move_kind::reduce) {
-      weigh(comm);
-      all_reduce(comm, elements(), std::span(next.data, next.part.volume()), reduction{}, options_, site_);
+      weigh(comm());
+      all_reduce(comm(), elements(), std::span(next.data, next.part.volume()), reduction{}, options_, site_);
     } else if constexpr (Kind == move_kind::reduce_to_slices) {
-      weigh(comm);
-      reduce_parts<T, Rank>(comm, {next.data, next.part.volume()}, source, parts(move.along, next.placed), reduction{},
-                            options_, site_);
+      weigh(comm());
+      reduce_parts<T, Rank>(comm(), {next.data, next.part.volume()}, source, parts(move.along, next.placed),
+                            reduction{}, options_, site_);
     } else {
       exchange(move, target, source);
     }
@@ -177,31 +178,19 @@ class redistributing {
 
   /// Where ranks have copies, each is served by the one that shares its coordinates along the axes of the copies.
   void exchange(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
-    const auto before = parts(move.along, now_.placed);
-    const auto after = parts(move.along, move.after);
     axis_set copies = 0;
     for (std::size_t a = 0; a < axes; ++a) copies |= now_.placed[a].whole() ? 1U << a : 0U;
     const auto& comm = mesh_.along(move.along);
-    std::vector<box<Rank>> sent(before.size());
-    std::vector<box<Rank>> received(before.size());
-    for (std::size_t peer = 0; peer < sent.size(); ++peer) {
-      if (!same_along(move.along & copies, move.along, static_cast<int>(peer), comm.rank())) continue;
-      sent[peer] = intersection(source.where, after[peer]);
-      received[peer] = intersection(before[peer], target.where);
-    }
-    exchange_parts<T, Rank>(comm, target, source, sent, received, false, options_, site_);
-  }
-
-  /// Whether two ranks of the group along `group` have equal coordinates along `axes_of_copies`.
-  bool same_along(axis_set axes_of_copies, axis_set group, int a, int b) const {
-    for (std::size_t axis = axes; axis-- > 0;) {
-      if ((group >> axis & 1U) == 0) continue;
-      const int extent = mesh_.extents()[axis];
-      if ((axes_of_copies >> axis & 1U) != 0 && a % extent != b % extent) return false;
-      a /= extent;
-      b /= extent;
-    }
-    return true;
+    std::vector<typename Mesh::extents_type> members;
+    for_all_along(mesh_.extents(), mesh_.coordinates(), move.along, [&](const auto& at) {
+      members.push_back(at);
+      return true;
+    });
+    const auto serves = [&](int peer) {
+      return same_along(copies, members[static_cast<std::size_t>(peer)], mesh_.coordinates());
+    };
+    exchange_parts<T, Rank>(comm, target, source, parts(move.along, now_.placed), parts(move.along, move.after), serves,
+                            options_, site_);
   }
 
   const Mesh& mesh_;
@@ -230,15 +219,17 @@ using redistributed_t =
     placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
 
 template <class To, class From, class Options>
-To run_redistribution(From from, const Options& options, const std::source_location& site) {
+To run_redistribution(From&& from, const Options& options, const std::source_location& site) {
+  static_assert(!std::is_reference_v<From>);
   static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
   using placed = typename From::placements_type;
   using work_type = redistributing<typename From::element_type, From::rank, typename From::mesh_type,
                                    typename first_partial<placed>::type, Options>;
   const auto run = [&](const auto& run_moves) {
-    To to = To::of_sizes(from.mesh(), from.sizes());
-    work_type work(from.mesh(), from.sizes(), placement_array<placed>(), from.elements().data(), to.elements().data(),
-                   from.count(), options, site);
+    From source = std::move(from);  // freed at the end of this call
+    To to = To::unwritten(source.mesh(), source.sizes());
+    work_type work(source.mesh(), source.sizes(), placement_array<placed>(), source.elements().data(),
+                   to.elements().data(), source.count(), options, site);
     run_moves(work);
     to.set_count(work.count());
     return to;
@@ -319,25 +310,19 @@ To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Opti
   constexpr std::size_t rank = From::rank;
   using value_type = typename To::element_type;
   const auto& old_mesh = from.mesh();
-  To to = To::of_sizes(mesh, from.sizes());
-  std::vector<box<rank>> sent(static_cast<std::size_t>(mesh.size()));
-  std::vector<box<rank>> received(sent.size());
-  const auto own = old_mesh.coordinates();
-  for (std::size_t peer = 0; peer < sent.size(); ++peer) {
-    const auto theirs = old_mesh.coordinates_of(static_cast<int>(peer));
-    bool serves = true;
-    for (std::size_t axis = 0; axis < own.size(); ++axis) {
-      serves = serves && (!From::placements_type::values[axis].whole() || own[axis] == theirs[axis]);
-    }
-    if (!serves) continue;
-    const auto needed = part_of<rank>(from.sizes(), To::placements_type::values, mesh.extents(),
-                                      mesh.coordinates_of(static_cast<int>(peer)));
-    const auto held = part_of<rank>(from.sizes(), From::placements_type::values, old_mesh.extents(), theirs);
-    sent[peer] = intersection(from.part(), needed);
-    received[peer] = intersection(held, to.part());
+  To to = To::unwritten(mesh, from.sizes());
+  to.set_count(from.count());
+  axis_set copies = 0;
+  for (std::size_t a = 0; a < old_mesh.extents().size(); ++a) {
+    copies |= From::placements_type::values[a].whole() ? 1U << a : 0U;
   }
-  exchange_parts<value_type, rank>(old_mesh.all(), {to.elements().data(), to.part()},
-                                   {from.elements().data(), from.part()}, sent, received, false, options, site);
+  const auto serves = [&](int peer) {
+    return same_along(copies, old_mesh.coordinates_of(peer), old_mesh.coordinates());
+  };
+  exchange_parts<value_type, rank>(
+      old_mesh.all(), {to.elements().data(), to.part()}, {from.elements().data(), from.part()},
+      parts_along<rank>(old_mesh, From::axes::whole, from.sizes(), From::placements_type::values),
+      parts_along<rank>(mesh, To::axes::whole, from.sizes(), To::placements_type::values), serves, options, site);
   return to;
 }
 
@@ -361,11 +346,7 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
   using to_type = detail::redistributed_t<from_type, Said...>;
-  if constexpr (std::is_lvalue_reference_v<Tensor> || std::is_const_v<typename from_type::element_type>) {
-    return detail::run_redistribution<to_type>(copy(tensor), options, site);
-  } else {
-    return detail::run_redistribution<to_type>(std::move(tensor), options, site);
-  }
+  return detail::run_redistribution<to_type>(detail::owned(std::forward<Tensor>(tensor)), options, site);
 }
 
 /// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
@@ -384,8 +365,9 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
   if constexpr (std::is_same_v<typename combined::placements_type, typename from_type::placements_type>) {
     return detail::move_to_mesh<To>(tensor, mesh, options, site);
   } else {
-    return detail::move_to_mesh<To>(detail::run_redistribution<combined>(copy(tensor), options, site), mesh, options,
-                                    site);
+    return detail::move_to_mesh<To>(
+        detail::run_redistribution<combined>(detail::owned(std::forward<Tensor>(tensor)), options, site), mesh, options,
+        site);
   }
 }
 

@@ -218,22 +218,9 @@ class redistribution_search {
     return ranks;
   }
 
-  /// Calls `visit` with the coordinates of all ranks that differ from `at` along `set` alone, until it gives back false.
   template <class Visit>
-  constexpr bool for_all_along(axis_set set, coordinates at, const Visit& visit) const {
-    for (std::size_t a = 0; a < Axes; ++a) {
-      if ((set >> a & 1U) != 0) at[a] = 0;
-    }
-    for (;;) {
-      if (!visit(static_cast<const coordinates&>(at))) return false;
-      std::size_t a = Axes;
-      for (; a > 0; --a) {
-        if ((set >> (a - 1) & 1U) == 0) continue;
-        if (++at[a - 1] < mesh_extents_[a - 1]) break;
-        at[a - 1] = 0;
-      }
-      if (a == 0) return true;
-    }
+  constexpr bool for_all_along(axis_set set, const coordinates& at, const Visit& visit) const {
+    return detail::for_all_along(mesh_extents_, at, set, visit);
   }
 
   template <class Holds>

@@ -103,9 +103,9 @@ constexpr common_letter sharded_letter(const subscripts& labels, std::span<const
 }
 
 /// The verdict on operands of which none is partial. `reduced` is what a sharded dimension becomes that the result
-/// lacks; `all_reduced` says that this needs every operand to be sharded along it.
-constexpr verdict judge_unreduced(const subscripts& labels, std::span<const placement> operands, verdict reduced,
-                                  bool all_reduced) noexcept {
+/// lacks.
+constexpr verdict judge_unreduced(const subscripts& labels, std::span<const placement> operands,
+                                  verdict reduced) noexcept {
   if (const std::size_t invariants = count(operands, placement_kind::invariant); invariants > 0) {
     if (invariants == operands.size()) return {{placement_kind::invariant}};
     return {{}, misuse::invariant_with_others};
@@ -119,13 +119,11 @@ constexpr verdict judge_unreduced(const subscripts& labels, std::span<const plac
   if (letter == 0) return {{placement_kind::replicated}};
   if (letter >= 'A' && letter <= 'Z') return {{}, misuse::sharded_but_needed_whole};
   const std::size_t position = position_in(labels.result(), letter);
-  const bool is_reduced = position == std::string_view::npos;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (operands[k].sharded()) continue;
     if (position_in(labels.operand(k), letter) != std::string_view::npos) return {{}, misuse::whole_with_shard};
-    if (is_reduced && all_reduced) return {{}, misuse::partial_plus_whole};
   }
-  if (is_reduced) return reduced;
+  if (position == std::string_view::npos) return reduced;
   return {{placement_kind::shard, static_cast<int>(position)}};
 }
 
@@ -138,7 +136,7 @@ constexpr verdict judge_reduction(const subscripts& labels, std::span<const plac
                                   placement_kind reduced) noexcept {
   if (!right_count(labels, operands)) return {{}, misuse::operand_count};
   if (count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
-  return judge_unreduced(labels, operands, {{reduced}}, false);
+  return judge_unreduced(labels, operands, {{reduced}});
 }
 
 template <subscripts Labels>
@@ -158,7 +156,7 @@ struct nonlinear : detail::labelled<Labels> {
   static constexpr verdict result(std::span<const placement> operands) noexcept {
     if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
     if (detail::count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
-    return detail::judge_unreduced(Labels, operands, {{}, misuse::reduced_without_rule}, false);
+    return detail::judge_unreduced(Labels, operands, {{}, misuse::reduced_without_rule});
   }
 };
 
@@ -169,7 +167,10 @@ struct linear : detail::labelled<Labels> {
     if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
     const std::size_t partials = detail::count_partial(operands);
     if (partials == 0) {
-      return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_sum}}, true);
+      const verdict judged = detail::judge_unreduced(Labels, operands, {{placement_kind::partial_sum}});
+      const bool some_are_whole = detail::count(operands, placement_kind::shard) < operands.size();
+      if (judged.result.kind == placement_kind::partial_sum && some_are_whole) return {{}, misuse::partial_plus_whole};
+      return judged;
     }
     if (partials < operands.size()) return {{}, misuse::partial_plus_whole};
     if (detail::count(operands, placement_kind::partial_sum) < partials) return {{}, misuse::partial_without_rule};
@@ -184,7 +185,7 @@ struct multilinear : detail::labelled<Labels> {
     if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
     const std::size_t partials = detail::count_partial(operands);
     if (partials == 0) {
-      return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_sum}}, false);
+      return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_sum}});
     }
     if (detail::count(operands, placement_kind::partial_sum) < partials) return {{}, misuse::partial_without_rule};
     if (partials > 1) return {{}, misuse::partial_times_partial};

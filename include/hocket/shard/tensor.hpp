@@ -62,6 +62,21 @@ constexpr bool one_reduction(placements<Placements...>) noexcept {
   return ((!Placements::value.partial() || std::is_same_v<Placements, first>)&&...);
 }
 
+/// The sizes of a rank's part that the types tell, as nothing cuts the dimension or all cuts divide it; else `dynamic`.
+template <class Extents, class Axes, class Placed>
+constexpr auto known_part_sizes() noexcept {
+  auto sizes = Extents::sizes;
+  for (std::size_t axis = 0; axis < Axes::all.size(); ++axis) {
+    const placement& placed = Placed::values[axis];
+    if (!placed.sharded() || static_cast<std::size_t>(placed.dimension) >= sizes.size()) continue;
+    std::size_t& size = sizes[static_cast<std::size_t>(placed.dimension)];
+    const auto ranks = static_cast<std::size_t>(Axes::all[axis].extent);
+    const bool equal_parts = size != dynamic && ranks != run_time_extent && size % ranks == 0;
+    size = equal_parts ? size / ranks : dynamic;
+  }
+  return sizes;
+}
+
 }  // namespace detail
 
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
@@ -145,10 +160,10 @@ class sharded_tensor {
   const box<rank>& part() const noexcept { return part_; }
 
   /// This rank's elements.
-  array_view<T, rank> local() noexcept { return {data_, part_.size}; }
-  array_view<const T, rank> local() const noexcept { return {data_, part_.size}; }
-  std::span<T> elements() noexcept { return {data_, part_.volume()}; }
-  std::span<const T> elements() const noexcept { return {data_, part_.volume()}; }
+  array_view<T, rank> local() noexcept { return {data_, local_sizes()}; }
+  array_view<const T, rank> local() const noexcept { return {data_, local_sizes()}; }
+  std::span<T> elements() noexcept { return {data_, local().size()}; }
+  std::span<const T> elements() const noexcept { return {data_, local().size()}; }
 
   /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not
   /// partial.
@@ -156,15 +171,12 @@ class sharded_tensor {
   void set_count(double elements) noexcept { count_ = elements; }
 
   /// The same data as a tensor of another placement whose parts are the same. For those who know that it is true; what
-  /// conversions and redistributions are made of.
+  /// conversions and redistributions are made of. Costs what moving a tensor costs.
   template <class Other>
-  Other reinterpret() && {
+  Other reinterpret() && noexcept {
     static_assert(std::is_same_v<typename Other::element_type, T> && std::is_same_v<typename Other::mesh_type, Mesh> &&
                   Other::rank == rank);
-    Other other(mesh_, sizes_, std::exchange(data_, nullptr));
-    other.owned_ = std::move(owned_);
-    other.count_ = count_;
-    return other;
+    return Other(std::move(*this), typename Other::same_parts());
   }
 
   /// Over as many elements from `data` as this rank's part has, with all extents given.
@@ -173,7 +185,15 @@ class sharded_tensor {
   /// In storage of its own, with all extents given.
   static sharded_tensor of_sizes(const Mesh& mesh, const sizes_type& sizes) {
     sharded_tensor made(mesh, sizes, nullptr);
-    made.owned_ = std::make_unique<T[]>(made.part_.volume());
+    made.owned_ = std::make_unique<T[]>(made.elements().size());
+    made.data_ = made.owned_.get();
+    return made;
+  }
+
+  /// The same, for who writes all elements before anybody reads one: until then they have no values.
+  static sharded_tensor unwritten(const Mesh& mesh, const sizes_type& sizes) {
+    sharded_tensor made(mesh, sizes, nullptr);
+    made.owned_ = std::make_unique_for_overwrite<T[]>(made.elements().size());
     made.data_ = made.owned_.get();
     return made;
   }
@@ -186,6 +206,21 @@ class sharded_tensor {
       : mesh_(mesh), sizes_(sizes), part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())),
         data_(data) {}
 
+  struct same_parts {};
+  template <class Other>
+  sharded_tensor(Other&& other, same_parts) noexcept
+      : mesh_(std::move(other.mesh_)), sizes_(other.sizes_), part_(other.part_), owned_(std::move(other.owned_)),
+        data_(other.data_), count_(other.count_) {}
+
+  /// Those of this rank's part: constants where the types tell them, so that code for parts is compiled for these.
+  constexpr sizes_type local_sizes() const noexcept {
+    [[maybe_unused]] constexpr sizes_type known = detail::known_part_sizes<Extents, axes, Placed>();
+    return [&]<std::size_t... D>(std::index_sequence<D...>) {
+      return sizes_type{(known[D] == dynamic ? part_.size[D] : known[D])...};
+    }
+    (std::make_index_sequence<rank>());
+  }
+
   static constexpr sizes_type all_sizes(const std::array<std::size_t, Extents::dynamic_rank>& given) noexcept {
     sizes_type sizes = Extents::sizes;
     std::size_t next = 0;
@@ -195,7 +230,7 @@ class sharded_tensor {
     return sizes;
   }
 
-  [[noreturn]] void refuse(std::string reason) const {
+  [[noreturn]] HOCKET_COLD void refuse(std::string reason) const {
     raise(errc::invalid_argument, std::move(reason),
           {.operation = "tensor", .rank = mesh_.rank(), .ranks = mesh_.size()});
   }
@@ -268,7 +303,7 @@ using writable_t = sharded_tensor<std::remove_const_t<typename Tensor::element_t
 /// A tensor with the same elements, in storage of its own.
 template <tensor_type Tensor>
 detail::writable_t<Tensor> copy(const Tensor& original) {
-  auto made = detail::writable_t<Tensor>::of_sizes(original.mesh(), original.sizes());
+  auto made = detail::writable_t<Tensor>::unwritten(original.mesh(), original.sizes());
   std::copy(original.elements().begin(), original.elements().end(), made.elements().begin());
   made.set_count(original.count());
   return made;

@@ -2,11 +2,17 @@
 /// @file
 /// What including the library costs a user.
 ///
-///     include_cost COMPILER INCLUDE_FOLDER PROGRAM SCRATCH_FOLDER [INCLUDE_FOLDER_OF_UCX...]
+///     include_cost COMPILER INCLUDE_FOLDER FOLDER_OF_PROGRAMS SCRATCH_FOLDER [INCLUDE_FOLDER_OF_UCX...]
 ///
 /// Compiles `#include <hocket/hocket.hpp>` and, by turns, the standard headers that it uses, and fails if the first
-/// takes more than three times as long. Then, where there is UCX, compiles PROGRAM, one all_reduce over it, and prints
-/// seconds, memory and object size. Processor time is compared, not wall time, so that a busy machine does not decide.
+/// takes more than three times as long. Then compiles a program of every layer of shard/layer/, and one that only splits
+/// a communicator and reduces; fails if the layers take as long again, or 1.5 GB. Then, where there is UCX, compiles one
+/// all_reduce over it, and prints seconds, memory and object size. Processor time is compared, not wall time, so that a
+/// busy machine does not decide.
+///
+///     include_cost --headers COMPILER INCLUDE_FOLDER SCRATCH_FOLDER FOLDER...
+///
+/// Prints, for each header in these folders of include/hocket/, how long it takes to compile beyond what it includes.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -29,6 +35,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double allowed_ratio = 3.0;
+constexpr double allowed_ratio_of_layers = 2.0;
+constexpr double allowed_megabytes = 1500;
 constexpr int repetitions = 5;
 
 struct cost {
@@ -151,6 +159,47 @@ bool library_is_cheap(const setting& machine) {
   return ratio <= allowed_ratio;
 }
 
+/// True if meshes, tensors and layers cost less than what they are made of.
+bool layers_are_cheap(const setting& machine, const fs::path& programs) {
+  const auto below = machine.compile(programs / "split.cpp");
+  const auto layers = machine.compile(programs / "every_layer.cpp");
+  std::printf(
+      "every layer, forward and backward, -O2: %.2f s, %.0f MB of memory; a split and an all_reduce alone: %.2f s\n",
+      layers.seconds, layers.megabytes, below.seconds);
+  return layers.seconds <= allowed_ratio_of_layers * below.seconds && layers.megabytes <= allowed_megabytes;
+}
+
+/// One row of a table per header: what it takes beyond the headers that it includes itself.
+void print_cost_of_headers(const setting& machine, const std::vector<std::string>& folders) {
+  std::vector<std::string> names;
+  for (const auto& folder : folders) {
+    for (const auto& each : fs::recursive_directory_iterator(machine.include / "hocket" / folder)) {
+      if (each.path().extension() == ".hpp") names.push_back(fs::relative(each.path(), machine.include).string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  std::puts("| header | seconds with all that it includes | of these its own |\n|---|---|---|");
+  for (const auto& name : names) {
+    const fs::path whole = machine.scratch / "header.cpp";
+    const fs::path included = machine.scratch / "included.cpp";
+    std::ofstream(whole) << "#include <" << name << ">\n";
+    std::ofstream list(included);
+    std::ifstream stream(machine.include / name);
+    for (std::string line; std::getline(stream, line);) {
+      if (line.starts_with("#include <")) list << line << '\n';
+    }
+    list.close();
+    std::array<double, repetitions> with{};
+    std::array<double, repetitions> without{};
+    for (std::size_t i = 0; i < repetitions; ++i) {
+      with[i] = machine.compile(whole).seconds;
+      without[i] = machine.compile(included).seconds;
+    }
+    std::printf("| `%s` | %.2f | %.2f |\n", name.c_str(), median(with), std::max(median(with) - median(without), 0.0));
+    std::fflush(stdout);
+  }
+}
+
 void print_cost_of_program(const setting& machine, const fs::path& program, std::vector<std::string> ucx_folders) {
   std::vector<std::string> flags;
   for (const auto& folder : ucx_folders) flags.insert(flags.end(), {"-I", folder});
@@ -162,20 +211,31 @@ void print_cost_of_program(const setting& machine, const fs::path& program, std:
 }  // namespace
 
 int main(int argument_count, char* arguments[]) {
-  if (argument_count < 5) {
-    std::fputs("usage: include_cost COMPILER INCLUDE_FOLDER PROGRAM SCRATCH_FOLDER [INCLUDE_FOLDER_OF_UCX...]\n",
-               stderr);
+  const std::vector<std::string> words(arguments + 1, arguments + argument_count);
+  if (words.size() < 4) {
+    std::fputs(
+        "usage: include_cost COMPILER INCLUDE_FOLDER FOLDER_OF_PROGRAMS SCRATCH_FOLDER [INCLUDE_FOLDER_OF_UCX...]\n"
+        "       include_cost --headers COMPILER INCLUDE_FOLDER SCRATCH_FOLDER FOLDER...\n",
+        stderr);
     return 2;
   }
-  const setting machine{arguments[1], arguments[2], arguments[4]};
+  const bool headers = words[0] == "--headers";
+  const setting machine = headers ? setting{words[1], words[2], words[3]} : setting{words[0], words[1], words[3]};
   fs::create_directories(machine.scratch);
+  if (headers) {
+    print_cost_of_headers(machine, {words.begin() + 4, words.end()});
+    return 0;
+  }
 
+  const fs::path programs = words[2];
   const bool cheap = library_is_cheap(machine);
-  if (argument_count > 5) {
-    print_cost_of_program(machine, arguments[3], {arguments + 5, arguments + argument_count});
+  const bool cheap_layers = layers_are_cheap(machine, programs);
+  if (words.size() > 4) {
+    print_cost_of_program(machine, programs / "all_reduce_ucx.cpp", {words.begin() + 4, words.end()});
   } else {
     std::puts("one all_reduce over UCX: left out, there is no UCX or no <hocket/ucx.hpp>");
   }
   if (!cheap) std::fputs("including the library costs too much\n", stderr);
-  return cheap ? 0 : 1;
+  if (!cheap_layers) std::fputs("compiling tensors and layers costs too much\n", stderr);
+  return cheap && cheap_layers ? 0 : 1;
 }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// For include_cost: what every_layer.cpp needs of the library below meshes and tensors.
+#include <hocket/communicator/split.hpp>
+#include <hocket/hocket.hpp>
+
+#include <span>
+
+int main() {
+  int sizes = 0;
+  hocket::local::run(4, [&](auto comm) {
+    const auto part = hocket::split(comm, hocket::color{comm.rank() % 2});
+    double one = 1;
+    hocket::all_reduce(part, hocket::in_place(std::span(&one, 1)));
+    if (comm.rank() == 0) sizes = static_cast<int>(one);
+  });
+  return sizes == 2 ? 0 : 1;
+}
