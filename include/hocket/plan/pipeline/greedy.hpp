@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A schedule made for measured costs: the published schedules assume that all stages and all three passes cost the
+/// same, and lose where they do not. Here every rank takes, whenever it is free, what it prefers of what is ready,
+/// within the memory that it has; many preferences are tried on the virtual clock, the published schedules that fit are
+/// tried too, and the shortest is returned. So it is never longer than any of those.
+///
+/// That weight gradients fill gaps under a cap of memory is due to Qi et al. (zero bubble, 2024). New here: expectations.
+/// An attempt that has done weight gradients last tells when everything else could be there; the next attempts do them
+/// where, by that, nobody waits.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/plan/pipeline/clock.hpp>
+#include <hocket/plan/pipeline/costs.hpp>
+#include <hocket/plan/pipeline/detail/list_scheduler.hpp>
+#include <hocket/plan/pipeline/dual_pipe.hpp>
+#include <hocket/plan/pipeline/gpipe.hpp>
+#include <hocket/plan/pipeline/interleaved.hpp>
+#include <hocket/plan/pipeline/one_forward_one_backward.hpp>
+#include <hocket/plan/pipeline/placement.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/v_half.hpp>
+#include <hocket/plan/pipeline/zero_bubble_v.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// All published schedules that there are for a placement and a number of microbatches.
+inline std::vector<schedule> published_schedules(const placement& where, int microbatches) {
+  const int ranks = where.ranks();
+  const int stages_per_rank = where.stages() / ranks;
+  const bool grouped = microbatches % std::max(1, microbatches / ranks) == 0;
+  std::vector<schedule> all;
+  if (where == placement::loop(ranks, stages_per_rank)) {
+    all.push_back(breadth_first(ranks, microbatches, stages_per_rank));
+    if (stages_per_rank == 1) {
+      all.push_back(gpipe(ranks, microbatches));
+      all.push_back(one_forward_one_backward(ranks, microbatches));
+    }
+    if (grouped) {
+      all.push_back(interleaved(ranks, microbatches, stages_per_rank));
+      all.push_back(interleaved_zero_bubble(ranks, microbatches, stages_per_rank));
+    }
+  } else if (where == placement::v_shape(ranks)) {
+    all.push_back(zero_bubble_v(ranks, microbatches));
+    all.push_back(v_half(ranks, microbatches));
+    all.push_back(v_min(ranks, microbatches));
+    if (microbatches >= 2 * ranks) all.push_back(dual_pipe_v(ranks, microbatches));
+  } else if (where.has_two_directions() && ranks % 2 == 0 && microbatches >= 2 * ranks) {
+    all.push_back(dual_pipe(ranks, microbatches));
+  }
+  return all;
+}
+
+/// What a search has found.
+struct search_result {
+  schedule plan;            ///< the shortest
+  double makespan;          ///< of `plan`
+  schedule best_published;  ///< the shortest published one within the memory; without actions, if there is none
+  double published;         ///< its makespan; infinite, if there is none
+  int attempts;             ///< how many schedules were made
+
+  /// Whether `plan` is shorter than every published one.
+  bool is_new() const noexcept { return makespan < published; }
+};
+
+namespace detail {
+
+/// Tries preferences in the order of how often they have been the best one, until enough actions have been scheduled.
+class greedy_search {
+ public:
+  greedy_search(const placement& where, int microbatches, const costs& cost, std::vector<int> caps)
+      : cost_(cost), caps_(std::move(caps)),
+        empty_("greedy", where, microbatches), found_{empty_, never, empty_, never, 0},
+        cost_of_attempt_(3 * static_cast<std::size_t>(where.stages()) * static_cast<std::size_t>(microbatches)) {}
+
+  search_result search() {
+    for (schedule& each : published_schedules(empty_.placement, empty_.microbatches)) take_published(std::move(each));
+    for (const double share : {1., 0.75, 0.5}) {
+      for (const turn order : {turn::gradient_first, turn::forward_first, turn::alternate,
+                               turn::alternate_but_later_forward_first, turn::later_forward_first}) {
+        for (const bool oldest_first : {false, true}) try_patience({order, oldest_first, share, 0});
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  static constexpr std::size_t most_actions = 6'000'000;  // some two seconds
+  static constexpr int least_attempts = 9;                // all kinds of patience, once
+
+  bool is_over() const noexcept {
+    return found_.attempts >= least_attempts &&
+           static_cast<std::size_t>(found_.attempts) * cost_of_attempt_ > most_actions;
+  }
+
+  void take_published(schedule plan) {
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      if (peak_activations(plan, rank) > caps_[static_cast<std::size_t>(rank)]) return;
+    }
+    const double makespan = run_clock(plan, cost_).makespan;
+    if (makespan >= found_.published) return;
+    found_.published = found_.makespan = makespan;
+    found_.best_published = found_.plan = std::move(plan);
+  }
+
+  void try_patience(preference prefer) {
+    prefer.patience = 1;
+    const expectation eager = attempt(prefer, nullptr);
+    prefer.patience = 0.5;
+    attempt(prefer, nullptr);
+    try_expecting(prefer, eager);
+    prefer.patience = 0;
+    const expectation weights_last = attempt(prefer, nullptr);
+    try_expecting(prefer, weights_last);
+  }
+
+  void try_expecting(preference prefer, const expectation& expected) {
+    for (const double patience : {0., 0.3, 0.6}) {
+      prefer.patience = patience;
+      attempt(prefer, &expected);
+    }
+  }
+
+  expectation attempt(const preference& prefer, const expectation* expected) {
+    if (is_over()) return {};
+    ++found_.attempts;
+    list_scheduler scheduler(empty_, cost_, caps_, prefer, expected);
+    schedule made = scheduler.make();
+    const timing result = run_clock(made, cost_);
+    if (result.makespan < found_.makespan) {
+      found_.makespan = result.makespan;
+      found_.plan = std::move(made);
+    }
+    return scheduler.results();
+  }
+
+  const costs& cost_;
+  std::vector<int> caps_;
+  schedule empty_;
+  search_result found_;
+  std::size_t cost_of_attempt_;
+};
+
+}  // namespace detail
+
+/// The shortest schedule that is found for `where`, with the given costs. `most_activations`: by rank, how many
+/// activations (of one stage, for one microbatch) it may hold; empty: as many as there are. Deterministic: all ranks
+/// that search with equal arguments find the same. Takes about two seconds where there are many stages or microbatches.
+inline search_result greedy(const placement& where, int microbatches, const costs& cost,
+                            std::vector<int> most_activations = {}) {
+  detail::require_sizes("greedy", where.ranks(), microbatches);
+  if (where.has_two_directions()) {
+    raise(errc::invalid_argument,
+          "greedy needs a placement in which each stage lies on one rank: loop, v_shape or given");
+  }
+  if (most_activations.empty()) {
+    most_activations.assign(static_cast<std::size_t>(where.ranks()), where.stages() * microbatches);
+  }
+  if (most_activations.size() != static_cast<std::size_t>(where.ranks())) {
+    raise(errc::invalid_argument, "greedy needs a limit of memory for each of the " + std::to_string(where.ranks()) +
+                                      " ranks, or none; found " + std::to_string(most_activations.size()));
+  }
+  std::vector<int> stages_of(most_activations.size(), 0);
+  for (int stage = 0; stage < where.stages(); ++stage) ++stages_of[static_cast<std::size_t>(where.rank_of(stage, 0))];
+  for (std::size_t rank = 0; rank < stages_of.size(); ++rank) {
+    if (most_activations[rank] >= stages_of[rank]) continue;
+    raise(errc::invalid_argument, "rank " + std::to_string(rank) + " may hold " +
+                                      std::to_string(most_activations[rank]) + " activations; its " +
+                                      std::to_string(stages_of[rank]) + " stages need at least one each");
+  }
+  return detail::greedy_search(where, microbatches, cost, std::move(most_activations)).search();
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

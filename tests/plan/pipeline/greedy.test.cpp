@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schedules made for given costs: within their memory, never longer than a published one, shorter where costs differ.
+#include <hocket/plan/pipeline/clock.hpp>
+#include <hocket/plan/pipeline/greedy.hpp>
+#include <hocket/plan/pipeline/partition.hpp>
+#include <hocket/plan/pipeline/prove.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace hocket::plan::pipeline;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+constexpr bool slow = true;
+#else
+constexpr bool slow = false;
+#endif
+
+/// What must hold of every result.
+void check(const search_result& found, const costs& cost, const std::vector<int>& caps) {
+  const proof proven = prove(found.plan);
+  CHECK(proven.message() == proof{true, {}, {}, {}, {}}.message());
+  CHECK(run_clock(found.plan, cost).makespan == found.makespan);
+  CHECK(found.makespan <= found.published);
+  for (int rank = 0; rank < found.plan.ranks() && !caps.empty(); ++rank) {
+    CHECK(peak_activations(found.plan, rank) <= caps[static_cast<std::size_t>(rank)]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("at unit costs no schedule is longer than what is published for greedy ones") {
+  const costs unit;
+  for (const int p : {1, 2, 3, 5, 7, 8}) {
+    for (int m = 1; m <= 32; m += slow ? 7 : m < 2 * p ? 1 : 5) {
+      CAPTURE(p, m);
+      const std::vector<int> two_stages(static_cast<std::size_t>(p), 2 * p);
+      const search_result v = greedy(placement::v_shape(p), m, unit, two_stages);
+      check(v, unit, two_stages);
+      // For M < P what is published is (4P-1+2M)/2. The last rank can do no more than 2M forward passes before the first
+      // gradient reaches it, which adds what follows where 2M > P: no schedule can be shorter.
+      const double short_of_work = std::max((4 * p - 1 + 2 * m) / 2., (3 * p - 1 + 4 * m) / 2.);
+      CHECK(v.makespan / 2 <= (m >= p ? 3 * m + (p - 1) / 2. : short_of_work));
+
+      for (const int memory : {p, 2 * p}) {
+        const std::vector<int> caps(static_cast<std::size_t>(p), memory);
+        const search_result loop = greedy(placement::loop(p), m, unit, caps);
+        check(loop, unit, caps);
+        CHECK(loop.makespan <= (m >= p ? 3 * m + p - 1 : 2 * p - 1 + 2 * m));
+      }
+    }
+  }
+}
+
+TEST_CASE("where costs differ, schedules are shorter than all published ones") {
+  std::mt19937 random(20240607);
+  const auto between = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+  constexpr int grids = slow ? 35 : 500;
+  double gain = 0;
+  int won = 0;
+  int compared = 0;
+  for (int grid = 0; grid < grids; ++grid) {
+    const int p = 2 + grid % 7;
+    const int m = p * (1 + static_cast<int>(between(0, 4)));
+    const int kind = grid % 3;
+    const placement where = kind == 0 ? placement::v_shape(p) : placement::loop(p, kind);
+    const double spread = between(0, 0.5);
+    std::vector<stage_cost> stages;
+    for (int stage = 0; stage < where.stages(); ++stage) {
+      const double size = between(1 - spread, 1 + spread);
+      stages.push_back({size * between(0.8, 1.2), size * between(0.8, 1.8), size * between(0.4, 1.2)});
+    }
+    const costs cost(stages, between(0, 0.3));
+    const std::vector<int> caps(static_cast<std::size_t>(p), static_cast<int>(where.stages() * between(1, 2)));
+    const search_result found = greedy(where, m, cost, caps);
+    CAPTURE(grid, p, m, kind);
+    check(found, cost, caps);
+    if (found.best_published.length() == 0) continue;
+    ++compared;
+    won += found.is_new();
+    gain += (found.published - found.makespan) / found.published;
+  }
+  WARN("of " << compared << " grids of unequal costs the greedy schedule was the shortest in " << won
+             << "; shorter than the best published one by " << 100 * gain / compared << " % in the mean");
+  CHECK(compared > grids * 9 / 10);
+  if (!slow) CHECK(gain / compared >= 0.03);
+}
+
+TEST_CASE("64 ranks and 512 microbatches are scheduled in seconds") {
+  const auto begin = std::chrono::steady_clock::now();
+  const search_result found =
+      greedy(placement::v_shape(64), 512, costs(stage_cost{0.5, 0.65, 0.35}, 0.05), std::vector<int>(64, 128));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  WARN(found.attempts << " attempts in " << seconds << " s: " << found.makespan << ", published " << found.published);
+  check(found, costs(stage_cost{0.5, 0.65, 0.35}, 0.05), std::vector<int>(64, 128));
+  if (!slow) CHECK(seconds < 5);
+}
+
+TEST_CASE("a placement of one's own, and no limit of memory") {
+  const costs cost(std::vector<stage_cost>{{1, 1, 1}, {2, 2, 2}, {1, 1, 1}}, 0.1);
+  const search_result found = greedy(placement::given({0, 1, 0}), 6, cost);
+  check(found, cost, {});
+  CHECK(found.is_new());
+  CHECK(found.makespan >= 36);  // what rank 1 and rank 0 have to do
+}
+
+TEST_CASE("arguments that leave no schedule are refused") {
+  const auto refuses = [](auto make, const char* says) {
+    try {
+      make();
+      FAIL_CHECK("nothing was refused: " << says);
+    } catch (const hocket::error& found) {
+      CHECK(found.code() == hocket::errc::invalid_argument);
+      CHECK_THAT(found.what(), Catch::Contains(says));
+    }
+  };
+  const costs unit;
+  refuses([&] { greedy(placement::loop(2), 0, unit); }, "at least one rank and one microbatch");
+  refuses([&] { greedy(placement::loop(2), 4, unit, {4}); }, "for each of the 2 ranks, or none; found 1");
+  refuses(
+      [&] {
+        greedy(placement::v_shape(2), 4, unit, {4, 1});
+      },
+      "rank 1 may hold 1 activations; its 2 stages need at least");
+  refuses([&] { greedy(placement::two_directions(2, 4), 4, unit); }, "each stage lies on one rank");
+  refuses([&] { partition({1, 2}, 3); }, "at least one layer for each of the 3 stages");
+  refuses([&] { partition({1, -2}, 1); }, "layer 1 has a negative cost");
+}
+
+TEST_CASE("layers are cut so that the slowest stage is as fast as can be") {
+  CHECK(partition({1, 1, 1, 1}, 2) == std::vector<std::size_t>{0, 2});
+  CHECK(partition({5, 1, 1, 1}, 2) == std::vector<std::size_t>{0, 1});
+  CHECK(partition({0, 0, 0}, 3) == std::vector<std::size_t>{0, 1, 2});
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t n = 1 + random() % 9;
+    const std::size_t stages = 1 + random() % n;
+    std::vector<double> layers(n);
+    for (double& each : layers) each = static_cast<double>(random() % 10);
+    const auto slowest_of = [&](const std::vector<std::size_t>& begins) {
+      double slowest = 0;
+      for (std::size_t k = 0; k < stages; ++k) {
+        double sum = 0;
+        for (std::size_t i = begins[k]; i < (k + 1 < stages ? begins[k + 1] : n); ++i) sum += layers[i];
+        slowest = std::max(slowest, sum);
+      }
+      return slowest;
+    };
+    // Every other cut, as a set of the layers that begin a stage.
+    double best = 1e9;
+    for (unsigned set = 0; set < 1U << (n - 1); ++set) {
+      std::vector<std::size_t> begins{0};
+      for (std::size_t i = 1; i < n; ++i) {
+        if ((set >> (i - 1) & 1U) != 0) begins.push_back(i);
+      }
+      if (begins.size() == stages) best = std::min(best, slowest_of(begins));
+    }
+    const std::vector<std::size_t> found = partition(layers, stages);
+    CHECK(found.size() == stages);
+    CHECK(std::is_sorted(found.begin(), found.end()));
+    CHECK(std::adjacent_find(found.begin(), found.end()) == found.end());
+    CHECK(slowest_of(found) == best);
+  }
+}
