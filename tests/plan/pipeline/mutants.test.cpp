@@ -147,9 +147,15 @@ TEST_CASE("a proof names both steps that are in conflict") {
     const proof found = prove(plan);
     CHECK(found.what == violation::deadlock);
     CHECK(found.message() ==
-          "each of two ranks waits for what the other does only after its own wait: rank 0, step 1 (0B0), and rank 1, "
-          "step "
-          "1 (1F1)");
+          "each of two ranks waits for what the other does only after its own wait: "
+          "rank 1, step 1 (1F1), and rank 0, step 1 (0B0)");
+  }
+  SECTION("on one rank") {
+    schedule alone("alone", placement::given({0, 0}), 1);
+    alone.of(0) = {forward(0, 0), backward(0, 0), forward(1, 0), backward(1, 0)};
+    CHECK(prove(alone).message() ==
+          "the work comes before what it needs on the same rank: rank 0, step 1 (0B0); the other is rank 0, step 3 "
+          "(1B0)");
   }
   SECTION("the same twice") {
     plan.of(1).push_back(forward(1, 0));

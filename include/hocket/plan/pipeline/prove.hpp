@@ -227,42 +227,35 @@ class schedule_prover {
     while (result.ranks[static_cast<std::size_t>(rank)].done == plan_.of(rank).size()) ++rank;
     // Follow the waits from rank to rank until they come back.
     const auto blocked = [&](int r) { return step_at(r, result.ranks[static_cast<std::size_t>(r)].done); };
-    const auto awaited = [&](int r) { return awaited_by(blocked(r).what, result); };
-    while (!seen[static_cast<std::size_t>(rank)]) {
+    while (true) {
       seen[static_cast<std::size_t>(rank)] = true;
-      rank = awaited(rank);
+      const step awaited = awaited_by(blocked(rank).what, result);
+      if (awaited.rank == rank) return fail(violation::before_its_input, blocked(rank), awaited);
+      if (seen[static_cast<std::size_t>(awaited.rank)]) {
+        return fail(violation::deadlock, blocked(rank), blocked(awaited.rank));
+      }
+      rank = awaited.rank;
     }
-    fail(violation::deadlock, blocked(rank), blocked(awaited(rank)));
   }
 
-  /// The rank that has not yet done what `what` needs.
-  constexpr int awaited_by(const action& what, const timing& result) const {
-    int rank = -1;
+  /// The step that `what` needs and that has not been done.
+  constexpr step awaited_by(const action& what, const timing& result) const {
+    step found;
     for_each_work(what, [&](const work& each) {
-      const auto look_at = [&](int stage, bool forward) {
+      const auto look_for = [&](int stage, bool forward) {
         if (stage < 0 || stage >= plan_.stages()) return;
         const int owner = plan_.placement.rank_of(stage, each.microbatch);
-        if (!is_done(owner, stage, each.microbatch, forward, result)) rank = owner;
+        for (std::size_t i = result.ranks[static_cast<std::size_t>(owner)].done; i < plan_.of(owner).size(); ++i) {
+          for_each_work(plan_.of(owner)[i], [&](const work& other) {
+            const bool is_right = forward ? other.what == verb::forward
+                                          : other.what == verb::input_gradient || other.what == verb::backward;
+            if (is_right && other.stage == stage && other.microbatch == each.microbatch) found = step_at(owner, i);
+          });
+        }
       };
-      if (each.what == verb::forward) look_at(each.stage - 1, true);
-      if (each.what == verb::input_gradient || each.what == verb::backward) {
-        look_at(each.stage, true);
-        look_at(each.stage + 1, false);
-      }
-      if (each.what == verb::weight_gradient) look_at(each.stage, false);
+      if (each.what == verb::forward) look_for(each.stage - 1, true);
+      if (each.what == verb::input_gradient || each.what == verb::backward) look_for(each.stage + 1, false);
     });
-    return rank;
-  }
-
-  constexpr bool is_done(int rank, int stage, int microbatch, bool forward, const timing& result) const {
-    bool found = false;
-    for (std::size_t i = 0; i < result.ranks[static_cast<std::size_t>(rank)].done; ++i) {
-      for_each_work(plan_.of(rank)[i], [&](const work& what) {
-        const bool right =
-            forward ? what.what == verb::forward : what.what == verb::input_gradient || what.what == verb::backward;
-        found = found || (right && what.stage == stage && what.microbatch == microbatch);
-      });
-    }
     return found;
   }
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Pipeline schedules by their names or from a file: printed, drawn, proven and priced; and compared in one table.
+#pragma once
+
+#include "files.hpp"
+
+#include <hocket/core/error.hpp>
+#include <hocket/plan/pipeline/clock.hpp>
+#include <hocket/plan/pipeline/draw_svg.hpp>
+#include <hocket/plan/pipeline/draw_text.hpp>
+#include <hocket/plan/pipeline/greedy.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/plan/pipeline/prove.hpp>
+#include <hocket/plan/pipeline/prove_messages.hpp>
+#include <hocket/plan/pipeline/text.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plans {
+
+namespace pipeline = hocket::plan::pipeline;
+
+/// What all pipeline commands ask for.
+struct pipeline_request {
+  std::string name;  ///< of a generator, or of a file
+  int ranks = 4;
+  int microbatches = 8;
+  int stages_per_rank = 2;
+  int group = 0;
+  std::array<double, 3> times{1, 1, 1};  ///< forward, input gradient, weight gradient of a full stage
+  double hop = 0;
+  int most_activations = 0;  ///< per rank, in stages of a microbatch; 0: no limit
+  std::string unit;
+  bool print = false;
+  bool draw = false;
+  bool lower = false;
+  std::string svg;
+};
+
+/// A schedule, and how many stages a rank's share of the model is cut into.
+struct cut_schedule {
+  pipeline::schedule plan;
+  int chunks;
+};
+
+struct generator {
+  const char* name;
+  std::function<cut_schedule(const pipeline_request&)> make;
+};
+
+/// A share of the model per rank takes the times that were asked for; a stage of it as much less.
+inline pipeline::costs costs_of(const pipeline_request& wanted, int chunks) {
+  return pipeline::costs(
+      pipeline::stage_cost{wanted.times[0] / chunks, wanted.times[1] / chunks, wanted.times[2] / chunks}, wanted.hop);
+}
+
+inline cut_schedule search(const pipeline_request& wanted, const pipeline::placement& where) {
+  const int chunks = where.stages() / where.ranks();
+  std::vector<int> caps;
+  if (wanted.most_activations > 0) caps.assign(static_cast<std::size_t>(wanted.ranks), wanted.most_activations);
+  return {pipeline::greedy(where, wanted.microbatches, costs_of(wanted, chunks), caps).plan, chunks};
+}
+
+inline const std::vector<generator>& generators() {
+  using wish = const pipeline_request&;
+  static const std::vector<generator> all{
+      {"gpipe",
+       [](wish w) {
+         return cut_schedule{pipeline::gpipe(w.ranks, w.microbatches), 1};
+       }},
+      {"one_forward_one_backward",
+       [](wish w) {
+         return cut_schedule{pipeline::one_forward_one_backward(w.ranks, w.microbatches), 1};
+       }},
+      {"breadth_first",
+       [](wish w) {
+         return cut_schedule{pipeline::breadth_first(w.ranks, w.microbatches, w.stages_per_rank), w.stages_per_rank};
+       }},
+      {"interleaved",
+       [](wish w) {
+         return cut_schedule{pipeline::interleaved(w.ranks, w.microbatches, w.stages_per_rank, w.group),
+                             w.stages_per_rank};
+       }},
+      {"zero_bubble",
+       [](wish w) {
+         return cut_schedule{pipeline::zero_bubble(w.ranks, w.microbatches, w.group), 1};
+       }},
+      {"interleaved_zero_bubble",
+       [](wish w) {
+         return cut_schedule{pipeline::interleaved_zero_bubble(w.ranks, w.microbatches, w.stages_per_rank, w.group),
+                             w.stages_per_rank};
+       }},
+      {"zero_bubble_v",
+       [](wish w) {
+         return cut_schedule{pipeline::zero_bubble_v(w.ranks, w.microbatches), 2};
+       }},
+      {"v_half",
+       [](wish w) {
+         return cut_schedule{pipeline::v_half(w.ranks, w.microbatches), 2};
+       }},
+      {"v_min",
+       [](wish w) {
+         return cut_schedule{pipeline::v_min(w.ranks, w.microbatches), 2};
+       }},
+      {"dual_pipe_v",
+       [](wish w) {
+         return cut_schedule{pipeline::dual_pipe_v(w.ranks, w.microbatches), 2};
+       }},
+      {"dual_pipe",
+       [](wish w) {
+         return cut_schedule{pipeline::dual_pipe(w.ranks, w.microbatches), 1};
+       }},
+      {"greedy_loop", [](wish w) { return search(w, pipeline::placement::loop(w.ranks, w.stages_per_rank)); }},
+      {"greedy_v", [](wish w) { return search(w, pipeline::placement::v_shape(w.ranks)); }}};
+  return all;
+}
+
+/// The most activations that any rank holds.
+inline int peak_of(const pipeline::schedule& plan) {
+  int most = 0;
+  for (int rank = 0; rank < plan.ranks(); ++rank) most = std::max(most, pipeline::peak_activations(plan, rank));
+  return most;
+}
+
+/// `value` with at most three decimals.
+inline std::string number(double value) { return hocket::plan::detail::decimal(value, 3); }
+
+inline std::string time(double value, const pipeline_request& wanted) {
+  return number(value) + (wanted.unit.empty() ? "" : " ") + wanted.unit;
+}
+
+inline cut_schedule find(const pipeline_request& wanted) {
+  for (const generator& each : generators()) {
+    if (wanted.name == each.name) return each.make(wanted);
+  }
+  if (wanted.name.find_first_of("./-") == std::string::npos) {
+    throw usage_error("there is no schedule '" + wanted.name +
+                      "'; `hocket-plan list` names all; the name of a file has a dot or a slash, or is -");
+  }
+  pipeline::schedule plan = pipeline::parse(read_file(wanted.name));
+  const int chunks = std::max(1, plan.stages() / plan.ranks());
+  return {std::move(plan), chunks};
+}
+
+/// Shows what is wanted; true if the schedule holds its proofs.
+inline bool show_pipeline(const pipeline_request& wanted) {
+  auto [plan, chunks] = find(wanted);
+  const pipeline::proof complete = pipeline::prove(plan);
+  std::cout << plan.name() << ": " << plan.ranks() << " ranks, " << plan.stages() << " stages, " << plan.microbatches
+            << " microbatches\n"
+            << "  proof: " << complete.message() << '\n';
+  if (!complete) {
+    if (wanted.print) std::cout << '\n' << pipeline::print(plan);
+    return false;
+  }
+  const pipeline::costs cost = costs_of(wanted, chunks);
+  const pipeline::timing found = pipeline::run_clock(plan, cost);
+  std::cout << "  makespan " << time(found.makespan, wanted) << ", ranks idle for "
+            << number(100 * found.bubble_share()) << " % of it, at most " << peak_of(plan)
+            << " activations of a stage on a rank\n";
+
+  const bool has_messages = print(plan).find("SEND_") != std::string::npos;
+  const pipeline::schedule lowered = has_messages ? plan : pipeline::lower(plan);
+  const pipeline::proof with_messages = pipeline::prove_messages(lowered, 0);
+  std::cout << "  messages: " << with_messages.message() << ", with rendezvous\n";
+  if (wanted.lower) {
+    const auto report = [](const char* pass, const pipeline::schedule& made) {
+      std::cout << "\nafter " << pass << ":\n" << pipeline::print(made);
+    };
+    if (has_messages) throw usage_error("this schedule has its messages already");
+    pipeline::lower(plan, {true, false, true, false}, report);
+  }
+  if (wanted.print) std::cout << '\n' << pipeline::print(plan);
+  if (wanted.draw) std::cout << '\n' << pipeline::draw_text(plan, cost);
+  if (!wanted.svg.empty()) write_file(wanted.svg, pipeline::draw_svg(plan, cost, {.unit = wanted.unit}));
+  return with_messages.ok;
+}
+
+/// One line per schedule, the shortest first; then those that have no rule for these sizes, and why.
+inline void compare_pipelines(const pipeline_request& wanted) {
+  struct line {
+    std::string name;
+    double makespan;
+    double idle;
+    double memory;
+    bool fits;
+  };
+  std::vector<line> lines;
+  std::vector<std::string> refused;
+  for (const generator& each : generators()) {
+    try {
+      const auto [plan, chunks] = each.make(wanted);
+      const pipeline::timing found = pipeline::run_clock(plan, costs_of(wanted, chunks));
+      const int peak = peak_of(plan);
+      std::string name = each.name;
+      if (name.rfind("greedy", 0) == 0 && plan.name() != "greedy") name += " (" + std::string(plan.name()) + ")";
+      lines.push_back({name, found.makespan, 100 * found.bubble_share(), static_cast<double>(peak) / chunks,
+                       wanted.most_activations == 0 || peak <= wanted.most_activations});
+    } catch (const hocket::error& problem) {
+      refused.push_back(std::string(each.name) + ": " + problem.reason());
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const line& a, const line& b) { return a.makespan < b.makespan; });
+  std::size_t width = 8;
+  for (const line& each : lines) width = std::max(width, each.name.size());
+  const auto cell = [](const std::string& text, std::size_t columns) {
+    return std::string(columns > text.size() ? columns - text.size() : 0, ' ') + text;
+  };
+  std::cout << wanted.ranks << " ranks, " << wanted.microbatches << " microbatches, " << wanted.stages_per_rank
+            << " stages per rank where that can be chosen; forward, input and weight gradient "
+            << number(wanted.times[0]) << ", " << number(wanted.times[1]) << ", " << number(wanted.times[2])
+            << " per rank's share of the model, hop " << number(wanted.hop) << (wanted.unit.empty() ? "" : " ")
+            << wanted.unit << "\n\n"
+            << "schedule" << std::string(width - 8, ' ') << cell("makespan", 12) << cell("idle %", 10)
+            << cell("activations", 13) << '\n';
+  for (const line& each : lines) {
+    std::cout << each.name << std::string(width - each.name.size(), ' ') << cell(number(each.makespan), 12)
+              << cell(hocket::plan::detail::decimal(each.idle, 1), 10)
+              << cell(hocket::plan::detail::decimal(each.memory, 2), 13) << (each.fits ? "" : "  more than allowed")
+              << '\n';
+  }
+  std::cout << "\nactivations: the most that a rank holds, in microbatches of its whole share of the model\n";
+  for (const std::string& each : refused) std::cout << "not here: " << each << '\n';
+}
+
+}  // namespace plans
