@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Where activations and gradients of a rank lie while a schedule runs. Each is needed from one step of the row to
+/// another, both known before anything runs; so memory is dealt out once, as little as the schedule allows, and a step
+/// never allocates.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline {
+
+/// Something that is needed from step `first` to step `last` of a row, both included.
+struct lifetime {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::size_t bytes = 0;
+};
+
+/// Memory for things whose lifetimes are known. Those that do not overlap in time share it, if they are of one size.
+class buffers {
+ public:
+  buffers() = default;
+
+  explicit buffers(const std::vector<lifetime>& wanted) : offsets_(wanted.size(), 0), sizes_(wanted.size(), 0) {
+    std::vector<std::size_t> order(wanted.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return wanted[a].first < wanted[b].first; });
+    for (const std::size_t i : order) {
+      sizes_[i] = wanted[i].bytes;
+      if (wanted[i].bytes != 0) offsets_[i] = place_for(wanted[i]);
+    }
+    memory_ = std::make_unique<std::byte[]>(total_);
+  }
+
+  /// The memory of the thing with this number.
+  std::span<std::byte> of(std::size_t i) const noexcept { return {memory_.get() + offsets_[i], sizes_[i]}; }
+
+  std::size_t total_bytes() const noexcept { return total_; }
+
+ private:
+  struct slot {
+    std::size_t offset;
+    std::size_t bytes;
+    std::size_t last;  ///< the step until which it is taken
+  };
+
+  static constexpr std::size_t alignment = 64;  // a cache line: neighbours do not disturb each other
+
+  std::size_t place_for(const lifetime& wanted) {
+    for (slot& each : slots_) {
+      if (each.bytes != wanted.bytes || each.last >= wanted.first) continue;
+      each.last = wanted.last;
+      return each.offset;
+    }
+    const std::size_t offset = total_;
+    slots_.push_back({offset, wanted.bytes, wanted.last});
+    total_ += (wanted.bytes + alignment - 1) / alignment * alignment;
+    return offset;
+  }
+
+  std::vector<slot> slots_;
+  std::vector<std::size_t> offsets_;
+  std::vector<std::size_t> sizes_;
+  std::size_t total_ = 0;
+  std::unique_ptr<std::byte[]> memory_;
+};
+
+}  // namespace pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a stage of a pipeline is: the user's type with a forward and a backward pass. The executor moves activations and
+/// gradients between stages; what happens inside one is the user's.
+///
+/// @code
+/// struct my_stage {
+///   using input_type = float;   // elements of what comes in, per microbatch; any trivially copyable type
+///   using output_type = float;  // of what goes out
+///   std::size_t input_size() const;
+///   std::size_t output_size() const;
+///   void forward(int microbatch, std::span<const float> in, std::span<float> out);
+///   void backward(int microbatch, std::span<const float> in, std::span<const float> out_gradient,
+///                 std::span<float> in_gradient);
+/// };
+/// @endcode
+///
+/// For schedules that keep the two gradients apart, instead of `backward` or beside it:
+/// `input_gradient(microbatch, in, out_gradient, in_gradient)` and `weight_gradient(microbatch, in, out_gradient)`. `in`
+/// is what `forward` was given, `out_gradient` stays until both are over; anything else that the gradients need, the
+/// stage keeps itself, by microbatch. Gradients of parameters add up inside the stage.
+///
+/// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and computes
+/// the loss itself. Optional: `unshard()`, `reshard()`, `reduce_gradient()` and `wait_reduce_gradient()`, called where the
+/// schedule says so.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/pipeline/action.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline {
+
+template <class Stage>
+concept has_backward = requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
+                                std::span<const typename Stage::output_type> out_gradient,
+                                std::span<typename Stage::input_type> in_gradient) {
+  stage.backward(microbatch, in, out_gradient, in_gradient);
+};
+
+template <class Stage>
+concept has_gradients_apart = requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
+                                       std::span<const typename Stage::output_type> out_gradient,
+                                       std::span<typename Stage::input_type> in_gradient) {
+  stage.input_gradient(microbatch, in, out_gradient, in_gradient);
+  stage.weight_gradient(microbatch, in, out_gradient);
+};
+
+template <class Stage>
+concept stage = std::is_trivially_copyable_v<typename Stage::input_type> &&
+    std::is_trivially_copyable_v<typename Stage::output_type> &&
+    requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
+             std::span<typename Stage::output_type> out) {
+  { stage.input_size() } -> std::convertible_to<std::size_t>;
+  { stage.output_size() } -> std::convertible_to<std::size_t>;
+  stage.forward(microbatch, in, out);
+} &&(has_backward<Stage> || has_gradients_apart<Stage>);
+
+/// Any stage, its type erased. Refers to the user's object, which must outlive it.
+class any_stage {
+ public:
+  template <stage Stage>
+  any_stage(Stage& object)  // NOLINT: implicit, so that a list of stages can be written as such
+      : object_(&object), table_(&table_of<Stage>) {}
+
+  std::size_t input_bytes() const { return table_->input_bytes(object_); }
+  std::size_t output_bytes() const { return table_->output_bytes(object_); }
+  /// Whether it can do the two gradients one after the other.
+  bool has_gradients_apart() const noexcept { return table_->gradients_apart; }
+
+  void forward(int microbatch, std::span<const std::byte> in, std::span<std::byte> out) const {
+    table_->forward(object_, microbatch, in, out);
+  }
+  void backward(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient,
+                std::span<std::byte> in_gradient) const {
+    table_->backward(object_, microbatch, in, out_gradient, in_gradient);
+  }
+  void input_gradient(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient,
+                      std::span<std::byte> in_gradient) const {
+    table_->input_gradient(object_, microbatch, in, out_gradient, in_gradient);
+  }
+  void weight_gradient(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient) const {
+    table_->weight_gradient(object_, microbatch, in, out_gradient);
+  }
+  /// unshard, reshard, reduce_gradient or wait_reduce_gradient: nothing, where the stage has no such function.
+  void on(plan::pipeline::verb what) const { table_->on(object_, what); }
+
+ private:
+  using bytes = std::span<const std::byte>;
+  using writable_bytes = std::span<std::byte>;
+
+  struct table {
+    std::size_t (*input_bytes)(const void*);
+    std::size_t (*output_bytes)(const void*);
+    void (*forward)(void*, int, bytes, writable_bytes);
+    void (*backward)(void*, int, bytes, bytes, writable_bytes);
+    void (*input_gradient)(void*, int, bytes, bytes, writable_bytes);
+    void (*weight_gradient)(void*, int, bytes, bytes);
+    void (*on)(void*, plan::pipeline::verb);
+    bool gradients_apart;
+  };
+
+  template <class T>
+  static std::span<const T> read(bytes from) noexcept {
+    return {reinterpret_cast<const T*>(from.data()), from.size() / sizeof(T)};
+  }
+  template <class T>
+  static std::span<T> write(writable_bytes to) noexcept {
+    return {reinterpret_cast<T*>(to.data()), to.size() / sizeof(T)};
+  }
+
+  template <class Stage>
+  struct calls {
+    using in_type = typename Stage::input_type;
+    using out_type = typename Stage::output_type;
+    static Stage& self(void* object) noexcept { return *static_cast<Stage*>(object); }
+
+    static std::size_t input_bytes(const void* object) {
+      return static_cast<const Stage*>(object)->input_size() * sizeof(in_type);
+    }
+    static std::size_t output_bytes(const void* object) {
+      return static_cast<const Stage*>(object)->output_size() * sizeof(out_type);
+    }
+    static void forward(void* object, int microbatch, bytes in, writable_bytes out) {
+      self(object).forward(microbatch, read<in_type>(in), write<out_type>(out));
+    }
+    static void backward(void* object, int microbatch, bytes in, bytes out_gradient, writable_bytes in_gradient) {
+      if constexpr (has_backward<Stage>) {
+        self(object).backward(microbatch, read<in_type>(in), read<out_type>(out_gradient), write<in_type>(in_gradient));
+      } else {
+        input_gradient(object, microbatch, in, out_gradient, in_gradient);
+        weight_gradient(object, microbatch, in, out_gradient);
+      }
+    }
+    static void input_gradient(void* object, int microbatch, bytes in, bytes out_gradient, writable_bytes in_gradient) {
+      if constexpr (pipeline::has_gradients_apart<Stage>) {
+        self(object).input_gradient(microbatch, read<in_type>(in), read<out_type>(out_gradient),
+                                    write<in_type>(in_gradient));
+      }
+    }
+    static void weight_gradient(void* object, int microbatch, bytes in, bytes out_gradient) {
+      if constexpr (pipeline::has_gradients_apart<Stage>) {
+        self(object).weight_gradient(microbatch, read<in_type>(in), read<out_type>(out_gradient));
+      }
+    }
+    static void on(void* object, plan::pipeline::verb what) {
+      using plan::pipeline::verb;
+      if constexpr (requires(Stage & stage) { stage.unshard(); }) {
+        if (what == verb::unshard) self(object).unshard();
+      }
+      if constexpr (requires(Stage & stage) { stage.reshard(); }) {
+        if (what == verb::reshard) self(object).reshard();
+      }
+      if constexpr (requires(Stage & stage) { stage.reduce_gradient(); }) {
+        if (what == verb::reduce_gradient) self(object).reduce_gradient();
+      }
+      if constexpr (requires(Stage & stage) { stage.wait_reduce_gradient(); }) {
+        if (what == verb::wait_reduce_gradient) self(object).wait_reduce_gradient();
+      }
+    }
+  };
+
+  template <class Stage>
+  static constexpr table table_of{
+      &calls<Stage>::input_bytes, &calls<Stage>::output_bytes,         &calls<Stage>::forward,
+      &calls<Stage>::backward,    &calls<Stage>::input_gradient,       &calls<Stage>::weight_gradient,
+      &calls<Stage>::on,          pipeline::has_gradients_apart<Stage>};
+
+  void* object_;
+  const table* table_;
+};
+
+}  // namespace pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every schedule, run by threads as ranks: the gradients of the whole model, the steps of the plan, and failures.
+#include "pipeline/model.hpp"
+#include "plan/pipeline/schedules.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/pipeline/executor.hpp>
+#include <hocket/plan/pipeline/greedy.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace pipeline_test;
+using hocket_test::on_ranks;
+using hocket_test::thread_rank;
+namespace pipeline = hocket::pipeline;
+using hocket::errc;
+
+namespace {
+
+/// The schedules of `ranks` ranks that are run: every generator, small and uneven sizes.
+std::vector<schedule> schedules_of(int ranks) {
+  std::vector<schedule> all;
+  for_every_schedule(
+      [&](const schedule& plan, const sizes& s) {
+        const bool chosen = s.microbatches == 1 || s.microbatches == 5 || s.microbatches == 8;
+        if (s.ranks == ranks && chosen && s.stages_per_rank <= 3) all.push_back(plan);
+      },
+      ranks, 8);
+  std::vector<int> rank_of_stage{0, ranks - 1};  // a placement of one's own: the last rank has the second stage
+  for (int rank = ranks - 1; rank >= 0; --rank) rank_of_stage.push_back(rank);
+  all.push_back(schedules::greedy(schedules::placement::given(rank_of_stage), 5, schedules::costs{}).plan);
+  return all;
+}
+
+/// Runs `plan` for `steps` steps and compares with the whole model.
+void compare(thread_rank& me, const schedule& plan, const std::vector<layer>& expected) {
+  std::vector<layer> own = layers_of(plan, me.rank());
+  pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+  run.run();
+
+  // A stage of a schedule in two directions has a copy on two ranks: their gradients belong together.
+  std::size_t next = 0;
+  double loss = 0;
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    const auto& right = expected[static_cast<std::size_t>(stage)];
+    std::vector<double> sums(right.gradient().size());
+    std::vector<hocket::exact_sum<double>> exact(sums.size());
+    if (plan.placement.holds(me.rank(), stage)) {
+      sums = own[next].gradient();
+      exact = own[next].exact();
+      loss += own[next++].loss();
+    }
+    hocket::all_reduce(me.comm(), hocket::in_place(sums), std::plus<>{});
+    hocket::all_reduce(me.comm(), hocket::in_place(exact), std::plus<>{});
+    const std::string wrong = difference(sums, exact, right);
+    me.check(wrong.empty(), [&] { return "stage " + std::to_string(stage) + ": " + wrong; });
+  }
+  std::vector<double> losses{loss};
+  hocket::all_reduce(me.comm(), hocket::in_place(losses), std::plus<>{});
+  me.check(std::abs(losses[0] - expected.back().loss()) <= 1e-12 * losses[0], "the loss differs");
+
+  // What was run is what the plan lists.
+  std::vector<schedules::action> listed, done;
+  for (const schedules::action& each : plan.of(me.rank())) listed.push_back(each);
+  for (const schedules::timed_action& each : run.measured()) done.push_back(each.what);
+  me.check(listed == done, "the steps differ from those of the plan");
+}
+
+}  // namespace
+
+TEST_CASE("every schedule gives the gradients of the whole model") {
+  for (const int ranks : {1, 2, 3, 4, 5}) {
+    std::map<std::pair<int, int>, std::vector<layer>> whole;
+    const std::vector<schedule> all = schedules_of(ranks);
+    for (const schedule& plan : all) {
+      auto& model = whole[{plan.stages(), plan.microbatches}];
+      if (model.empty()) model = sequential(plan.stages(), plan.microbatches);
+    }
+    on_ranks(ranks, [&](thread_rank& me) {
+      for (const schedule& plan : all) {
+        me.at([&] {
+          return std::string(plan.name()) + ", " + std::to_string(plan.microbatches) + " microbatches, " +
+                 std::to_string(plan.stages()) + " stages";
+        });
+        compare(me, plan, whole.at({plan.stages(), plan.microbatches}));
+      }
+    });
+  }
+}
+
+TEST_CASE("a plan runs again and again") {
+  on_ranks(2, [](thread_rank& me) {
+    const schedule plan = schedules::one_forward_one_backward(2, 4);
+    std::vector<layer> own = layers_of(plan, me.rank());
+    pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+    for (int step = 0; step < 50; ++step) run.run();
+    const auto expected = sequential(2, 4);
+    const auto& found = own[0].gradient();
+    const auto& once = expected[static_cast<std::size_t>(me.rank())].gradient();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      me.check(std::abs(found[i] - 50 * once[i]) <= 1e-10, "50 steps are not 50 times one step");
+    }
+    me.check(run.buffer_bytes() > 0 && run.buffer_bytes() <= 1024, "buffers are as large as the schedule needs");
+  });
+}
+
+namespace {
+
+/// Throws where it is told to.
+struct failing_stage {
+  using input_type = double;
+  using output_type = double;
+  int index = 0;
+  int stages = 1;
+  int fails_at = -1;
+  std::size_t input_size() const { return index == 0 ? 0 : 2; }
+  std::size_t output_size() const { return index + 1 == stages ? 0 : 2; }
+  void forward(int microbatch, std::span<const double>, std::span<double>) {
+    if (microbatch == fails_at) throw std::out_of_range("no such token");
+  }
+  void backward(int, std::span<const double>, std::span<const double>, std::span<double>) {}
+};
+
+}  // namespace
+
+TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      failing_stage own{me.rank(), ranks, me.rank() == 1 ? 2 : -1};
+      pipeline::executor run(me.comm(), schedules::one_forward_one_backward(ranks, 8), {own});
+      if (me.rank() == 1) {
+        bool thrown = false;
+        try {
+          run.run();
+        } catch (const std::out_of_range&) {
+          thrown = true;
+        }
+        me.check(thrown, "the exception itself comes out where it was thrown");
+      } else {
+        const auto found = me.expect(errc::aborted, [&] { run.run(); });
+        const std::string says = found ? found->what() : "";
+        me.check(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
+                 [&] { return "the message says: " + says; });
+      }
+    });
+  }
+}
+
+TEST_CASE("what does not fit is refused before the first step") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto refuses = [&](const char* says, auto make) {
+      const auto found = me.expect(errc::invalid_argument, make);
+      me.check(found && std::string(found->what()).find(says) != std::string::npos,
+               [&] { return std::string("the message lacks '") + says + "': " + (found ? found->what() : ""); });
+    };
+    failing_stage own{me.rank(), 2};
+    failing_stage other = own;
+    refuses("the schedule is for 3 ranks, the communicator has 2",
+            [&] { pipeline::executor run(me.comm(), schedules::gpipe(3, 2), {own}); });
+    refuses("was given 2 stages; the schedule puts 1 on it", [&] {
+      pipeline::executor run(me.comm(), schedules::gpipe(2, 2), {own, other});
+    });
+    refuses("has backward alone; this schedule needs input_gradient and weight_gradient",
+            [&] { pipeline::executor run(me.comm(), schedules::zero_bubble(2, 2), {own}); });
+    refuses("work is missing", [&] {
+      schedule damaged = schedules::gpipe(2, 2);
+      damaged.of(1).pop_back();
+      pipeline::executor run(me.comm(), damaged, {own});
+    });
+    failing_stage turned{1 - me.rank(), 2};
+    refuses("the first stage fetches its microbatches itself",
+            [&] { pipeline::executor run(me.comm(), schedules::gpipe(2, 2), {turned}); });
+    std::vector<layer> layers = layers_of(schedules::gpipe(2, 2), me.rank());
+    refuses("stage 0 gives", [&] {
+      if (me.rank() == 0) pipeline::executor run(me.comm(), schedules::gpipe(2, 2), {layers[0]});
+      else pipeline::executor run(me.comm(), schedules::gpipe(2, 2), {own});
+    });
+  });
+}
