@@ -31,6 +31,7 @@ using hocket::placement;
 using hocket::replicated;
 using hocket::shard;
 using hocket::sum;
+using hocket::varying;
 
 namespace {
 
@@ -333,6 +334,50 @@ TEST_CASE("a tensor goes to another mesh of the same ranks") {
       const stored x(storage, {std::size_t{4}});
       hocket::redistribute<used>(x, smaller);
     });
+  });
+}
+
+TEST_CASE("a tensor cannot go to another mesh as one of other extents") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto here = mesh<"a">(me.comm(), {2});
+    const auto there = mesh<"b">(me.comm(), {2});
+    using here_mesh = std::remove_const_t<decltype(here)>;
+    using there_mesh = std::remove_const_t<decltype(there)>;
+    const hocket::tensor<double, extents<dynamic>, here_mesh, on<"a", shard<0>>> x(here, {20000});
+    using smaller = hocket::tensor<double, extents<8>, there_mesh, on<"b", replicated>>;
+    const auto found = me.expect(hocket::errc::invalid_argument, [&] { hocket::redistribute<smaller>(x, there); });
+    me.check(
+        found &&
+            std::string(found->what()).find("extent 0 is 20000; the type of the tensor on the other mesh says 8") !=
+                std::string::npos,
+        "the message lacks the extents");
+    using as_large = hocket::tensor<double, extents<20000>, there_mesh, on<"b", replicated>>;
+    me.check(hocket::redistribute<as_large>(x, there).elements().size() == 20000, "the same extents are fine");
+  });
+}
+
+TEST_CASE("along other axes, varying data stay as they are") {
+  // Large enough that slices of copies would be cheaper, if these were copies.
+  using square = std::array<std::size_t, 2>;
+  constexpr square sizes{1024, 1024};
+  constexpr hocket::placement varies{hocket::placement_kind::varying};
+  constexpr hocket::placement sums{hocket::placement_kind::partial_sum};
+  constexpr hocket::placement copies{hocket::placement_kind::replicated};
+  const auto plan = hocket::plan_redistribution<2, 2>(sizes, {2, 4}, {varies, sums}, {varies, copies}, 4);
+  CHECK(plan.possible);
+  for (std::size_t i = 0; i < plan.size; ++i) CHECK(plan.moves[i].along == 2);
+
+  on_ranks(8, [&](thread_rank& me) {
+    const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 4});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<float, extents<dynamic, dynamic>, mesh_type, on<"dp", varying>, on<"tp", partial<sum>>> x(ranks,
+                                                                                                             sizes);
+    const float own = ranks.template coordinate<"dp">() == 0 ? 1.F : 100.F;
+    for (float& each : x.elements()) each = own;
+    const auto y = hocket::redistribute<on<"tp", replicated>>(x);
+    std::size_t wrong = 0;
+    for (const float each : y.elements()) wrong += each != 4 * own;
+    me.check(wrong == 0, [&] { return std::to_string(wrong) + " elements are wrong"; });
   });
 }
 

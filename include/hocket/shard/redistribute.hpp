@@ -272,11 +272,36 @@ constexpr bool any_of_kind(placement_kind kind) noexcept {
   return false;
 }
 
+/// Whether two tensors can have the same extents; those that only one of them tells when compiling may differ.
+template <class A, class B>
+constexpr bool may_have_same_extents() noexcept {
+  if (A::rank != B::rank) return false;
+  for (std::size_t d = 0; d < std::min(A::rank, B::rank); ++d) {
+    const std::size_t a = A::sizes[d];
+    const std::size_t b = B::sizes[d];
+    if (a != dynamic && b != dynamic && a != b) return false;
+  }
+  return true;
+}
+
+/// Throws unless `sizes` are those that the type of `To` tells.
+template <class To>
+void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh) {
+  for (std::size_t d = 0; d < To::rank; ++d) {
+    const std::size_t told = To::extents_type::sizes[d];
+    if (told == dynamic || told == sizes[d]) continue;
+    raise(errc::invalid_argument,
+          "extent " + std::to_string(d) + " is " + std::to_string(sizes[d]) +
+              "; the type of the tensor on the other mesh says " + std::to_string(told),
+          {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size()});
+  }
+}
+
 template <class From, class To>
 struct checked_change_of_mesh {
   static_assert(std::is_same_v<std::remove_const_t<typename From::element_type>, typename To::element_type> &&
-                    From::rank == To::rank,
-                "the tensor on the other mesh must have the same element type and number of dimensions");
+                    may_have_same_extents<typename From::extents_type, typename To::extents_type>(),
+                "the tensor on the other mesh must have the same element type and extents");
   static_assert(!any_of_kind<typename From::placements_type>(placement_kind::varying) &&
                     !any_of_kind<typename To::placements_type>(placement_kind::varying),
                 "varying data are no parts of a whole, so they can't go to another mesh");
@@ -352,13 +377,15 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
 /// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
 /// all ranks, after partial results have been combined. Every placement of `To` must be one that is not partial.
 ///
-/// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks; else as the collectives.
+/// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
+/// else as the collectives.
 template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
 To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Options& options = {},
                 const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
   static_assert(detail::checked_change_of_mesh<from_type, To>::value);
   detail::check_same_ranks(tensor.mesh(), mesh);
+  detail::check_extents<To>(tensor.sizes(), mesh);
   using combined =
       detail::placed_as<from_type,
                         typename detail::combined<typename from_type::placements_type, from_type::rank>::type>;

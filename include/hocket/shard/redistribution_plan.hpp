@@ -296,7 +296,7 @@ class redistribution_search {
   }
 
   /// All placements of the axes that change: wholes, partial results where there are some already or at last, and
-  /// slices.
+  /// slices. Where there are few, other axes may change on the way too.
   constexpr std::vector<node> all_states(const state& from, const state& to) const {
     std::size_t states = 1;
     for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
@@ -304,7 +304,7 @@ class redistribution_search {
     std::vector<node> nodes(1);
     nodes[0].at = from;
     for (std::size_t a = 0; a < Axes; ++a) {
-      if (mesh_extents_[a] == 1 || (from[a] == to[a] && !few)) continue;
+      if (mesh_extents_[a] == 1 || (from[a] == to[a] && (!few || stays(from[a])))) continue;
       const std::size_t known = nodes.size();
       const auto add = [&](placement other) {
         if (other == from[a]) return;  // there already
@@ -319,6 +319,12 @@ class redistribution_search {
     }
     nodes[0].seconds = 0;
     return nodes;
+  }
+
+  /// What no move may touch that does not have to: varying data are no copies of a whole, so that a slice of one would
+  /// stand for all; and only sums may be left to one rank.
+  static constexpr bool stays(const placement& at) noexcept {
+    return at.kind == placement_kind::varying || (at.partial() && at.kind != placement_kind::partial_sum);
   }
 
   static constexpr std::size_t cheapest_open(const std::vector<node>& nodes) {

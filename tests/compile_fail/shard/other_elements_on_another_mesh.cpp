@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the tensor on the other mesh must have the same element type and number of dimensions
+// expect: the tensor on the other mesh must have the same element type and extents
 //
 // Going to another mesh rounds nothing.
 #include <shard/setting_with_wires.hpp>
