@@ -136,17 +136,20 @@ TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       failing_stage own{me.rank(), ranks, me.rank() == 1 ? 2 : -1};
-      pipeline::executor run(me.comm(), schedules::one_forward_one_backward(ranks, 8), {own});
+      const auto train = [&] {  // others may hear of the failure while they still set up theirs
+        pipeline::executor run(me.comm(), schedules::one_forward_one_backward(ranks, 8), {own});
+        run.run();
+      };
       if (me.rank() == 1) {
         bool thrown = false;
         try {
-          run.run();
+          train();
         } catch (const std::out_of_range&) {
           thrown = true;
         }
         me.check(thrown, "the exception itself comes out where it was thrown");
       } else {
-        const auto found = me.expect(errc::aborted, [&] { run.run(); });
+        const auto found = me.expect(errc::aborted, train);
         const std::string says = found ? found->what() : "";
         me.check(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
                  [&] { return "the message says: " + says; });
@@ -171,6 +174,11 @@ TEST_CASE("what does not fit is refused before the first step") {
     });
     refuses("has backward alone; this schedule needs input_gradient and weight_gradient",
             [&] { pipeline::executor run(me.comm(), schedules::zero_bubble(2, 2), {own}); });
+    refuses(me.rank() == 0 ? "another rank has stages that do not fit" : "rank 1 was given 2 stages", [&] {
+      std::vector<pipeline::any_stage> some{own};
+      if (me.rank() == 1) some.emplace_back(other);
+      pipeline::executor run(me.comm(), schedules::gpipe(2, 2), some);
+    });
     refuses("work is missing", [&] {
       schedule damaged = schedules::gpipe(2, 2);
       damaged.of(1).pop_back();

@@ -83,11 +83,14 @@ TEST_CASE("what a stage throws reaches every process") {
   for (const route& way : routes) {
     CHECK(run_ranks(3, way, [&](communicator& comm, findings& found) {
             difficult_stage own{comm.rank(), 3, [] { throw std::out_of_range("no such token"); }};
-            pipeline::executor run(comm, schedules::one_forward_one_backward(3, 8), {own});
+            const auto train = [&] {  // others may hear of the failure while they still set up theirs
+              pipeline::executor run(comm, schedules::one_forward_one_backward(3, 8), {own});
+              run.run();
+            };
             if (comm.rank() == 1) {
               bool thrown = false;
               try {
-                run.run();
+                train();
               } catch (const std::out_of_range&) {
                 thrown = true;
               }
@@ -96,7 +99,7 @@ TEST_CASE("what a stage throws reaches every process") {
               return;
             }
             try {
-              run.run();
+              train();
               found.expect(false, "the step did not fail");
             } catch (const hocket::error& cause) {
               const std::string says = cause.what();
@@ -112,8 +115,8 @@ TEST_CASE("a stage that never returns is a timeout that names its rank") {
     CHECK(run_ranks(2, way, [&](communicator& comm, findings& found) {
             comm.set_timeout(500ms);
             difficult_stage own{comm.rank(), 2, [] { std::this_thread::sleep_for(2s); }};
-            pipeline::executor run(comm, schedules::one_forward_one_backward(2, 8), {own});
             try {
+              pipeline::executor run(comm, schedules::one_forward_one_backward(2, 8), {own});
               run.run();
               found.expect(comm.rank() == 1, "the step did not fail");
             } catch (const hocket::error& cause) {
@@ -131,8 +134,8 @@ TEST_CASE("a rank that is killed is named on every other rank") {
       auto comm = hocket::ucx::connect(where);
       meet_all(comm);
       difficult_stage own{comm.rank(), 3, [] { ::raise(SIGKILL); }};
-      pipeline::executor run(comm, schedules::one_forward_one_backward(3, 8), {own});
       try {
+        pipeline::executor run(comm, schedules::one_forward_one_backward(3, 8), {own});
         run.run();
         found.expect(false, "the step did not fail");
       } catch (const hocket::error& cause) {

@@ -15,6 +15,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/pipeline/buffers.hpp>
+#include <hocket/pipeline/program.hpp>
 #include <hocket/pipeline/stage.hpp>
 #include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
@@ -30,7 +31,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,54 +42,6 @@ namespace pipeline {
 using plan::pipeline::schedule;
 using plan::pipeline::timeline;
 
-namespace detail {
-
-/// Which buffer holds what: numbers activations and gradients of a rank, with the steps between which they are needed.
-class ledger {
- public:
-  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-
-  explicit ledger(const schedule& plan)
-      : microbatches_(static_cast<std::size_t>(plan.microbatches)),
-        numbers_(2 * static_cast<std::size_t>(plan.stages()) * microbatches_, none) {}
-
-  /// The activation that stage `from` gives to the next one, or (`gradient`) the gradient of it. Makes it needed at
-  /// `step`.
-  std::size_t use(bool gradient, int from, int microbatch, std::size_t step, std::size_t bytes) {
-    std::size_t& number = numbers_[(2 * static_cast<std::size_t>(from) + gradient) * microbatches_ +
-                                   static_cast<std::size_t>(microbatch)];
-    if (number == none) {
-      number = lifetimes_.size();
-      lifetimes_.push_back({step, step, bytes});
-    }
-    lifetimes_[number].last = step;
-    return number;
-  }
-
-  const std::vector<lifetime>& lifetimes() const noexcept { return lifetimes_; }
-
- private:
-  std::size_t microbatches_;
-  std::vector<std::size_t> numbers_;
-  std::vector<lifetime> lifetimes_;
-};
-
-/// One piece of work of a row, ready to be done.
-struct instruction {
-  plan::pipeline::work what;
-  std::size_t step = 0;  ///< the action of the row that it belongs to
-  const any_stage* stage = nullptr;
-  std::size_t in = ledger::none;  ///< numbers of buffers
-  std::size_t out = ledger::none;
-  std::size_t out_gradient = ledger::none;
-  std::size_t in_gradient = ledger::none;
-  std::size_t message = ledger::none;  ///< of a send or receive: the buffer
-  int peer = -1;
-  std::size_t request = ledger::none;  ///< what is started, or waited for
-};
-
-}  // namespace detail
-
 /// Runs one schedule on one rank, again and again. All ranks of `comm` make theirs together, with equal schedules, and
 /// call `run` equally often.
 ///
@@ -99,15 +51,16 @@ class executor {
  public:
   /// `stages`: those of this rank, in the order of their numbers. `plan` lists what is computed, or is lowered already.
   ///
-  /// Raises `errc::invalid_argument` where the schedule does not hold its proof, has not as many ranks as `comm`, or
-  /// keeps gradients apart that a stage has together; on all ranks alike, where what one stage gives is not as large as
-  /// what the next one takes. Cost: one all_reduce of two numbers per stage.
+  /// Raises `errc::invalid_argument` on all ranks where the schedule does not hold its proof or has not as many ranks as
+  /// `comm`, where stages are missing or cannot do what their rank's row asks, and where what one stage gives is not as
+  /// large as what the next one takes. Cost: one all_reduce of two numbers per stage.
   executor(const communicator<Wire>& comm, schedule plan, std::vector<any_stage> stages)
       : comm_(comm), plan_(std::move(plan)), stages_(std::move(stages)) {
     check_schedule();
-    check_stages();
     exchange_sizes();
-    compile();
+    program_ = detail::compiler(plan_, comm_.rank(), numbers_, sizes_of_boundaries()).compile();
+    buffers_ = buffers(program_.lifetimes);
+    requests_.resize(program_.requests);
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -119,7 +72,7 @@ class executor {
   void run() {
     measured_.clear();
     begin_ = clock::now();
-    for (const detail::instruction& each : program_) execute(each);
+    for (const detail::instruction& each : program_.instructions) execute(each);
   }
 
   /// When each computation of the last step began and ended, in seconds from the begin of `run`.
@@ -133,7 +86,6 @@ class executor {
   using clock = std::chrono::steady_clock;
   using verb = hocket::plan::pipeline::verb;
   using work = hocket::plan::pipeline::work;
-  static constexpr std::size_t none = detail::ledger::none;
 
   [[noreturn]] static void refuse(const std::string& why) { raise(errc::invalid_argument, "pipeline: " + why); }
 
@@ -161,34 +113,42 @@ class executor {
     return false;
   }
 
-  void check_stages() {
+  /// What is wrong with the stages of this rank, in words; nothing, if they fit the schedule.
+  std::string judge_stages() {
     for (int stage = 0; stage < plan_.stages(); ++stage) {
       if (plan_.placement.holds(comm_.rank(), stage)) numbers_.push_back(stage);
     }
     if (numbers_.size() != stages_.size()) {
-      refuse("rank " + std::to_string(comm_.rank()) + " was given " + std::to_string(stages_.size()) +
-             " stages; the schedule puts " + std::to_string(numbers_.size()) + " on it");
+      return "rank " + std::to_string(comm_.rank()) + " was given " + std::to_string(stages_.size()) +
+             " stages; the schedule puts " + std::to_string(numbers_.size()) + " on it";
     }
+    std::string wrong;
     for (const auto& each : plan_.of(comm_.rank())) {
       hocket::plan::pipeline::for_each_work(each, [&](const work& what) {
         if (what.what != verb::weight_gradient || stage_of(what.stage).has_gradients_apart()) return;
-        refuse("stage " + std::to_string(what.stage) +
-               " has backward alone; this schedule needs input_gradient and "
-               "weight_gradient");
+        wrong = "stage " + std::to_string(what.stage) +
+                " has backward alone; this schedule needs input_gradient and weight_gradient";
       });
     }
+    return wrong;
   }
 
-  /// So that all ranks learn of stages that do not fit each other, before any message is cut.
+  /// So that all ranks learn of stages that do not fit, before any message is cut: by stage the bytes of its input and
+  /// output, then how many ranks have found something wrong.
   void exchange_sizes() {
-    sizes_.assign(2 * static_cast<std::size_t>(plan_.stages()), 0);
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    const std::string wrong = judge_stages();
+    sizes_.assign(2 * static_cast<std::size_t>(plan_.stages()) + 1, 0);
+    sizes_.back() = wrong.empty() ? 0 : 1;
+    for (std::size_t i = 0; i < numbers_.size() && wrong.empty(); ++i) {
       const int stage = numbers_[i];
       if (plan_.placement.rank_of(stage, 0) != comm_.rank()) continue;  // the copy for the other direction
       sizes_[2 * static_cast<std::size_t>(stage)] = stages_[i].input_bytes();
       sizes_[2 * static_cast<std::size_t>(stage) + 1] = stages_[i].output_bytes();
     }
     all_reduce(comm_, in_place(sizes_), std::plus<>{});
+    if (!wrong.empty()) refuse(wrong);
+    if (sizes_.back() != 0) refuse("another rank has stages that do not fit the schedule; its error says which");
+    sizes_.pop_back();
     for (int stage = 0; stage <= plan_.stages(); ++stage) {
       const std::uint64_t given = stage == 0 ? 0 : sizes_[2 * static_cast<std::size_t>(stage) - 1];
       const std::uint64_t taken = stage == plan_.stages() ? 0 : sizes_[2 * static_cast<std::size_t>(stage)];
@@ -205,86 +165,10 @@ class executor {
     return stages_[static_cast<std::size_t>(found - numbers_.begin())];
   }
 
-  std::size_t bytes_after(int stage) const { return sizes_[2 * static_cast<std::size_t>(stage) + 1]; }
-
-  /// Turns the row into instructions: which buffers, which messages.
-  void compile() {
-    detail::ledger ledger(plan_);
-    const auto& row = plan_.of(comm_.rank());
-    std::vector<std::size_t> started(
-        4 * static_cast<std::size_t>(plan_.stages()) * static_cast<std::size_t>(plan_.microbatches), none);
-    for (std::size_t step = 0; step < row.size(); ++step) {
-      hocket::plan::pipeline::for_each_work(
-          row[step], [&](const work& what) { program_.push_back(translate(what, step, ledger, started)); });
-    }
-    buffers_ = buffers(ledger.lifetimes());
-  }
-
-  detail::instruction translate(const work& what, std::size_t step, detail::ledger& ledger,
-                                std::vector<std::size_t>& started) {
-    detail::instruction made{.what = what, .step = step, .stage = &stage_of(what.stage)};
-    const int s = what.stage;
-    const int m = what.microbatch;
-    const auto activation = [&](int from) {
-      return from < 0 || from + 1 >= plan_.stages() ? none : ledger.use(false, from, m, step, bytes_after(from));
-    };
-    const auto gradient = [&](int from) {
-      return from < 0 || from + 1 >= plan_.stages() ? none : ledger.use(true, from, m, step, bytes_after(from));
-    };
-    const auto request_of = [&](unsigned kind, int stage) -> std::size_t& {
-      return started[(4 * static_cast<std::size_t>(stage) + kind) * static_cast<std::size_t>(plan_.microbatches) +
-                     static_cast<std::size_t>(m)];
-    };
-    const auto start = [&](unsigned kind) {
-      made.request = requests_.size();
-      requests_.emplace_back();
-      request_of(kind, s) = made.request;
-      made.peer = hocket::plan::pipeline::detail::peer_of(plan_, what);
-    };
-    switch (what.what) {
-      case verb::forward:
-        made.in = activation(s - 1);
-        made.out = activation(s);
-        made.request = request_of(received_forward, s);
-        break;
-      case verb::input_gradient:
-      case verb::backward:
-        made.in_gradient = gradient(s - 1);
-        made.in = activation(s - 1);
-        made.out_gradient = gradient(s);
-        made.request = request_of(received_backward, s);
-        break;
-      case verb::weight_gradient:
-        made.in = activation(s - 1);
-        made.out_gradient = gradient(s);
-        break;
-      case verb::send_forward:
-        made.message = activation(s);
-        start(sent_forward);
-        break;
-      case verb::receive_forward:
-        made.message = activation(s - 1);
-        start(received_forward);
-        break;
-      case verb::send_backward:
-        made.message = gradient(s - 1);
-        start(sent_backward);
-        break;
-      case verb::receive_backward:
-        made.message = gradient(s);
-        start(received_backward);
-        break;
-      case verb::wait_send_forward:
-        activation(s);
-        made.request = request_of(sent_forward, s);
-        break;
-      case verb::wait_send_backward:
-        gradient(s - 1);
-        made.request = request_of(sent_backward, s);
-        break;
-      default: break;
-    }
-    return made;
+  std::vector<std::size_t> sizes_of_boundaries() const {
+    std::vector<std::size_t> bytes;
+    for (std::size_t stage = 0; stage + 1 < sizes_.size() / 2; ++stage) bytes.push_back(sizes_[2 * stage + 1]);
+    return bytes;
   }
 
   // ---- a step ----
@@ -294,17 +178,17 @@ class executor {
       case verb::send_forward:
       case verb::send_backward:
         requests_[each.request] =
-            send_async(comm_, std::span<const std::byte>(buffers_.of(each.message)), peer{each.peer}, tag_of(each));
+            send_async(comm_, std::span<const std::byte>(buffers_.of(each.message)), peer{each.peer}, tag{each.tag});
         return;
       case verb::receive_forward:
       case verb::receive_backward:
-        requests_[each.request] = recv_async(comm_, buffers_.of(each.message), peer{each.peer}, tag_of(each));
+        requests_[each.request] = recv_async(comm_, buffers_.of(each.message), peer{each.peer}, tag{each.tag});
         return;
       case verb::wait_send_forward:
       case verb::wait_send_backward: requests_[each.request].wait(); return;
       default: break;
     }
-    if (each.request != none) requests_[each.request].wait();
+    if (each.request != detail::none) requests_[each.request].wait();
     const double begin = now();
     call_stage(each);
     if (hocket::plan::pipeline::is_computation(each.what.what)) note(each, begin, now());
@@ -329,15 +213,17 @@ class executor {
   void call_stage_now(const detail::instruction& each) {
     const int m = each.what.microbatch;
     switch (each.what.what) {
-      case verb::forward: each.stage->forward(m, memory(each.in), memory(each.out)); break;
+      case verb::forward: stages_[each.stage].forward(m, memory(each.in), memory(each.out)); break;
       case verb::backward:
-        each.stage->backward(m, memory(each.in), memory(each.out_gradient), memory(each.in_gradient));
+        stages_[each.stage].backward(m, memory(each.in), memory(each.out_gradient), memory(each.in_gradient));
         break;
       case verb::input_gradient:
-        each.stage->input_gradient(m, memory(each.in), memory(each.out_gradient), memory(each.in_gradient));
+        stages_[each.stage].input_gradient(m, memory(each.in), memory(each.out_gradient), memory(each.in_gradient));
         break;
-      case verb::weight_gradient: each.stage->weight_gradient(m, memory(each.in), memory(each.out_gradient)); break;
-      default: each.stage->on(each.what.what); break;
+      case verb::weight_gradient:
+        stages_[each.stage].weight_gradient(m, memory(each.in), memory(each.out_gradient));
+        break;
+      default: stages_[each.stage].on(each.what.what); break;
     }
   }
 
@@ -349,22 +235,7 @@ class executor {
   }
 
   std::span<std::byte> memory(std::size_t number) const {
-    return number == none ? std::span<std::byte>() : buffers_.of(number);
-  }
-
-  /// Equal on both ends of a message. Where numbers come round again, the order of the row keeps messages apart.
-  tag tag_of(const detail::instruction& each) const {
-    const work& what = each.what;
-    const bool backward = what.what == verb::send_backward || what.what == verb::receive_backward;
-    const int from = what.what == verb::send_forward      ? what.stage
-                     : what.what == verb::receive_forward ? what.stage - 1
-                     : what.what == verb::send_backward   ? what.stage - 1
-                                                          : what.stage;
-    const auto number = (static_cast<unsigned>(from) * static_cast<unsigned>(plan_.microbatches) +
-                         static_cast<unsigned>(what.microbatch)) *
-                            2 +
-                        backward;
-    return tag{number & 0xffffU};
+    return number == detail::none ? std::span<std::byte>() : buffers_.of(number);
   }
 
   double now() const { return std::chrono::duration<double>(clock::now() - begin_).count(); }
@@ -378,14 +249,12 @@ class executor {
     measured_.push_back({comm_.rank(), each.step, what, begin, end});
   }
 
-  enum : unsigned { sent_forward, sent_backward, received_forward, received_backward };
-
   const communicator<Wire>& comm_;
   schedule plan_;
   std::vector<any_stage> stages_;     ///< of this rank
   std::vector<int> numbers_;          ///< of these stages
   std::vector<std::uint64_t> sizes_;  ///< by stage: bytes of input and output per microbatch
-  std::vector<detail::instruction> program_;
+  detail::program program_;
   buffers buffers_;
   std::vector<request> requests_;
   timeline measured_;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A rank's row of a schedule, made ready to run: for each piece of work, which of the rank's stages does it on which
+/// buffers, which message goes where, and what has to be waited for. Running it looks nothing up.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/pipeline/buffers.hpp>
+#include <hocket/plan/pipeline/lower/defer_receives.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline::detail {
+
+inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+/// One piece of work, ready to be done. Buffers and requests are numbers.
+struct instruction {
+  plan::pipeline::work what;
+  std::size_t step = 0;   ///< the action of the row that it belongs to
+  std::size_t stage = 0;  ///< the how-manieth of the rank
+  std::size_t in = none;
+  std::size_t out = none;
+  std::size_t out_gradient = none;
+  std::size_t in_gradient = none;
+  std::size_t message = none;  ///< the buffer that is sent, or received into
+  std::size_t request = none;  ///< what a send or receive starts, and what others wait for first
+  int peer = -1;
+  unsigned tag = 0;
+};
+
+/// All of a row.
+struct program {
+  std::vector<instruction> instructions;
+  std::vector<lifetime> lifetimes;  ///< of the buffers
+  std::size_t requests = 0;
+};
+
+/// Translates a row. Between stages s and s+1 lies boundary s: activations cross it forward, gradients backward.
+class compiler {
+ public:
+  /// `plan` has its messages. `bytes`: what crosses each boundary, per microbatch.
+  compiler(const plan::pipeline::schedule& plan, int rank, const std::vector<int>& stages,
+           const std::vector<std::size_t>& bytes)
+      : plan_(plan), rank_(rank), stages_(stages), bytes_(bytes),
+        numbers_(kinds * bytes.size() * static_cast<std::size_t>(plan.microbatches), none) {}
+
+  program compile() {
+    const auto& row = plan_.of(rank_);
+    for (step_ = 0; step_ < row.size(); ++step_) {
+      plan::pipeline::for_each_work(row[step_],
+                                    [&](const work& what) { made_.instructions.push_back(translate(what)); });
+    }
+    return std::move(made_);
+  }
+
+ private:
+  using verb = plan::pipeline::verb;
+  using work = plan::pipeline::work;
+
+  /// What has a number for each boundary and microbatch.
+  enum kind : std::size_t { activation, gradient, sent_forward, received_forward, sent_backward, received_backward };
+  static constexpr std::size_t kinds = 6;
+
+  instruction translate(const work& what) {
+    instruction made;
+    made.what = what;
+    made.step = step_;
+    made.stage =
+        static_cast<std::size_t>(std::lower_bound(stages_.begin(), stages_.end(), what.stage) - stages_.begin());
+    const int before = what.stage - 1;  // the boundaries on both sides of the stage
+    const int after = what.stage;
+    const int m = what.microbatch;
+    switch (what.what) {
+      case verb::forward:
+        made.in = buffer(activation, before, m);
+        made.out = buffer(activation, after, m);
+        made.request = started(received_forward, before, m);
+        break;
+      case verb::input_gradient:
+      case verb::backward:
+        made.in = buffer(activation, before, m);
+        made.in_gradient = buffer(gradient, before, m);
+        made.out_gradient = buffer(gradient, after, m);
+        made.request = started(received_backward, after, m);
+        break;
+      case verb::weight_gradient:
+        made.in = buffer(activation, before, m);
+        made.out_gradient = buffer(gradient, after, m);
+        break;
+      case verb::send_forward: start(made, activation, sent_forward, after); break;
+      case verb::receive_forward: start(made, activation, received_forward, before); break;
+      case verb::send_backward: start(made, gradient, sent_backward, before); break;
+      case verb::receive_backward: start(made, gradient, received_backward, after); break;
+      case verb::wait_send_forward:
+        buffer(activation, after, m);  // needed until here
+        made.request = started(sent_forward, after, m);
+        break;
+      case verb::wait_send_backward:
+        buffer(gradient, before, m);
+        made.request = started(sent_backward, before, m);
+        break;
+      default: break;
+    }
+    return made;
+  }
+
+  /// The tag is equal on both ends. Where tags come round again, the order of messages keeps them apart.
+  void start(instruction& made, kind moved, kind request, int boundary) {
+    const int m = made.what.microbatch;
+    made.message = buffer(moved, boundary, m);
+    made.request = number(request, boundary, m) = made_.requests++;
+    made.peer = plan::pipeline::detail::peer_of(plan_, made.what);
+    made.tag = static_cast<unsigned>(2 * (boundary * plan_.microbatches + m) + (moved == gradient)) & 0xffffU;
+  }
+
+  /// The buffer of what crosses a boundary; it is needed now. There is none before the first and after the last stage.
+  std::size_t buffer(kind what, int boundary, int microbatch) {
+    if (boundary < 0 || boundary + 1 >= plan_.stages()) return none;
+    std::size_t& found = number(what, boundary, microbatch);
+    if (found == none) {
+      found = made_.lifetimes.size();
+      made_.lifetimes.push_back({step_, step_, bytes_[static_cast<std::size_t>(boundary)]});
+    }
+    made_.lifetimes[found].last = step_;
+    return found;
+  }
+
+  /// The request of a message; `none`, where none was needed.
+  std::size_t started(kind what, int boundary, int microbatch) {
+    return boundary < 0 || boundary + 1 >= plan_.stages() ? none : number(what, boundary, microbatch);
+  }
+
+  std::size_t& number(kind what, int boundary, int microbatch) {
+    return numbers_[(what * bytes_.size() + static_cast<std::size_t>(boundary)) *
+                        static_cast<std::size_t>(plan_.microbatches) +
+                    static_cast<std::size_t>(microbatch)];
+  }
+
+  const plan::pipeline::schedule& plan_;
+  int rank_;
+  const std::vector<int>& stages_;         // of the rank
+  const std::vector<std::size_t>& bytes_;  // by boundary
+  std::vector<std::size_t> numbers_;
+  std::size_t step_ = 0;
+  program made_;
+};
+
+}  // namespace pipeline::detail
+HOCKET_END_NAMESPACE
