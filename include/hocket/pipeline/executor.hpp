@@ -72,7 +72,16 @@ class executor {
   void run() {
     measured_.clear();
     begin_ = clock::now();
-    for (const detail::instruction& each : program_.instructions) execute(each);
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      run_program();
+    } catch (const error& problem) {
+      if (problem.code() == errc::revoked) throw_first_cause();
+      throw;
+    }
+#else
+    run_program();
+#endif
   }
 
   /// When each computation of the last step began and ended, in seconds from the begin of `run`.
@@ -172,6 +181,24 @@ class executor {
   }
 
   // ---- a step ----
+
+  void run_program() {
+    for (const detail::instruction& each : program_.instructions) execute(each);
+  }
+
+#if HOCKET_HAS_EXCEPTIONS
+  /// A failure is told once: it may have ended a message that nobody has waited for yet, and what begins after that only
+  /// hears that there was one.
+  void throw_first_cause() {
+    for (request& each : requests_) {
+      try {
+        each.wait();
+      } catch (const error& problem) {
+        if (problem.code() != errc::revoked) throw;
+      }
+    }
+  }
+#endif
 
   void execute(const detail::instruction& each) {
     switch (each.what.what) {
