@@ -41,7 +41,7 @@ std::vector<schedule> schedules_of(int ranks) {
   return all;
 }
 
-/// Runs `plan` for `steps` steps and compares with the whole model.
+/// Runs `plan` and compares with the whole model.
 void compare(thread_rank& me, const schedule& plan, const std::vector<layer>& expected) {
   std::vector<layer> own = layers_of(plan, me.rank());
   pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));

@@ -135,7 +135,7 @@ inline std::vector<layer> layers_of(const hocket::plan::pipeline::schedule& plan
 }
 
 /// What differs between gradients of a stage and those of the whole model, in words; nothing, if they agree to 1e-12
-/// and, added exactly, in every bit. `steps`: how often the gradients were added.
+/// and, added exactly, in every bit.
 inline std::string difference(const std::vector<double>& sums, const std::vector<hocket::exact_sum<double>>& exact,
                               const layer& expected) {
   for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -11,6 +11,7 @@
 #include <hocket/plan/pipeline/draw_text.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/prove_messages.hpp>
 #include <hocket/plan/pipeline/text.hpp>
@@ -167,7 +168,7 @@ inline bool show_pipeline(const pipeline_request& wanted) {
             << number(100 * found.bubble_share()) << " % of it, at most " << peak_of(plan)
             << " activations of a stage on a rank\n";
 
-  const bool has_messages = print(plan).find("SEND_") != std::string::npos;
+  const bool has_messages = pipeline::has_messages(plan);
   const pipeline::schedule lowered = has_messages ? plan : pipeline::lower(plan);
   const pipeline::proof with_messages = pipeline::prove_messages(lowered, 0);
   std::cout << "  messages: " << with_messages.message() << ", with rendezvous\n";

@@ -19,6 +19,7 @@
 #include <hocket/pipeline/stage.hpp>
 #include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/prove_messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
@@ -107,19 +108,10 @@ class executor {
              std::to_string(comm_.size()));
     }
     if (const schedules::proof found = schedules::prove(plan_); !found) refuse(found.message());
-    if (!has_messages()) plan_ = schedules::lower(plan_);
+    if (!schedules::has_messages(plan_)) plan_ = schedules::lower(plan_);
     if (const schedules::proof found = schedules::prove_messages(plan_, schedules::unbounded); !found) {
       refuse(found.message());
     }
-  }
-
-  bool has_messages() const {
-    for (const auto& row : plan_.rows) {
-      for (const auto& each : row) {
-        if (hocket::plan::pipeline::is_send(each.first.what)) return true;
-      }
-    }
-    return false;
   }
 
   /// What is wrong with the stages of this rank, in words; nothing, if they fit the schedule.

@@ -6,7 +6,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/buffers.hpp>
-#include <hocket/plan/pipeline/lower/defer_receives.hpp>
+#include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
 #include <algorithm>
@@ -116,7 +116,7 @@ class compiler {
     const int m = made.what.microbatch;
     made.message = buffer(moved, boundary, m);
     made.request = number(request, boundary, m) = made_.requests++;
-    made.peer = plan::pipeline::detail::peer_of(plan_, made.what);
+    made.peer = plan::pipeline::peer_of(plan_, made.what);
     made.tag = static_cast<unsigned>(2 * (boundary * plan_.microbatches + m) + (moved == gradient)) & 0xffffU;
   }
 

@@ -11,7 +11,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/plan/pipeline/action.hpp>
-#include <hocket/plan/pipeline/lower/defer_receives.hpp>
+#include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 

@@ -4,6 +4,7 @@
 /// Where receives are posted early and waited for at the consumer, as in hocket's own executor, leave it out.
 #pragma once
 
+#include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
 #include <algorithm>
@@ -14,12 +15,6 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 namespace detail {
-
-/// The rank at the other end of a message.
-constexpr int peer_of(const schedule& plan, const work& message) noexcept {
-  const bool towards_next = message.what == verb::send_forward || message.what == verb::receive_backward;
-  return plan.placement.rank_of(message.stage + (towards_next ? 1 : -1), message.microbatch);
-}
 
 /// Whether `what` cannot be done before `message` has been received.
 constexpr bool needs_message(const work& what, const work& message) noexcept {
@@ -47,8 +42,8 @@ constexpr schedule defer_receives(schedule plan) {
         continue;
       }
       if (is_send(each.first.what)) {
-        const int peer = detail::peer_of(plan, each.first);
-        if (rank < peer) release([&](const work& message) { return detail::peer_of(plan, message) == peer; });
+        const int peer = peer_of(plan, each.first);
+        if (rank < peer) release([&](const work& message) { return peer_of(plan, message) == peer; });
       }
       for_each_work(each, [&](const work& what) {
         release([&](const work& message) { return detail::needs_message(what, message); });
