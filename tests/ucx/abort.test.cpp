@@ -34,15 +34,15 @@ double milliseconds_since(clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
 }
 
-/// Calls `act`, which waits, has `end` called by another thread a while after `begins()`, and prints how long it took from there
-/// until `act` failed.
+/// Calls `act`, which waits, has `end` called by another thread a while after `begins()`, and prints how long it took
+/// from there until `act` failed.
 template <class Act>
 void print_time_to_end(findings& found, const std::function<void()>& begins, const std::function<void()>& end, Act act,
-                       const std::vector<std::string>& says) {
+                       const std::vector<std::string>& says, std::chrono::milliseconds after = 100ms) {
   clock::time_point begin;
   std::thread other([&] {
     begins();
-    std::this_thread::sleep_for(100ms);
+    std::this_thread::sleep_for(after);
     begin = clock::now();
     end();
   });
@@ -95,7 +95,8 @@ void measure(const std::string& name, int ranks, const route& way, Body body) {
   latency.check();
 }
 
-/// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when the wait of another is over.
+/// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when the wait of another is
+/// over.
 void stall_after(int rounds, const world& where, const bells& tell, findings& found) {
   namespace bootstrap = hocket::bootstrap;
   const auto within = [] { return hocket::deadline::after(20s); };
@@ -172,6 +173,56 @@ TEST_CASE("a token that was triggered before ends start-up too, and one that nev
           });
           found.expect(milliseconds_since(begin) < 5000, "it took too long");
         }) == "");
+}
+
+TEST_CASE("abort ends every call that waits, whatever its size, beside a peer that takes nothing") {
+  using words = std::vector<std::uint64_t>;
+  struct waiting {
+    const char* name;
+    void (*call)(communicator&, const words& in, words& out);
+  };
+  static const waiting calls[] = {
+      {"send", [](communicator& comm, const words& in, words&) {
+         for (;;) hocket::send(comm, in, hocket::peer{0});  // short ones are sent until the connection is full
+       }},
+      {"recv", [](communicator& comm, const words&, words& out) { hocket::recv(comm, out, hocket::peer{0}); }},
+      {"send_recv", [](communicator& comm, const words& in, words& out) {
+         hocket::send_recv(comm, in, hocket::peer{0}, out, hocket::peer{0});
+       }},
+      {"barrier", [](communicator& comm, const words&, words&) { hocket::barrier(comm); }},
+      {"broadcast", [](communicator& comm, const words&, words& out) {
+         hocket::broadcast(comm, out, hocket::root{0});
+       }},
+      {"all_reduce", [](communicator& comm, const words& in, words& out) { hocket::all_reduce(comm, in, out); }},
+      {"all_reduce_async", [](communicator& comm, const words& in, words& out) {
+         hocket::all_reduce_async(comm, in, out).wait();
+       }},
+      {"reduce_scatter", [](communicator& comm, const words& in, words& out) {
+         hocket::reduce_scatter(comm, in, std::span(out).first(out.size() / 2));
+       }},
+      {"all_gather", [](communicator& comm, const words& in, words& out) {
+         hocket::all_gather(comm, std::span(in).first(in.size() / 2), std::span(out).first(in.size() / 2 * 2));
+       }},
+      {"all_to_all", [](communicator& comm, const words& in, words& out) { hocket::all_to_all(comm, in, out); }},
+  };
+  for (const route& way : {shared_memory, network}) {
+    for (const std::size_t size : {std::size_t{2}, std::size_t{8} << 10, std::size_t{1} << 20}) {
+      for (const waiting& each : calls) {
+        const std::string name = std::string(each.name) + ", " + std::to_string(size * 8) + " bytes";
+        measure(name, 2, way, [&](const world& where, findings& found, const bells& tell) {
+          auto comm = hocket::ucx::connect(where);
+          const words in(size);
+          words out(size);
+          const hocket::peer other{1 - where.rank};
+          hocket::send_recv(comm, in, other, out, other);  // so that UCX takes long messages too
+          if (where.rank == 0) return tell.over.wait();
+          print_time_to_end(
+              found, [] {}, [&] { comm.abort(); }, [&] { each.call(comm, in, out); }, {"abort() was called"}, 20ms);
+          tell.over.ring();
+        });
+      }
+    }
+  }
 }
 
 TEST_CASE("abort ends split, shrink and allocate too") {

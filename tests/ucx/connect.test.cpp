@@ -139,7 +139,8 @@ TEST_CASE("a killed world leaves nothing behind either") {
   CHECK(segments_since(before).empty());
 }
 
-/// Gives this process a /dev/shm of its own, of so many bytes ("40m"). False, and a word on standard output, if it may not.
+/// Gives this process a /dev/shm of its own, of so many bytes ("40m"). False, and a word on standard output, if it may
+/// not.
 bool has_own_shared_memory(const char* size) {
   if (::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
       ::mount("tmpfs", "/dev/shm", "tmpfs", 0, (std::string("size=") + size).c_str()) == 0) {

@@ -69,7 +69,8 @@ class communicator_state {
         layout_{how.members->size(), staging_bytes},
         slot_lines_(layout_.slot_bytes() / platform::cache_line),
         port_(open(how)),
-        recorder_({rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], wire_->size(), how.context, Wire::name}) {
+        recorder_(
+            {rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], wire_->size(), how.context, Wire::name}) {
     if (!port_->windows_reachable()) return;
     peer_completed_.resize(members_->size(), 0);
     for (int peer = 0; peer < size(); ++peer) {
@@ -203,7 +204,8 @@ class communicator_state {
 
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Begins a call; false if another thread is in one. What is read from peers between `enter` and `leave` stays as long.
+  /// Begins a call; false if another thread is in one. What is read from peers between `enter` and `leave` stays as
+  /// long.
   bool enter() noexcept {
     const bool alone = occupy(occupancy::reads);
     platform::light_fence();  // then `flagged` is asked; the other side is `wait_for_readers`
@@ -226,8 +228,8 @@ class communicator_state {
 
   // ── Failure ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Ends the communicator, here and on all other ranks: see the top of this file. `cause` is what this rank's call fails
-  /// with; every later one fails with `revoked`.
+  /// Ends the communicator, here and on all other ranks: see the top of this file. `cause` is what this rank's call
+  /// fails with; every later one fails with `revoked`.
   void revoke(const failure& cause) {
     delivered_ = true;
     revoke_unheard(cause);
@@ -315,7 +317,8 @@ class communicator_state {
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void learn(const revocation& told) {
-    cause_ = make_failure(static_cast<errc>(told.code), "rank " + std::to_string(told.teller) + " reports: " + told.reason,
+    cause_ = make_failure(static_cast<errc>(told.code),
+                          "rank " + std::to_string(told.teller) + " reports: " + told.reason,
                           {.peer = told.culprit >= 0 ? told.culprit : told.teller});
     recorder_.note_failure(told.teller);
   }
@@ -326,7 +329,10 @@ class communicator_state {
     const bool lost = why.code == static_cast<int>(errc::peer_lost);
     // Who was aborted is to return soon; what has not gone out by then goes with the next progress.
     const bool hurried = why.code == static_cast<int>(errc::aborted) && why.teller == rank_;
-    tell_peers(encode(why), lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 3 : 20));
+    tell_peers(encode(why), lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 2 : 20));
+    if constexpr (transport::hurried_port<port_type>) {
+      if (hurried) port_->hurry();
+    }
     for (int peer = 0; has_windows() && peer < size_; ++peer) {
       if (!port_type::shares_address_space && !transport::flag_reaches(*port_, peer)) continue;
       layout_.header(window(peer)).revoked.store(1, std::memory_order_release);

@@ -4,8 +4,8 @@
 ///
 /// A transport is a *wire* (one per rank: what all communicators of a rank share, such as a UCX worker with its
 /// endpoints) and *ports*, one per communicator, opened on the wire. The engine talks to a port alone; peers are ranks
-/// of that communicator. Messages are the floor that every port has. A port may also reach its peers' memory; whether it
-/// does is known at run time, for each peer and each buffer.
+/// of that communicator. Messages are the floor that every port has. A port may also reach its peers' memory; whether
+/// it does is known at run time, for each peer and each buffer.
 ///
 /// All member functions of one port are called from one thread at a time. Ports of one wire may be used from different
 /// threads at the same time.
@@ -29,15 +29,15 @@
 HOCKET_BEGIN_NAMESPACE
 namespace transport {
 
-/// How many slots a communicator has for operations in flight; further ones wait for their turn. Each operation has a slot
-/// of its own (sequence number modulo window), so that messages and flags of two operations never meet.
+/// How many slots a communicator has for operations in flight; further ones wait for their turn. Each operation has a
+/// slot of its own (sequence number modulo window), so that messages and flags of two operations never meet.
 inline constexpr unsigned window = 8;
 
 /// How many channels a plan may use between two ranks.
 inline constexpr unsigned max_channels = 4;
 
-/// The channel of messages that belong to no plan: those of `send` and `recv`. Their "sequence" is the caller's tag, and
-/// they are matched by it.
+/// The channel of messages that belong to no plan: those of `send` and `recv`. Their "sequence" is the caller's tag,
+/// and they are matched by it.
 inline constexpr unsigned point_to_point_channel = max_channels;
 
 /// How many messages of one channel a sender can be ahead of its receiver. Plans are proven with this depth.
@@ -156,6 +156,10 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
   { c.resolve(peer, handle) } -> std::same_as<const std::byte*>;
 };
 
+/// A port whose sends can't be given up at once: after `hurry` peers get a few milliseconds to take them.
+template <class Port>
+concept hurried_port = requires(Port& p) { p.hurry(); };
+
 /// A port that sets the pace: before each action of an operation it says whether that lane may do it now, and before a
 /// lane ends whether it may. How simulated ranks keep virtual time, and how others are slowed down or watched.
 template <class Port>
@@ -192,8 +196,9 @@ concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, open
   { w->costs() } -> std::same_as<link_costs>;
   { w->contexts() } -> std::same_as<contexts&>;
   { Wire::open(w, how) } -> std::same_as<std::unique_ptr<typename Wire::port_type>>;
-  /// Collective over `how.members`, which a failure on `w` has left: the wire on which they go on. That is `w` itself, or
-  /// a fresh one of theirs alone if those that died may have left `w` unusable; then `how` names its ranks and context 0.
+  /// Collective over `how.members`, which a failure on `w` has left: the wire on which they go on. That is `w` itself,
+  /// or a fresh one of theirs alone if those that died may have left `w` unusable; then `how` names its ranks and
+  /// context 0.
   { Wire::renewed(w, changing) } -> std::same_as<std::shared_ptr<Wire>>;
 };
 

@@ -70,6 +70,10 @@ class forwarding_port {
 
   // ── What only some ports have ────────────────────────────────────────────────────────────────────────────────────
 
+  void hurry() {
+    if constexpr (transport::hurried_port<Port>) inner_->hurry();
+  }
+
   void enter(std::uint32_t sequence, unsigned lanes) {
     if constexpr (transport::paced_port<Port>) inner_->enter(sequence, lanes);
   }

@@ -18,6 +18,7 @@
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/worker.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -94,7 +95,15 @@ class connections {
     if (messages) to.talks = true;
     if (to.link) return UCS_OK;
     if (presence_of(rank) >= presence::cut) return UCS_ERR_CONNECTION_RESET;
-    return to.link.open(*worker_, to.address, rank == rank_ ? nullptr : &connections::on_error, &to);
+    if (rank == rank_) return to.link.open(*worker_, to.address, nullptr, nullptr);
+    const ucs_status_t status = to.link.open(*worker_, to.address, &connections::on_error, &to);
+    if (status == UCS_OK) send(to, notice_id, notice{notice::kind::greeting, rank_, -1}, {});
+    return status;
+  }
+  /// With the lock. Whether a message of so many bytes may be sent on the connection to `rank` by now: long ones wait
+  /// for the peer's greeting.
+  bool may_carry(int rank, std::size_t bytes) const noexcept {
+    return bytes <= most_copied || rank == rank_ || at(rank).has_greeted;
   }
   /// Makes the connection, and says why that can't be done.
   failure reach(int rank) {
@@ -135,7 +144,7 @@ class connections {
 
   /// With the lock.
   bool progress_locked() noexcept {
-    const bool moved = worker_->progress();
+    const bool moved = advance();
     if (!untold_.empty()) [[unlikely]] pass_on();
     if (!running_.empty()) [[unlikely]] sweep();
     return moved;
@@ -158,7 +167,7 @@ class connections {
     const auto period = std::chrono::steady_clock::duration(std::chrono::milliseconds(20)).count();
     if (now < due || !next_look_.compare_exchange_strong(due, now + period, std::memory_order_relaxed)) return;
     const std::lock_guard guard(lock());
-    while (worker_->progress()) {  // a goodbye may be waiting
+    while (advance()) {  // a goodbye may be waiting
     }
     for (int i = 0; i < size_; ++i) {
       peer& each = at(i);
@@ -201,14 +210,15 @@ class connections {
   void post(int rank, std::uint32_t context, int sender, std::span<const std::byte> words) {
     const std::lock_guard guard(lock());
     if (rank == rank_ || presence_of(rank) != presence::here || connect(rank, false) != UCS_OK) return;
-    send(at(rank).link, control_id, control_header{context, sender}, words);
+    send(at(rank), control_id, control_header{context, sender}, words);
   }
 
   /// Whether nothing that was posted waits for progress.
   bool posted() {
     const std::lock_guard guard(lock());
+    send_unsent();
     sweep();
-    return running_.empty();
+    return running_.empty() && unsent_.empty();
   }
 
   /// With the lock. Takes all messages of a communicator that have come and were not received, and forgets them: their
@@ -244,21 +254,27 @@ class connections {
     if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes)});
   }
 
+  /// With the lock. Requests of `context` are about to be given up: peers get so long to take what was sent.
+  void expect_end(std::uint32_t context, std::chrono::nanoseconds longest) noexcept {
+    failed_context_ = context;
+    peers_take_until_ = deadline::after(longest);
+  }
+
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
-  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent. They
-  /// get half a second for that, all of them together: a communicator fails but once.
+  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
+  /// They get half a second for that, all of them together: a communicator fails but once.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
-    if (failed_context_ != context) {
-      failed_context_ = context;
-      peers_take_until_ = deadline::after(std::chrono::milliseconds(500));
-    }
-    const deadline last = peers_take_until_;
-    while (presence_of(peer_rank) == presence::here && !finished_within(request, std::chrono::milliseconds(1))) {
+    if (failed_context_ != context) expect_end(context, std::chrono::milliseconds(500));
+    const auto may_take = [&] {
+      return presence_of(peer_rank) == presence::here && !peers_take_until_.passed() && !has_ended(peer_rank);
+    };
+    bool finished = finished_within(request, {});
+    while (!finished && may_take()) {
       discard(context);
-      if (last.passed() || has_ended(peer_rank)) break;
+      finished = finished_within(request, std::chrono::milliseconds(1));
     }
-    if (!finished_within(request, std::chrono::milliseconds(1))) {
+    if (!finished) {
       peer& with = at(peer_rank);
       if (with.link) keep(with.link.close());
       change(with, presence::cut, "the connection was closed when an operation that used it was given up");
@@ -278,6 +294,14 @@ class connections {
   void note_error(int rank, ucs_status_t status) noexcept { on_error(&at(rank), nullptr, status); }
 
  private:
+  /// A notice or control message; its header is the beginning of `bytes`.
+  struct letter {
+    unsigned id;
+    std::size_t header_size;
+    std::size_t size;
+    std::unique_ptr<std::byte[]> bytes;
+  };
+
   struct peer {
     connections* owner = nullptr;
     int rank = 0;
@@ -286,6 +310,8 @@ class connections {
     process_watch watch;
     endpoint link;
     bool talks = false;
+    bool has_greeted = false;
+    std::deque<letter> unsent;
     bool found_ended = false;
     std::atomic<presence> state{presence::here};
     std::string reason;
@@ -293,7 +319,7 @@ class connections {
 
   /// Sent from rank to rank.
   struct notice {
-    enum class kind : std::uint32_t { goodbye, rank_lost } what;
+    enum class kind : std::uint32_t { goodbye, rank_lost, greeting } what;
     std::int32_t sender;
     std::int32_t lost;  ///< -1: none; the sender: it ends by an exception
   };
@@ -359,6 +385,10 @@ class connections {
     std::memcpy(&told, header, sizeof told);
     const auto known = [&](int rank) { return rank >= 0 && rank < self.size_ && rank != self.rank_; };
     if (!known(told.sender)) return UCS_OK;
+    if (told.what == notice::kind::greeting) {
+      self.at(told.sender).has_greeted = true;
+      if (!self.at(told.sender).link) self.ungreeted_.push_back(told.sender);
+    }
     if (told.lost == told.sender) {
       self.change(self.at(told.sender), presence::lost, "it has left after an error");
     } else if (known(told.lost)) {
@@ -389,24 +419,52 @@ class connections {
 
   void tell_all(notice::kind what, int lost) {
     for (int i = 0; i < size_; ++i) {
-      const peer& to = at(i);
+      peer& to = at(i);
       if (!to.talks || !to.link || i == rank_ || presence_of(i) != presence::here) continue;
-      send(to.link, notice_id, notice{what, rank_, lost}, {});
+      send(to, notice_id, notice{what, rank_, lost}, {});
     }
   }
 
+  // Until a peer has greeted this rank, nothing is sent to it that UCX can't send at once, and no long messages: for
+  // those UCX asks the peer for the number of its endpoint, and UCX 1.13 ends the process that is asked by an assertion
+  // if the one that asks dies while the answer waits for a connection that is still being made. A greeting is never
+  // waited for by UCX, and what it came through is made.
+
   /// Keeps a copy of both until UCX is done with it.
   template <class Header>
-  void send(const endpoint& to, unsigned id, const Header& header, std::span<const std::byte> words) {
-    auto bytes = std::make_unique<std::byte[]>(sizeof header + words.size());
-    std::byte* const begin = bytes.get();
-    std::memcpy(begin, &header, sizeof header);
-    if (!words.empty()) std::memcpy(begin + sizeof header, words.data(), words.size());
-    ucp_request_param_t how{};
-    how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    how.flags = UCP_AM_SEND_FLAG_EAGER;
-    keep(ucp_am_send_nbx(to.get(), id, begin, sizeof header, begin + sizeof header, words.size(), &how),
-         std::move(bytes));
+  void send(peer& to, unsigned id, const Header& header, std::span<const std::byte> words) {
+    letter each{id, sizeof header, sizeof header + words.size(), {}};
+    each.bytes = std::make_unique<std::byte[]>(each.size);
+    std::memcpy(each.bytes.get(), &header, sizeof header);
+    if (!words.empty()) std::memcpy(each.bytes.get() + sizeof header, words.data(), words.size());
+    if (to.unsent.empty()) unsent_.push_back(to.rank);
+    to.unsent.push_back(std::move(each));
+    send_unsent();
+  }
+
+  void send_unsent() {
+    std::erase_if(unsent_, [this](int rank) { return send_unsent_to(at(rank)); });
+  }
+
+  /// Whether nothing is left.
+  bool send_unsent_to(peer& to) {
+    for (; !to.unsent.empty(); to.unsent.pop_front()) {
+      if (!to.link || presence_of(to.rank) >= presence::cut) {
+        to.unsent.clear();
+        break;
+      }
+      letter& next = to.unsent.front();
+      std::byte* const begin = next.bytes.get();
+      ucp_request_param_t how{};
+      how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+      if (!to.has_greeted) how.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+      how.flags = UCP_AM_SEND_FLAG_EAGER;
+      ucs_status_ptr_t const request = ucp_am_send_nbx(to.link.get(), next.id, begin, next.header_size,
+                                                       begin + next.header_size, next.size - next.header_size, &how);
+      if (!to.has_greeted && UCS_PTR_IS_ERR(request) && UCS_PTR_STATUS(request) == UCS_ERR_NO_RESOURCE) return false;
+      keep(request, std::move(next.bytes));
+    }
+    return true;
   }
 
   void pass_on() {
@@ -414,7 +472,19 @@ class connections {
     for (const int each : lost) tell_all(notice::kind::rank_lost, each);
   }
 
+  /// Greets back those that connected first.
+  void greet() {
+    for (const int each : std::exchange(ungreeted_, {})) static_cast<void>(connect(each, false));
+  }
+
   // ── Requests of our own ──────────────────────────────────────────────────────────────────────────────────────────
+
+  bool advance() {
+    const bool moved = worker_->progress();
+    if (!ungreeted_.empty()) [[unlikely]] greet();
+    if (!unsent_.empty()) [[unlikely]] send_unsent();
+    return moved;
+  }
 
   void sweep() noexcept {
     std::erase_if(running_, [](const running& each) {
@@ -427,7 +497,7 @@ class connections {
   bool finished_within(void* request, std::chrono::nanoseconds longest) noexcept {
     const deadline last = deadline::after(longest);
     while (ucp_request_check_status(request) == UCS_INPROGRESS) {
-      if (!worker_->progress()) {
+      if (!advance()) {
         if (last.passed()) return false;
         ::sched_yield();
       }
@@ -435,10 +505,13 @@ class connections {
     return true;
   }
 
-  void finish_running(std::chrono::nanoseconds longest) noexcept {
-    const deadline last = deadline::after(longest);
-    for (sweep(); !running_.empty() && !last.passed(); sweep()) {
-      if (!worker_->progress()) ::sched_yield();
+  void finish_running(deadline last) noexcept {
+    const auto waits = [this] {
+      sweep();
+      return !running_.empty() || std::any_of(unsent_.begin(), unsent_.end(), [&](int rank) { return at(rank).talks; });
+    };
+    while (waits() && !last.passed()) {
+      if (!advance()) ::sched_yield();
     }
   }
 
@@ -446,21 +519,23 @@ class connections {
 
   void say_goodbye() noexcept {
     const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
+    const deadline last = deadline::after(std::chrono::milliseconds(500));
     tell_all(notice::kind::goodbye, first_lost_ < 0 && unwinding ? rank_ : first_lost_);
+    finish_running(last);
     for (int i = 0; i < size_; ++i) {
       const peer& to = at(i);
       if (!to.talks || !to.link || presence_of(i) != presence::here) continue;
       const ucp_request_param_t how{};
       keep(ucp_ep_flush_nbx(to.link.get(), &how));
     }
-    finish_running(std::chrono::milliseconds(500));
+    finish_running(last);
   }
 
   void close_all() noexcept {
     for (int i = 0; i < size_; ++i) {
       if (at(i).link) keep(at(i).link.close());
     }
-    finish_running(std::chrono::milliseconds(500));
+    finish_running(deadline::after(std::chrono::milliseconds(500)));
     for (const running& each : running_) ucp_request_free(each.request);
     running_.clear();
   }
@@ -472,7 +547,9 @@ class connections {
   std::atomic<std::uint32_t> news_{0};
   std::atomic<std::chrono::steady_clock::rep> next_look_{0};
   std::atomic<int> waiting_{0};
-  std::vector<int> untold_;  ///< lost ranks that the others have not been told of
+  std::vector<int> untold_;     ///< lost ranks that the others have not been told of
+  std::vector<int> ungreeted_;  ///< ranks that have greeted this one, which has no connection to them
+  std::vector<int> unsent_;     ///< ranks to which something is to be sent yet
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last

@@ -3,8 +3,8 @@
 /// Control messages through memory that all ranks of a communicator map.
 ///
 /// They must arrive above all when a process has just died. UCX's own queue in shared memory is one for all senders: a
-/// sender that dies while it writes leaves a gap there, behind which nothing is seen any more. Here each pair of ranks has a
-/// ring with one writer, and what a dying writer has not finished is never seen.
+/// sender that dies while it writes leaves a gap there, behind which nothing is seen any more. Here each pair of ranks
+/// has a ring with one writer, and what a dying writer has not finished is never seen.
 #pragma once
 
 #include <hocket/core/config.hpp>

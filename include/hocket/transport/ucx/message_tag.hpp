@@ -14,8 +14,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
 /// UCX matches messages by 64 bits: context 16, source rank 16, channel 3, sequence number 16. So there
-/// are at most 2^16 communicators at a time, of at most 2^16 ranks each. The low bits of a sequence number are enough, as
-/// only `transport::window` of them are in use at a time; tags of `send` and `recv` have 16 bits.
+/// are at most 2^16 communicators at a time, of at most 2^16 ranks each. The low bits of a sequence number are enough,
+/// as only `transport::window` of them are in use at a time; tags of `send` and `recv` have 16 bits.
 ///
 /// The 13 bits that remain travel along, unmatched: the receiver compares them with those of its own call's signature.
 struct message_tag {

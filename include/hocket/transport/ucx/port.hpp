@@ -84,6 +84,7 @@ class port {
       fail = broken_link(peer, status);
       return false;
     }
+    if (!links_->may_carry(to, bytes)) [[unlikely]] return false;
     const ucp_request_param_t how{};
     auto copy = links_->copy_of(data, bytes);
     ucs_status_ptr_t const request = ucp_tag_send_nbx(links_->link_to(to).get(), copy ? copy.get() : data, bytes,
@@ -177,6 +178,12 @@ class port {
   void discard() {
     const std::lock_guard guard(links_->lock());
     links_->discard(context_);
+  }
+
+  /// What this rank still sends is given up soon, whether peers take it or not.
+  void hurry() {
+    const std::lock_guard guard(links_->lock());
+    links_->expect_end(context_, std::chrono::milliseconds(4));
   }
 
   void post(int peer, std::span<const std::byte> words) {
@@ -276,8 +283,9 @@ class port {
     if (const ucs_status_t status = links_->connect(from, true); status != UCS_OK) return status;
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // a request can tell the message's length
-    ucs_status_ptr_t const request = ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes,
-                                                      message_tag::make(context_, peer, id), message_tag::matched_mask, &how);
+    const ucp_tag_t tag = message_tag::make(context_, peer, id);
+    ucs_status_ptr_t const request =
+        ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes, tag, message_tag::matched_mask, &how);
     if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
     state.request = request_handle(*links_, request, from, true, with_[index(peer)].counts);
     return UCS_OK;

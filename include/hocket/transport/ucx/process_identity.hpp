@@ -149,8 +149,8 @@ inline host_share share_of_host(const process_identity& own, const std::vector<p
   return result;
 }
 
-/// Whether UCX can watch all those with whom it shares memory. It looks for their process numbers, as if all were of one PID
-/// namespace, and takes a process of another for dead.
+/// Whether UCX can watch all those with whom it shares memory. It looks for their process numbers, as if all were of
+/// one PID namespace, and takes a process of another for dead.
 inline bool all_watched_in_memory(const process_identity& own, const std::vector<process_identity>& all) noexcept {
   return std::all_of(all.begin(), all.end(), [&](const process_identity& each) {
     return !own.may_share_memory(each) || own.pid_namespace == each.pid_namespace;

@@ -38,8 +38,8 @@ enum class ownership : std::uint32_t {
 /// One piece per rank, of equal size.
 class shared_memory {
  public:
-  /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks. Raises `out_of_memory` on
-  /// all of them if one has no room.
+  /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks. Raises `out_of_memory`
+  /// on all of them if one has no room.
   shared_memory(const std::shared_ptr<connections>& links, const transport::opening& how, std::size_t bytes)
       : links_(links),
         own_(header_bytes + bytes, no_room_),
@@ -147,8 +147,8 @@ class shared_memory {
     return true;
   }
 
-  /// Whether all are processes of this host, and UCX was not told to leave shared memory alone: it is asked by way of the
-  /// connection to the neighbour, which needs one anyway.
+  /// Whether all are processes of this host, and UCX was not told to leave shared memory alone: it is asked by way of
+  /// the connection to the neighbour, which needs one anyway.
   bool may_share(const transport::opening& how) {
     for (const int rank : *how.members) {
       if (!links_->can_watch(rank)) return false;

@@ -47,8 +47,8 @@ class wire {
                                   here.ranks > here.cores);
   }
 
-  /// Another worker, with connections of its own: a process that died while it wrote into a queue of UCX's in shared memory,
-  /// which is one for all senders, has left a gap there behind which nothing arrives.
+  /// Another worker, with connections of its own: a process that died while it wrote into a queue of UCX's in shared
+  /// memory, which is one for all senders, has left a gap there behind which nothing arrives.
   static std::shared_ptr<wire> renewed(const std::shared_ptr<wire>& self, transport::opening& how) {
     std::vector<process_identity> processes;
     for (const int rank : *how.members) processes.push_back(self->links_->identity_of(rank));
