@@ -4,13 +4,25 @@
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/platform/directory.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/wait_ready.hpp>
+
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace {
@@ -37,6 +49,25 @@ void expect_loss(findings& found, int culprit, const std::string& what, Act act)
   const hocket::failure cause = found.fails(errc::peer_lost, what, act);
   found.expect(clock::now() - begin < 1s, what + " noticed the loss after more than a second");
   if (culprit >= 0) found.equal(cause.context.peer, culprit, what + " blames the peer");
+}
+
+/// A socket of this process in which more than so many bytes wait; -1 if there is none.
+int crowded_socket(int bytes) {
+  for (const std::string& name : hocket::platform::list_directory("/proc/self/fd")) {
+    const int descriptor = std::atoi(name.c_str());
+    int waiting = 0;
+    if (::ioctl(descriptor, SIOCOUTQ, &waiting) == 0 && waiting > bytes) return descriptor;
+  }
+  return -1;
+}
+
+/// From now on `socket`, in which some bytes wait, takes none; nothing, if it has been closed.
+void fill_up(int socket, findings& found) {
+  const std::byte byte{};
+  const int least = 1;
+  if (::send(socket, &byte, 1, MSG_EOR | MSG_DONTWAIT | MSG_NOSIGNAL) != 1) return;
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &least, sizeof least);
+  found.expect(::send(socket, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == -1, "the socket is not full");
 }
 
 }  // namespace
@@ -87,6 +118,47 @@ TEST_CASE("a peer that is killed while large messages are under way is noticed")
           }) == "");
   }
   ::unsetenv("UCX_ZCOPY_THRESH");
+}
+
+TEST_CASE("a connection whose socket is full is closed all the same") {
+  ::setenv("UCX_KEEPALIVE_INTERVAL", "20s", 1);  // what waits to be sent keeps UCX from the loop that this is about
+  for (const int sender : {0, 1}) {  // one of them has made the connection, the other has been called
+    INFO("rank " << sender << " sends");
+    const auto over = hocket::platform::make_pipe();
+    CHECK(run_worlds(2, network, [&](const world& where, findings& found) {
+            auto comm = std::make_optional(hocket::ucx::connect(where));
+            const auto large = vector_of(where.rank, 1 << 20), small = vector_of(where.rank, 512);
+            auto out = large;
+            const hocket::peer other{1 - where.rank};
+            hocket::send_recv(*comm, large, other, out, other);
+            if (where.rank != sender) {  // takes nothing, nor says goodbye
+              static_cast<void>(
+                  hocket::platform::wait_ready(over.read.get(), POLLIN, hocket::deadline::after(20s)));
+              ::_exit(0);
+            }
+            int crowded = -1;
+            for (int tries = 0; crowded < 0 && tries < 100; ++tries) {
+              for (int i = 0; i < 100; ++i) hocket::send(*comm, small, other);
+              std::this_thread::sleep_for(100ms);  // until the other end has taken what it does
+              crowded = crowded_socket(200'000);
+            }
+            const auto begin = clock::now();
+            // The call has failed by then, and its peer is given time to take what was sent.
+            std::thread filling([&] {
+              std::this_thread::sleep_for(750ms);
+              fill_up(crowded, found);
+            });
+            found.fails(errc::timeout, "send", [&] {
+              hocket::send(*comm, large, other, hocket::tag{7}, with(hocket::timeout(500ms)));
+            });
+            filling.join();
+            comm.reset();
+            found.expect(clock::now() - begin < 4s, "the connection was closed after more than four seconds");
+            const std::byte now{};
+            found.expect(hocket::platform::write_all(over.write.get(), std::span(&now, 1)), "the other can't be told");
+          }) == "");
+  }
+  ::unsetenv("UCX_KEEPALIVE_INTERVAL");
 }
 
 TEST_CASE("a rank that ends by an exception is a loss for those that wait for it") {

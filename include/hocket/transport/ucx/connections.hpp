@@ -16,6 +16,7 @@
 #include <hocket/transport/ucx/message_tag.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/status.hpp>
+#include <hocket/transport/ucx/tcp_sockets.hpp>
 #include <hocket/transport/ucx/worker.hpp>
 
 #include <algorithm>
@@ -35,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include <sys/socket.h>
 #include <ucp/api/ucp.h>
 
 HOCKET_BEGIN_NAMESPACE
@@ -44,7 +46,30 @@ namespace ucx {
 struct introduction {
   process_identity identity;
   std::vector<std::byte> address;
+  std::vector<tcp_address> listens;
 };
+
+/// The address of a worker and where it listens, to be sent.
+inline std::vector<std::byte> ways_to(const worker& through) {
+  const auto listens = std::as_bytes(std::span(through.listens()));
+  std::vector<std::byte> result = through.address();
+  result.insert(result.end(), listens.begin(), listens.end());
+  result.push_back(static_cast<std::byte>(through.listens().size()));
+  return result;
+}
+
+inline introduction introduce(const process_identity& who, std::vector<std::byte> ways) {
+  introduction result{who, std::move(ways), {}};
+  auto& address = result.address;
+  if (address.empty()) return result;
+  const std::size_t room = (address.size() - 1) / sizeof(tcp_address);
+  result.listens.resize(std::min(room, std::to_integer<std::size_t>(address.back())));
+  address.pop_back();
+  const std::size_t bytes = result.listens.size() * sizeof(tcp_address);
+  if (bytes > 0) std::memcpy(result.listens.data(), address.data() + address.size() - bytes, bytes);
+  address.resize(address.size() - bytes);
+  return result;
+}
 
 enum class presence : std::uint8_t {
   here,
@@ -64,6 +89,7 @@ class connections {
       each.owner = this;
       each.rank = i;
       each.address = std::move(all[static_cast<std::size_t>(i)].address);
+      each.listens = std::move(all[static_cast<std::size_t>(i)].listens);
       each.identity = all[static_cast<std::size_t>(i)].identity;
     }
     set_handler(notice_id, &connections::on_notice);
@@ -269,15 +295,14 @@ class connections {
     const auto may_take = [&] {
       return presence_of(peer_rank) == presence::here && !peers_take_until_.passed() && !has_ended(peer_rank);
     };
+    advance();
     bool finished = finished_within(request, {});
     while (!finished && may_take()) {
       discard(context);
       finished = finished_within(request, std::chrono::milliseconds(1));
     }
     if (!finished) {
-      peer& with = at(peer_rank);
-      if (with.link) keep(with.link.close());
-      change(with, presence::cut, "the connection was closed when an operation that used it was given up");
+      cut(at(peer_rank));
       finished_within(request, std::chrono::milliseconds(200));
     }
     ucp_request_free(request);
@@ -306,6 +331,8 @@ class connections {
     connections* owner = nullptr;
     int rank = 0;
     std::vector<std::byte> address;
+    std::vector<tcp_address> listens;
+    std::vector<tcp_address> calls_from;  ///< its ends of connections that it has made to this rank
     process_identity identity;
     process_watch watch;
     endpoint link;
@@ -319,9 +346,10 @@ class connections {
 
   /// Sent from rank to rank.
   struct notice {
-    enum class kind : std::uint32_t { goodbye, rank_lost, greeting } what;
+    enum class kind : std::uint32_t { goodbye, rank_lost, greeting, calls } what;
     std::int32_t sender;
     std::int32_t lost;  ///< -1: none; the sender: it ends by an exception
+    // Then, with `calls`: the addresses of the sender's ends of connections that it has made to the receiver.
   };
   static constexpr unsigned notice_id = 1;
 
@@ -363,6 +391,7 @@ class connections {
 
   static void on_error(void* argument, ucp_ep_h, ucs_status_t status) {
     peer& who = *static_cast<peer*>(argument);
+    if (who.owner->presence_of(who.rank) == presence::cut) return;  // it was to break
     who.owner->note_end(who, std::string("its connection broke: ") + ucs_status_string(status));
   }
 
@@ -377,8 +406,8 @@ class connections {
     ucp_worker_set_am_recv_handler(worker_->get(), &how);
   }
 
-  static ucs_status_t on_notice(void* argument, const void* header, std::size_t header_size, void*, std::size_t,
-                                const ucp_am_recv_param_t*) {
+  static ucs_status_t on_notice(void* argument, const void* header, std::size_t header_size, void* data,
+                                std::size_t size, const ucp_am_recv_param_t* how) {
     auto& self = *static_cast<connections*>(argument);
     notice told{};
     if (header_size != sizeof told) return UCS_OK;
@@ -387,7 +416,13 @@ class connections {
     if (!known(told.sender)) return UCS_OK;
     if (told.what == notice::kind::greeting) {
       self.at(told.sender).has_greeted = true;
-      if (!self.at(told.sender).link) self.ungreeted_.push_back(told.sender);
+      self.greeters_.push_back(told.sender);
+    }
+    const bool whole = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+    if (told.what == notice::kind::calls && whole && size > 0) {
+      auto& calls = self.at(told.sender).calls_from;
+      calls.resize(size / sizeof(tcp_address));
+      std::memcpy(calls.data(), data, calls.size() * sizeof(tcp_address));
     }
     if (told.lost == told.sender) {
       self.change(self.at(told.sender), presence::lost, "it has left after an error");
@@ -472,16 +507,24 @@ class connections {
     for (const int each : lost) tell_all(notice::kind::rank_lost, each);
   }
 
-  /// Greets back those that connected first.
+  /// Greets back those that connected first, and tells all which of their sockets lead here.
   void greet() {
-    for (const int each : std::exchange(ungreeted_, {})) static_cast<void>(connect(each, false));
+    for (const int each : std::exchange(greeters_, {})) {
+      if (connect(each, false) != UCS_OK || at(each).listens.empty()) continue;
+      std::vector<tcp_address> calls;
+      for (const tcp_socket& own : own_tcp_sockets()) {
+        if (contains(at(each).listens, own.there)) calls.push_back(own.here);
+      }
+      if (calls.empty()) continue;
+      send(at(each), notice_id, notice{notice::kind::calls, rank_, -1}, std::as_bytes(std::span(calls)));
+    }
   }
 
   // ── Requests of our own ──────────────────────────────────────────────────────────────────────────────────────────
 
   bool advance() {
     const bool moved = worker_->progress();
-    if (!ungreeted_.empty()) [[unlikely]] greet();
+    if (!greeters_.empty()) [[unlikely]] greet();
     if (!unsent_.empty()) [[unlikely]] send_unsent();
     return moved;
   }
@@ -497,10 +540,8 @@ class connections {
   bool finished_within(void* request, std::chrono::nanoseconds longest) noexcept {
     const deadline last = deadline::after(longest);
     while (ucp_request_check_status(request) == UCS_INPROGRESS) {
-      if (!advance()) {
-        if (last.passed()) return false;
-        ::sched_yield();
-      }
+      if (last.passed()) return false;
+      if (!advance()) ::sched_yield();
     }
     return true;
   }
@@ -513,6 +554,45 @@ class connections {
     while (waits() && !last.passed()) {
       if (!advance()) ::sched_yield();
     }
+  }
+
+  // ── Connections that are full ────────────────────────────────────────────────────────────────────────────────────
+
+  /// Breaks the connections for which `chosen(tcp_socket)` holds: UCX must not close those that may be full, as its last
+  /// word would never end. What is read from them ends at once, so UCX finds that the peer has closed them, and writes no
+  /// more. If it has not done so soon, they are shut down for writing too; then the last word fails.
+  template <class Chosen>
+  void hang_up(Chosen chosen) noexcept {
+    const deadline last = deadline::after(std::chrono::milliseconds(20));
+    for (bool some = true; some;) {
+      const bool late = last.passed();
+      some = false;
+      for (const tcp_socket& each : own_tcp_sockets()) {
+        if (each.listens || !chosen(each)) continue;
+        ::shutdown(each.descriptor, late ? SHUT_RDWR : SHUT_RD);
+        some = !late;
+      }
+      advance();
+    }
+  }
+
+  /// Whether it is one of UCX's that leads to another rank.
+  bool is_ours(const tcp_socket& own) const noexcept {
+    if (contains(worker_->listens(), own.here)) return true;
+    for (int i = 0; i < size_; ++i) {
+      if (contains(at(i).listens, own.there)) return true;
+    }
+    return false;
+  }
+
+  /// Closes the connection to a peer that does not take what was sent.
+  void cut(peer& with) noexcept {
+    change(with, presence::cut, "the connection was closed when an operation that used it was given up");
+    if (!with.link) return;
+    hang_up([&](const tcp_socket& own) {
+      return contains(with.listens, own.there) || contains(with.calls_from, own.there);
+    });
+    keep(with.link.close());
   }
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -532,6 +612,7 @@ class connections {
   }
 
   void close_all() noexcept {
+    hang_up([this](const tcp_socket& own) { return own.full() && is_ours(own); });
     for (int i = 0; i < size_; ++i) {
       if (at(i).link) keep(at(i).link.close());
     }
@@ -547,9 +628,9 @@ class connections {
   std::atomic<std::uint32_t> news_{0};
   std::atomic<std::chrono::steady_clock::rep> next_look_{0};
   std::atomic<int> waiting_{0};
-  std::vector<int> untold_;     ///< lost ranks that the others have not been told of
-  std::vector<int> ungreeted_;  ///< ranks that have greeted this one, which has no connection to them
-  std::vector<int> unsent_;     ///< ranks to which something is to be sent yet
+  std::vector<int> untold_;    ///< lost ranks that the others have not been told of
+  std::vector<int> greeters_;  ///< ranks that have greeted this one, which has not answered
+  std::vector<int> unsent_;    ///< ranks to which something is to be sent yet
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last

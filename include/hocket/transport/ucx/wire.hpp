@@ -40,9 +40,9 @@ class wire {
     const host_share here = share_of_host(own, processes);
     auto through = std::make_shared<worker>(static_cast<int>(processes.size()), here.ranks,
                                             all_watched_in_memory(own, processes));
-    auto addresses = exchange(through->address());
+    auto ways = exchange(ways_to(*through));
     std::vector<introduction> all;
-    for (std::size_t i = 0; i < processes.size(); ++i) all.push_back({processes[i], std::move(addresses[i])});
+    for (std::size_t i = 0; i < processes.size(); ++i) all.push_back(introduce(processes[i], std::move(ways[i])));
     return std::make_shared<wire>(std::make_shared<connections>(std::move(through), rank, std::move(all)),
                                   here.ranks > here.cores);
   }

@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/ucx/status.hpp>
+#include <hocket/transport/ucx/tcp_sockets.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -121,7 +122,11 @@ class worker {
     ucp_worker_params_t wanted{};
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    const std::vector<tcp_address> others = listening_addresses();
     check(ucp_worker_create(context_.get(), &wanted, &handle_), "UCX can't make a worker");
+    for (const tcp_address& each : listening_addresses()) {
+      if (!contains(others, each)) listens_.push_back(each);
+    }
   }
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
@@ -133,6 +138,9 @@ class worker {
 
   /// With the lock held. True if something moved.
   bool progress() noexcept { return ucp_worker_progress(handle_) != 0; }
+
+  /// Where it waits for connections over TCP.
+  const std::vector<tcp_address>& listens() const noexcept { return listens_; }
 
   /// What other processes need in order to connect.
   std::vector<std::byte> address() const {
@@ -148,6 +156,7 @@ class worker {
  private:
   const context context_;
   ucp_worker_h handle_ = nullptr;
+  std::vector<tcp_address> listens_;
   spin_lock lock_;
 };
 
