@@ -564,14 +564,15 @@ class connections {
   template <class Chosen>
   void hang_up(Chosen chosen) noexcept {
     const deadline last = deadline::after(std::chrono::milliseconds(20));
-    for (bool some = true; some;) {
-      const bool late = last.passed();
-      some = false;
+    for (bool late = false; !late;) {
+      late = last.passed();
+      bool some = false;
       for (const tcp_socket& each : own_tcp_sockets()) {
         if (each.listens || !chosen(each)) continue;
         ::shutdown(each.descriptor, late ? SHUT_RDWR : SHUT_RD);
-        some = !late;
+        some = true;
       }
+      if (!some) return;
       advance();
     }
   }
