@@ -260,6 +260,7 @@ class port {
   struct correspondence {
     traffic counts;
     bool suspected = false;
+    bool late = false;  ///< at the last look it had been long enough
     std::uint32_t finished_then = 0;
     deadline until;
   };
@@ -327,17 +328,18 @@ class port {
   }
 
   /// Whether something is still expected of a peer that has left. It may have sent that before, so this is not said
-  /// until nothing has come for a while.
+  /// until nothing has come for a while; and at the next look only, as this rank may have slept for that while.
   bool waits_in_vain(int peer) {
     correspondence& with = with_[index(peer)];
     if (with.counts.waiting == 0) return false;
     const auto now = deadline::clock::now();
     if (!with.suspected || with.finished_then != with.counts.finished) {
       with.suspected = true;
+      with.late = false;
       with.finished_then = with.counts.finished;
       with.until = deadline::after(std::chrono::milliseconds(200), now);
     }
-    return with.until.passed(now);
+    return std::exchange(with.late, with.until.passed(now));
   }
 
   failure lost(int peer, std::string what) {
