@@ -3,6 +3,7 @@
 /// `auto comm = hocket::ucx::connect();`: from the variables that the launcher has set to a communicator of all ranks.
 #pragma once
 
+#include <hocket/bootstrap/blob.hpp>
 #include <hocket/bootstrap/connect_store.hpp>
 #include <hocket/bootstrap/environment.hpp>
 #include <hocket/bootstrap/store.hpp>
@@ -128,9 +129,17 @@ class start_up {
     return all;
   }
 
-  /// So that settings which lead nowhere are found at once.
+  /// So that settings which lead nowhere are found at once, by all ranks: nobody leaves before the others know why.
   void try_neighbour(wire& through) {
     failure cause = through.reach((world_.rank + 1) % world_.ranks);
+    if (cause.code != errc::peer_lost) {
+      const auto reasons = exchange(std::as_bytes(std::span(cause.reason)));
+      for (int rank = 0; rank < world_.ranks && !cause; ++rank) {
+        const std::string reason = bootstrap::blob_text(reasons[index(rank)]);
+        if (reason.empty()) continue;
+        cause = make_failure(errc::unreachable, "rank " + std::to_string(rank) + " reports: " + reason, {.peer = rank});
+      }
+    }
     if (!cause) return;
     cause.context.operation = "connect";
     cause.context.rank = world_.rank;
