@@ -186,6 +186,33 @@ TEST_CASE("a rank that ends by an exception is a loss for those that wait for it
   }
 }
 
+TEST_CASE("whoever waits for a rank that has left hears so, by messages and by flags") {
+  for (const route& way : {shared_memory, network}) {
+    for (const std::size_t size : {std::size_t{2}, std::size_t{3000}, std::size_t{200'000}}) {
+      INFO(way.name << ", " << size << " words");
+      const auto left = [&](auto leave, errc expected) {
+        return run_worlds(3, way, [&](const world& where, findings& found) {
+          auto comm = hocket::ucx::connect(where);
+          const auto in = vector_of(comm.rank(), size);
+          std::vector<std::uint64_t> out(size);
+          hocket::all_reduce(comm, in, out);
+          if (comm.rank() == 1) return leave(comm);
+          const auto begin = clock::now();
+          const auto cause = found.fails(expected, "all_reduce", [&] { hocket::all_reduce(comm, in, out); });
+          found.expect(clock::now() - begin < 3s, "noticed after more than three seconds");
+          found.equal(cause.context.peer, 1, "the rank that has left");
+        });
+      };
+      CHECK(left([](communicator&) {}, errc::peer_lost) == "");
+      const auto abort = [](communicator& comm) {
+        std::this_thread::sleep_for(200ms);  // until the others have left the call before
+        comm.abort();
+      };
+      CHECK(left(abort, errc::aborted) == "");
+    }
+  }
+}
+
 TEST_CASE("a rank that is done may end while others go on") {
   for (const route& way : {shared_memory, posix_memory, network}) {
     INFO(way.name);

@@ -5,6 +5,7 @@
 
 #include <hocket/communicator/state.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <chrono>
@@ -45,14 +46,18 @@ class communicator {
   int size() const noexcept { return state_->size(); }
 
   /// Makes the operation under way, or else the next one, fail with `errc::aborted`, on this rank and then on all
-  /// others, and all later ones with `errc::revoked`. From any thread.
+  /// others, and all later ones with `errc::revoked`. From any thread. The others hear of it from that operation, or when
+  /// this rank destroys the communicator.
   void abort() noexcept { state_->abort(); }
   /// Whether an earlier failure ended this communicator.
   bool revoked() const noexcept { return state_->revoked(); }
 
   /// How long calls wait that say nothing else; 60 s unless set. Need not be equal on all ranks.
   std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
-  void set_timeout(std::chrono::nanoseconds timeout) noexcept { state_->set_timeout(timeout); }
+  template <class Rep, class Period>
+  void set_timeout(std::chrono::duration<Rep, Period> timeout) noexcept {
+    state_->set_timeout(detail::saturated(timeout));
+  }
 
   /// The directory to which each rank writes what it did last, once this communicator has failed, for `hocket-flight`
   /// to read: see docs/when-it-fails.md. Nothing is written unless it is set. Need not be equal on all ranks. `split`

@@ -141,8 +141,10 @@ class assembly {
         if (each.number == number) return each.content;
         is_ahead = is_ahead || each.number > number;
       }
-      if (is_ahead || (last_chance && last_chance->passed())) return std::nullopt;
+      if (is_ahead) return std::nullopt;
+      const bool late = last_chance && last_chance->passed();
       if (read_mail()) continue;
+      if (late) return std::nullopt;
       // What it sent before it went may be on its way.
       if (!last_chance && state_.port().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
       check_limits(rank);

@@ -90,6 +90,7 @@ class communicator_state {
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
   ~communicator_state() {
+    if (aborted() && !cause_) revoke_unheard(make_failure(errc::aborted, "abort() was called on this communicator"));
     if (recorder_.directory().empty()) return;
     if (const auto told = cause_ ? std::nullopt : last_revocation(*port_, size_)) learn(*told);
     if (recorder_.due()) recorder_.record_on_leaving(calls_, cause_);

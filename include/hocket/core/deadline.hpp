@@ -13,6 +13,19 @@ HOCKET_BEGIN_NAMESPACE
 /// How long a call waits for its peers when nothing else was said.
 inline constexpr std::chrono::nanoseconds default_timeout = std::chrono::seconds(60);
 
+namespace detail {
+
+/// In nanoseconds; what does not fit becomes the longest there are.
+template <class Rep, class Period>
+constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> duration) noexcept {
+  using exact = std::chrono::duration<double, Period>;
+  if (exact(duration) >= exact(std::chrono::nanoseconds::max())) return std::chrono::nanoseconds::max();
+  if (exact(duration) <= exact(std::chrono::nanoseconds::min())) return std::chrono::nanoseconds::min();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration);
+}
+
+}  // namespace detail
+
 /// A moment on the monotonic clock. Saturates instead of overflowing: `deadline::after(nanoseconds::max())` never comes.
 class deadline {
  public:

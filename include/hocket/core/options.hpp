@@ -8,6 +8,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -165,7 +166,10 @@ struct timeout_property {
 };
 
 /// How long the call may wait for its peers. The default is the communicator's, 60 s unless it was set.
-constexpr timeout_property timeout(std::chrono::nanoseconds duration) noexcept { return {duration}; }
+template <class Rep, class Period>
+constexpr timeout_property timeout(std::chrono::duration<Rep, Period> duration) noexcept {
+  return {detail::saturated(duration)};
+}
 
 // ── Exactness ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -47,7 +47,10 @@ class patience {
   patience(std::chrono::nanoseconds timeout, bool oversubscribed) noexcept
       : timeout_(timeout), oversubscribed_(oversubscribed) {}
 
-  void progressed() noexcept { polls_ = 0; }
+  void progressed() noexcept {
+    polls_ = 0;
+    gone_ = -1;
+  }
 
   /// After a poll in vain. True if now is the time to look at flags and clock.
   bool tick() noexcept {
@@ -67,6 +70,17 @@ class patience {
   bool has_been_long() const noexcept { return long_; }
 
   bool expired() noexcept { return armed() ? until_.passed() : false; }
+
+  /// Whether nothing will come from `peer`, for which this wait is: it `has_left` long ago. What it sent before may have
+  /// been on its way for so long, and this rank asleep: so that is said at the next look only.
+  bool is_in_vain(int peer, bool has_left) noexcept {
+    if (!has_left) peer = -1;
+    if (std::exchange(gone_, peer) != peer) {
+      nothing_comes_from_ = deadline::after(std::chrono::milliseconds(200));
+      late_ = false;
+    }
+    return peer >= 0 && std::exchange(late_, nothing_comes_from_.passed());
+  }
 
   /// True when a wait has become long, and then more and more rarely: now is the time to compare calls with the peer.
   bool should_inquire() noexcept {
@@ -98,6 +112,9 @@ class patience {
   deadline until_;
   deadline inquiry_due_;
   std::chrono::nanoseconds inquiry_interval_ = std::chrono::milliseconds(1);
+  int gone_ = -1;  ///< the awaited rank, if it had left at the last look
+  bool late_ = false;
+  deadline nothing_comes_from_;
 };
 
 inline std::string describe(std::chrono::nanoseconds duration) {
@@ -171,8 +188,14 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
     failure late = make_failure(errc::timeout, "waited " + describe(call.timeout) + " for a peer");
     cause = whom_to_blame(state, where, call.timeout, std::move(late));
   } else {
-    if (waiting.should_inquire()) inquire(state, where());
-    return {};
+    const waiting_call own = where();
+    const bool has_left = own.awaited >= 0 && own.awaited != state.rank() && state.port().gone(own.awaited);
+    if (!waiting.is_in_vain(own.awaited, has_left)) {
+      if (waiting.should_inquire()) inquire(state, own);
+      return {};
+    }
+    const std::string reason = "rank " + std::to_string(own.awaited) + " is gone: it has left the communicator";
+    cause = make_failure(errc::peer_lost, reason, {.peer = own.awaited});
   }
   const int blamed = cause.context.peer;
   locate(cause.context);

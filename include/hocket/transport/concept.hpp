@@ -128,8 +128,8 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
   /// True if more ranks than cores share this machine: waits then yield early.
   { c.oversubscribed() } -> std::same_as<bool>;
 
-  /// True if the peer has ended, or has left this communicator by an exception: nothing more will come from it, but for
-  /// what is on its way.
+  /// True if the peer has ended, or has left this communicator: nothing more will come from it, but for what is on its
+  /// way.
   { p.gone(peer) } -> std::same_as<bool>;
 
   /// Forgets messages that have come and that nobody will receive, as this communicator has failed: their senders may

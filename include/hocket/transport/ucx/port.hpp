@@ -166,7 +166,7 @@ class port {
   bool gone(int peer) {
     if (peer == rank_) return false;
     links_->look_around();
-    if (window_ != nullptr && window_->state_of(peer) == ownership::failed) return true;
+    if (window_ != nullptr && window_->state_of(peer) != ownership::held) return true;
     const presence found = links_->presence_of(rank_on_wire(peer));
     if (window_ == nullptr || found != presence::cut) return found != presence::here;
     const std::lock_guard guard(links_->lock());  // control messages need no connection
