@@ -116,6 +116,11 @@ TEST_CASE("plans that can't do what is asked for are refused") {
                   [&] { with_plan(list(plan::send(3, {0}, plan::in(0)))); });
     check_refused(me, "a chunk that its own shape does not have",
                   [&] { with_plan(list(plan::send(0, {1}, plan::in(1)))); });
+    const char* const beyond = "beyond the end of its buffer";
+    check_refused(me, beyond, [&] { with_plan(list(plan::send(0, {0}, plan::in(9)))); });
+    check_refused(me, beyond, [&] { with_plan(list(plan::receive(0, {0}, plan::out(1)))); });
+    check_refused(me, beyond, [&] { with_plan(list(plan::load(0, {0}, plan::out(1 << 16), plan::out(0)))); });
+    check_refused(me, beyond, [&] { with_plan(list(plan::receive(0, {0}, plan::scratch(0)))); });
     hocket::barrier(comm);
   });
 }

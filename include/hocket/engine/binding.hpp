@@ -32,12 +32,16 @@ struct binding {
   const plan::layout* out_layout = nullptr;
 };
 
-/// The element of the whole vector with which a rank's buffer begins: a buffer that holds only the rank's own block
-/// does not begin at 0.
-inline std::size_t origin_of(plan::goal_kind kind, plan::region where, const plan::layout& layout, int rank) noexcept {
+/// The elements of the whole vector that a rank's buffer holds: all, or only the rank's own block.
+inline plan::extent extent_of(plan::goal_kind kind, plan::region where, const plan::layout& layout, int rank) noexcept {
   const bool own_block_only = (kind == plan::goal_kind::reduce_scatter && where == plan::region::out) ||
                               (kind == plan::goal_kind::all_gather && where == plan::region::in);
-  return own_block_only ? layout.block(static_cast<std::uint32_t>(rank)).begin : 0;
+  return own_block_only ? layout.block(static_cast<std::uint32_t>(rank)) : plan::extent{0, layout.size()};
+}
+
+/// The element of the whole vector with which a rank's buffer begins.
+inline std::size_t origin_of(plan::goal_kind kind, plan::region where, const plan::layout& layout, int rank) noexcept {
+  return extent_of(kind, where, layout, rank).begin;
 }
 
 }  // namespace detail

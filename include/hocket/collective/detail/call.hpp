@@ -152,6 +152,16 @@ inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t
   }
 }
 
+/// Whether what an action reads or writes at `at` ends within the buffer of `rank`.
+inline bool fits(plan::region where, std::uint32_t at, const plan::action& what, const plan::layout& layout,
+                 plan::goal_kind goal, std::uint32_t scratch, int rank) noexcept {
+  if (where == plan::region::scratch) return at <= scratch && what.count <= scratch - at;
+  if (where != plan::region::in && where != plan::region::out) return true;
+  const plan::extent buffer = extent_of(goal, where, layout, rank);
+  if (at > layout.chunk_count() || layout.begin(at) < buffer.begin) return false;
+  return layout.begin(at) + layout.chunks(what.chunk, what.count).size <= buffer.begin + buffer.size;
+}
+
 /// Which limit of the engine an action of this rank exceeds; empty if none. Plans that the library chooses keep to them.
 template <class State>
 std::string exceeded_limit(const State& state, const call_request& asked, const plan::any& chosen) {
@@ -168,6 +178,14 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       if (flags && each.tag >= signal_line::tags) return "the plan uses a tag beyond the 5 that there are: 0 to 4";
       if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) {
         return "the plan names a chunk that its own shape does not have";
+      }
+      const bool loads = each.what == plan::verb::load;
+      const auto within = [&](plan::region where, std::uint32_t at, int rank) {
+        return each.count == 0 || fits(where, at, each, layout, asked.what.kind, shape.scratch, rank);
+      };
+      if (!within(each.from, each.from_at, loads ? each.peer : state.rank()) ||
+          !within(each.to, each.to_at, state.rank())) {
+        return "the plan reads or writes at a place beyond the end of its buffer, or of the scratch that its shape asks for";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
           !is_between_its_two(each, state.rank(), shape.pieces)) {
