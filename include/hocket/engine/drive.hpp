@@ -83,12 +83,14 @@ class patience {
   }
 
   /// True when a wait has become long, and then more and more rarely: now is the time to compare calls with the peer.
-  bool should_inquire() noexcept {
+  /// `peer` is asked twice at most: what it has not read waits for it, and must leave room for how this call ends.
+  bool should_inquire(int peer) noexcept {
     const auto now = deadline::clock::now();
     if (!armed() || !inquiry_due_.passed(now)) return false;
     inquiry_due_ = deadline::after(inquiry_interval_, now);
     inquiry_interval_ *= 2;
-    return true;
+    if (std::exchange(asked_, peer) != peer) times_asked_ = 0;
+    return times_asked_++ < 2;
   }
 
  private:
@@ -112,6 +114,8 @@ class patience {
   deadline until_;
   deadline inquiry_due_;
   std::chrono::nanoseconds inquiry_interval_ = std::chrono::milliseconds(1);
+  int asked_ = -1;
+  unsigned times_asked_ = 0;
   int gone_ = -1;  ///< the awaited rank, if it had left at the last look
   bool late_ = false;
   deadline nothing_comes_from_;
@@ -191,7 +195,7 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
     const waiting_call own = where();
     const bool has_left = own.awaited >= 0 && own.awaited != state.rank() && state.port().gone(own.awaited);
     if (!waiting.is_in_vain(own.awaited, has_left)) {
-      if (waiting.should_inquire()) inquire(state, own);
+      if (waiting.should_inquire(own.awaited)) inquire(state, own);
       return {};
     }
     const std::string reason = "rank " + std::to_string(own.awaited) + " is gone: it has left the communicator";

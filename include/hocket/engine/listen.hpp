@@ -43,8 +43,9 @@ struct waiting_call {
 
 /// Of two ranks whose calls of one sequence number differ. `theirs` is what `peer` says of its own.
 inline failure differing_calls(int peer, const std::string& theirs, const std::string& ours) {
+  const char* const hidden = theirs == ours ? " with other options, such as require(checksummed), or other lengths" : "";
   return make_failure(errc::mismatch,
-                      "rank " + std::to_string(peer) + " is in " + theirs + ", this rank was in " + ours +
+                      "rank " + std::to_string(peer) + " is in " + theirs + hidden + ", this rank was in " + ours +
                           ": operation, count, type, reduction operation, root, algorithm and the order of calls must be "
                           "equal on all ranks",
                       {.peer = peer});

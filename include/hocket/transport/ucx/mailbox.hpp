@@ -71,7 +71,9 @@ class mailbox {
   }
 
  private:
-  static constexpr std::uint32_t depth = 4;
+  /// Each call reads all there is when it begins. What can come before the next: two inquiries, in that call; two more, one
+  /// for its end or a question, and why they have failed, in the one after it, which this rank has not begun.
+  static constexpr std::uint32_t depth = 8;
 
   struct alignas(platform::cache_line) letter {
     std::atomic<std::uint32_t> number;  ///< of the writer's messages this is the one that lies here, once it is whole
