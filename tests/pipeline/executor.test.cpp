@@ -9,12 +9,15 @@
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -153,6 +156,49 @@ TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
         const std::string says = found ? found->what() : "";
         me.check(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
                  [&] { return "the message says: " + says; });
+      }
+    });
+  }
+}
+
+namespace {
+
+/// Stays in its forward pass of microbatch 2 until `may_return()`.
+struct stuck_stage {
+  using input_type = double;
+  using output_type = double;
+  int index = 0;
+  int stages = 1;
+  std::function<bool()> may_return;
+  std::size_t input_size() const { return index == 0 ? 0 : 2; }
+  std::size_t output_size() const { return index + 1 == stages ? 0 : 2; }
+  void forward(int microbatch, std::span<const double>, std::span<double>) {
+    while (microbatch == 2 && index == 1 && !may_return()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  void backward(int, std::span<const double>, std::span<const double>, std::span<double>) {}
+};
+
+}  // namespace
+
+TEST_CASE("a stage that never returns is a timeout on every other rank") {
+  for (const int ranks : {2, 3, 5}) {
+    std::atomic<int> over{0};
+    on_ranks(ranks, [&](thread_rank& me) {
+      me.comm().set_timeout(std::chrono::milliseconds(300));
+      // It returns when all others have their error, so that they cannot have waited for it.
+      const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      const auto others_over = [&] { return over == ranks - 1 || std::chrono::steady_clock::now() > last; };
+      stuck_stage own{me.rank(), ranks, others_over};
+      const auto found = me.expect(errc::timeout, [&] {
+        pipeline::executor run(me.comm(), schedules::one_forward_one_backward(ranks, 8), {own});
+        run.run();
+      });
+      if (me.rank() == 1) {
+        me.check(over == ranks - 1, "another rank did not end by its deadline");
+      } else {
+        me.check(found && found->context().peer >= 0, "nobody is blamed");
+        if (ranks == 2) me.check(found && found->context().peer == 1, "not rank 1 is blamed");
+        ++over;
       }
     });
   }

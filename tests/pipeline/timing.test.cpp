@@ -6,12 +6,16 @@
 #include "pipeline/waiting_stage.hpp"
 #include "plan/pipeline/schedules.hpp"
 #include "support/catch.hpp"
+#include "support/thread_ranks.hpp"
 
+#include <hocket/collective/barrier.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
 #include <hocket/sim.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +24,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
+
+#include <sys/resource.h>
 
 using namespace pipeline_test;
 namespace pipeline = hocket::pipeline;
@@ -150,4 +157,101 @@ TEST_CASE("on simulated ranks every schedule takes as long as predicted") {
   }
   WARN(compared << " steps of simulated ranks: makespan off by at most " << 100 * worst << " %");
   CHECK(compared > 100);
+}
+
+namespace {
+
+/// How often the system took the core from this thread.
+long interruptions() {
+  rusage used{};
+  ::getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nivcsw;
+}
+
+void spin_until(std::chrono::steady_clock::time_point end) {
+  while (std::chrono::steady_clock::now() < end) {}
+}
+
+/// Two threads as ranks that begin a step together.
+struct spinning_run {
+  std::atomic<std::int64_t> begin{0};
+  double ends[2] = {};
+  bool disturbed[2] = {};
+
+  /// One step; both ranks call it. True if neither has lost its core meanwhile.
+  bool step(hocket_test::thread_rank& me, pipeline::executor<hocket::local::wire>& ranks) {
+    using clock = std::chrono::steady_clock;
+    const auto self = static_cast<std::size_t>(me.rank());
+    hocket::barrier(me.comm());
+    if (self == 0) begin = (clock::now() + std::chrono::microseconds(100)).time_since_epoch().count();
+    hocket::barrier(me.comm());
+    const long before = interruptions();
+    const clock::time_point common{clock::duration(begin.load())};
+    spin_until(common);
+    const double late = std::chrono::duration<double>(clock::now() - common).count();
+    ranks.run();
+    ends[self] = late + ranks.measured().back().end;
+    disturbed[self] = interruptions() != before || late > 20e-6;
+    hocket::barrier(me.comm());
+    return !disturbed[0] && !disturbed[1];
+  }
+};
+
+}  // namespace
+
+TEST_CASE("on threads as ranks a step of stages that spin takes as long as predicted") {
+  if (std::thread::hardware_concurrency() < 2) {
+    WARN("needs two cores");
+    return;
+  }
+  // On a busy machine ranks lose their cores, which makes steps longer. One step must be good, unless there were not even
+  // enough in which no rank has lost its core.
+  constexpr std::chrono::seconds longest(3);
+  constexpr int enough_undisturbed = 50;
+  const std::vector<schedule> plans = {schedules::one_forward_one_backward(2, 6), schedules::zero_bubble(2, 6),
+                                       schedules::interleaved(2, 4, 2), schedules::zero_bubble_v(2, 4)};
+  for (const schedule& plan : plans) {
+    std::vector<schedules::stage_cost> times;
+    for (int stage = 0; stage < plan.stages(); ++stage) times.push_back({60e-6 + 10e-6 * stage, 80e-6, 50e-6});
+    const schedules::costs costs(times);
+    const double predicted = schedules::run_clock(plan, costs).makespan;
+    spinning_run both;
+    int undisturbed = 0;
+    double best = 1;
+    bool done = false;
+    hocket_test::on_ranks(2, [&](hocket_test::thread_rank& me) {
+      const auto spend = [](double seconds) {
+        spin_until(std::chrono::steady_clock::now() +
+                   std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * seconds)));
+      };
+      std::deque<waiting_stage> stages;
+      std::vector<pipeline::any_stage> own;
+      for (int stage = 0; stage < plan.stages(); ++stage) {
+        if (!plan.placement.holds(me.rank(), stage)) continue;
+        stages.emplace_back(stage, plan.stages(), costs.of(stage), spend);
+        own.emplace_back(stages.back());
+      }
+      pipeline::executor ranks(me.comm(), plan, own);
+      const auto last = std::chrono::steady_clock::now() + longest;
+      for (bool over = false; !over;) {
+        const bool counts = both.step(me, ranks);
+        if (me.rank() == 0) {
+          undisturbed += counts;
+          best = std::min(best, std::abs(std::max(both.ends[0], both.ends[1]) / predicted - 1));
+        }
+        if (me.rank() == 0) {
+          done = best <= 0.15 || undisturbed >= enough_undisturbed || std::chrono::steady_clock::now() > last;
+        }
+        hocket::barrier(me.comm());
+        over = done;
+        hocket::barrier(me.comm());
+      }
+    });
+    WARN(plan.name() << ": makespan off by " << 100 * best << " %; undisturbed steps: " << undisturbed);
+    if (best > 0.15 && undisturbed < enough_undisturbed) {
+      WARN("the machine is too busy to tell");
+    } else {
+      CHECK(best <= 0.15);
+    }
+  }
 }
