@@ -161,6 +161,12 @@ TEST_CASE("on simulated ranks every schedule takes as long as predicted") {
 
 namespace {
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool times_are_real = false;  // messages are many times as slow as they are
+#else
+constexpr bool times_are_real = true;
+#endif
+
 /// How often the system took the core from this thread.
 long interruptions() {
   rusage used{};
@@ -251,7 +257,7 @@ TEST_CASE("on threads as ranks a step of stages that spin takes as long as predi
     if (best > 0.15 && undisturbed < enough_undisturbed) {
       WARN("the machine is too busy to tell");
     } else {
-      CHECK(best <= 0.15);
+      CHECK((best <= 0.15 || !times_are_real));
     }
   }
 }
