@@ -7,7 +7,10 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/pipeline/executor.hpp>
+#include <hocket/pipeline/measured.hpp>
+#include <hocket/plan/pipeline/draw_comparison.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
+#include <hocket/plan/pipeline/measured_costs.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -96,6 +99,33 @@ TEST_CASE("every schedule gives the gradients of the whole model") {
         });
         compare(me, plan, whole.at({plan.stages(), plan.microbatches}));
       }
+    });
+  }
+}
+
+TEST_CASE("every rank learns when all ranks did what") {
+  for (const schedule& plan : {schedules::zero_bubble(3, 5), schedules::dual_pipe_v(3, 6)}) {
+    on_ranks(3, [&](thread_rank& me) {
+      std::vector<layer> own = layers_of(plan, me.rank());
+      pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+      run.run();
+      const pipeline::timeline all = pipeline::gather_measured(me.comm(), run);
+      pipeline::timeline mine;
+      std::vector<schedules::action> done, listed;
+      for (const auto& each : all) {
+        done.push_back(each.what);
+        if (each.rank == me.rank()) mine.push_back(each);
+      }
+      for (int rank = 0; rank < 3; ++rank) listed.insert(listed.end(), plan.of(rank).begin(), plan.of(rank).end());
+      me.check(done == listed, "not what the plan lists");
+      bool equal = mine.size() == run.measured().size();
+      for (std::size_t i = 0; equal && i < mine.size(); ++i) {
+        equal = mine[i].begin == run.measured()[i].begin && mine[i].end == run.measured()[i].end;
+      }
+      me.check(equal, "a rank's own times differ");
+      const schedules::costs found = schedules::measured_costs(plan, all);
+      const std::string picture = schedules::draw_comparison_svg(plan, schedules::timeline_of(plan, found), all);
+      me.check(picture.find(", run") != std::string::npos, "there is no picture");
     });
   }
 }
