@@ -6,6 +6,7 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/pipeline/executor.hpp>
+#include <hocket/pipeline/microbatch.hpp>
 #include <hocket/pipeline/tied.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/text.hpp>
@@ -113,4 +114,23 @@ TEST_CASE("gradients of shared parameters are added between the ranks that hold 
                 [&] { pipeline::add_tied(me.comm(), where, {where.stages()}, std::span(gradient)); });
     });
   }
+}
+
+TEST_CASE("microbatches are equal parts of a batch, which they cover") {
+  std::vector<int> batch(24);
+  for (const int microbatches : {1, 2, 3, 8, 24}) {
+    std::size_t next = 0;
+    for (int m = 0; m < microbatches; ++m) {
+      const std::span<int> part = pipeline::microbatch_of(std::span(batch), m, microbatches);
+      CHECK(part.data() == batch.data() + next);
+      CHECK(part.size() == batch.size() / static_cast<std::size_t>(microbatches));
+      next += part.size();
+    }
+    CHECK(next == batch.size());
+  }
+  using pipeline::microbatch_of;
+  CHECK_THROWS_AS(microbatch_of(std::span(batch), 0, 5), hocket::error);
+  CHECK_THROWS_AS(microbatch_of(std::span(batch), 3, 3), hocket::error);
+  CHECK_THROWS_AS(microbatch_of(std::span(batch), -1, 3), hocket::error);
+  CHECK_THROWS_AS(microbatch_of(std::span(batch), 0, 0), hocket::error);
 }
