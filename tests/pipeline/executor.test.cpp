@@ -7,14 +7,20 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/pipeline/executor.hpp>
+#include <hocket/pipeline/measured.hpp>
+#include <hocket/plan/pipeline/draw_comparison.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
+#include <hocket/plan/pipeline/measured_costs.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -97,6 +103,33 @@ TEST_CASE("every schedule gives the gradients of the whole model") {
   }
 }
 
+TEST_CASE("every rank learns when all ranks did what") {
+  for (const schedule& plan : {schedules::zero_bubble(3, 5), schedules::dual_pipe_v(3, 6)}) {
+    on_ranks(3, [&](thread_rank& me) {
+      std::vector<layer> own = layers_of(plan, me.rank());
+      pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+      run.run();
+      const pipeline::timeline all = pipeline::gather_measured(me.comm(), run);
+      pipeline::timeline mine;
+      std::vector<schedules::action> done, listed;
+      for (const auto& each : all) {
+        done.push_back(each.what);
+        if (each.rank == me.rank()) mine.push_back(each);
+      }
+      for (int rank = 0; rank < 3; ++rank) listed.insert(listed.end(), plan.of(rank).begin(), plan.of(rank).end());
+      me.check(done == listed, "not what the plan lists");
+      bool equal = mine.size() == run.measured().size();
+      for (std::size_t i = 0; equal && i < mine.size(); ++i) {
+        equal = mine[i].begin == run.measured()[i].begin && mine[i].end == run.measured()[i].end;
+      }
+      me.check(equal, "a rank's own times differ");
+      const schedules::costs found = schedules::measured_costs(plan, all);
+      const std::string picture = schedules::draw_comparison_svg(plan, schedules::timeline_of(plan, found), all);
+      me.check(picture.find(", run") != std::string::npos, "there is no picture");
+    });
+  }
+}
+
 TEST_CASE("a plan runs again and again") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::one_forward_one_backward(2, 4);
@@ -153,6 +186,49 @@ TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
         const std::string says = found ? found->what() : "";
         me.check(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
                  [&] { return "the message says: " + says; });
+      }
+    });
+  }
+}
+
+namespace {
+
+/// Stays in its forward pass of microbatch 2 until `may_return()`.
+struct stuck_stage {
+  using input_type = double;
+  using output_type = double;
+  int index = 0;
+  int stages = 1;
+  std::function<bool()> may_return;
+  std::size_t input_size() const { return index == 0 ? 0 : 2; }
+  std::size_t output_size() const { return index + 1 == stages ? 0 : 2; }
+  void forward(int microbatch, std::span<const double>, std::span<double>) {
+    while (microbatch == 2 && index == 1 && !may_return()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  void backward(int, std::span<const double>, std::span<const double>, std::span<double>) {}
+};
+
+}  // namespace
+
+TEST_CASE("a stage that never returns is a timeout on every other rank") {
+  for (const int ranks : {2, 3, 5}) {
+    std::atomic<int> over{0};
+    on_ranks(ranks, [&](thread_rank& me) {
+      me.comm().set_timeout(std::chrono::milliseconds(300));
+      // It returns when all others have their error, so that they cannot have waited for it.
+      const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      const auto others_over = [&] { return over == ranks - 1 || std::chrono::steady_clock::now() > last; };
+      stuck_stage own{me.rank(), ranks, others_over};
+      const auto found = me.expect(errc::timeout, [&] {
+        pipeline::executor run(me.comm(), schedules::one_forward_one_backward(ranks, 8), {own});
+        run.run();
+      });
+      if (me.rank() == 1) {
+        me.check(over == ranks - 1, "another rank did not end by its deadline");
+      } else {
+        me.check(found && found->context().peer >= 0, "nobody is blamed");
+        if (ranks == 2) me.check(found && found->context().peer == 1, "not rank 1 is blamed");
+        ++over;
       }
     });
   }

@@ -59,9 +59,11 @@ struct difficult_stage {
   int index = 0;
   int stages = 1;
   void (*misbehave)() = nullptr;
+  std::chrono::milliseconds pause{0};  // of every forward pass
   std::size_t input_size() const { return index == 0 ? 0 : 2; }
   std::size_t output_size() const { return index + 1 == stages ? 0 : 2; }
   void forward(int microbatch, std::span<const double>, std::span<double>) {
+    if (index != 1) std::this_thread::sleep_for(pause);
     if (microbatch == 2 && index == 1 && misbehave != nullptr) misbehave();
   }
   void backward(int, std::span<const double>, std::span<const double>, std::span<double>) {}
@@ -95,7 +97,6 @@ TEST_CASE("what a stage throws reaches every process") {
                 thrown = true;
               }
               found.expect(thrown, "the exception itself comes out where it was thrown");
-              std::this_thread::sleep_for(200ms);  // so that the others hear the reason, and not of an end
               return;
             }
             try {
@@ -107,6 +108,31 @@ TEST_CASE("what a stage throws reaches every process") {
                            "the message says: " + says);
             }
           }) == "");
+  }
+}
+
+TEST_CASE("what a stage throws reaches every process, also if its own ends at once") {
+  for (const route& way : routes) {
+    auto results = results_of(3, way, [](const world& where, findings& found) {
+      auto comm = hocket::ucx::connect(where);
+      meet_all(comm);
+      difficult_stage own{comm.rank(), 3, [] { throw std::out_of_range("no such token"); }, 30ms};
+      try {
+        pipeline::executor run(comm, schedules::one_forward_one_backward(3, 8), {own});
+        run.run();
+        found.expect(false, "the step did not fail");
+      } catch (const hocket::error& cause) {
+        const std::string says = cause.what();
+        found.expect(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
+                     "the message says: " + says);
+      } catch (const std::out_of_range&) {
+        ::raise(SIGKILL);
+      }
+    });
+    CHECK(results[1].signal == SIGKILL);
+    results[1] = {};
+    results[1].exit_code = 0;
+    CHECK(hocket::launch::describe_failures(results) == "");
   }
 }
 

@@ -32,7 +32,8 @@ struct instruction {
   std::size_t message = none;  ///< the buffer that is sent, or received into
   std::size_t request = none;  ///< what a send or receive starts, and what others wait for first
   int peer = -1;
-  unsigned tag = 0;
+  unsigned tag = 0;       ///< no other message of a step between these two ranks has it
+  bool in_order = false;  ///< all messages that way are received in the order in which they are sent
 };
 
 /// All of a row.
@@ -49,7 +50,8 @@ class compiler {
   compiler(const plan::pipeline::schedule& plan, int rank, const std::vector<int>& stages,
            const std::vector<std::size_t>& bytes)
       : plan_(plan), rank_(rank), stages_(stages), bytes_(bytes),
-        numbers_(kinds * bytes.size() * static_cast<std::size_t>(plan.microbatches), none) {}
+        numbers_(kinds * bytes.size() * static_cast<std::size_t>(plan.microbatches), none),
+        orders_(2 * static_cast<std::size_t>(plan.ranks()), order::unknown) {}
 
   program compile() {
     const auto& row = plan_.of(rank_);
@@ -67,6 +69,8 @@ class compiler {
   /// What has a number for each boundary and microbatch.
   enum kind : std::size_t { activation, gradient, sent_forward, received_forward, sent_backward, received_backward };
   static constexpr std::size_t kinds = 6;
+
+  enum class order : unsigned char { unknown, equal, different };
 
   instruction translate(const work& what) {
     instruction made;
@@ -111,13 +115,45 @@ class compiler {
     return made;
   }
 
-  /// The tag is equal on both ends. Where tags come round again, the order of messages keeps them apart.
+  /// Tag and order are found equal on both ends.
   void start(instruction& made, kind moved, kind request, int boundary) {
     const int m = made.what.microbatch;
     made.message = buffer(moved, boundary, m);
     made.request = number(request, boundary, m) = made_.requests++;
     made.peer = plan::pipeline::peer_of(plan_, made.what);
-    made.tag = static_cast<unsigned>(2 * (boundary * plan_.microbatches + m) + (moved == gradient)) & 0xffffU;
+    made.tag = tag_of(made.what);
+    made.in_order = are_in_order(made.peer, plan::pipeline::is_send(made.what.what));
+  }
+
+  /// A number for what crosses a boundary.
+  unsigned tag_of(const work& message) const {
+    const bool forward = message.what == verb::send_forward || message.what == verb::receive_forward;
+    const bool after = message.what == verb::send_forward || message.what == verb::receive_backward;
+    const int boundary = after ? message.stage : message.stage - 1;
+    return static_cast<unsigned>(2 * (boundary * plan_.microbatches + message.microbatch) + !forward);
+  }
+
+  /// Whether the rows of both ranks agree, so that messages need no tags: what comes before it is asked for by its tag,
+  /// some transports have to put aside.
+  bool are_in_order(int peer, bool outwards) {
+    order& known = orders_[2 * static_cast<std::size_t>(peer) + outwards];
+    if (known == order::unknown) {
+      const int from = outwards ? rank_ : peer;
+      const int to = outwards ? peer : rank_;
+      const bool equal = tags_of(from, to, &plan::pipeline::is_send) == tags_of(to, from, &plan::pipeline::is_receive);
+      known = equal ? order::equal : order::different;
+    }
+    return known == order::equal;
+  }
+
+  std::vector<unsigned> tags_of(int rank, int peer, bool (*chosen)(verb) noexcept) const {
+    std::vector<unsigned> tags;
+    for (const auto& each : plan_.of(rank)) {
+      if (chosen(each.first.what) && plan::pipeline::peer_of(plan_, each.first) == peer) {
+        tags.push_back(tag_of(each.first));
+      }
+    }
+    return tags;
   }
 
   /// The buffer of what crosses a boundary; it is needed now. There is none before the first and after the last stage.
@@ -148,6 +184,7 @@ class compiler {
   const std::vector<int>& stages_;         // of the rank
   const std::vector<std::size_t>& bytes_;  // by boundary
   std::vector<std::size_t> numbers_;
+  std::vector<order> orders_;  // of messages from and to each peer
   std::size_t step_ = 0;
   program made_;
 };

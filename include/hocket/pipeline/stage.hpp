@@ -21,8 +21,8 @@
 /// stage keeps itself, by microbatch. Gradients of parameters add up inside the stage.
 ///
 /// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and computes
-/// the loss itself. Optional: `unshard()`, `reshard()`, `reduce_gradient()` and `wait_reduce_gradient()`, called where the
-/// schedule says so.
+/// the loss itself. Optional: `unshard()`, `reshard()`, `reduce_gradient()`, `wait_reduce_gradient()` and `update()`, the
+/// optimizer's step, called where the schedule says so.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -87,7 +87,7 @@ class any_stage {
   void weight_gradient(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient) const {
     table_->weight_gradient(object_, microbatch, in, out_gradient);
   }
-  /// unshard, reshard, reduce_gradient or wait_reduce_gradient: nothing, where the stage has no such function.
+  /// unshard, reshard, reduce_gradient, wait_reduce_gradient or update: nothing, where the stage has no such function.
   void on(plan::pipeline::verb what) const { table_->on(object_, what); }
 
  private:
@@ -161,6 +161,9 @@ class any_stage {
       }
       if constexpr (requires(Stage & stage) { stage.wait_reduce_gradient(); }) {
         if (what == verb::wait_reduce_gradient) self(object).wait_reduce_gradient();
+      }
+      if constexpr (requires(Stage & stage) { stage.update(); }) {
+        if (what == verb::update) self(object).update();
       }
     }
   };

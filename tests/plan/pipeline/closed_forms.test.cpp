@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Makespan and memory of every schedule at unit costs, against the formulas of those who published it.
+#include "plan/pipeline/refusal.hpp"
 #include "plan/pipeline/schedules.hpp"
 
 #include <hocket/plan/pipeline/clock.hpp>
@@ -142,15 +143,6 @@ TEST_CASE("unequal costs and hops give the makespans that others have found") {
 }
 
 TEST_CASE("sizes that a schedule has no rule for are refused, and the rule is named") {
-  const auto refuses = [](auto make, const char* rule) {
-    try {
-      make();
-      FAIL_CHECK("nothing was refused: " << rule);
-    } catch (const hocket::error& found) {
-      CHECK(found.code() == hocket::errc::invalid_argument);
-      CHECK_THAT(found.what(), Catch::Contains(rule));
-    }
-  };
   refuses([] { gpipe(0, 4); }, "gpipe needs at least one rank and one microbatch; found 0 ranks and 4 microbatches");
   refuses([] { one_forward_one_backward(2, 0); }, "at least one rank and one microbatch");
   refuses([] { interleaved(4, 9, 2); }, "a number of microbatches that M/P (rounded down) divides, or a group size");

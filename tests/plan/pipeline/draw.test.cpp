@@ -3,14 +3,17 @@
 // Drawings: a cell per action, where the clock says; nothing that a browser would have to fetch.
 #include "plan/pipeline/schedules.hpp"
 
+#include <hocket/plan/pipeline/draw_comparison.hpp>
 #include <hocket/plan/pipeline/draw_svg.hpp>
 #include <hocket/plan/pipeline/draw_text.hpp>
+#include <hocket/plan/pipeline/measured_costs.hpp>
 
 #include <catch2/catch.hpp>
 
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
@@ -59,4 +62,42 @@ TEST_CASE("a schedule as a picture") {
   CHECK_THAT(picture,
              Catch::Contains("2 ranks, 2 stages, 2 microbatches: 9 ms long, ranks idle for 33.3 % of it, at most "
                              "2 activations on a rank"));
+}
+
+TEST_CASE("a plan and a run of it in one picture") {
+  const schedule plan = one_forward_one_backward(2, 3);
+  const timeline planned = timeline_of(plan);
+  timeline run = planned;
+  for (timed_action& each : run) {  // the gradient of the last stage comes later, and with it all that follows
+    const bool late = each.rank == 1 ? each.begin >= 2 : each.begin >= 4;
+    each.begin += late;
+    each.end += late;
+  }
+  CHECK(draw_comparison_text(plan, planned, run) ==
+        "rank 0 plan  F0 F1       B0--- F2 B1---    B2---\n"
+        "       run   F0 F1          B0--- F2 B1---    B2---\n"
+        "rank 1 plan     F0 B0--- F1 B1--- F2 B2---\n"
+        "       run      F0    B0--- F1 B1--- F2 B2---\n");
+  CHECK_THAT(draw_comparison_text(plan, planned, run, 0, 4), Catch::Contains(" ...\n"));
+  CHECK(draw_comparison_text(plan, {}, run) == "nothing to draw\n");
+
+  const std::string picture = draw_comparison_svg(plan, planned, run, {.unit = "ms"});
+  CHECK(count(picture, "<g class=\"action\">") == 2 * plan.length());
+  CHECK(count(picture, "<svg ") == 3);
+  CHECK(count(picture, "</svg>") == 3);
+  CHECK(count(picture, "<g ") == count(picture, "</g>"));
+  CHECK(count(picture, "text-anchor=\"end\" fill=\"#6b7280\">13 ms<") == 2);  // one axis: the run is the longer one
+  CHECK_THAT(picture, Catch::Contains("one_forward_one_backward, planned") &&
+                          Catch::Contains("one_forward_one_backward, run"));
+  CHECK_THAT(picture, Catch::Contains("12 ms long") && Catch::Contains("13 ms long"));
+}
+
+TEST_CASE("what stages cost, from a run") {
+  const std::vector<stage_cost> each = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
+  const costs given(each, 0.5);
+  const costs found = measured_costs(zero_bubble(3, 4), timeline_of(zero_bubble(3, 4), given), 0.5);
+  for (int stage = 0; stage < 3; ++stage) CHECK(found.of(stage) == each[static_cast<std::size_t>(stage)]);
+  CHECK(found.hop() == 0.5);
+  const costs whole = measured_costs(gpipe(3, 4), timeline_of(gpipe(3, 4), given));
+  CHECK(whole.of(0) == stage_cost{1, 2.5, 2.5});
 }

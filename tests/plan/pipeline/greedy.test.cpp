@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Schedules made for given costs: within their memory, never longer than a published one, shorter where costs differ.
+#include "plan/pipeline/refusal.hpp"
+
 #include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
 #include <hocket/plan/pipeline/partition.hpp>
@@ -16,6 +18,7 @@
 #include <vector>
 
 using namespace hocket::plan::pipeline;
+using pipeline_test::refuses;
 
 namespace {
 
@@ -114,15 +117,6 @@ TEST_CASE("a placement of one's own, and no limit of memory") {
 }
 
 TEST_CASE("arguments that leave no schedule are refused") {
-  const auto refuses = [](auto make, const char* says) {
-    try {
-      make();
-      FAIL_CHECK("nothing was refused: " << says);
-    } catch (const hocket::error& found) {
-      CHECK(found.code() == hocket::errc::invalid_argument);
-      CHECK_THAT(found.what(), Catch::Contains(says));
-    }
-  };
   const costs unit;
   refuses([&] { greedy(placement::loop(2), 0, unit); }, "at least one rank and one microbatch");
   refuses([&] { greedy(placement::loop(2), 4, unit, {4}); }, "for each of the 2 ranks, or none; found 1");

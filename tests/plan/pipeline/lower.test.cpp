@@ -12,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -47,6 +48,9 @@ TEST_CASE("what each pass does") {
 
   CHECK(rows(reduce_gradients(plan)) ==
         "0F0,0F1,0B0,0B1,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1F0,1B0,1F1,1B1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD\n");
+  CHECK(rows(update_parameters(plan)) == "0F0,0F1,0B0,0B1,0UPDATE\n1F0,1B0,1F1,1B1,1UPDATE\n");
+  CHECK(rows(update_parameters(reduce_gradients(schedules::breadth_first(1, 1, 2)))) ==
+        "0F0,1F0,1B0,1REDUCE_GRAD,1WAIT_REDUCE_GRAD,1UPDATE,0B0,0REDUCE_GRAD,0WAIT_REDUCE_GRAD,0UPDATE\n");
   CHECK(rows(shard_parameters(plan)) == "0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD\n1UNSHARD,1F0,1B0,1F1,1B1,1RESHARD\n");
   CHECK(rows(shard_parameters(schedules::breadth_first(1, 1, 3), 2)) ==
         "0UNSHARD,1UNSHARD,0F0,0RESHARD,2UNSHARD,1F0,2F0,2B0,2RESHARD,0UNSHARD,1B0,1RESHARD,0B0,0RESHARD\n");
@@ -75,7 +79,8 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
           if (run_clock(lowered).makespan != run_clock(plan).makespan) FAIL_CHECK(what << " changes the makespan");
         };
         check(lower(plan), "as it is run");
-        check(lower(plan, {.shard_parameters = true, .reduce_gradients = true}), "with sharded parameters");
+        check(lower(plan, {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true}),
+              "with sharded parameters");
         for (int rank = 0; rank < s.ranks; ++rank) {
           if (peak_activations(lower(plan), rank) != peak_activations(plan, rank)) FAIL_CHECK("the peak changes");
         }
@@ -83,16 +88,33 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
       6, 14);
 }
 
+TEST_CASE("a stage is updated once, after all its gradients") {
+  const schedule plan = update_parameters(reduce_gradients(schedules::zero_bubble(2, 2)));
+  CHECK(prove(plan));
+  for (int rank = 0; rank < 2; ++rank) {
+    for (std::size_t i = 0; i + 1 < plan.of(rank).size(); ++i) {
+      schedule early = plan;
+      auto& actions = early.of(rank);
+      std::rotate(actions.begin() + static_cast<std::ptrdiff_t>(i), actions.end() - 1, actions.end());
+      INFO(print(early));
+      CHECK_FALSE(prove(early));
+    }
+    schedule twice = plan;
+    twice.of(rank).push_back(twice.of(rank).back());
+    CHECK_FALSE(prove(twice));
+  }
+}
+
 TEST_CASE("each pass is told about, in its order") {
   std::vector<std::string> passes;
   const schedule plan = schedules::zero_bubble(2, 4);
   schedule last = plan;
-  const schedule made = lower(plan, {true, true, true, true}, [&](const char* pass, const schedule& now) {
+  const schedule made = lower(plan, {true, true, true, true, true}, [&](const char* pass, const schedule& now) {
     passes.emplace_back(pass);
     last = now;
   });
-  CHECK(passes == std::vector<std::string>{"merge_backward", "shard_parameters", "reduce_gradients", "add_messages",
-                                           "wait_for_sends", "defer_receives"});
+  CHECK(passes == std::vector<std::string>{"merge_backward", "shard_parameters", "reduce_gradients", "update_parameters",
+                                           "add_messages", "wait_for_sends", "defer_receives"});
   CHECK(made == last);
 }
 

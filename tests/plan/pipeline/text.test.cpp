@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The text form: parse(print(plan)) is the plan, and what is no schedule is refused with line and column.
+#include "plan/pipeline/refusal.hpp"
 #include "plan/pipeline/schedules.hpp"
 
 #include <hocket/plan/pipeline/text.hpp>
@@ -55,13 +56,7 @@ TEST_CASE("a table without words about it is read: blanks, empty cells, empty li
 TEST_CASE("what is no schedule is refused, with line and column") {
   const auto refuses = [](const std::string& text, const std::string& says) {
     CAPTURE(text);
-    try {
-      parse(text);
-      FAIL_CHECK("was read; should say: " << says);
-    } catch (const hocket::error& found) {
-      CHECK(found.code() == hocket::errc::invalid_argument);
-      CHECK_THAT(found.reason(), Catch::Contains(says));
-    }
+    pipeline_test::refuses([&] { parse(text); }, says);
   };
   refuses("", "line 0, column 1: there is no row");
   refuses("# microbatches: 2\n", "there is no row");

@@ -28,6 +28,7 @@ enum class verb : std::uint8_t {
   reshard,               ///< drop what was gathered
   reduce_gradient,       ///< start adding up the stage's gradients over the ranks that share the stage
   wait_reduce_gradient,  ///< until they are added up
+  update,                ///< the optimizer's step on the stage's parameters; all its gradients come before
   send_forward,          ///< start sending the stage's output to the next stage
   receive_forward,       ///< the stage's input, from the stage before
   wait_send_forward,     ///< until that output has been sent
@@ -35,7 +36,7 @@ enum class verb : std::uint8_t {
   receive_backward,      ///< the gradient of the stage's output, from the next stage
   wait_send_backward     ///< until that gradient has been sent
 };
-inline constexpr int verbs = 15;
+inline constexpr int verbs = 16;
 
 constexpr bool is_computation(verb what) noexcept { return what >= verb::forward && what <= verb::backward; }
 constexpr bool is_send(verb what) noexcept { return what == verb::send_forward || what == verb::send_backward; }

@@ -61,7 +61,7 @@ class clock_run {
  public:
   constexpr clock_run(const schedule& plan, const costs& cost)
       : plan_(plan), cost_(cost),
-        outputs_(static_cast<std::size_t>(plan.stages()) * static_cast<std::size_t>(plan.microbatches), never),
+        outputs_(plan.cells(), never),
         gradients_(outputs_.size(), never) {}
 
   template <class Observer>
@@ -130,7 +130,7 @@ class clock_run {
   }
 
   constexpr double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
-    const double made = results[index(stage, microbatch)];
+    const double made = results[plan_.index(stage, microbatch)];
     if (made == never) return never;
     return plan_.placement.rank_of(stage, microbatch) == rank ? made : made + cost_.hop();
   }
@@ -138,10 +138,10 @@ class clock_run {
   constexpr void finish(const work& what, double end, std::vector<int>& ready) {
     int consumer = -1;
     if (what.what == verb::forward) {
-      outputs_[index(what.stage, what.microbatch)] = end;
+      outputs_[plan_.index(what.stage, what.microbatch)] = end;
       consumer = what.stage + 1;
     } else if (what.what == verb::input_gradient || what.what == verb::backward) {
-      gradients_[index(what.stage, what.microbatch)] = end;
+      gradients_[plan_.index(what.stage, what.microbatch)] = end;
       consumer = what.stage - 1;
     }
     if (consumer < 0 || consumer >= plan_.stages()) return;
@@ -149,11 +149,6 @@ class clock_run {
     if (!waiting_[static_cast<std::size_t>(rank)]) return;
     waiting_[static_cast<std::size_t>(rank)] = false;
     ready.push_back(rank);
-  }
-
-  constexpr std::size_t index(int stage, int microbatch) const noexcept {
-    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(plan_.microbatches) +
-           static_cast<std::size_t>(microbatch);
   }
 
   const schedule& plan_;

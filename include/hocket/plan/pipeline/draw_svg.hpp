@@ -2,7 +2,7 @@
 /// @file
 /// A pipeline schedule as a picture, as papers draw it: a row per rank, time to the right; forward passes, input and
 /// weight gradients in their colours, later stages of a rank darker, bubbles white; below, the activations that each
-/// rank holds. Of the plan, or of a measured run: to compare the two, draw both with the same `until`.
+/// rank holds. Of the plan, or of a measured run: to compare the two, see plan/pipeline/draw_comparison.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -63,6 +63,8 @@ class schedule_drawing {
     }
   }
 
+  double height() const { return memory_top() + memory_height + 40; }
+
   std::string draw() {
     open();
     legend();
@@ -92,7 +94,6 @@ class schedule_drawing {
   double y(int rank) const { return top + rank * row_pitch; }
   double bottom() const { return y(plan_.ranks()) - (row_pitch - row_height); }
   double memory_top() const { return bottom() + 64; }
-  double height() const { return memory_top() + memory_height + 40; }
   double memory_y(int held) const {
     return memory_top() + memory_height * (1 - static_cast<double>(held) / std::max(1, most_held_));
   }

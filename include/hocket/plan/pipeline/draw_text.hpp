@@ -45,6 +45,57 @@ inline std::string cell_text(const schedule& plan, const action& what) {
   return text;
 }
 
+/// What a column of text stands for.
+struct text_scale {
+  double quantum = 0;     ///< how long a column is; 0: there is nothing to draw
+  std::size_t width = 2;  ///< of a column, in characters
+  double end = 0;         ///< of the last action
+
+  std::size_t column(double time) const noexcept { return static_cast<std::size_t>(std::lround(time / quantum)); }
+};
+
+/// `quantum` 0: the shortest action.
+inline text_scale scale_of(const schedule& plan, const timeline& times, double quantum) {
+  text_scale made;
+  double shortest = 0;
+  for (const timed_action& each : times) {
+    const double duration = each.end - each.begin;
+    if (duration <= 0) continue;
+    shortest = shortest == 0 ? duration : std::min(shortest, duration);
+    made.end = std::max(made.end, each.end);
+  }
+  made.quantum = quantum > 0 ? quantum : shortest;
+  if (made.quantum <= 0) return made;
+  for (const timed_action& each : times) {
+    const std::size_t columns = std::max(std::size_t{1}, made.column(each.end - each.begin));
+    const std::size_t needed = cell_text(plan, each.what).size() + 1;
+    made.width = std::max(made.width, (needed + columns - 1) / columns);
+  }
+  return made;
+}
+
+/// What happens on each rank. A line that is cut ends in an ellipsis.
+inline std::vector<std::string> text_lines(const schedule& plan, const timeline& times, const text_scale& scale,
+                                           std::size_t most_columns) {
+  const std::size_t columns = std::min(most_columns, scale.column(scale.end));
+  std::vector<std::string> lines(static_cast<std::size_t>(plan.ranks()), std::string(columns * scale.width, ' '));
+  for (const timed_action& each : times) {
+    if (each.end <= each.begin) continue;
+    std::string& line = lines[static_cast<std::size_t>(each.rank)];
+    const std::size_t from = scale.column(each.begin) * scale.width;
+    const std::size_t to = std::max(from + scale.width, scale.column(each.end) * scale.width);
+    const std::string text = cell_text(plan, each.what);
+    for (std::size_t i = from; i + 1 < to && i < line.size(); ++i)
+      line[i] = i - from < text.size() ? text[i - from] : '-';
+  }
+  const bool cut = scale.end / scale.quantum > static_cast<double>(columns) + 0.5;
+  for (std::string& line : lines) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    if (cut) line += " ...";
+  }
+  return lines;
+}
+
 }  // namespace detail
 
 /// A line per rank. A column is `quantum` long (0: the shortest action); what lasts longer is drawn out with dashes. A
@@ -52,41 +103,14 @@ inline std::string cell_text(const schedule& plan, const action& what) {
 /// drawn; a line that is cut ends in an ellipsis.
 inline std::string draw_text(const schedule& plan, const timeline& times, double quantum = 0,
                              std::size_t most_columns = 400) {
-  std::size_t width = 2;
-  double shortest = 0;
-  double end = 0;
-  for (const timed_action& each : times) {
-    const double duration = each.end - each.begin;
-    if (duration <= 0) continue;
-    shortest = shortest == 0 ? duration : std::min(shortest, duration);
-    end = std::max(end, each.end);
-  }
-  if (quantum <= 0) quantum = shortest;
-  if (quantum <= 0) return "nothing to draw\n";
-  for (const timed_action& each : times) {
-    const auto columns = static_cast<std::size_t>(std::max(1L, std::lround((each.end - each.begin) / quantum)));
-    const std::size_t needed = detail::cell_text(plan, each.what).size() + 1;
-    width = std::max(width, (needed + columns - 1) / columns);
-  }
-  const auto columns = std::min(most_columns, static_cast<std::size_t>(std::lround(end / quantum)));
-  std::vector<std::string> lines(static_cast<std::size_t>(plan.ranks()), std::string(columns * width, ' '));
-  for (const timed_action& each : times) {
-    if (each.end <= each.begin) continue;
-    std::string& line = lines[static_cast<std::size_t>(each.rank)];
-    const auto from = static_cast<std::size_t>(std::lround(each.begin / quantum)) * width;
-    const auto to = std::max(from + width, static_cast<std::size_t>(std::lround(each.end / quantum)) * width);
-    const std::string text = detail::cell_text(plan, each.what);
-    for (std::size_t i = from; i + 1 < to && i < line.size(); ++i)
-      line[i] = i - from < text.size() ? text[i - from] : '-';
-  }
+  const detail::text_scale scale = detail::scale_of(plan, times, quantum);
+  if (scale.quantum <= 0) return "nothing to draw\n";
+  const std::vector<std::string> lines = detail::text_lines(plan, times, scale, most_columns);
   std::string all;
   const std::size_t digits = std::to_string(plan.ranks() - 1).size();
   for (std::size_t rank = 0; rank < lines.size(); ++rank) {
     const std::string number = std::to_string(rank);
-    std::string& line = lines[rank];
-    line.erase(line.find_last_not_of(' ') + 1);
-    all += "rank " + std::string(digits - number.size(), ' ') + number + "  " + line +
-           (end / quantum > static_cast<double>(columns) + 0.5 ? " ..." : "") + '\n';
+    all += "rank " + std::string(digits - number.size(), ' ') + number + "  " + lines[rank] + '\n';
   }
   return all;
 }

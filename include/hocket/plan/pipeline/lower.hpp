@@ -9,6 +9,7 @@
 #include <hocket/plan/pipeline/lower/merge_backward.hpp>
 #include <hocket/plan/pipeline/lower/reduce_gradients.hpp>
 #include <hocket/plan/pipeline/lower/shard_parameters.hpp>
+#include <hocket/plan/pipeline/lower/update_parameters.hpp>
 #include <hocket/plan/pipeline/lower/wait_for_sends.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
@@ -19,10 +20,11 @@ namespace plan::pipeline {
 
 /// Which passes are made. Those that are not named here always are.
 struct lowering {
-  bool merge_backward = false;    ///< I and W next to each other become B
-  bool shard_parameters = false;  ///< UNSHARD and RESHARD: for parameters that are sharded over other ranks
-  bool reduce_gradients = false;  ///< REDUCE_GRAD: for gradients that are shared with other ranks
-  bool defer_receives = false;    ///< for receives that block
+  bool merge_backward = false;     ///< I and W next to each other become B
+  bool shard_parameters = false;   ///< UNSHARD and RESHARD: for parameters that are sharded over other ranks
+  bool reduce_gradients = false;   ///< REDUCE_GRAD: for gradients that are shared with other ranks
+  bool defer_receives = false;     ///< for receives that block
+  bool update_parameters = false;  ///< UPDATE: the optimizer steps on each stage as soon as its gradients are complete
 };
 
 /// Makes the passes in their order and tells `observe(name of the pass, schedule)` what each has made: print it, to see
@@ -36,6 +38,7 @@ constexpr schedule lower(schedule plan, const lowering& which, Observer&& observ
   if (which.merge_backward) make("merge_backward", merge_backward(plan));
   if (which.shard_parameters) make("shard_parameters", shard_parameters(plan));
   if (which.reduce_gradients) make("reduce_gradients", reduce_gradients(plan));
+  if (which.update_parameters) make("update_parameters", update_parameters(plan));
   make("add_messages", add_messages(plan));
   make("wait_for_sends", wait_for_sends(plan));
   if (which.defer_receives) make("defer_receives", defer_receives(plan));

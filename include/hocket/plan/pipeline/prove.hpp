@@ -105,6 +105,7 @@ class schedule_prover {
   constexpr proof prove() {
     check_each_alone();
     if (!failed()) check_all_is_done_once();
+    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) check_updates(rank);
     if (!failed()) check_it_ends();
     found_.ok = !failed();
     return found_;
@@ -214,6 +215,24 @@ class schedule_prover {
     if (back.index <= forward->index) fail(violation::before_its_input, step_at(back), step_at(*forward));
     if (weight != nullptr && weight->index <= back.index) {
       fail(violation::before_its_input, step_at(*weight), step_at(back));
+    }
+  }
+
+  /// Each stage is updated at most once, after all that is computed with its parameters.
+  constexpr void check_updates(int rank) {
+    std::vector<std::size_t> updated(static_cast<std::size_t>(plan_.stages()), plan_.of(rank).size());
+    for (std::size_t i = 0; i < plan_.of(rank).size(); ++i) {
+      for_each_work(plan_.of(rank)[i], [&](const work& what) {
+        std::size_t& before = updated[static_cast<std::size_t>(what.stage)];
+        const bool was_updated = before != plan_.of(rank).size();
+        if (what.what == verb::update) {
+          if (was_updated) fail(violation::done_twice, step_at(rank, i), step_at(rank, before));
+          before = i;
+        } else if (was_updated && (is_computation(what.what) || what.what == verb::reduce_gradient ||
+                                   what.what == verb::wait_reduce_gradient)) {
+          fail(violation::before_its_input, step_at(rank, before), step_at(rank, i));
+        }
+      });
     }
   }
 

@@ -83,20 +83,29 @@ class message_prover {
   constexpr void check_partners(int rank, std::size_t i) {
     for_each_work(plan_.of(rank)[i], [&](const work& what) {
       if (failed()) return;
-      const work partner = partner_of(what);
-      if (partner.what == verb::nothing) return;
-      const bool exists = partner.stage >= 0 && partner.stage < plan_.stages();
-      const bool is_message = is_send(what.what) || is_receive(what.what);
-      const bool is_needless =
-          is_message && exists && plan_.placement.rank_of(partner.stage, partner.microbatch) == rank;
-      if (exists && !is_needless && state_of(partner) != absent) return;
-      if (!is_message && (!exists || plan_.placement.rank_of(neighbour_of(partner), partner.microbatch) == rank))
-        return;
-      if (is_needless || !exists) return fail(violation::needless_message, step_at(rank, i));
+      if (is_needless(what, rank)) return fail(violation::needless_message, step_at(rank, i));
+      if (!needs_partner(what, rank) || state_of(partner_of(what)) != absent) return;
       fail(violation::missing, step_at(rank, i));
-      found_.missing = partner;
+      found_.missing = partner_of(what);
     });
   }
+
+  /// A message that leaves the pipeline, or stays on its rank.
+  constexpr bool is_needless(const work& what, int rank) const {
+    if (!is_send(what.what) && !is_receive(what.what)) return false;
+    const work partner = partner_of(what);
+    return !is_stage(partner.stage) || plan_.placement.rank_of(partner.stage, partner.microbatch) == rank;
+  }
+
+  /// A computation receives only what another rank has made.
+  constexpr bool needs_partner(const work& what, int rank) const {
+    const work partner = partner_of(what);
+    if (partner.what == verb::nothing) return false;
+    if (!is_computation(what.what)) return true;
+    return plan_.placement.rank_of(neighbour_of(partner), partner.microbatch) != rank;
+  }
+
+  constexpr bool is_stage(int stage) const noexcept { return stage >= 0 && stage < plan_.stages(); }
 
   /// What must stand somewhere if `what` stands here; `nothing`, if that is all.
   constexpr work partner_of(const work& what) const {

@@ -47,6 +47,14 @@ class schedule {
   constexpr row& of(int rank) { return rows[static_cast<std::size_t>(rank)]; }
   constexpr const row& of(int rank) const { return rows[static_cast<std::size_t>(rank)]; }
 
+  /// The place of (stage, microbatch) in a vector with an entry for each.
+  constexpr std::size_t index(int stage, int microbatch) const noexcept {
+    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(microbatches) +
+           static_cast<std::size_t>(microbatch);
+  }
+  /// How many entries such a vector has.
+  constexpr std::size_t cells() const noexcept { return index(stages(), 0); }
+
   constexpr std::size_t length() const noexcept {
     std::size_t sum = 0;
     for (const row& each : rows) sum += each.size();

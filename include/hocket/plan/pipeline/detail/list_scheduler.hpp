@@ -122,18 +122,13 @@ class list_scheduler {
   rank_state& rank_of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const rank_state& rank_of(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  std::size_t index(int stage, int microbatch) const noexcept {
-    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(made_.microbatches) +
-           static_cast<std::size_t>(microbatch);
-  }
-
   void look_again(double time, int rank) { events_.push({time, rank}); }
 
   // ---- what could be done ----
 
   /// When the result of (stage, microbatch) is on `rank`.
   double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
-    return results[index(stage, microbatch)] + (made_.placement.rank_of(stage, microbatch) == rank ? 0 : cost_.hop());
+    return results[made_.index(stage, microbatch)] + (made_.placement.rank_of(stage, microbatch) == rank ? 0 : cost_.hop());
   }
 
   /// Room is kept for the later stages of what is under way: without, it could never leave.
@@ -238,11 +233,11 @@ class list_scheduler {
     if (what.what == verb::forward) {
       ++own.held;
       ++stage_of(what.stage).forwards;
-      results_.outputs[index(what.stage, what.microbatch)] = end;
+      results_.outputs[made_.index(what.stage, what.microbatch)] = end;
       if (what.stage + 1 < made_.stages()) tell(rank, what.stage + 1, what.microbatch, end);
     } else {
       ++stage_of(what.stage).gradients;
-      results_.gradients[index(what.stage, what.microbatch)] = end;
+      results_.gradients[made_.index(what.stage, what.microbatch)] = end;
       own.weights.push_back({verb::weight_gradient, what.stage, what.microbatch});
       if (what.stage > 0) tell(rank, what.stage - 1, what.microbatch, end);
     }

@@ -23,7 +23,7 @@ class message_writer {
  public:
   constexpr explicit message_writer(const schedule& plan)
       : plan_(plan), made_(plan), next_(plan.rows.size(), 0),
-        inputs_(static_cast<std::size_t>(plan.stages()) * static_cast<std::size_t>(plan.microbatches), false),
+        inputs_(plan.cells(), false),
         gradients_(inputs_.size(), false) {
     for (row& each : made_.rows) each.clear();
   }
@@ -57,9 +57,9 @@ class message_writer {
   }
 
   constexpr bool is_ready(const work& what) const {
-    if (what.what == verb::forward) return what.stage == 0 || inputs_[index(what.stage, what.microbatch)];
+    if (what.what == verb::forward) return what.stage == 0 || inputs_[plan_.index(what.stage, what.microbatch)];
     if (what.what == verb::input_gradient || what.what == verb::backward) {
-      return what.stage == plan_.stages() - 1 || gradients_[index(what.stage, what.microbatch)];
+      return what.stage == plan_.stages() - 1 || gradients_[plan_.index(what.stage, what.microbatch)];
     }
     return true;
   }
@@ -68,11 +68,11 @@ class message_writer {
     const int m = what.microbatch;
     if (what.what == verb::forward && what.stage + 1 < plan_.stages()) {
       deliver(rank, {verb::send_forward, what.stage, m}, {verb::receive_forward, what.stage + 1, m});
-      inputs_[index(what.stage + 1, m)] = true;
+      inputs_[plan_.index(what.stage + 1, m)] = true;
     }
     if ((what.what == verb::input_gradient || what.what == verb::backward) && what.stage > 0) {
       deliver(rank, {verb::send_backward, what.stage, m}, {verb::receive_backward, what.stage - 1, m});
-      gradients_[index(what.stage - 1, m)] = true;
+      gradients_[plan_.index(what.stage - 1, m)] = true;
     }
   }
 
@@ -81,11 +81,6 @@ class message_writer {
     if (peer == rank) return;
     made_.of(rank).push_back({send, {}});
     made_.of(peer).push_back({receive, {}});
-  }
-
-  constexpr std::size_t index(int stage, int microbatch) const noexcept {
-    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(plan_.microbatches) +
-           static_cast<std::size_t>(microbatch);
   }
 
   const schedule& plan_;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One message of a row, sent or received anew in each step. `send_async` and `recv_async` allocate what they start; a
+/// slot keeps that place, so that a step allocates nothing.
+#pragma once
+
+#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <system_error>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline::detail {
+
+namespace core = hocket::detail;
+
+/// A message over a transport that moves by itself. Not movable: the communicator knows where it is.
+template <class Wire>
+class message_slot {
+ public:
+  message_slot() = default;
+  message_slot(const message_slot&) = delete;
+  message_slot& operator=(const message_slot&) = delete;
+  ~message_slot() { finish(); }
+
+  /// Waits for the one before. Raises what `send_async` and `recv_async` raise.
+  void start(const communicator<Wire>& comm, const core::message_job& job, const std::source_location& site) {
+    finish();
+    const auto& state = core::communicator_access::shared_state(comm);
+    const core::call_site call{job.name, site, state->timeout()};
+    const core::visit here(*state);
+    const outcome refused = core::check_message(*state, here, job, core::never_stopped{}, call);
+    if (refused.failed()) raise(refused.cause());
+    work_.emplace(state, call, core::never_stopped{}, job);
+    work_->set_entry(core::log_message(*state, job, call, false));
+    work_->move_on();
+  }
+
+  /// Whether it is over; drives it if not. Raises `error` if it failed.
+  bool test() {
+    if (work_ && !work_->test()) return false;
+    raise_failure();
+    return true;
+  }
+
+  /// Returns when it is over. Raises `error` if it failed.
+  void wait() {
+    if (work_) work_->wait();
+    raise_failure();
+  }
+
+ private:
+  using state_type = core::communicator_state<Wire>;
+
+  void finish() noexcept {
+    if (work_) work_->wait();
+    work_.reset();
+  }
+
+  void raise_failure() const {
+    if (work_ && work_->cause()) raise(work_->cause());
+  }
+
+  std::optional<core::started<state_type, core::message_exchange<state_type>, core::never_stopped>> work_;
+};
+
+/// A message in virtual time. The network keeps what is sent, so a send is over at once; and a receive is asked for
+/// only where the row waits for it: taking it earlier would move the rank's clock to its arrival.
+template <class Wire>
+requires transport::keeps_virtual_time<typename Wire::port_type>
+class message_slot<Wire> {
+ public:
+  void start(const communicator<Wire>& comm, const core::message_job& job, const std::source_location& site) {
+    state_ = core::communicator_access::shared_state(comm);
+    job_ = job;
+    call_ = {job.name, site, state_->timeout()};
+    over_ = job.to != core::no_peer;
+    if (!over_) return;
+    typename Wire::port_type::sending sent;
+    failure fail;
+    if (!state_->port().try_send(sent, job.to, id(), job.out.data(), job.out.size(), fail)) give_up(std::move(fail));
+  }
+
+  bool test() {
+    if (over_) return true;
+    listen();
+    typename Wire::port_type::receiving received;
+    failure fail;
+    const void* const message =
+        state_->port().try_receive(received, job_.from, id(), job_.in.data(), job_.in.size(), fail);
+    if (fail) give_up(std::move(fail));
+    if (message == nullptr) return false;
+    if (!job_.in.empty()) std::memcpy(job_.in.data(), message, job_.in.size());
+    state_->port().release(received);
+    over_ = true;
+    return true;
+  }
+
+  void wait() {
+    failure fail;
+    while (!test()) {
+      if (state_->port().broken(fail)) give_up(std::move(fail));
+    }
+  }
+
+ private:
+  transport::message_id id() const noexcept { return {job_.tag, transport::point_to_point_channel, 0}; }
+  void locate(error_context& at) const noexcept { at.peer = over_ ? job_.to : job_.from; }
+
+  void listen() {
+    const auto where = [&] { return core::position_of(call_, [&](error_context& at) { locate(at); }); };
+    const outcome compared = core::listen(*state_, where);
+    if (compared.failed()) give_up(compared.cause());
+    if (state_->revoked()) give_up(state_->take_cause());
+  }
+
+  [[noreturn]] void give_up(failure cause) {
+    over_ = true;
+    raise(core::give_up(*state_, std::move(cause), call_, [&](error_context& at) { locate(at); }));
+  }
+
+  std::shared_ptr<core::communicator_state<Wire>> state_;
+  core::message_job job_;
+  core::call_site call_;
+  bool over_ = true;
+};
+
+}  // namespace pipeline::detail
+HOCKET_END_NAMESPACE

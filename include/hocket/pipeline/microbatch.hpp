@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The part of a batch that a microbatch is: for the first stage, which fetches its input, and for the last one, which
+/// compares with targets.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline {
+
+/// The elements of `batch` that belong to `microbatch` of `microbatches`: equal consecutive parts, as activations have
+/// one size for all of them. Raises `invalid_argument` where the batch has no such parts, or not that one.
+template <class T>
+std::span<T> microbatch_of(std::span<T> batch, int microbatch, int microbatches) {
+  if (microbatches < 1 || microbatch < 0 || microbatch >= microbatches ||
+      batch.size() % static_cast<std::size_t>(microbatches) != 0) {
+    raise(errc::invalid_argument, "pipeline: microbatch " + std::to_string(microbatch) + " of " +
+                                      std::to_string(microbatches) + " is no part of a batch of " +
+                                      std::to_string(batch.size()) +
+                                      " elements: its size must be a multiple of the number of microbatches");
+  }
+  const std::size_t size = batch.size() / static_cast<std::size_t>(microbatches);
+  return batch.subspan(static_cast<std::size_t>(microbatch) * size, size);
+}
+
+}  // namespace pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Parameters that several stages share, as an embedding and the head of a language model do: each stage adds up the
+/// gradients of its own copy, and after a step the copies are added between the ranks that hold them.
+#pragma once
+
+#include <hocket/collective/send_recv.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/plan/pipeline/placement.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline {
+
+/// The ranks that hold one of `stages`, ascending.
+inline std::vector<int> holders(const plan::pipeline::placement& where, const std::vector<int>& stages) {
+  std::vector<int> found;
+  for (const int stage : stages) {
+    if (stage < 0 || stage >= where.stages()) {
+      raise(errc::invalid_argument, "pipeline: there is no stage " + std::to_string(stage) + " to be tied; there are " +
+                                        std::to_string(where.stages()));
+    }
+    for (int rank = 0; rank < where.ranks(); ++rank) {
+      if (where.holds(rank, stage) && std::find(found.begin(), found.end(), rank) == found.end()) found.push_back(rank);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Sums a gradient of parameters that `stages` share, over the ranks that hold one of them: `gradient` is then the same
+/// on all of these, in every bit, as each adds in the order of ranks. A rank that holds several of the stages gives one
+/// buffer, to which all of them have added. Call it after `run`, on all ranks, with equal stages, or at least on all
+/// that hold one; on others nothing happens, and `gradient` may be empty.
+///
+/// Two-directional schedules have two copies of each stage: all of them are summed. Cost: with n ranks that hold one,
+/// n - 1 messages each way, one after the other, and memory for n gradients. Raises what `send_recv` raises, and
+/// `mismatch` or `truncated` where lengths differ.
+template <class Wire, class T>
+void add_tied(const communicator<Wire>& comm, const plan::pipeline::placement& where, const std::vector<int>& stages,
+              std::span<T> gradient) {
+  const std::vector<int> ranks = holders(where, stages);
+  const auto own = std::find(ranks.begin(), ranks.end(), comm.rank());
+  if (own == ranks.end() || ranks.size() == 1) return;
+  const auto count = ranks.size();
+  const auto self = static_cast<std::size_t>(own - ranks.begin());
+  std::vector<std::vector<T>> parts(count);
+  parts[self].assign(gradient.begin(), gradient.end());
+  for (std::size_t distance = 1; distance < count; ++distance) {
+    const std::size_t from = (self + count - distance) % count;
+    parts[from].resize(gradient.size());
+    send_recv(comm, parts[self], peer{ranks[(self + distance) % count]}, parts[from], peer{ranks[from]});
+  }
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    T sum = parts[0][i];
+    for (std::size_t part = 1; part < count; ++part) sum = static_cast<T>(sum + parts[part][i]);
+    gradient[i] = sum;
+  }
+}
+
+}  // namespace pipeline
+HOCKET_END_NAMESPACE

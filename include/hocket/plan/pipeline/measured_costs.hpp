@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the stages cost, from a run: for `greedy`, and for comparing a run with its plan.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/costs.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/timeline.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// The mean times of each stage in a timeline of all ranks, in its unit; 0 for what no stage did. Of a whole backward
+/// pass half counts for either gradient, and so does of a pair for either half. `hop` is passed on: a run does not show
+/// it.
+inline costs measured_costs(const schedule& plan, const timeline& run, double hop = 0) {
+  struct mean {
+    double sum = 0;
+    int count = 0;
+    void add(double time) {
+      sum += time;
+      ++count;
+    }
+    double value() const { return count == 0 ? 0 : sum / count; }
+  };
+  struct means {
+    mean forward, input_gradient, weight_gradient;
+  };
+  std::vector<means> found(static_cast<std::size_t>(plan.stages()));
+  for (const timed_action& each : run) {
+    const double time = (each.end - each.begin) / (each.what.is_pair() ? 2 : 1);
+    for_each_work(each.what, [&](const work& what) {
+      means& of = found[static_cast<std::size_t>(what.stage)];
+      const double share = what.what == verb::backward ? time / 2 : time;
+      if (what.what == verb::forward) of.forward.add(share);
+      if (what.what == verb::input_gradient || what.what == verb::backward) of.input_gradient.add(share);
+      if (what.what == verb::weight_gradient || what.what == verb::backward) of.weight_gradient.add(share);
+    });
+  }
+  std::vector<stage_cost> all;
+  for (const means& of : found) {
+    all.push_back({of.forward.value(), of.input_gradient.value(), of.weight_gradient.value()});
+  }
+  return costs(std::move(all), hop);
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A step takes as long as the clock of its schedule says: with stages that spend virtual time, on simulated ranks, and
+// with stages that keep a core busy, on threads as ranks.
+#include "pipeline/model.hpp"
+#include "pipeline/waiting_stage.hpp"
+#include "plan/pipeline/schedules.hpp"
+#include "support/catch.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/collective/barrier.hpp>
+#include <hocket/pipeline/executor.hpp>
+#include <hocket/plan/pipeline/greedy.hpp>
+#include <hocket/sim.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+
+using namespace pipeline_test;
+namespace pipeline = hocket::pipeline;
+namespace sim = hocket::sim;
+using executor = pipeline::executor<sim::wire>;
+
+namespace {
+
+/// All simulated ranks of a schedule.
+class simulated {
+ public:
+  simulated(const schedule& plan, const schedules::costs& costs, const sim::conditions& how = {})
+      : world_(plan.ranks(), how) {
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      const auto spend = [this, rank](double seconds) { world_.spend(rank, seconds); };
+      std::vector<pipeline::any_stage> own;
+      for (int stage = 0; stage < plan.stages(); ++stage) {
+        if (!plan.placement.holds(rank, stage)) continue;
+        stages_.emplace_back(stage, plan.stages(), costs.of(stage), spend);
+        own.emplace_back(stages_.back());
+      }
+      ranks_.push_back(std::make_unique<executor>(world_.comm(rank), plan, own));
+    }
+  }
+
+  /// One step, which all ranks begin at one time.
+  void run() {
+    for (int rank = 0; rank < world_.size(); ++rank) world_.spend(rank, world_.now() - world_.time_of(rank));
+    for (auto& each : ranks_) each->start();
+    world_.run();
+    for (auto& each : ranks_) CHECK(each->advance());
+  }
+
+  double makespan() const {
+    double end = 0;
+    for (const auto& each : ranks_) end = std::max(end, each->measured().back().end);
+    return end;
+  }
+
+  executor& rank(int number) { return *ranks_[static_cast<std::size_t>(number)]; }
+  waiting_stage& stage(std::size_t number) { return stages_[number]; }
+  sim::world& world() { return world_; }
+
+ private:
+  sim::world world_;
+  std::deque<waiting_stage> stages_;  // which the executors refer to
+  std::vector<std::unique_ptr<executor>> ranks_;
+};
+
+/// Costs that differ from stage to stage, between 1 and 3 ms.
+schedules::costs uneven(int stages, double hop) {
+  std::vector<schedules::stage_cost> all;
+  for (int s = 0; s < stages; ++s) {
+    const auto time = [&](std::uint64_t which) {
+      return 2e-3 + 1e-3 * number(7, static_cast<std::uint64_t>(s), which);
+    };
+    all.push_back({time(1), time(2), time(3)});
+  }
+  return schedules::costs(all, hop);
+}
+
+/// A machine whose messages take `hop` seconds each, whatever else is under way.
+sim::conditions machine_with(double hop) {
+  sim::conditions how;
+  how.model = {};
+  how.model.latency = hop;
+  how.model.latency_overlap = 1;
+  return how;
+}
+
+}  // namespace
+
+TEST_CASE("on simulated ranks a stage that throws ends the step on all of them") {
+  simulated all(schedules::one_forward_one_backward(3, 8), uneven(3, 1e-6));
+  all.stage(1).fail_at(2);
+  std::string said;
+  try {
+    all.run();
+  } catch (const hocket::error& problem) {
+    said = problem.what();
+  }
+  const std::string reason = "stage 1 failed in 1F2, microbatch 2: no such token";
+  CHECK(said.find(reason) != std::string::npos);
+  CHECK_THROWS_AS(all.rank(1).advance(), std::out_of_range);
+  for (const int rank : {0, 2}) {
+    INFO("rank " << rank);
+    CHECK_THROWS_WITH(all.rank(rank).advance(), Catch::Contains(reason));
+  }
+}
+
+TEST_CASE("on simulated ranks stages that do not fit are refused in the first step") {
+  const schedule plan = schedules::gpipe(2, 2);
+  sim::world world(2);
+  waiting_stage first(
+      0, 2, {}, [](double) {}, 8);
+  waiting_stage second(
+      1, 2, {}, [](double) {}, 16);
+  executor zero(world.comm(0), plan, {first});
+  executor one(world.comm(1), plan, {second});
+  zero.start();
+  one.start();
+  CHECK_THROWS_WITH(world.run(), Catch::Contains("stage 0 gives 8 bytes per microbatch, stage 1 takes 16"));
+}
+
+TEST_CASE("on simulated ranks every schedule takes as long as predicted") {
+  int compared = 0;
+  double worst = 0;
+  for (const int ranks : {1, 2, 3, 4, 8}) {
+    for_every_schedule(
+        [&](const schedule& plan, const sizes& s) {
+          if (s.ranks != ranks || s.microbatches % 4 != 0 || s.stages_per_rank > 2) return;
+          INFO(plan.name() << ", " << s.ranks << " ranks, " << s.microbatches << " microbatches");
+          for (const double hop : {1e-6, 0.5e-3}) {
+            const schedules::costs costs = uneven(plan.stages(), hop);
+            simulated all(plan, costs, machine_with(hop));
+            all.run();
+            all.run();  // a second step is like the first
+            const double predicted = schedules::run_clock(plan, costs).makespan;
+            const double off = std::abs(all.makespan() / predicted - 1);
+            worst = std::max(worst, off);
+            CHECK(off <= 0.05);
+            ++compared;
+          }
+        },
+        ranks, 16);
+  }
+  WARN(compared << " steps of simulated ranks: makespan off by at most " << 100 * worst << " %");
+  CHECK(compared > 100);
+}
+
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool times_are_real = false;  // messages are many times as slow as they are
+#else
+constexpr bool times_are_real = true;
+#endif
+
+/// How often the system took the core from this thread.
+long interruptions() {
+  rusage used{};
+  ::getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nivcsw;
+}
+
+void spin_until(std::chrono::steady_clock::time_point end) {
+  while (std::chrono::steady_clock::now() < end) {}
+}
+
+/// Two threads as ranks that begin a step together.
+struct spinning_run {
+  std::atomic<std::int64_t> begin{0};
+  double ends[2] = {};
+  bool disturbed[2] = {};
+
+  /// One step; both ranks call it. True if neither has lost its core meanwhile.
+  bool step(hocket_test::thread_rank& me, pipeline::executor<hocket::local::wire>& ranks) {
+    using clock = std::chrono::steady_clock;
+    const auto self = static_cast<std::size_t>(me.rank());
+    hocket::barrier(me.comm());
+    if (self == 0) begin = (clock::now() + std::chrono::microseconds(100)).time_since_epoch().count();
+    hocket::barrier(me.comm());
+    const long before = interruptions();
+    const clock::time_point common{clock::duration(begin.load())};
+    spin_until(common);
+    const double late = std::chrono::duration<double>(clock::now() - common).count();
+    ranks.run();
+    ends[self] = late + ranks.measured().back().end;
+    disturbed[self] = interruptions() != before || late > 20e-6;
+    hocket::barrier(me.comm());
+    return !disturbed[0] && !disturbed[1];
+  }
+};
+
+}  // namespace
+
+TEST_CASE("on threads as ranks a step of stages that spin takes as long as predicted") {
+  if (std::thread::hardware_concurrency() < 2) {
+    WARN("needs two cores");
+    return;
+  }
+  // On a busy machine ranks lose their cores, which makes steps longer. One step must be good, unless there were not even
+  // enough in which no rank has lost its core.
+  constexpr std::chrono::seconds longest(3);
+  constexpr int enough_undisturbed = 50;
+  const std::vector<schedule> plans = {schedules::one_forward_one_backward(2, 6), schedules::zero_bubble(2, 6),
+                                       schedules::interleaved(2, 4, 2), schedules::zero_bubble_v(2, 4)};
+  for (const schedule& plan : plans) {
+    std::vector<schedules::stage_cost> times;
+    for (int stage = 0; stage < plan.stages(); ++stage) times.push_back({60e-6 + 10e-6 * stage, 80e-6, 50e-6});
+    const schedules::costs costs(times);
+    const double predicted = schedules::run_clock(plan, costs).makespan;
+    spinning_run both;
+    int undisturbed = 0;
+    double best = 1;
+    bool done = false;
+    hocket_test::on_ranks(2, [&](hocket_test::thread_rank& me) {
+      const auto spend = [](double seconds) {
+        spin_until(std::chrono::steady_clock::now() +
+                   std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * seconds)));
+      };
+      std::deque<waiting_stage> stages;
+      std::vector<pipeline::any_stage> own;
+      for (int stage = 0; stage < plan.stages(); ++stage) {
+        if (!plan.placement.holds(me.rank(), stage)) continue;
+        stages.emplace_back(stage, plan.stages(), costs.of(stage), spend);
+        own.emplace_back(stages.back());
+      }
+      pipeline::executor ranks(me.comm(), plan, own);
+      const auto last = std::chrono::steady_clock::now() + longest;
+      for (bool over = false; !over;) {
+        const bool counts = both.step(me, ranks);
+        if (me.rank() == 0) {
+          undisturbed += counts;
+          best = std::min(best, std::abs(std::max(both.ends[0], both.ends[1]) / predicted - 1));
+        }
+        if (me.rank() == 0) {
+          done = best <= 0.15 || undisturbed >= enough_undisturbed || std::chrono::steady_clock::now() > last;
+        }
+        hocket::barrier(me.comm());
+        over = done;
+        hocket::barrier(me.comm());
+      }
+    });
+    WARN(plan.name() << ": makespan off by " << 100 * best << " %; undisturbed steps: " << undisturbed);
+    if (best > 0.15 && undisturbed < enough_undisturbed) {
+      WARN("the machine is too busy to tell");
+    } else {
+      CHECK((best <= 0.15 || !times_are_real));
+    }
+  }
+}

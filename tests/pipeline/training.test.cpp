@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What belongs to a training step beside forward and backward passes: the optimizer's step and the reduction of gradients
+// where the schedule has them, and parameters that two stages share.
+#include "plan/pipeline/schedules.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/pipeline/executor.hpp>
+#include <hocket/pipeline/microbatch.hpp>
+#include <hocket/pipeline/tied.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/plan/pipeline/text.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace pipeline_test;
+using hocket_test::on_ranks;
+using hocket_test::thread_rank;
+namespace pipeline = hocket::pipeline;
+
+namespace {
+
+/// Writes down what it is asked to do.
+struct noting_stage {
+  using input_type = double;
+  using output_type = double;
+  int index = 0;
+  int stages = 1;
+  std::vector<std::string>* notes = nullptr;
+
+  std::size_t input_size() const { return index == 0 ? 0 : 1; }
+  std::size_t output_size() const { return index + 1 == stages ? 0 : 1; }
+  void note(const char* what) { notes->push_back(std::to_string(index) + what); }
+  void forward(int m, std::span<const double>, std::span<double>) { note(("F" + std::to_string(m)).c_str()); }
+  void input_gradient(int m, std::span<const double>, std::span<const double>, std::span<double>) {
+    note(("I" + std::to_string(m)).c_str());
+  }
+  void weight_gradient(int m, std::span<const double>, std::span<const double>) {
+    note(("W" + std::to_string(m)).c_str());
+  }
+  void reduce_gradient() { note("REDUCE_GRAD"); }
+  void wait_reduce_gradient() { note("WAIT_REDUCE_GRAD"); }
+  void update() { note("UPDATE"); }
+};
+
+}  // namespace
+
+TEST_CASE("the optimizer steps, and gradients are reduced, where the schedule says so") {
+  for (const schedule& plain : {schedules::zero_bubble(3, 4), schedules::zero_bubble_v(3, 6)}) {
+    const schedule plan = schedules::lower(plain, {.reduce_gradients = true, .update_parameters = true});
+    on_ranks(3, [&](thread_rank& me) {
+      std::vector<std::string> notes;
+      std::deque<noting_stage> stages;
+      std::vector<pipeline::any_stage> own;
+      for (int stage = 0; stage < plan.stages(); ++stage) {
+        if (!plan.placement.holds(me.rank(), stage)) continue;
+        stages.push_back({stage, plan.stages(), &notes});
+        own.emplace_back(stages.back());
+      }
+      pipeline::executor run(me.comm(), plan, own);
+      run.run();
+      std::vector<std::string> listed;
+      std::size_t updates = 0;
+      for (const schedules::action& each : plan.of(me.rank())) {
+        const auto what = each.first.what;
+        if (what >= schedules::verb::send_forward) continue;
+        listed.push_back(schedules::to_string(each.first));
+        updates += what == schedules::verb::update;
+      }
+      me.check(updates == stages.size(), "not each stage is updated once");
+      me.check(notes == listed, "what was called is not what the schedule lists");
+    });
+  }
+}
+
+TEST_CASE("gradients of shared parameters are added between the ranks that hold them") {
+  using schedules::placement;
+  const std::vector<placement> all = {placement::loop(1),
+                                      placement::loop(2),
+                                      placement::loop(5, 2),
+                                      placement::v_shape(3),
+                                      placement::loop(3),
+                                      placement::two_directions(4, 8),
+                                      placement::given({1, 0, 2, 1})};
+  for (const placement& where : all) {
+    const std::vector<int> tied{0, where.stages() - 1};
+    on_ranks(where.ranks(), [&](thread_rank& me) {
+      // Sums of these depend on their order, so that equal bits show an equal order.
+      const auto value = [](int rank, std::size_t i) {
+        return 1.0 / (3 + rank * 7 + static_cast<int>(i)) + rank * 1e9;
+      };
+      std::vector<double> gradient(5);
+      for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = value(me.rank(), i);
+      pipeline::add_tied(me.comm(), where, tied, std::span(gradient));
+      const bool holds = where.holds(me.rank(), tied[0]) || where.holds(me.rank(), tied[1]);
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        double expected = value(me.rank(), i);
+        bool first = true;
+        for (int rank = 0; holds && rank < where.ranks(); ++rank) {
+          if (!where.holds(rank, tied[0]) && !where.holds(rank, tied[1])) continue;
+          expected = first ? value(rank, i) : expected + value(rank, i);
+          first = false;
+        }
+        me.check(gradient[i] == expected, [&] {
+          return std::string(where.name()) + ": " + std::to_string(gradient[i]) + " instead of " +
+                 std::to_string(expected);
+        });
+      }
+      me.expect(hocket::errc::invalid_argument,
+                [&] { pipeline::add_tied(me.comm(), where, {where.stages()}, std::span(gradient)); });
+    });
+  }
+}
+
+TEST_CASE("microbatches are equal parts of a batch, which they cover") {
+  std::vector<int> batch(24);
+  for (const int microbatches : {1, 2, 3, 8, 24}) {
+    std::size_t next = 0;
+    for (int m = 0; m < microbatches; ++m) {
+      const std::span<int> part = pipeline::microbatch_of(std::span(batch), m, microbatches);
+      CHECK(part.data() == batch.data() + next);
+      CHECK(part.size() == batch.size() / static_cast<std::size_t>(microbatches));
+      next += part.size();
+    }
+    CHECK(next == batch.size());
+  }
+  using pipeline::microbatch_of;
+  CHECK_THROWS_AS(microbatch_of(std::span(batch), 0, 5), hocket::error);
+  CHECK_THROWS_AS(microbatch_of(std::span(batch), 3, 3), hocket::error);
+  CHECK_THROWS_AS(microbatch_of(std::span(batch), -1, 3), hocket::error);
+  CHECK_THROWS_AS(microbatch_of(std::span(batch), 0, 0), hocket::error);
+}
