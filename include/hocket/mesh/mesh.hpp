@@ -19,6 +19,7 @@
 #include <hocket/core/strong_types.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/mesh/factors.hpp>
+#include <hocket/mesh/kept_objects.hpp>
 
 #include <array>
 #include <cstddef>
@@ -92,6 +93,9 @@ class rank_mesh {
   /// Which rank of the whole mesh is at these coordinates.
   int rank_of(const extents_type& coordinates) const noexcept { return rank_in(extents(), coordinates); }
 
+  /// What is kept as long as the mesh, for all its copies on this rank.
+  detail::kept_objects& kept() const noexcept { return state_->kept; }
+
   friend bool operator==(const rank_mesh& a, const rank_mesh& b) noexcept { return a.state_ == b.state_; }
 
  private:
@@ -118,6 +122,7 @@ class rank_mesh {
     extents_type extents;
     extents_type coordinates;
     std::array<std::shared_ptr<const communicator<Wire>>, std::size_t{1} << sizeof...(Axes)> groups;
+    mutable detail::kept_objects kept;
   };
 
   static int rank_in(const extents_type& extents, const extents_type& coordinates) noexcept {

@@ -23,6 +23,7 @@
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
+#include <hocket/shard/plan_memory.hpp>
 #include <hocket/shard/redistribution_plan.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -214,9 +215,27 @@ template <class From, class To>
 inline constexpr auto compiled_plan = plan_between<From, To>(From::extents_type::sizes,
                                                              type_extents<typename From::mesh_type>());
 
+/// The plan of a redistribution over a mesh: searched for once, as long as the mesh remembers it.
+template <class From, class To>
+auto remembered_plan(const typename From::sizes_type& sizes, const typename From::mesh_type& mesh) {
+  using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
+  return mesh.kept().template get<memory>().get(
+      {sizes, placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
+       sizeof(typename From::element_type)},
+      [&] { return plan_between<From, To>(sizes, mesh.extents()); });
+}
+
 template <class From, class... Said>
 using redistributed_t =
     placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
+
+/// Where no sequence of moves leads: with placements that the types allow, that is an error of the library.
+template <class Mesh>
+[[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh) {
+  raise(errc::invalid_argument,
+        "no sequence of moves leads from this placement to the wanted one: redistribute along one axis after the other",
+        {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size()});
+}
 
 template <class To, class From, class Options>
 To run_redistribution(From&& from, const Options& options, const std::source_location& site) {
@@ -248,7 +267,8 @@ To run_redistribution(From&& from, const Options& options, const std::source_loc
       });
     }
   } else {
-    const auto plan = plan_between<From, To>(from.sizes(), from.mesh().extents());
+    const auto plan = remembered_plan<From, To>(from.sizes(), from.mesh());
+    if (!plan.possible) refuse_unreachable(from.mesh());
     if (plan.size == 0) return std::move(from).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
   }
@@ -402,7 +422,9 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
 template <class... Said, tensor_type Tensor>
 std::string explain_redistribution(const Tensor& tensor) {
   using to_type = detail::redistributed_t<Tensor, Said...>;
-  const auto plan = detail::plan_between<Tensor, to_type>(tensor.sizes(), tensor.mesh().extents());
+  static_assert(detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::value);
+  const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
+  if (!plan.possible) detail::refuse_unreachable(tensor.mesh());
   std::string text = "redistribution: " + std::to_string(plan.collectives()) + " collectives\n";
   for (const auto& each : plan) {
     std::string along;
