@@ -432,8 +432,13 @@ std::string explain_redistribution(const Tensor& tensor) {
       if ((each.along >> a & 1U) == 0) continue;
       along += (along.empty() ? "" : " x ") + std::string(Tensor::axes::all[a].name.view());
     }
+    if (each.counts > 0) {
+      const int others = tensor.mesh().along(each.along).size() - 1;
+      text += detail::move_text("counts' all_reduce", along, 2.0 * others * sizeof(double), each.counts);
+    }
     text += detail::move_text(to_string(each.kind), along,
-                              static_cast<double>(each.elements * sizeof(typename Tensor::element_type)), each.seconds);
+                              static_cast<double>(each.elements * sizeof(typename Tensor::element_type)),
+                              each.seconds - each.counts);
   }
   return text;
 }

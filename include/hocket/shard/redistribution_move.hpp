@@ -45,6 +45,7 @@ struct redistribution_move {
   std::array<placement, Axes> after{};
   std::size_t elements = 0;  ///< received from other ranks by all ranks along the axes, together
   double seconds = 0;        ///< by the model
+  double counts = 0;         ///< of these seconds, those of an all_reduce of the counts of means, which goes before
 };
 
 /// A sequence of moves: at most two per axis, as every axis can go by way of the whole.
@@ -60,7 +61,7 @@ struct redistribution_plan {
 
   constexpr std::size_t collectives() const noexcept {
     std::size_t count = 0;
-    for (const auto& each : *this) count += communicates(each.kind) ? 1U : 0U;
+    for (const auto& each : *this) count += (communicates(each.kind) ? 1U : 0U) + (each.counts > 0 ? 1U : 0U);
     return count;
   }
   constexpr double seconds() const noexcept {

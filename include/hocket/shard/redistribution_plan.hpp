@@ -107,7 +107,7 @@ class redistribution_search {
   constexpr bool classify(const state& from, const state& to, move& found) const {
     axis_set changed = 0;
     for (std::size_t a = 0; a < Axes; ++a) changed |= from[a] == to[a] ? 0U : 1U << a;
-    found = {move_kind::slice, changed, to, 0, 0};
+    found = {move_kind::slice, changed, to, 0, 0, 0};
     if (all(from, to, changed, [](placement b, placement a) { return b.partial() && a.whole(); })) {
       found.kind = move_kind::reduce;
     } else if (all(from, to, changed, [](placement b, placement a) { return b.partial() && a.sharded(); })) {
@@ -221,6 +221,12 @@ class redistribution_search {
     return costs_.latency * static_cast<double>(std::bit_width(ranks - 1));
   }
 
+  /// Whether a move adds up means, whose counts are added up first, by a collective of their own.
+  constexpr bool adds_means(const node& from, const move& priced) const {
+    return !all(from.at, priced.after, priced.along,
+                [](placement before, placement) { return before.kind != placement_kind::partial_mean; });
+  }
+
   constexpr void set_price(const node& from, const node& to, move& priced) const {
     const std::size_t ranks = ranks_.ranks_along(priced.along);
     const std::size_t before = from.first.volume();
@@ -235,6 +241,8 @@ class redistribution_search {
     priced.seconds = seconds_to_copy(to);
     if (!communicates(priced.kind)) return;
     priced.seconds += latency(ranks) + seconds_to_receive(priced.elements, ranks);
+    if (adds_means(from, priced)) priced.counts = latency(ranks);
+    priced.seconds += priced.counts;
   }
 
   /// The least that a move may cost, whatever it is narrowed to: looks at the first rank alone.
@@ -315,8 +323,8 @@ class redistribution_search {
       const cost least_at_goal{least.seconds + each.rest, so_far.collectives, least.moves};
       if (!least.less_than(each.least) || !least_at_goal.less_than(nodes[goal].least)) continue;
       if (!complete(nodes[from], each, by)) continue;
-      const cost found{so_far.seconds + by.seconds, so_far.collectives + (communicates(by.kind) ? 1U : 0U),
-                       so_far.moves + 1};
+      const std::size_t collectives = (communicates(by.kind) ? 1U : 0U) + (by.counts > 0 ? 1U : 0U);
+      const cost found{so_far.seconds + by.seconds, so_far.collectives + collectives, so_far.moves + 1};
       if (!found.less_than(each.least)) continue;
       each.least = found;
       each.before = from;
