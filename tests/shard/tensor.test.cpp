@@ -118,6 +118,20 @@ TEST_CASE("the parts of all ranks are the whole, each element once for each copy
   }
 }
 
+TEST_CASE("what is filled of a partial sum is each rank's summand") {
+  on_ranks(3, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {3});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<double, extents<2>, mesh_type, on<"tp", hocket::partial<hocket::sum>>> summands(ranks);
+    hocket::fill(summands, [](const auto&) { return 1.0; });
+    const auto whole = convert<"tp", replicated>(summands);
+    me.check(whole.elements()[0] == 3 && whole.elements()[1] == 3, "three ones");
+    hocket::fill(summands, [&](const auto& at) { return me.rank() == 0 ? static_cast<double>(at[0]) : 0.0; });
+    const auto once = convert<"tp", replicated>(summands);
+    me.check(once.elements()[0] == 0 && once.elements()[1] == 1, "one rank's value");
+  });
+}
+
 TEST_CASE("extents that are missing, too many, negative or not those of the type are refused") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});

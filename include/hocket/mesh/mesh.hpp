@@ -60,14 +60,18 @@ class rank_mesh {
   template <axis_name... Names>
   const communicator<Wire>& along() const noexcept {
     static_assert(sizeof...(Names) > 0, "along<...>() needs the name of at least one axis");
-    return along(detail::set_of<axes, Names...>());
+    return *state_->groups[detail::set_of<axes, Names...>()];
   }
 
   /// The communicator of all ranks.
-  const communicator<Wire>& all() const noexcept { return along(axes::whole); }
+  const communicator<Wire>& all() const noexcept { return *state_->groups[axes::whole]; }
 
-  /// The communicator along a set of axes.
-  const communicator<Wire>& along(detail::axis_set set) const noexcept { return *state_->groups[set]; }
+  /// The communicator along a set of axes, bit i for axis i. Throws `invalid_argument` for none, and for axes that the
+  /// mesh has not.
+  const communicator<Wire>& along(detail::axis_set set) const {
+    if (set == 0 || set > axes::whole) refuse_set();
+    return *state_->groups[set];
+  }
 
   /// How many ranks an axis has: known when compiling where the mesh's type says it.
   template <axis_name Name>
@@ -216,6 +220,10 @@ class rank_mesh {
 
   [[noreturn]] HOCKET_COLD static void refuse(const communicator<Wire>& comm, std::string reason) {
     raise(errc::invalid_argument, std::move(reason), {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size()});
+  }
+
+  [[noreturn]] HOCKET_COLD void refuse_set() const {
+    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not");
   }
 
   std::shared_ptr<const state> state_;

@@ -375,7 +375,8 @@ sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Ex
   return borrow(original);
 }
 
-/// Sets every element that this rank has to `value(indices)`, where the indices are those in the whole tensor.
+/// Sets every element that this rank has to `value(indices)`, where the indices are those in the whole tensor. Of what is
+/// partial, that is this rank's part of the result: equal summands on p ranks are a whole of p times their value.
 template <tensor_type Tensor, class Value>
 void fill(Tensor& filled, Value&& value) {
   const auto& part = filled.part();
