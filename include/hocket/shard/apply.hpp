@@ -355,7 +355,9 @@ void accumulate(Total& total, const Addend& addend) {
     }
     const auto to = total.elements();
     const auto from = addend.elements();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      to[i] = static_cast<typename Total::element_type>(to[i] + from[i]);
+    }
   }
 }
 

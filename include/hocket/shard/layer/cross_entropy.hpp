@@ -56,10 +56,11 @@ struct vocabulary_parallel_cross_entropy {
   /// The loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant along
   /// `Axis`; a negative target means that the token does not count: its loss is 0. Throws `invalid_argument` if a
   /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
-  /// and `targets`, or holds what was moved in.
+  /// and `targets`, or holds what was moved in. Losses of bfloat16 logits are of float, as their sums are.
   template <tensor_type Logits, tensor_type Targets>
   auto forward(Logits&& logits, Targets&& targets) const {
-    using value_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
+    using element_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
+    using value_type = detail::sum_type_t<element_type>;
     check(targets, logits.sizes()[1]);
     auto held_logits = detail::kept(std::forward<Logits>(logits));
     auto held_targets = detail::kept(std::forward<Targets>(targets));
@@ -77,7 +78,8 @@ struct vocabulary_parallel_cross_entropy {
   /// The gradient of the logits, from that of the loss. Moves nothing.
   template <class Saved, tensor_type Gradient>
   auto backward(const Saved& saved, const Gradient& gradient) const {
-    using value_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
+    using element_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
+    using value_type = detail::sum_type_t<element_type>;
     return apply(nonlinear<"tv,t,t,t,t->tv">(),
                  gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]}, saved.logits,
                  entered(saved.targets), entered(saved.largest), entered(saved.sums), entered(gradient));
@@ -160,10 +162,10 @@ struct vocabulary_parallel_cross_entropy {
       for (std::size_t t = 0; t < to.extent(0); ++t) {
         if (targets(t) < 0) continue;
         for (std::size_t v = 0; v < to.extent(1); ++v) {
-          const T probability = std::exp(logits(t, v) - largest(t)) / sums(t).exponentials;
+          const T probability = static_cast<T>(std::exp(logits(t, v) - largest(t))) / sums(t).exponentials;
           const T wanted = static_cast<T>(shares.everywhere) +
                            (is_target(targets(t), first + v) ? static_cast<T>(shares.at_target) : T(0));
-          to(t, v) = (probability - wanted) * gradient(t);
+          to(t, v) = static_cast<typename decltype(to)::value_type>((probability - wanted) * gradient(t));
         }
       }
     }

@@ -9,15 +9,18 @@
 #include <hocket/core/error.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/apply.hpp>
+#include <hocket/shard/array_view.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/layer/linear.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -58,7 +61,8 @@ struct vocabulary_parallel_embedding {
         detail::entered<Axis, replicated>(tokens), table));
   }
 
-  /// The gradient of the table. Moves nothing, or all-gathers `gradient` if the output was shard<0>.
+  /// The gradient of the table. Moves nothing, or all-gathers `gradient` if the output was shard<0>. Of elements that are
+  /// added up in a wider type, such as bfloat16, takes memory for the sums.
   template <tensor_type Tokens, tensor_type Table, tensor_type Gradient>
   static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient) {
     const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient));
@@ -66,9 +70,20 @@ struct vocabulary_parallel_embedding {
     return apply<std::remove_const_t<typename Table::element_type>>(
         multilinear<"t,th,vh->vh">(),
         [first](auto ids, auto rows, auto like, auto to) {
-          for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
-            for (std::size_t h = 0; h < to.extent(1); ++h) to(row, h) += rows(t, h);
-          });
+          using value_type = typename decltype(to)::value_type;
+          const auto add_rows = [&](const auto& total) {
+            for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
+              for (std::size_t h = 0; h < to.extent(1); ++h) total(row, h) += rows(t, h);
+            });
+          };
+          if constexpr (std::is_same_v<detail::sum_type_t<value_type>, value_type>) {
+            add_rows(to);
+          } else {
+            std::vector<detail::sum_type_t<value_type>> total(to.size());
+            add_rows(array_view<detail::sum_type_t<value_type>, 2>(total.data(), to.sizes()));
+            std::transform(total.begin(), total.end(), to.elements().begin(),
+                           [](auto each) { return static_cast<value_type>(each); });
+          }
         },
         detail::entered<Axis, replicated>(tokens), of_sum, table);
   }

@@ -35,6 +35,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -95,6 +96,10 @@ using product_rule = multilinear<"tk,kn->tn">;
 using product_input_gradient = multilinear<"tn,kn->tk">;
 using product_weight_gradient = multilinear<"tk,tn->kn">;
 
+/// What elements of type T are added up in: of bfloat16, float, as a long sum of bfloat16 would stop growing.
+template <class T>
+using sum_type_t = decltype(T() + T());
+
 /// Adds a vector to every row.
 template <class Rows, class Vector>
 auto plus_vector(const Rows& rows, const Vector& vector) {
@@ -102,7 +107,9 @@ auto plus_vector(const Rows& rows, const Vector& vector) {
       linear<"tn,n->tn">(),
       [](auto x, auto b, auto to) {
         for (std::size_t t = 0; t < x.extent(0); ++t) {
-          for (std::size_t n = 0; n < x.extent(1); ++n) to(t, n) = x(t, n) + b(n);
+          for (std::size_t n = 0; n < x.extent(1); ++n) {
+            to(t, n) = static_cast<typename decltype(to)::value_type>(x(t, n) + b(n));
+          }
         }
       },
       rows, vector);
@@ -114,9 +121,12 @@ auto sum_of_rows(const Rows& rows) {
   return apply(
       linear<"tn->n">(),
       [](auto x, auto to) {
+        using value_type = typename decltype(to)::value_type;
+        std::vector<sum_type_t<value_type>> total(x.extent(1));
         for (std::size_t t = 0; t < x.extent(0); ++t) {
-          for (std::size_t n = 0; n < x.extent(1); ++n) to(n) += x(t, n);
+          for (std::size_t n = 0; n < x.extent(1); ++n) total[n] += x(t, n);
         }
+        for (std::size_t n = 0; n < x.extent(1); ++n) to(n) = static_cast<value_type>(total[n]);
       },
       rows);
 }
