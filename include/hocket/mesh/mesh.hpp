@@ -16,6 +16,7 @@
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/mesh/factors.hpp>
@@ -25,6 +26,7 @@
 #include <cstddef>
 #include <memory>
 #include <numeric>
+#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
@@ -53,8 +55,9 @@ class rank_mesh {
   using extents_type = std::array<int, sizeof...(Axes)>;
 
   /// See `mesh`.
-  rank_mesh(const communicator<Wire>& comm, const std::vector<int>& run_time_extents)
-      : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents)))) {}
+  rank_mesh(const communicator<Wire>& comm, const std::vector<int>& run_time_extents,
+            const std::source_location& site = std::source_location::current())
+      : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents, site), site))) {}
 
   /// The communicator of the ranks that differ from this one in the coordinates along `Names` alone, in mesh order.
   template <axis_name... Names>
@@ -142,7 +145,8 @@ class rank_mesh {
   }
 
   /// All extents, from those in the type and those given.
-  HOCKET_COLD static extents_type resolve(const communicator<Wire>& comm, const std::vector<int>& given) {
+  HOCKET_COLD static extents_type resolve(const communicator<Wire>& comm, const std::vector<int>& given,
+                                          const std::source_location& site) {
     std::vector<int> extents;
     std::size_t used = 0;
     for (const axis& each : axes::all) {
@@ -151,18 +155,22 @@ class rank_mesh {
       used += known ? 0U : 1U;
     }
     if (used != given.size()) {
-      refuse(comm, std::to_string(given.size()) + " extents are given, and " + std::to_string(used) +
-                       " axes have none in the mesh's type");
+      refuse(comm,
+             std::to_string(given.size()) + " extents are given, and " + std::to_string(used) +
+                 " axes have none in the mesh's type",
+             site);
     }
     infer_one(comm.size(), extents);
     const long long needed = std::accumulate(extents.begin(), extents.end(), 1LL,
                                              [](long long product, int each) { return each > 0 ? product * each : 0; });
     if (needed != comm.size()) {
-      refuse(comm, named(extents) +
-                       (needed > 0 ? " needs " + std::to_string(needed) + " ranks"
-                                   : std::string(" is not a mesh: extents are positive, and `inferred` "
-                                                 "stands once, where the others divide the ranks")) +
-                       ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents));
+      refuse(comm,
+             named(extents) +
+                 (needed > 0 ? " needs " + std::to_string(needed) + " ranks"
+                             : std::string(" is not a mesh: extents are positive, and `inferred` "
+                                           "stands once, where the others divide the ranks")) +
+                 ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents),
+             site);
     }
     extents_type result{};
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = extents[i];
@@ -170,16 +178,21 @@ class rank_mesh {
   }
 
   /// The same extents, if all ranks have them.
-  HOCKET_COLD static const extents_type& agreed(const communicator<Wire>& comm, const extents_type& own) {
+  HOCKET_COLD static const extents_type& agreed(const communicator<Wire>& comm, const extents_type& own,
+                                                const std::source_location& site) {
     std::vector<extents_type> all(static_cast<std::size_t>(comm.size()));
     // As bytes, for which an all_gather has been compiled anyway.
-    all_gather(comm, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+    all_gather(comm, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)), options<>(), site);
     for (std::size_t peer = 0; peer < all.size(); ++peer) {
       if (all[peer] == own) continue;
       raise(errc::mismatch,
             "this rank has " + named({own.begin(), own.end()}) + " and another " +
                 named({all[peer].begin(), all[peer].end()}) + "; pass equal extents on all ranks",
-            {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size(), .peer = static_cast<int>(peer)});
+            {.operation = "mesh",
+             .rank = comm.rank(),
+             .ranks = comm.size(),
+             .peer = static_cast<int>(peer),
+             .site = site});
     }
     return own;
   }
@@ -218,12 +231,14 @@ class rank_mesh {
     return text.empty() ? "; no extents of the other axes would fit" : text;
   }
 
-  [[noreturn]] HOCKET_COLD static void refuse(const communicator<Wire>& comm, std::string reason) {
-    raise(errc::invalid_argument, std::move(reason), {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size()});
+  [[noreturn]] HOCKET_COLD static void refuse(const communicator<Wire>& comm, std::string reason,
+                                              const std::source_location& site) {
+    raise(errc::invalid_argument, std::move(reason),
+          {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size(), .site = site});
   }
 
   [[noreturn]] HOCKET_COLD void refuse_set() const {
-    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not");
+    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not", {});
   }
 
   std::shared_ptr<const state> state_;
@@ -238,8 +253,9 @@ class rank_mesh {
 /// Throws `error`: `invalid_argument` if the product of the extents is not the number of ranks, with extents that would
 /// fit; else as `split`.
 template <axis... Axes, class Wire>
-rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, const std::vector<int>& extents = {}) {
-  return rank_mesh<Wire, Axes...>(comm, extents);
+rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, const std::vector<int>& extents = {},
+                              const std::source_location& site = std::source_location::current()) {
+  return rank_mesh<Wire, Axes...>(comm, extents, site);
 }
 
 /// The mesh as text: its axes, and a line of ranks for each place along all axes but the last.
