@@ -160,6 +160,19 @@ TEST_CASE("a partial maximum becomes the maximum") {
   }
 }
 
+TEST_CASE("a tensor that is moved from and const is copied") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    const hocket::tensor<double, hocket::extents<2>, mesh_type, on<"tp", invariant>> x(ranks);
+    const auto y = hocket::convert<"tp", replicated>(std::move(x));
+    me.check(y.elements().data() != x.elements().data(), "nothing moved");
+    me.check(hocket::convert<"tp", shard<0>>(std::move(x)).elements().size() == 1, "a slice");
+    const auto z = hocket::redistribute<on<"tp", replicated>>(std::move(x));
+    me.check(z.elements().size() == 2 && z.elements().data() != x.elements().data(), "redistributed");
+  });
+}
+
 TEST_CASE("the counts of means are exact, in whatever type elements travel") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = mesh<"tp">(me.comm(), {2});

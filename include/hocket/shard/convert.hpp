@@ -274,8 +274,9 @@ struct conversion {
     static_cast<void>(detail::checked_conversion<kind, Axis, From, To>());
     static_cast<void>(detail::innermost_cut<is_cut_further<position, placed>(), Axis, from_type>());
     using step = detail::conversion_kind;
-    constexpr bool movable = !std::is_lvalue_reference_v<Tensor> && !std::is_const_v<typename from_type::element_type>;
-    if constexpr (kind == step::nothing && !std::is_lvalue_reference_v<Tensor>) {
+    constexpr bool moved_in = !std::is_lvalue_reference_v<Tensor> && !std::is_const_v<Tensor>;
+    constexpr bool movable = moved_in && !std::is_const_v<typename from_type::element_type>;
+    if constexpr (kind == step::nothing && moved_in) {
       using element = typename from_type::element_type;
       return std::move(tensor)
           .template reinterpret<

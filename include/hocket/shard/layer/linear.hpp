@@ -64,8 +64,10 @@ template <class Tensor>
 auto kept(Tensor&& tensor) {
   if constexpr (std::is_lvalue_reference_v<Tensor>) {
     return borrow(tensor);
+  } else if constexpr (std::is_const_v<Tensor>) {
+    return copy(tensor);
   } else {
-    return std::remove_reference_t<Tensor>(std::move(tensor));
+    return Tensor(std::move(tensor));
   }
 }
 
