@@ -162,6 +162,33 @@ TEST_CASE("a redistribution calls the collectives of its plan, and ranks receive
   }
 }
 
+TEST_CASE("to another mesh, nothing is exchanged where every rank has its part already") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto here = mesh<"dp", "tp">(me.comm(), {2, 2});
+    const auto there = mesh<"fsdp">(me.comm(), {4});
+    using here_mesh = std::remove_const_t<decltype(here)>;
+    using there_mesh = std::remove_const_t<decltype(there)>;
+    using whole = hocket::tensor<double, extents<7, 5>, here_mesh, hocket::elsewhere<hocket::replicated>>;
+    using halves = hocket::tensor<double, extents<7, 5>, here_mesh, on<"dp", shard<0>>, on<"tp", hocket::replicated>>;
+    using slices = hocket::tensor<double, extents<7, 5>, there_mesh, on<"fsdp", shard<0>>>;
+    const auto value = [](const auto& at) { return static_cast<double>(at[0] * 10 + at[1]); };
+    slices expected(there);
+    hocket::fill(expected, value);
+    const auto calls_of = [&](auto x) {
+      hocket::fill(x, value);
+      const long before = calls_on(here.all()).count;
+      const auto y = hocket::redistribute<slices>(x, there);
+      me.check(std::equal(y.elements().begin(), y.elements().end(), expected.elements().begin()), "wrong elements");
+      return calls_on(here.all()).count - before;
+    };
+    me.check(calls_of(whole(here)) == 0, "wholes were exchanged for slices");
+    // Of 7 rows, halves have 4 and 3, and slices 2, 2, 2 and 1: within the halves of their ranks.
+    me.check(calls_of(halves(here)) == 0, "halves were exchanged for their own slices");
+    using columns = hocket::tensor<double, extents<7, 5>, here_mesh, on<"dp", hocket::replicated>, on<"tp", shard<1>>>;
+    me.check(calls_of(columns(here)) == 1, "columns were not exchanged for rows");
+  });
+}
+
 TEST_CASE("a redistribution that is repeated is planned once") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 2});

@@ -347,7 +347,16 @@ void check_same_ranks(const A& a, const B& b) {
         {.operation = "redistribute", .rank = a.rank(), .ranks = a.size()});
 }
 
-/// One exchange among all ranks. Where ranks have copies, each is served by the one that shares its coordinates along the
+/// Whether every rank has its part after a move before it already. All ranks find the same.
+template <std::size_t Rank>
+bool at_hand(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
+  for (std::size_t rank = 0; rank < after.size(); ++rank) {
+    if (intersection(before[rank], after[rank]).volume() != after[rank].volume()) return false;
+  }
+  return true;
+}
+
+/// One exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is served by the one that shares its coordinates along the
 /// axes of the copies.
 template <class To, class From, class Options>
 To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Options& options,
@@ -364,10 +373,15 @@ To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Opti
   const auto serves = [&](int peer) {
     return same_along(copies, old_mesh.coordinates_of(peer), old_mesh.coordinates());
   };
-  exchange_parts<value_type, rank>(
-      old_mesh.all(), {to.elements().data(), to.part()}, {from.elements().data(), from.part()},
-      parts_along<rank>(old_mesh, From::axes::whole, from.sizes(), From::placements_type::values),
-      parts_along<rank>(mesh, To::axes::whole, from.sizes(), To::placements_type::values), serves, options, site);
+  const block<value_type, rank> target{to.elements().data(), to.part()};
+  const block<const value_type, rank> source{from.elements().data(), from.part()};
+  const auto before = parts_along<rank>(old_mesh, From::axes::whole, from.sizes(), From::placements_type::values);
+  const auto after = parts_along<rank>(mesh, To::axes::whole, from.sizes(), To::placements_type::values);
+  if (at_hand(before, after)) {
+    copy_region<value_type, rank>(target, source, to.part());
+  } else {
+    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves, options, site);
+  }
   return to;
 }
 
@@ -395,7 +409,7 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
 }
 
 /// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
-/// all ranks, after partial results have been combined. Every placement of `To` must be one that is not partial.
+/// all ranks, after partial results have been combined; none where every rank has its new part already. Every placement of `To` must be one that is not partial.
 ///
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
 /// else as the collectives.
