@@ -39,6 +39,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <source_location>
 #include <span>
