@@ -151,3 +151,14 @@ TEST_CASE("a mesh prints its axes and who is where") {
   });
   CHECK(text == "mesh dp=2 x tp=3\n  dp=0 tp: 0 1 2\n  dp=1 tp: 3 4 5\n");
 }
+
+TEST_CASE("along no axes there is no communicator") {
+  on_ranks(2, [](thread_rank& me) {
+    for (const int tp : {1, 2}) {
+      const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2 / tp, tp});
+      me.expect(hocket::errc::invalid_argument, [&] { ranks.along(0U); });
+      me.expect(hocket::errc::invalid_argument, [&] { ranks.along(4U); });
+      me.check(ranks.along(3U).size() == 2, "along both");
+    }
+  });
+}

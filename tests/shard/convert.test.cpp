@@ -7,8 +7,11 @@
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/operation/operations.hpp>
+#include <hocket/scalar/bfloat16.hpp>
 #include <hocket/shard/convert.hpp>
+#include <hocket/shard/redistribute.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -155,6 +158,36 @@ TEST_CASE("a partial maximum becomes the maximum") {
       check(hocket::convert<"tp", shard<1>>(x));
     });
   }
+}
+
+TEST_CASE("a tensor that is moved from and const is copied") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    const hocket::tensor<double, hocket::extents<2>, mesh_type, on<"tp", invariant>> x(ranks);
+    const auto y = hocket::convert<"tp", replicated>(std::move(x));
+    me.check(y.elements().data() != x.elements().data(), "nothing moved");
+    me.check(hocket::convert<"tp", shard<0>>(std::move(x)).elements().size() == 1, "a slice");
+    const auto z = hocket::redistribute<on<"tp", replicated>>(std::move(x));
+    me.check(z.elements().size() == 2 && z.elements().data() != x.elements().data(), "redistributed");
+  });
+}
+
+TEST_CASE("the counts of means are exact, in whatever type elements travel") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<float, hocket::extents<2>, mesh_type, on<"tp", partial<mean>>> x(ranks);
+    std::fill(x.elements().begin(), x.elements().end(), 1.F);
+    x.set_count(1001);
+    const auto options = hocket::with(hocket::wire<hocket::bfloat16>, hocket::timeout(rank_timeout));
+    const auto wished = hocket::with(hocket::hint(hocket::wire<hocket::bfloat16>), hocket::timeout(rank_timeout));
+    me.check(hocket::convert<"tp", replicated>(x, options).count() == 2002, "the count of a conversion");
+    me.check(hocket::redistribute<on<"tp", shard<0>>>(x, wished).count() == 2002, "the count of a redistribution");
+    const std::string text = hocket::explain_redistribution<on<"tp", shard<0>>>(x);
+    me.check(text.find("2 collectives") != std::string::npos && text.find("counts' all_reduce") != std::string::npos,
+             [&] { return "the counts are not listed: " + text; });
+  });
 }
 
 TEST_CASE("a partial mean becomes the mean of all elements, however many each rank has") {

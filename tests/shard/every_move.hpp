@@ -55,7 +55,7 @@ class every_move {
           if (shorter[at].seconds >= impossible || move.seconds >= impossible) continue;
           const double seconds = shorter[at].seconds + move.seconds;
           const std::size_t collectives = shorter[at].collectives + (move.communicates ? 1U : 0U);
-          const bool as_cheap = seconds < best[to].seconds * (1 + 1e-9) && seconds > best[to].seconds * (1 - 1e-9);
+          const bool as_cheap = seconds <= best[to].seconds * (1 + 1e-9) && seconds >= best[to].seconds * (1 - 1e-9);
           if (as_cheap ? collectives < best[to].collectives : seconds < best[to].seconds)
             best[to] = {seconds, collectives};
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // redistribute: every legal pair of placements, over one axis of 1 to 8 ranks and over two axes, for sizes that divide, that
-// do not, that are smaller than the number of ranks, and none: exact, and as cheap as any sequence of moves.
-#include "shard/every_move.hpp"
+// do not, that are smaller than the number of ranks, and none: exact.
+#include "shard/every_placement.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
@@ -44,57 +44,6 @@ constexpr auto value_at = [](const auto& at) {
 };
 
 double ranks_value(const sizes_type& at, int rank) { return static_cast<double>(at[0] * 10 + at[1]) * (rank + 1); }
-
-std::string to_text(const placement& placed) {
-  if (placed.sharded()) return "S" + std::to_string(placed.dimension);
-  return placed.partial() ? "P" : "R";
-}
-
-template <std::size_t Axes>
-std::string to_text(const std::array<placement, Axes>& placed) {
-  std::string text;
-  for (const placement& each : placed) text += to_text(each);
-  return text;
-}
-
-template <std::size_t Rank, std::size_t Axes>
-std::string text_of(const std::array<std::size_t, Rank>& sizes, const std::array<int, Axes>& mesh_extents) {
-  std::string text;
-  for (const std::size_t each : sizes) text += (text.empty() ? "" : "x") + std::to_string(each);
-  text += " over";
-  for (const int each : mesh_extents) text += " " + std::to_string(each);
-  return text;
-}
-
-/// All combinations of replicated, partial<sum> and shard<d> for each of `Rank` dimensions.
-template <std::size_t Axes, std::size_t Rank>
-std::vector<std::array<placement, Axes>> placements_over() {
-  using enum hocket::placement_kind;
-  std::vector<placement> each{{replicated}, {partial_sum}};
-  for (int d = 0; d < static_cast<int>(Rank); ++d) each.push_back({shard, d});
-  std::vector<std::array<placement, Axes>> all(1);
-  for (std::size_t a = 0; a < Axes; ++a) {
-    std::vector<std::array<placement, Axes>> longer;
-    for (auto so_far : all) {
-      for (const placement& next : each) {
-        so_far[a] = next;
-        longer.push_back(so_far);
-      }
-    }
-    all = std::move(longer);
-  }
-  return all;
-}
-
-template <std::size_t Axes>
-bool legal(const std::array<placement, Axes>& from, const std::array<placement, Axes>& to) {
-  for (std::size_t a = 0; a < Axes; ++a) {
-    if (hocket::detail::redistribution_between(from[a], to[a]) != hocket::detail::redistribution_kind::possible) {
-      return false;
-    }
-  }
-  return true;
-}
 
 /// Where the element at `at` of a part is in the whole.
 template <std::size_t Rank>
@@ -169,30 +118,6 @@ void redistribute_every_pair(thread_rank& me, const Mesh& ranks, const std::arra
   }
 }
 
-/// The plan of every legal pair of placements, or of each `step`-th, against the cheapest sequence of all.
-template <std::size_t Rank, std::size_t Axes>
-std::size_t compare_with_every_sequence(const std::array<std::size_t, Rank>& sizes,
-                                        const std::array<int, Axes>& mesh_extents, std::size_t step = 1) {
-  std::size_t pairs = 0;
-  const every_move<Axes, Rank> moves(sizes, mesh_extents, sizeof(double));
-  for (std::size_t from = 0; from < moves.states().size(); ++from) {
-    const auto best_to = moves.find(from);
-    for (std::size_t to = 0; to < moves.states().size(); ++to) {
-      if (from == to || !legal(moves.states()[from], moves.states()[to]) || pairs++ % step != 0) continue;
-      INFO(to_text(moves.states()[from]) << " to " << to_text(moves.states()[to]) << " of "
-                                         << text_of(sizes, mesh_extents));
-      const auto found =
-          hocket::plan_redistribution(sizes, mesh_extents, moves.states()[from], moves.states()[to], sizeof(double));
-      const auto& best = best_to[to];
-      CHECK(found.possible);
-      CHECK(found.seconds() <= best.seconds * (1 + 1e-9));
-      CHECK(found.seconds() >= best.seconds * (1 - 1e-9));
-      CHECK(found.collectives() == best.collectives);
-    }
-  }
-  return pairs / step;
-}
-
 /// Sizes that divide by the numbers of ranks, are off by one, are smaller than these, and empty.
 const std::vector<sizes_type> every_size{{12, 24}, {13, 23}, {1, 3}, {2, 1}, {0, 5}, {4, 0}};
 
@@ -242,31 +167,6 @@ TEST_CASE("along three axes, pairs of placements are exact") {
     redistribute_every_pair(me, ranks, sizes_type{8, 3}, 7);
     redistribute_every_pair(me, ranks, std::array<std::size_t, 1>{13}, 3);
   });
-}
-
-TEST_CASE("no sequence of moves is cheaper than the one that is found") {
-  std::size_t pairs = 0;
-  for (const auto& mesh_extents : std::vector<std::array<int, 2>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
-    for (const sizes_type& sizes : std::vector<sizes_type>{{12, 24}, {13, 23}, {1, 3}, {1200, 2400}}) {
-      pairs += compare_with_every_sequence(sizes, mesh_extents);
-    }
-  }
-  CHECK(pairs > 1000);
-}
-
-TEST_CASE("no sequence of moves is cheaper: of one and of three dimensions, and along three axes") {
-  const std::array<int, 2> two{2, 3};
-  const std::array<int, 3> three{2, 2, 2};
-  std::size_t pairs = 0;
-  for (const std::size_t size : std::vector<std::size_t>{12, 13, 2}) {
-    pairs += compare_with_every_sequence(std::array<std::size_t, 1>{size}, two);
-    pairs += compare_with_every_sequence(std::array<std::size_t, 1>{size}, three);
-  }
-  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{6, 4, 12}, two);
-  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{5, 3, 700}, two);
-  pairs += compare_with_every_sequence(sizes_type{8, 12}, three, 4);
-  pairs += compare_with_every_sequence(sizes_type{900, 7}, three, 4);
-  CHECK(pairs > 1000);
 }
 
 TEST_CASE("what the compiler plans runs, and so does what is planned when running") {

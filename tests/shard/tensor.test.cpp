@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -115,6 +116,44 @@ TEST_CASE("the parts of all ranks are the whole, each element once for each copy
                   << placements[1].dimension << " on " << mesh[0] << " x " << mesh[1]);
     REQUIRE(problem == "");
   }
+}
+
+TEST_CASE("what is filled of a partial sum is each rank's summand") {
+  on_ranks(3, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {3});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<double, extents<2>, mesh_type, on<"tp", hocket::partial<hocket::sum>>> summands(ranks);
+    hocket::fill(summands, [](const auto&) { return 1.0; });
+    const auto whole = convert<"tp", replicated>(summands);
+    me.check(whole.elements()[0] == 3 && whole.elements()[1] == 3, "three ones");
+    hocket::fill(summands, [&](const auto& at) { return me.rank() == 0 ? static_cast<double>(at[0]) : 0.0; });
+    const auto once = convert<"tp", replicated>(summands);
+    me.check(once.elements()[0] == 0 && once.elements()[1] == 1, "one rank's value");
+  });
+}
+
+TEST_CASE("extents that are missing, too many, negative or not those of the type are refused") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using matrix = hocket::tensor<double, extents<dynamic, dynamic>, mesh_type, on<"tp", shard<0>>>;
+    using rows = hocket::tensor<double, extents<dynamic, 3>, mesh_type, on<"tp", shard<0>>>;
+    const auto says = [&](const std::string& text, auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(found && std::string(found->what()).find(text) != std::string::npos, [&] {
+        return "expected '" + text + "', not: " + (found ? found->what() : "nothing");
+      });
+    };
+    const std::vector<std::size_t> one{64};
+    says("1 extents are given, and the tensor's type leaves 2 open", [&] { matrix(ranks, std::span(one)); });
+    me.check(rows(ranks, std::span(one)).sizes() == std::array<std::size_t, 2>{64, 3}, "as many as wanted");
+    says("an extent is negative", [&] { matrix(ranks, {4, -1}); });
+    std::vector<double> data(8);
+    says("extent 1 is 4; the tensor's type says 3", [&] { rows::of_sizes(ranks, {2, 4}); });
+    says("extent 1 is 4; the tensor's type says 3", [&] { rows::unwritten(ranks, {2, 4}); });
+    says("extent 1 is 4; the tensor's type says 3", [&] { rows::over(ranks, {2, 4}, data.data()); });
+    me.check(rows::over(ranks, {2, 3}, data.data()).elements().size() == 3, "the type's own");
+  });
 }
 
 TEST_CASE("chunks have ceil(n / ranks) elements, the last ones fewer or none") {

@@ -44,4 +44,15 @@ static_assert(planned({S(0), S(1)}, {S(1), S(0)}).possible);
 static_assert(planned({S(0), S(1)}, {S(1), S(0)}).collectives() <= 2);
 static_assert(!planned({R, S(0)}, {R, P}).possible || planned({R, S(0)}, {R, P}).collectives() == 1);
 
+// 64 ranks along three axes, within what g++ evaluates by default.
+constexpr auto of_64_ranks = plan_redistribution<2, 3>({64, 64}, {4, 4, 4}, {S(0), S(0), S(1)}, {S(1), S(1), S(0)}, 8);
+static_assert(of_64_ranks.size == 1 && of_64_ranks.moves[0].along == 7U);
+constexpr auto uneven =
+    plan_redistribution<3, 3>({63, 31, 12}, {4, 4, 4}, {S(0), S(1), P}, {S(1), S(0), R}, sizeof(float));
+static_assert(uneven.collectives() == 2);
+
+// Of nothing, nothing has to move; what is partial must still be told so.
+static_assert(is_plan(plan_redistribution<2, 2>({0, 5}, {2, 4}, {R, S(1)}, {R, R}, 4), move_kind::slice));
+static_assert(is_plan(plan_redistribution<2, 2>({0, 5}, {2, 4}, {S(0), S(1)}, {S(1), R}, 4), move_kind::slice));
+
 }  // namespace

@@ -16,14 +16,17 @@
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/mesh/factors.hpp>
+#include <hocket/mesh/kept_objects.hpp>
 
 #include <array>
 #include <cstddef>
 #include <memory>
 #include <numeric>
+#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,21 +55,26 @@ class rank_mesh {
   using extents_type = std::array<int, sizeof...(Axes)>;
 
   /// See `mesh`.
-  rank_mesh(const communicator<Wire>& comm, const std::vector<int>& run_time_extents)
-      : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents)))) {}
+  rank_mesh(const communicator<Wire>& comm, const std::vector<int>& run_time_extents,
+            const std::source_location& site = std::source_location::current())
+      : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents, site), site))) {}
 
   /// The communicator of the ranks that differ from this one in the coordinates along `Names` alone, in mesh order.
   template <axis_name... Names>
   const communicator<Wire>& along() const noexcept {
     static_assert(sizeof...(Names) > 0, "along<...>() needs the name of at least one axis");
-    return along(detail::set_of<axes, Names...>());
+    return *state_->groups[detail::set_of<axes, Names...>()];
   }
 
   /// The communicator of all ranks.
-  const communicator<Wire>& all() const noexcept { return along(axes::whole); }
+  const communicator<Wire>& all() const noexcept { return *state_->groups[axes::whole]; }
 
-  /// The communicator along a set of axes.
-  const communicator<Wire>& along(detail::axis_set set) const noexcept { return *state_->groups[set]; }
+  /// The communicator along a set of axes, bit i for axis i. Throws `invalid_argument` for none, and for axes that the
+  /// mesh has not.
+  const communicator<Wire>& along(detail::axis_set set) const {
+    if (set == 0 || set > axes::whole) refuse_set();
+    return *state_->groups[set];
+  }
 
   /// How many ranks an axis has: known when compiling where the mesh's type says it.
   template <axis_name Name>
@@ -91,6 +99,9 @@ class rank_mesh {
   extents_type coordinates_of(int rank) const noexcept { return coordinates_in(extents(), rank); }
   /// Which rank of the whole mesh is at these coordinates.
   int rank_of(const extents_type& coordinates) const noexcept { return rank_in(extents(), coordinates); }
+
+  /// What is kept as long as the mesh, for all its copies on this rank.
+  detail::kept_objects& kept() const noexcept { return state_->kept; }
 
   friend bool operator==(const rank_mesh& a, const rank_mesh& b) noexcept { return a.state_ == b.state_; }
 
@@ -118,6 +129,7 @@ class rank_mesh {
     extents_type extents;
     extents_type coordinates;
     std::array<std::shared_ptr<const communicator<Wire>>, std::size_t{1} << sizeof...(Axes)> groups;
+    mutable detail::kept_objects kept;
   };
 
   static int rank_in(const extents_type& extents, const extents_type& coordinates) noexcept {
@@ -133,7 +145,8 @@ class rank_mesh {
   }
 
   /// All extents, from those in the type and those given.
-  HOCKET_COLD static extents_type resolve(const communicator<Wire>& comm, const std::vector<int>& given) {
+  HOCKET_COLD static extents_type resolve(const communicator<Wire>& comm, const std::vector<int>& given,
+                                          const std::source_location& site) {
     std::vector<int> extents;
     std::size_t used = 0;
     for (const axis& each : axes::all) {
@@ -142,18 +155,22 @@ class rank_mesh {
       used += known ? 0U : 1U;
     }
     if (used != given.size()) {
-      refuse(comm, std::to_string(given.size()) + " extents are given, and " + std::to_string(used) +
-                       " axes have none in the mesh's type");
+      refuse(comm,
+             std::to_string(given.size()) + " extents are given, and " + std::to_string(used) +
+                 " axes have none in the mesh's type",
+             site);
     }
     infer_one(comm.size(), extents);
     const long long needed = std::accumulate(extents.begin(), extents.end(), 1LL,
                                              [](long long product, int each) { return each > 0 ? product * each : 0; });
     if (needed != comm.size()) {
-      refuse(comm, named(extents) +
-                       (needed > 0 ? " needs " + std::to_string(needed) + " ranks"
-                                   : std::string(" is not a mesh: extents are positive, and `inferred` "
-                                                 "stands once, where the others divide the ranks")) +
-                       ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents));
+      refuse(comm,
+             named(extents) +
+                 (needed > 0 ? " needs " + std::to_string(needed) + " ranks"
+                             : std::string(" is not a mesh: extents are positive, and `inferred` "
+                                           "stands once, where the others divide the ranks")) +
+                 ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents),
+             site);
     }
     extents_type result{};
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = extents[i];
@@ -161,16 +178,21 @@ class rank_mesh {
   }
 
   /// The same extents, if all ranks have them.
-  HOCKET_COLD static const extents_type& agreed(const communicator<Wire>& comm, const extents_type& own) {
+  HOCKET_COLD static const extents_type& agreed(const communicator<Wire>& comm, const extents_type& own,
+                                                const std::source_location& site) {
     std::vector<extents_type> all(static_cast<std::size_t>(comm.size()));
     // As bytes, for which an all_gather has been compiled anyway.
-    all_gather(comm, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+    all_gather(comm, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)), options<>(), site);
     for (std::size_t peer = 0; peer < all.size(); ++peer) {
       if (all[peer] == own) continue;
       raise(errc::mismatch,
             "this rank has " + named({own.begin(), own.end()}) + " and another " +
                 named({all[peer].begin(), all[peer].end()}) + "; pass equal extents on all ranks",
-            {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size(), .peer = static_cast<int>(peer)});
+            {.operation = "mesh",
+             .rank = comm.rank(),
+             .ranks = comm.size(),
+             .peer = static_cast<int>(peer),
+             .site = site});
     }
     return own;
   }
@@ -209,8 +231,14 @@ class rank_mesh {
     return text.empty() ? "; no extents of the other axes would fit" : text;
   }
 
-  [[noreturn]] HOCKET_COLD static void refuse(const communicator<Wire>& comm, std::string reason) {
-    raise(errc::invalid_argument, std::move(reason), {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size()});
+  [[noreturn]] HOCKET_COLD static void refuse(const communicator<Wire>& comm, std::string reason,
+                                              const std::source_location& site) {
+    raise(errc::invalid_argument, std::move(reason),
+          {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size(), .site = site});
+  }
+
+  [[noreturn]] HOCKET_COLD void refuse_set() const {
+    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not", {});
   }
 
   std::shared_ptr<const state> state_;
@@ -225,8 +253,9 @@ class rank_mesh {
 /// Throws `error`: `invalid_argument` if the product of the extents is not the number of ranks, with extents that would
 /// fit; else as `split`.
 template <axis... Axes, class Wire>
-rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, const std::vector<int>& extents = {}) {
-  return rank_mesh<Wire, Axes...>(comm, extents);
+rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, const std::vector<int>& extents = {},
+                              const std::source_location& site = std::source_location::current()) {
+  return rank_mesh<Wire, Axes...>(comm, extents, site);
 }
 
 /// The mesh as text: its axes, and a line of ranks for each place along all axes but the last.

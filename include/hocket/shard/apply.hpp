@@ -31,14 +31,22 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+template <class Rule, class = void>
+inline constexpr bool names_reduction = false;
 template <class Rule>
-struct reduction_of_rule {
-  using type = sum;
+inline constexpr bool names_reduction<Rule, std::void_t<typename Rule::reduction>> = true;
+
+/// What `partial_other` means as the result of a rule.
+template <class Rule, bool Named = names_reduction<Rule>>
+struct reduction_by_rule {
+  static_assert(Named,
+                "this rule's results are partial, and it does not say of which reduction: add `using reduction = ...` "
+                "to the rule, an operation such as maximum; sums are placement_kind::partial_sum");
+  using type = undetermined;
 };
 template <class Rule>
-requires requires { typename Rule::reduction; }
-struct reduction_of_rule<Rule> {
-  using type = typename Rule::reduction;
+struct reduction_by_rule<Rule, true> {
+  using type = partial<typename Rule::reduction>;
 };
 
 /// The type of a placement that a rule of type Rule gave as a value.
@@ -60,7 +68,7 @@ constexpr auto type_of_placement() noexcept {
   } else if constexpr (Value.kind == partial_mean) {
     return partial<mean>();
   } else {
-    return partial<typename reduction_of_rule<Rule>::type>();
+    return typename reduction_by_rule<Rule>::type();
   }
 }
 
@@ -347,7 +355,9 @@ void accumulate(Total& total, const Addend& addend) {
     }
     const auto to = total.elements();
     const auto from = addend.elements();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      to[i] = static_cast<typename Total::element_type>(to[i] + from[i]);
+    }
   }
 }
 

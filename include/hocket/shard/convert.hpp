@@ -39,9 +39,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <source_location>
 #include <span>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -200,13 +202,40 @@ class converting {
   const std::source_location& site_;
 };
 
+template <class T>
+struct checked_mean {
+  static_assert(!std::is_integral_v<T>,
+                "the mean of integers is no integer, and each rank's share of it even less: keep means in a floating "
+                "type, or sums and counts in integers");
+};
+
+/// What of a caller's options holds for the counts of means too: neither the type in which elements travel nor the
+/// algorithm for them.
+template <class Options>
+constexpr auto options_of_counts(const Options& all) {
+  const auto kept = [&]<class Kind>(std::type_identity<Kind>) {
+    if constexpr (!Options::template has<Kind>) {
+      return std::tuple<>();
+    } else if constexpr (Options::template is_hint<Kind>) {
+      return std::tuple(hint(all.template get<Kind>(0)));
+    } else {
+      return std::tuple(all.template get<Kind>(0));
+    }
+  };
+  return std::apply(
+      [](const auto&... properties) { return with(properties...); },
+      std::tuple_cat(kept(std::type_identity<kind::timeout>()), kept(std::type_identity<kind::stop>()),
+                     kept(std::type_identity<kind::integrity>()), kept(std::type_identity<kind::observer>())));
+}
+
 /// Weighs each rank's means, which stand for `own` elements each, so that their sum is the mean of all; tells how many
 /// elements that stands for.
 template <class T, class Comm, class Options>
 double weigh_means(std::span<T> means, double own, const Comm& comm, const Options& options,
                    const std::source_location& site) {
+  static_cast<void>(checked_mean<T>());
   double total = 0;
-  all_reduce(comm, std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options, site);
+  all_reduce(comm, std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options_of_counts(options), site);
   const double weight = total > 0 ? own / total : std::numeric_limits<double>::quiet_NaN();
   for (T& each : means) {
     // What stands for no elements may be anything, also not a number.
@@ -229,7 +258,7 @@ struct conversion {
   /// `tensor`, which is placed as `From` along `Axis`, placed as `To`; along the other axes as before.
   ///
   /// Collective over the ranks along `Axis`, by one collective at most (two for `partial<mean>`: its counts travel
-  /// first); see the table above. A tensor that is moved in lends its storage to the result where the parts are the
+  /// first, always as double); see the table above. A tensor that is moved in lends its storage to the result where the parts are the
   /// same. Options, order, progress and errors as for the collective.
   template <tensor_type Tensor, call_options Options = options<>>
   auto operator()(Tensor&& tensor, const Options& options = {},
@@ -246,8 +275,9 @@ struct conversion {
     static_cast<void>(detail::checked_conversion<kind, Axis, From, To>());
     static_cast<void>(detail::innermost_cut<is_cut_further<position, placed>(), Axis, from_type>());
     using step = detail::conversion_kind;
-    constexpr bool movable = !std::is_lvalue_reference_v<Tensor> && !std::is_const_v<typename from_type::element_type>;
-    if constexpr (kind == step::nothing && !std::is_lvalue_reference_v<Tensor>) {
+    constexpr bool moved_in = !std::is_lvalue_reference_v<Tensor> && !std::is_const_v<Tensor>;
+    constexpr bool movable = moved_in && !std::is_const_v<typename from_type::element_type>;
+    if constexpr (kind == step::nothing && moved_in) {
       using element = typename from_type::element_type;
       return std::move(tensor)
           .template reinterpret<

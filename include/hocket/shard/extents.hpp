@@ -6,13 +6,17 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/shard/placement.hpp>
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
+#include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -25,6 +29,52 @@ struct extents {
   static constexpr std::size_t rank = sizeof...(Sizes);
   static constexpr std::size_t dynamic_rank = ((Sizes == dynamic ? 1U : 0U) + ... + 0U);
   static constexpr std::array<std::size_t, sizeof...(Sizes)> sizes{Sizes...};
+};
+
+namespace detail {
+
+template <std::size_t Given, std::size_t Wanted>
+struct checked_extent_count {
+  static_assert(Given >= Wanted,
+                "an extent is missing: give one for each extent of the tensor's type that is dynamic, in order");
+  static_assert(Given <= Wanted, "an extent too many: give one for each extent of the tensor's type that is dynamic");
+  static constexpr bool value = Given == Wanted;
+};
+
+template <class T>
+concept extent_like = std::convertible_to<T, std::size_t> && !std::is_floating_point_v<std::remove_cvref_t<T>>;
+
+}  // namespace detail
+
+/// The extents that a tensor's type leaves open, of which there are `Count`: written as `{64, 1000}`.
+template <std::size_t Count>
+class given_extents {
+ public:
+  template <detail::extent_like... Given>
+  constexpr given_extents(const Given&... given) noexcept {  // NOLINT: implicit, so that a list is one
+    if constexpr (detail::checked_extent_count<sizeof...(Given), Count>::value) {
+      sizes_ = {static_cast<std::size_t>(given)...};
+    }
+  }
+  template <std::size_t Given>
+  constexpr given_extents(const std::array<std::size_t, Given>& given) noexcept {  // NOLINT: implicit
+    if constexpr (detail::checked_extent_count<Given, Count>::value) sizes_ = given;
+  }
+  /// Throws `invalid_argument` unless there are `Count`.
+  given_extents(std::span<const std::size_t> given) {  // NOLINT: implicit
+    if (given.size() != Count) {
+      raise(errc::invalid_argument,
+            std::to_string(given.size()) + " extents are given, and the tensor's type leaves " + std::to_string(Count) +
+                " open",
+            {.operation = "tensor"});
+    }
+    std::copy(given.begin(), given.end(), sizes_.begin());
+  }
+
+  constexpr const std::array<std::size_t, Count>& sizes() const noexcept { return sizes_; }
+
+ private:
+  std::array<std::size_t, Count> sizes_{};
 };
 
 /// Chunk `index` of `parts` of n elements: chunks have ceil(n / parts), the last ones fewer or none.

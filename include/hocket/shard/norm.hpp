@@ -14,8 +14,10 @@
 
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <source_location>
 #include <span>
+#include <tuple>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -54,6 +56,25 @@ double squares_counted_here(const Tensor& tensor) {
   return total;
 }
 
+template <class Options, class First, class... Rest>
+double squared_norm_of(const Options& options, const std::source_location& site, const First& first,
+                       const Rest&... rest) {
+  constexpr bool on_one_mesh = (std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...);
+  static_assert(on_one_mesh,
+                "the tensors are on different meshes: take the norm of those of each mesh, and add the squares");
+  if constexpr (on_one_mesh) {
+    if (!((first.mesh() == rest.mesh()) && ...)) {
+      raise(errc::invalid_argument,
+            "the tensors are on different meshes: take the norm of those of each mesh, and add the squares",
+            {.operation = "norm", .rank = first.mesh().rank(), .ranks = first.mesh().size(), .site = site});
+    }
+  }
+  const double own = (squares_counted_here(first) + ... + squares_counted_here(rest));
+  double total = 0;
+  all_reduce(first.mesh().all(), std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options, site);
+  return total;
+}
+
 }  // namespace detail
 
 /// The sum of the squares of all elements of all tensors; every element counts once, however many ranks have a copy.
@@ -63,26 +84,27 @@ double squares_counted_here(const Tensor& tensor) {
 /// `invalid_argument` if tensors are on two meshes of one type; else errors as for all_reduce.
 template <tensor_type First, tensor_type... Rest>
 double squared_norm(const First& first, const Rest&... rest) {
-  constexpr bool on_one_mesh = (std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...);
-  static_assert(on_one_mesh,
-                "the tensors are on different meshes: take the norm of those of each mesh, and add the squares");
-  if constexpr (on_one_mesh) {
-    if (!((first.mesh() == rest.mesh()) && ...)) {
-      raise(errc::invalid_argument,
-            "the tensors are on different meshes: take the norm of those of each mesh, and add the squares",
-            {.operation = "norm", .rank = first.mesh().rank(), .ranks = first.mesh().size()});
-    }
-  }
-  const double own = (detail::squares_counted_here(first) + ... + detail::squares_counted_here(rest));
-  double total = 0;
-  all_reduce(first.mesh().all(), std::span(&own, 1), std::span(&total, 1));
-  return total;
+  return detail::squared_norm_of(options<>(), std::source_location(), first, rest...);
+}
+
+/// The same of the tensors of a tuple, such as `std::tie(weights, bias)`, with options; errors tell the caller's line.
+template <tensor_type... Tensors, call_options Options = options<>>
+double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
+                    const std::source_location& site = std::source_location::current()) {
+  return std::apply([&](const auto&... each) { return detail::squared_norm_of(options, site, each...); }, tensors);
 }
 
 /// The square root of `squared_norm`.
 template <tensor_type First, tensor_type... Rest>
 double norm(const First& first, const Rest&... rest) {
   return std::sqrt(squared_norm(first, rest...));
+}
+
+/// The same of the tensors of a tuple, with options.
+template <tensor_type... Tensors, call_options Options = options<>>
+double norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
+            const std::source_location& site = std::source_location::current()) {
+  return std::sqrt(squared_norm(tensors, options, site));
 }
 
 HOCKET_END_NAMESPACE

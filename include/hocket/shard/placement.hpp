@@ -23,7 +23,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <type_traits>
 
@@ -32,9 +31,7 @@ HOCKET_BEGIN_NAMESPACE
 // ── What partial values are combined with ──────────────────────────────────────────────────────────────────────────
 
 /// Of `partial`: the whole is the sum of what the ranks hold.
-struct sum {
-  using operation = std::plus<>;
-};
+struct sum {};
 
 /// Of `partial`: the whole is the mean of what the ranks hold, each weighted with the number of elements it stands for.
 struct mean {};
@@ -89,13 +86,11 @@ struct shard {
 /// `Reduction` is `sum`, `mean`, or a reduction operation such as `maximum`.
 template <class Reduction>
 struct partial {
-  using operation = Reduction;
   static constexpr placement value{placement_kind::partial_other};
 };
 
 template <>
 struct partial<sum> {
-  using operation = std::plus<>;
   static constexpr placement value{placement_kind::partial_sum};
 };
 

@@ -23,6 +23,7 @@
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
+#include <hocket/shard/plan_memory.hpp>
 #include <hocket/shard/redistribution_plan.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -214,9 +215,27 @@ template <class From, class To>
 inline constexpr auto compiled_plan = plan_between<From, To>(From::extents_type::sizes,
                                                              type_extents<typename From::mesh_type>());
 
+/// The plan of a redistribution over a mesh: searched for once, as long as the mesh remembers it.
+template <class From, class To>
+auto remembered_plan(const typename From::sizes_type& sizes, const typename From::mesh_type& mesh) {
+  using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
+  return mesh.kept().template get<memory>().get(
+      {sizes, placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
+       sizeof(typename From::element_type)},
+      [&] { return plan_between<From, To>(sizes, mesh.extents()); });
+}
+
 template <class From, class... Said>
 using redistributed_t =
     placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
+
+/// Where no sequence of moves leads: with placements that the types allow, that is an error of the library.
+template <class Mesh>
+[[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh) {
+  raise(errc::invalid_argument,
+        "no sequence of moves leads from this placement to the wanted one: redistribute along one axis after the other",
+        {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size()});
+}
 
 template <class To, class From, class Options>
 To run_redistribution(From&& from, const Options& options, const std::source_location& site) {
@@ -248,7 +267,8 @@ To run_redistribution(From&& from, const Options& options, const std::source_loc
       });
     }
   } else {
-    const auto plan = plan_between<From, To>(from.sizes(), from.mesh().extents());
+    const auto plan = remembered_plan<From, To>(from.sizes(), from.mesh());
+    if (!plan.possible) refuse_unreachable(from.mesh());
     if (plan.size == 0) return std::move(from).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
   }
@@ -327,7 +347,16 @@ void check_same_ranks(const A& a, const B& b) {
         {.operation = "redistribute", .rank = a.rank(), .ranks = a.size()});
 }
 
-/// One exchange among all ranks. Where ranks have copies, each is served by the one that shares its coordinates along the
+/// Whether every rank has its part after a move before it already. All ranks find the same.
+template <std::size_t Rank>
+bool at_hand(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
+  for (std::size_t rank = 0; rank < after.size(); ++rank) {
+    if (intersection(before[rank], after[rank]).volume() != after[rank].volume()) return false;
+  }
+  return true;
+}
+
+/// One exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is served by the one that shares its coordinates along the
 /// axes of the copies.
 template <class To, class From, class Options>
 To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Options& options,
@@ -344,10 +373,15 @@ To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Opti
   const auto serves = [&](int peer) {
     return same_along(copies, old_mesh.coordinates_of(peer), old_mesh.coordinates());
   };
-  exchange_parts<value_type, rank>(
-      old_mesh.all(), {to.elements().data(), to.part()}, {from.elements().data(), from.part()},
-      parts_along<rank>(old_mesh, From::axes::whole, from.sizes(), From::placements_type::values),
-      parts_along<rank>(mesh, To::axes::whole, from.sizes(), To::placements_type::values), serves, options, site);
+  const block<value_type, rank> target{to.elements().data(), to.part()};
+  const block<const value_type, rank> source{from.elements().data(), from.part()};
+  const auto before = parts_along<rank>(old_mesh, From::axes::whole, from.sizes(), From::placements_type::values);
+  const auto after = parts_along<rank>(mesh, To::axes::whole, from.sizes(), To::placements_type::values);
+  if (at_hand(before, after)) {
+    copy_region<value_type, rank>(target, source, to.part());
+  } else {
+    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves, options, site);
+  }
   return to;
 }
 
@@ -375,7 +409,7 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
 }
 
 /// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
-/// all ranks, after partial results have been combined. Every placement of `To` must be one that is not partial.
+/// all ranks, after partial results have been combined; none where every rank has its new part already. Every placement of `To` must be one that is not partial.
 ///
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
 /// else as the collectives.
@@ -402,7 +436,9 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
 template <class... Said, tensor_type Tensor>
 std::string explain_redistribution(const Tensor& tensor) {
   using to_type = detail::redistributed_t<Tensor, Said...>;
-  const auto plan = detail::plan_between<Tensor, to_type>(tensor.sizes(), tensor.mesh().extents());
+  static_assert(detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::value);
+  const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
+  if (!plan.possible) detail::refuse_unreachable(tensor.mesh());
   std::string text = "redistribution: " + std::to_string(plan.collectives()) + " collectives\n";
   for (const auto& each : plan) {
     std::string along;
@@ -410,8 +446,13 @@ std::string explain_redistribution(const Tensor& tensor) {
       if ((each.along >> a & 1U) == 0) continue;
       along += (along.empty() ? "" : " x ") + std::string(Tensor::axes::all[a].name.view());
     }
+    if (each.counts > 0) {
+      const int others = tensor.mesh().along(each.along).size() - 1;
+      text += detail::move_text("counts' all_reduce", along, 2.0 * others * sizeof(double), each.counts);
+    }
     text += detail::move_text(to_string(each.kind), along,
-                              static_cast<double>(each.elements * sizeof(typename Tensor::element_type)), each.seconds);
+                              static_cast<double>(each.elements * sizeof(typename Tensor::element_type)),
+                              each.seconds - each.counts);
   }
   return text;
 }

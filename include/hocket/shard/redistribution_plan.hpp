@@ -9,83 +9,29 @@
 /// wholes are sliced. Where two axes cut one dimension, the right one cuts the slices of the left one; so a move along
 /// the left one takes the right one with it, as an exchange among the ranks along both.
 ///
-/// Uniform-cost search (Dijkstra) over the placements: of all axes if these are few, else of the axes that change.
+/// Search over the placements, of all axes if these are few, else of the axes that change: by what the way to one costs
+/// and the rest must cost at least (A*).
 #pragma once
 
 #include <hocket/core/config.hpp>
 #include <hocket/mesh/axis.hpp>
-#include <hocket/shard/extents.hpp>
+#include <hocket/shard/parts_of_ranks.hpp>
 #include <hocket/shard/placement.hpp>
+#include <hocket/shard/redistribution_move.hpp>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
-
-/// What a move of a redistribution does.
-enum class move_kind { slice, keep_on_first, gather, exchange, reduce, reduce_to_slices };
-
-constexpr const char* to_string(move_kind kind) noexcept {
-  switch (kind) {
-    case move_kind::slice: return "slice";
-    case move_kind::keep_on_first: return "keep on first rank";
-    case move_kind::gather: return "all_gather";
-    case move_kind::exchange: return "all_to_all";
-    case move_kind::reduce: return "all_reduce";
-    case move_kind::reduce_to_slices: return "reduce_scatter";
-  }
-  return "unknown";
-}
-
-/// Whether a move needs a collective.
-constexpr bool communicates(move_kind kind) noexcept { return kind > move_kind::keep_on_first; }
-
-/// What moves are priced with: by default, the costs of processes of one host.
-struct move_costs {
-  double latency = 2e-6;            ///< seconds per round of messages; a collective among p ranks has log2 p
-  double seconds_per_byte = 2e-10;  ///< received from other ranks
-  double copy_per_byte = 5e-11;     ///< within a rank
-};
-
-/// One move: `after` are the placements that it leads to; its collective is among the ranks along the axes `along`.
-template <std::size_t Axes>
-struct redistribution_move {
-  move_kind kind = move_kind::slice;
-  detail::axis_set along = 0;
-  std::array<placement, Axes> after{};
-  std::size_t elements = 0;  ///< received from other ranks by all ranks along the axes, together
-  double seconds = 0;        ///< by the model
-};
-
-/// A sequence of moves: at most two per axis, as every axis can go by way of the whole.
-template <std::size_t Axes>
-struct redistribution_plan {
-  static constexpr std::size_t most = 2 * Axes + 1;
-  std::array<redistribution_move<Axes>, most> moves{};
-  std::size_t size = 0;
-  bool possible = false;
-
-  constexpr const redistribution_move<Axes>* begin() const noexcept { return moves.data(); }
-  constexpr const redistribution_move<Axes>* end() const noexcept { return moves.data() + size; }
-
-  constexpr std::size_t collectives() const noexcept {
-    std::size_t count = 0;
-    for (const auto& each : *this) count += communicates(each.kind) ? 1U : 0U;
-    return count;
-  }
-  constexpr double seconds() const noexcept {
-    double total = 0;
-    for (const auto& each : *this) total += each.seconds;
-    return total;
-  }
-};
-
 namespace detail {
 
 /// Searches for one redistribution of a tensor of `Rank` dimensions over a mesh of `Axes` axes.
+///
+/// Looking at the parts of all ranks is what takes time. So parts are computed once for each state, and only where a
+/// move could, by the least that it may cost, be part of a way cheaper than the cheapest one known.
 template <std::size_t Rank, std::size_t Axes>
 class redistribution_search {
  public:
@@ -95,13 +41,73 @@ class redistribution_search {
 
   constexpr redistribution_search(const std::array<std::size_t, Rank>& sizes, const std::array<int, Axes>& mesh_extents,
                                   std::size_t element_bytes, const move_costs& costs)
-      : sizes_(sizes), mesh_extents_(mesh_extents), element_bytes_(static_cast<double>(element_bytes)), costs_(costs) {}
+      : ranks_(sizes, mesh_extents), mesh_extents_(mesh_extents), element_bytes_(static_cast<double>(element_bytes)),
+        costs_(costs) {}
 
-  /// The move from one state to another, if it is one move.
-  constexpr bool find_move(const state& from, const state& to, move& found) const {
+  /// The cheapest sequence; of those as cheap, one of the fewest collectives. Axes of one rank change for nothing, and
+  /// appear in no move.
+  constexpr plan_type search(state from, const state& to) const {
+    for (std::size_t a = 0; a < Axes; ++a) {
+      if (mesh_extents_[a] == 1) from[a] = to[a];
+      // What is whole on all ranks may be replicated or invariant: to memory, that is one.
+      if (from[a].whole() && to[a].whole()) from[a] = to[a];
+    }
+    plan_type plan;
+    if (from == to) {
+      plan.possible = true;
+      return plan;
+    }
+    std::vector<node> nodes = all_states(from, to);
+    if (nodes.size() < 2 || nodes[goal].at != to) return plan;  // no state on the way is `to`
+    for (;;) {
+      const std::size_t next = cheapest_open(nodes);
+      if (next == nodes.size()) return plan;
+      nodes[next].settled = true;
+      if (next == goal) return traced_back(nodes, next);
+      relax(nodes, next);
+    }
+  }
+
+ private:
+  using geometry = parts_of_ranks<Rank, Axes>;
+  static constexpr std::size_t start = 0;  ///< among the nodes
+  static constexpr std::size_t goal = 1;
+
+  /// What a way costs. Prices that differ by rounding alone are equal.
+  struct cost {
+    double seconds = 1e300;
+    std::size_t collectives = 0;
+    std::size_t moves = 0;
+
+    constexpr bool reached() const noexcept { return seconds < 1e299; }
+    constexpr bool less_than(const cost& other) const noexcept {
+      if (seconds < other.seconds * (1 - 1e-9)) return true;
+      if (seconds > other.seconds * (1 + 1e-9)) return false;
+      return collectives != other.collectives ? collectives < other.collectives : moves < other.moves;
+    }
+  };
+
+  struct node : placed_parts<Rank, Axes> {
+    double rest = 0;  ///< the least that it costs to get from here to the goal
+    cost least{};
+    std::size_t before = 0;
+    move by{};
+    bool settled = false;
+  };
+
+  template <class Holds>
+  static constexpr bool all(const state& from, const state& to, axis_set changed, Holds holds) {
+    for (std::size_t a = 0; a < Axes; ++a) {
+      if ((changed >> a & 1U) != 0 && !holds(from[a], to[a])) return false;
+    }
+    return true;
+  }
+
+  /// What kind of move leads from one state to another, and along which axes at most; whether there is one.
+  constexpr bool classify(const state& from, const state& to, move& found) const {
     axis_set changed = 0;
     for (std::size_t a = 0; a < Axes; ++a) changed |= from[a] == to[a] ? 0U : 1U << a;
-    found = {move_kind::slice, changed, to, 0, 0};
+    found = {move_kind::slice, changed, to, 0, 0, 0};
     if (all(from, to, changed, [](placement b, placement a) { return b.partial() && a.whole(); })) {
       found.kind = move_kind::reduce;
     } else if (all(from, to, changed, [](placement b, placement a) { return b.partial() && a.sharded(); })) {
@@ -116,53 +122,33 @@ class redistribution_search {
     } else {
       return false;
     }
-    if (with_inner_cuts(from, to, changed) != changed && !fits(from, found)) return false;
-    set_price(from, found);
-    if (found.kind == move_kind::exchange) narrow(from, found);
+    // An axis may cut, further right, what this move cuts. Then slices and gathers are widened to an exchange among
+    // more ranks; and results can be shared out only if the parts are such that the inner cut changes nothing.
+    const axis_set closed = with_inner_cuts(from, to, changed);
+    const bool moves_elements = found.kind == move_kind::slice || found.kind == move_kind::gather;
+    if (closed != changed && (moves_elements || found.kind == move_kind::exchange)) {
+      found.kind = move_kind::exchange;
+      found.along = closed;
+    }
     return true;
   }
 
-  /// The cheapest sequence. Axes of one rank change for nothing, and appear in no move.
-  constexpr plan_type search(state from, const state& to) const {
-    for (std::size_t a = 0; a < Axes; ++a) {
-      if (mesh_extents_[a] == 1) from[a] = to[a];
-      // What is whole on all ranks may be replicated or invariant: to memory, that is one.
-      if (from[a].whole() && to[a].whole()) from[a] = to[a];
+  /// Prices a move that `classify` found; whether it can be made.
+  constexpr bool complete(node& from, node& to, move& found) const {
+    if (found.kind == move_kind::reduce_to_slices && with_inner_cuts(from.at, to.at, found.along) != found.along) {
+      if (!can_look()) return false;
+      look_at(from, to);
+      if (!ranks_.shares_out(from, to, found.along)) return false;
     }
-    plan_type plan;
-    if (from == to) {
-      plan.possible = true;
-      return plan;
-    }
-    std::vector<node> nodes = all_states(from, to);
-    for (;;) {
-      const std::size_t next = cheapest_open(nodes);
-      if (next == nodes.size()) return plan;
-      nodes[next].settled = true;
-      if (nodes[next].at == to) return traced_back(nodes, next);
-      relax(nodes, next);
-    }
+    if (found.kind == move_kind::exchange) look_at(from, to);
+    set_price(from, to, found);
+    if (found.kind == move_kind::exchange || found.kind == move_kind::gather) narrow(from, to, found);
+    return true;
   }
 
- private:
-  static constexpr double unreached = 1e300;
-
-  struct node {
-    state at{};
-    double seconds = unreached;
-    std::size_t before = 0;
-    std::size_t moves = 0;
-    std::size_t collectives = 0;
-    move by{};
-    bool settled = false;
-  };
-
-  template <class Holds>
-  static constexpr bool all(const state& from, const state& to, axis_set changed, Holds holds) {
-    for (std::size_t a = 0; a < Axes; ++a) {
-      if ((changed >> a & 1U) != 0 && !holds(from[a], to[a])) return false;
-    }
-    return true;
+  constexpr void look_at(node& from, node& to) const {
+    ranks_.look_at_all(from);
+    ranks_.look_at_all(to);
   }
 
   /// `changed`, and the axes that cut, further right, a dimension that one of these cuts before or after.
@@ -178,121 +164,99 @@ class redistribution_search {
     return closed;
   }
 
-  /// Whether a move can be made although an axis cuts, further right, what it cuts: by an exchange among more ranks, to
-  /// which slices and gathers are widened; or where the parts are such that the cut changes nothing.
-  constexpr bool fits(const state& from, move& widened) const {
-    if (widened.kind == move_kind::keep_on_first || widened.kind == move_kind::reduce) return true;
-    if (widened.kind == move_kind::reduce_to_slices) return can_look() && shares_out(from, widened);
-    widened.kind = move_kind::exchange;
-    widened.along = with_inner_cuts(from, widened.after, widened.along);
-    return true;
-  }
-
-  /// Makes an exchange the cheapest one among ranks that have what each other need; a slice if every rank has that.
-  constexpr void narrow(const state& from, move& exchange) const {
+  /// Makes an exchange or a gather the cheapest one among ranks that have what each other need; a slice if every rank
+  /// has that.
+  constexpr void narrow(node& from, node& to, move& widest) const {
     if (!can_look()) return;
-    const move widest = exchange;
-    for (axis_set group = 0; group < widest.along; ++group) {
-      if ((group & ~widest.along) != 0 || !supplies(from, widest.after, group)) continue;
+    look_at(from, to);
+    const axis_set along = widest.along;
+    const axis_set needed = ranks_.needed_axes(from, to, along);
+    for (axis_set group = needed; group < along; ++group) {
+      if ((group & ~along) != 0 || (needed & ~group) != 0 || !ranks_.supplies(from, to, group)) continue;
       move narrower = widest;
       narrower.along = group;
       if (group == 0) narrower.kind = move_kind::slice;
-      set_price(from, narrower);
-      if (narrower.seconds < exchange.seconds) exchange = narrower;
+      set_price(from, to, narrower);
+      if (group == 0 || narrower.seconds < widest.seconds) widest = narrower;
       if (group == 0) return;
     }
   }
 
+  /// The least that any sequence of moves to the goal costs. All axes that it needs must be in the group of some
+  /// collective; one along two axes takes as many rounds as one along each, or fewer by one. And each rank must receive
+  /// what it lacks; where there are summands of an element, all but one must reach who adds them.
+  constexpr double least_rest(node& from, node& last) const {
+    if (from.at == last.at) return 0;
+    if (!can_look()) return seconds_to_copy(last);
+    look_at(from, last);
+    axis_set reduced = 0;
+    for (std::size_t a = 0; a < Axes; ++a) {
+      reduced |= from.at[a].partial() && !last.at[a].partial() ? 1U << a : 0U;
+    }
+    std::size_t received = 0;
+    for (std::size_t rank = 0; rank < last.parts.size(); ++rank) {
+      received += last.parts[rank].volume();
+      if (reduced == 0) received -= geometry::common(from.parts[rank], last.parts[rank]);
+    }
+    if (reduced != 0) received += ranks_.volume_of_all() * (ranks_.ranks_along(reduced) - 2);
+    return seconds_to_copy(last) +
+           latency(ranks_.ranks_along(ranks_.needed_axes(from, last, geometry::every_axis) | reduced)) +
+           seconds_to_receive(received, ranks_.ranks_along(geometry::every_axis));
+  }
+
   /// Whether there are so few ranks that all of them can be looked at. With more, rules must do, that are right and
   /// perhaps wider than needed where a dimension has fewer elements than ranks.
-  constexpr bool can_look() const { return ranks_along(every_axis) <= 64; }
+  constexpr bool can_look() const { return ranks_.ranks_along(geometry::every_axis) <= 64; }
 
-  using coordinates = std::array<int, Axes>;
-  static constexpr axis_set every_axis = (1U << Axes) - 1;
-
-  constexpr std::size_t ranks_along(axis_set set) const {
-    std::size_t ranks = 1;
-    for (std::size_t a = 0; a < Axes; ++a) {
-      if ((set >> a & 1U) != 0) ranks *= static_cast<std::size_t>(mesh_extents_[a]);
-    }
-    return ranks;
+  constexpr double seconds_to_copy(const node& to) const {
+    return static_cast<double>(to.first.volume()) * element_bytes_ * costs_.copy_per_byte;
   }
 
-  template <class Visit>
-  constexpr bool for_all_along(axis_set set, const coordinates& at, const Visit& visit) const {
-    return detail::for_all_along(mesh_extents_, at, set, visit);
+  /// Of as many elements by `ranks` ranks together.
+  constexpr double seconds_to_receive(std::size_t elements, std::size_t ranks) const {
+    return static_cast<double>(elements) / static_cast<double>(ranks) * element_bytes_ * costs_.seconds_per_byte;
   }
 
-  template <class Holds>
-  constexpr bool holds_everywhere(const Holds& holds) const {
-    return for_all_along(every_axis, {}, holds);
+  constexpr double latency(std::size_t ranks) const {
+    return costs_.latency * static_cast<double>(std::bit_width(ranks - 1));
   }
 
-  /// Whether the ranks along `group` have together what each of them needs. Of copies, those count that share the
-  /// coordinates of who needs it.
-  constexpr bool supplies(const state& from, const state& to, axis_set group) const {
-    axis_set copies = 0;
-    for (std::size_t a = 0; a < Axes; ++a) copies |= from[a].whole() ? 1U << a : 0U;
-    return holds_everywhere([&](const coordinates& at) {
-      const auto needed = part_of<Rank>(sizes_, to, mesh_extents_, at);
-      std::size_t found = 0;
-      for_all_along(group & ~copies, at, [&](const coordinates& other) {
-        found += intersection(needed, part_of<Rank>(sizes_, from, mesh_extents_, other)).volume();
-        return true;
-      });
-      return found == needed.volume();
-    });
+  /// Whether a move adds up means, whose counts are added up first, by a collective of their own.
+  constexpr bool adds_means(const node& from, const move& priced) const {
+    return !all(from.at, priced.after, priced.along,
+                [](placement before, placement) { return before.kind != placement_kind::partial_mean; });
   }
 
-  /// Whether the parts after the move are, in every group, those of the one before it.
-  constexpr bool shares_out(const state& from, const move& shared) const {
-    return holds_everywhere([&](const coordinates& at) {
-      const auto whole = part_of<Rank>(sizes_, from, mesh_extents_, at);
-      std::size_t found = 0;
-      const bool inside = for_all_along(shared.along, at, [&](const coordinates& other) {
-        const auto part = part_of<Rank>(sizes_, shared.after, mesh_extents_, other);
-        found += part.volume();
-        return intersection(part, whole).volume() == part.volume();
-      });
-      return inside && found == whole.volume();
-    });
-  }
-
-  constexpr void set_price(const state& from, move& priced) const {
-    const std::size_t ranks = ranks_along(priced.along);
-    const std::array<int, Axes> first{};  // the rank whose parts are the largest
-    const std::size_t before = part_of<Rank>(sizes_, from, mesh_extents_, first).volume();
-    const std::size_t after = part_of<Rank>(sizes_, priced.after, mesh_extents_, first).volume();
+  constexpr void set_price(const node& from, const node& to, move& priced) const {
+    const std::size_t ranks = ranks_.ranks_along(priced.along);
+    const std::size_t before = from.first.volume();
     switch (priced.kind) {
       case move_kind::slice:
-      case move_kind::keep_on_first: break;
-      case move_kind::gather: priced.elements = (ranks - 1) * after; break;
+      case move_kind::keep_on_first: priced.elements = 0; break;
+      case move_kind::gather: priced.elements = (ranks - 1) * to.first.volume(); break;
       case move_kind::reduce_to_slices: priced.elements = (ranks - 1) * before; break;
       case move_kind::reduce: priced.elements = 2 * (ranks - 1) * before; break;
-      case move_kind::exchange: priced.elements = exchanged(from, priced); break;
+      case move_kind::exchange: priced.elements = ranks_.exchanged(from, to, priced.along); break;
     }
-    priced.seconds = static_cast<double>(after) * element_bytes_ * costs_.copy_per_byte;
+    priced.seconds = seconds_to_copy(to);
     if (!communicates(priced.kind)) return;
-    priced.seconds +=
-        costs_.latency * static_cast<double>(std::bit_width(ranks - 1)) +
-        static_cast<double>(priced.elements) / static_cast<double>(ranks) * element_bytes_ * costs_.seconds_per_byte;
+    priced.seconds += latency(ranks) + seconds_to_receive(priced.elements, ranks);
+    if (adds_means(from, priced)) priced.counts = latency(ranks);
+    priced.seconds += priced.counts;
   }
 
-  /// What all ranks of a group lack of their parts; of the group that lacks most.
-  constexpr std::size_t exchanged(const state& from, const move& priced) const {
-    std::size_t most = 0;
-    for_all_along(every_axis & ~priced.along, {}, [&](const coordinates& group) {
-      std::size_t total = 0;
-      for_all_along(priced.along, group, [&](const coordinates& at) {
-        const auto before = part_of<Rank>(sizes_, from, mesh_extents_, at);
-        const auto after = part_of<Rank>(sizes_, priced.after, mesh_extents_, at);
-        total += after.volume() - intersection(before, after).volume();
-        return true;
-      });
-      most = std::max(most, total);
-      return true;
-    });
-    return most;
+  /// The least that a move may cost, whatever it is narrowed to: looks at the first rank alone.
+  constexpr double least_seconds(const node& from, const node& to, const move& classified) const {
+    double seconds = seconds_to_copy(to);
+    if (!communicates(classified.kind)) return seconds;
+    if (classified.kind == move_kind::reduce || classified.kind == move_kind::reduce_to_slices) {
+      return seconds + latency(ranks_.ranks_along(classified.along));
+    }
+    const std::size_t needed = to.first.volume();
+    if (geometry::common(from.first, to.first) == needed) return seconds;  // others may need more; or it is a slice
+    // It needs others, each of which has as much as itself at most.
+    const std::size_t sources = (needed + from.first.volume() - 1) / from.first.volume();
+    return seconds + latency(sources < 2 ? 2 : sources);
   }
 
   /// All placements of the axes that change: wholes, partial results where there are some already or at last, and
@@ -302,7 +266,7 @@ class redistribution_search {
     for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
     const bool few = states <= 64;
     std::vector<node> nodes(1);
-    nodes[0].at = from;
+    nodes[start].at = from;
     for (std::size_t a = 0; a < Axes; ++a) {
       if (mesh_extents_[a] == 1 || (from[a] == to[a] && (!few || stays(from[a])))) continue;
       const std::size_t known = nodes.size();
@@ -317,7 +281,12 @@ class redistribution_search {
       if (to[a].partial() && !from[a].partial()) add(to[a]);
       for (std::size_t d = 0; d < Rank; ++d) add({placement_kind::shard, static_cast<int>(d)});
     }
-    nodes[0].seconds = 0;
+    for (std::size_t i = 1; i < nodes.size(); ++i) {
+      if (nodes[i].at == to) std::swap(nodes[i], nodes[goal]);
+    }
+    for (node& each : nodes) ranks_.look_at_first(each);
+    for (node& each : nodes) each.rest = least_rest(each, nodes[goal]);
+    nodes[start].least.seconds = 0;
     return nodes;
   }
 
@@ -327,28 +296,38 @@ class redistribution_search {
     return at.kind == placement_kind::varying || (at.partial() && at.kind != placement_kind::partial_sum);
   }
 
+  /// The node through which the whole way may be the cheapest.
   static constexpr std::size_t cheapest_open(const std::vector<node>& nodes) {
     std::size_t best = nodes.size();
+    cost least;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (nodes[i].settled || nodes[i].seconds >= unreached) continue;
-      if (best == nodes.size() || nodes[i].seconds < nodes[best].seconds) best = i;
+      if (nodes[i].settled || !nodes[i].least.reached()) continue;
+      cost through = nodes[i].least;
+      through.seconds += nodes[i].rest;
+      if (best != nodes.size() && !through.less_than(least)) continue;
+      best = i;
+      least = through;
     }
     return best;
   }
 
   constexpr void relax(std::vector<node>& nodes, std::size_t from) const {
-    if (nodes[from].moves == plan_type::most) return;
-    for (node& each : nodes) {
+    const cost so_far = nodes[from].least;
+    if (so_far.moves == plan_type::most) return;
+    // The goal is the first to be looked at: then no way needs to be looked at that can't be cheaper.
+    for (std::size_t i = goal; i < nodes.size(); ++i) {
+      node& each = nodes[i];
       move by;
-      if (each.settled || !find_move(nodes[from].at, each.at, by)) continue;
-      const double seconds = nodes[from].seconds + by.seconds;
-      const bool as_cheap = seconds < each.seconds * (1 + 1e-9) && seconds > each.seconds * (1 - 1e-9);
-      const std::size_t collectives = nodes[from].collectives + (communicates(by.kind) ? 1U : 0U);
-      if (as_cheap ? collectives >= each.collectives : seconds > each.seconds) continue;
-      each.seconds = seconds;
+      if (each.settled || !classify(nodes[from].at, each.at, by)) continue;
+      const cost least{so_far.seconds + least_seconds(nodes[from], each, by), so_far.collectives, so_far.moves + 1};
+      const cost least_at_goal{least.seconds + each.rest, so_far.collectives, least.moves};
+      if (!least.less_than(each.least) || !least_at_goal.less_than(nodes[goal].least)) continue;
+      if (!complete(nodes[from], each, by)) continue;
+      const std::size_t collectives = (communicates(by.kind) ? 1U : 0U) + (by.counts > 0 ? 1U : 0U);
+      const cost found{so_far.seconds + by.seconds, so_far.collectives + collectives, so_far.moves + 1};
+      if (!found.less_than(each.least)) continue;
+      each.least = found;
       each.before = from;
-      each.moves = nodes[from].moves + 1;
-      each.collectives = collectives;
       each.by = by;
     }
   }
@@ -356,13 +335,13 @@ class redistribution_search {
   static constexpr plan_type traced_back(const std::vector<node>& nodes, std::size_t last) {
     plan_type plan;
     plan.possible = true;
-    plan.size = nodes[last].moves;
+    plan.size = nodes[last].least.moves;
     std::size_t position = plan.size;
-    for (std::size_t at = last; at != 0; at = nodes[at].before) plan.moves[--position] = nodes[at].by;
+    for (std::size_t at = last; at != start; at = nodes[at].before) plan.moves[--position] = nodes[at].by;
     return plan;
   }
 
-  std::array<std::size_t, Rank> sizes_;
+  geometry ranks_;
   std::array<int, Axes> mesh_extents_;
   double element_bytes_;
   move_costs costs_;

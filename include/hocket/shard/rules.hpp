@@ -23,6 +23,9 @@
 ///   }
 /// };
 /// @endcode
+///
+/// A rule whose result is partial by another operation than a sum or a mean (`placement_kind::partial_other`) names it:
+/// `using reduction = hocket::maximum;`.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -111,15 +112,16 @@ class sharded_tensor {
       typename detail::placement_along<detail::position_of<axes, Axis>(), axes::find(Axis) == axes::size, Placed>::type;
 
   /// In storage of its own. `sizes` are the dynamic extents, in order; of the whole tensor, not of this rank's part.
-  explicit sharded_tensor(const Mesh& mesh, const std::array<std::size_t, Extents::dynamic_rank>& sizes = {})
-      : sharded_tensor(mesh, all_sizes(sizes), static_cast<T*>(nullptr)) {
+  /// As many as there are, else it does not compile; throws `invalid_argument` if one is negative.
+  explicit sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes = {})
+      : sharded_tensor(mesh, all_sizes(sizes), static_cast<T*>(nullptr), placed_over()) {
     owned_ = std::make_unique<T[]>(part_.volume());
     data_ = owned_.get();
   }
 
   /// In the caller's storage, which has as many elements as this rank's part. Throws `invalid_argument` if it has not.
-  sharded_tensor(const Mesh& mesh, const std::array<std::size_t, Extents::dynamic_rank>& sizes, std::span<T> storage)
-      : sharded_tensor(mesh, all_sizes(sizes), storage.data()) {
+  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, std::span<T> storage)
+      : sharded_tensor(mesh, all_sizes(sizes), storage.data(), placed_over()) {
     if (storage.size() == part_.volume()) return;
     refuse("the storage has " + std::to_string(storage.size()) + " elements, and this rank's part of the tensor has " +
            std::to_string(part_.volume()));
@@ -128,8 +130,8 @@ class sharded_tensor {
   /// The data of a view of any type that looks like std::mdspan, without a copy. Its extents are those of this rank's
   /// part; throws `invalid_argument` if they are not, or if it is not dense and row-major.
   template <mdspan_like View>
-  sharded_tensor(const Mesh& mesh, const std::array<std::size_t, Extents::dynamic_rank>& sizes, const View& view)
-      : sharded_tensor(mesh, all_sizes(sizes), view.data_handle()) {
+  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, const View& view)
+      : sharded_tensor(mesh, all_sizes(sizes), view.data_handle(), placed_over()) {
     static_assert(View::rank() == rank, "the view has another number of dimensions than the tensor");
     // All sizes first: a wrong one makes strides wrong too.
     for (std::size_t d = 0; d < rank; ++d) {
@@ -147,6 +149,16 @@ class sharded_tensor {
                std::to_string(stride) + " instead of " + std::to_string(own.stride(d)));
       }
     }
+  }
+
+  /// Does not compile: a pointer does not tell how many elements there are.
+  template <class Element>
+  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, Element* data)
+      : sharded_tensor(mesh, sizes) {
+    static_cast<void>(data);
+    static_assert(!std::is_pointer_v<Element*>,
+                  "a pointer does not tell how many elements there are: pass std::span(data, count), whose size is "
+                  "compared with that of this rank's part");
   }
 
   sharded_tensor(sharded_tensor&& other) noexcept = default;
@@ -179,12 +191,15 @@ class sharded_tensor {
     return Other(std::move(*this), typename Other::same_parts());
   }
 
-  /// Over as many elements from `data` as this rank's part has, with all extents given.
-  static sharded_tensor over(const Mesh& mesh, const sizes_type& sizes, T* data) { return {mesh, sizes, data}; }
+  /// Over as many elements from `data` as this rank's part has, with all extents given. Throws `invalid_argument` if
+  /// the tensor's type tells another one, as do the two below.
+  static sharded_tensor over(const Mesh& mesh, const sizes_type& sizes, T* data) {
+    return {mesh, checked(mesh, sizes), data, placed_over()};
+  }
 
   /// In storage of its own, with all extents given.
   static sharded_tensor of_sizes(const Mesh& mesh, const sizes_type& sizes) {
-    sharded_tensor made(mesh, sizes, nullptr);
+    sharded_tensor made(mesh, checked(mesh, sizes), nullptr, placed_over());
     made.owned_ = std::make_unique<T[]>(made.elements().size());
     made.data_ = made.owned_.get();
     return made;
@@ -192,7 +207,7 @@ class sharded_tensor {
 
   /// The same, for who writes all elements before anybody reads one: until then they have no values.
   static sharded_tensor unwritten(const Mesh& mesh, const sizes_type& sizes) {
-    sharded_tensor made(mesh, sizes, nullptr);
+    sharded_tensor made(mesh, checked(mesh, sizes), nullptr, placed_over());
     made.owned_ = std::make_unique_for_overwrite<T[]>(made.elements().size());
     made.data_ = made.owned_.get();
     return made;
@@ -202,7 +217,8 @@ class sharded_tensor {
   template <class, class, class, class>
   friend class sharded_tensor;
 
-  sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data)
+  struct placed_over {};
+  sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data, placed_over)
       : mesh_(mesh), sizes_(sizes), part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())),
         data_(data) {}
 
@@ -221,13 +237,34 @@ class sharded_tensor {
     (std::make_index_sequence<rank>());
   }
 
-  static constexpr sizes_type all_sizes(const std::array<std::size_t, Extents::dynamic_rank>& given) noexcept {
+  static constexpr sizes_type all_sizes(const given_extents<Extents::dynamic_rank>& given) {
     sizes_type sizes = Extents::sizes;
     std::size_t next = 0;
     for (std::size_t& each : sizes) {
-      if (each == dynamic) each = given[next++];
+      if (each == dynamic) each = given.sizes()[next++];
+      // What has become so large was negative.
+      if (each > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) refuse_negative();
     }
     return sizes;
+  }
+
+  /// The same sizes, if they are those that the type tells.
+  static constexpr const sizes_type& checked(const Mesh& mesh, const sizes_type& sizes) {
+    for (std::size_t d = 0; d < rank; ++d) {
+      if (Extents::sizes[d] != dynamic && Extents::sizes[d] != sizes[d]) refuse_extent(mesh, d, sizes[d]);
+    }
+    return sizes;
+  }
+
+  [[noreturn]] HOCKET_COLD static void refuse_negative() {
+    raise(errc::invalid_argument, "an extent is negative", {.operation = "tensor"});
+  }
+
+  [[noreturn]] HOCKET_COLD static void refuse_extent(const Mesh& mesh, std::size_t dimension, std::size_t size) {
+    raise(errc::invalid_argument,
+          "extent " + std::to_string(dimension) + " is " + std::to_string(size) + "; the tensor's type says " +
+              std::to_string(Extents::sizes[dimension]),
+          {.operation = "tensor", .rank = mesh.rank(), .ranks = mesh.size()});
   }
 
   [[noreturn]] HOCKET_COLD void refuse(std::string reason) const {
@@ -309,6 +346,18 @@ detail::writable_t<Tensor> copy(const Tensor& original) {
   return made;
 }
 
+namespace detail {
+
+/// Of a tensor that ends with the expression that it is in.
+template <class Tensor>
+struct checked_borrowed {
+  static_assert(is_tensor<Tensor>::value && std::is_reference_v<Tensor>,
+                "what is borrowed from a temporary tensor ends before it can be used: give the tensor a name, or use "
+                "it without borrow");
+};
+
+}  // namespace detail
+
 /// A tensor of constant elements over the storage of `original`, which must outlive it. Converting it copies nothing
 /// where nothing moves.
 template <class T, class Extents, class Mesh, class Placed>
@@ -319,7 +368,15 @@ sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Ex
   return made;
 }
 
-/// Sets every element that this rank has to `value(indices)`, where the indices are those in the whole tensor.
+/// Does not compile: see what it says.
+template <class T, class Extents, class Mesh, class Placed>
+sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>&& original) {
+  static_cast<void>(detail::checked_borrowed<sharded_tensor<T, Extents, Mesh, Placed>>());
+  return borrow(original);
+}
+
+/// Sets every element that this rank has to `value(indices)`, where the indices are those in the whole tensor. Of what is
+/// partial, that is this rank's part of the result: equal summands on p ranks are a whole of p times their value.
 template <tensor_type Tensor, class Value>
 void fill(Tensor& filled, Value&& value) {
   const auto& part = filled.part();

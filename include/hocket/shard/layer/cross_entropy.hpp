@@ -11,6 +11,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/shard/apply.hpp>
@@ -24,6 +25,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -56,17 +58,22 @@ struct vocabulary_parallel_cross_entropy {
   /// The loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant along
   /// `Axis`; a negative target means that the token does not count: its loss is 0. Throws `invalid_argument` if a
   /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
-  /// and `targets`, or holds what was moved in.
-  template <tensor_type Logits, tensor_type Targets>
-  auto forward(Logits&& logits, Targets&& targets) const {
-    using value_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
-    check(targets, logits.sizes()[1]);
+  /// and `targets`, or holds what was moved in. Losses of bfloat16 logits are of float, as their sums are.
+  template <tensor_type Logits, tensor_type Targets, call_options Options = options<>>
+  auto forward(Logits&& logits, Targets&& targets, const Options& options = {},
+               const std::source_location& site = std::source_location::current()) const {
+    using element_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
+    using value_type = detail::sum_type_t<element_type>;
+    check(targets, logits.sizes()[1], site);
     auto held_logits = detail::kept(std::forward<Logits>(logits));
     auto held_targets = detail::kept(std::forward<Targets>(targets));
-    auto largest = convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, held_logits));
-    auto sums = convert<Axis, invariant>(apply<detail::softmax_sums<value_type>>(
-        sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{held_logits.part().begin[1], label_smoothing > 0},
-        held_logits, entered(held_targets), entered(largest)));
+    auto largest =
+        convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, held_logits), options, site);
+    auto sums = convert<Axis, invariant>(
+        apply<detail::softmax_sums<value_type>>(
+            sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{held_logits.part().begin[1], label_smoothing > 0},
+            held_logits, entered(held_targets), entered(largest)),
+        options, site);
     auto loss =
         apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(held_logits)}, sums, held_targets);
     using saved_type = saved_values<decltype(held_logits), decltype(held_targets), decltype(largest), decltype(sums)>;
@@ -77,7 +84,8 @@ struct vocabulary_parallel_cross_entropy {
   /// The gradient of the logits, from that of the loss. Moves nothing.
   template <class Saved, tensor_type Gradient>
   auto backward(const Saved& saved, const Gradient& gradient) const {
-    using value_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
+    using element_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
+    using value_type = detail::sum_type_t<element_type>;
     return apply(nonlinear<"tv,t,t,t,t->tv">(),
                  gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]}, saved.logits,
                  entered(saved.targets), entered(saved.largest), entered(saved.sums), entered(gradient));
@@ -105,7 +113,7 @@ struct vocabulary_parallel_cross_entropy {
 
   template <class Tensor>
   static auto entered(const Tensor& tensor) {
-    return detail::entered<Axis, replicated>(tensor);
+    return detail::entered<Axis, replicated>(tensor, options<>(), std::source_location());  // moves nothing
   }
 
   static constexpr auto largest_of_rows = [](auto logits, auto to) {
@@ -160,20 +168,20 @@ struct vocabulary_parallel_cross_entropy {
       for (std::size_t t = 0; t < to.extent(0); ++t) {
         if (targets(t) < 0) continue;
         for (std::size_t v = 0; v < to.extent(1); ++v) {
-          const T probability = std::exp(logits(t, v) - largest(t)) / sums(t).exponentials;
+          const T probability = static_cast<T>(std::exp(logits(t, v) - largest(t))) / sums(t).exponentials;
           const T wanted = static_cast<T>(shares.everywhere) +
                            (is_target(targets(t), first + v) ? static_cast<T>(shares.at_target) : T(0));
-          to(t, v) = (probability - wanted) * gradient(t);
+          to(t, v) = static_cast<typename decltype(to)::value_type>((probability - wanted) * gradient(t));
         }
       }
     }
   };
 
   template <class Targets>
-  void check(const Targets& targets, std::size_t vocabulary) const {
+  void check(const Targets& targets, std::size_t vocabulary, const std::source_location& site) const {
     static_assert(std::is_integral_v<typename Targets::element_type>, "targets must be integers");
     const error_context here{
-        .operation = "cross_entropy", .rank = targets.mesh().rank(), .ranks = targets.mesh().size()};
+        .operation = "cross_entropy", .rank = targets.mesh().rank(), .ranks = targets.mesh().size(), .site = site};
     if (!(label_smoothing >= 0 && label_smoothing < 1)) {
       raise(errc::invalid_argument, "label_smoothing is " + std::to_string(label_smoothing) + "; it must be in [0, 1)",
             here);

@@ -7,31 +7,37 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/apply.hpp>
+#include <hocket/shard/array_view.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/layer/linear.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <source_location>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// Token numbers must be rows of the table.
 template <class Tokens>
-void check_tokens(const Tokens& tokens, std::size_t vocabulary) {
+void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::source_location& site) {
   for (std::size_t i = 0; i < tokens.elements().size(); ++i) {
     const auto token = tokens.elements()[i];
     if (token >= 0 && static_cast<std::size_t>(token) < vocabulary) continue;
     raise(errc::invalid_argument,
           "token " + std::to_string(i) + " of this rank is " + std::to_string(token) + ", and the vocabulary has " +
               std::to_string(vocabulary) + " entries",
-          {.operation = "embedding", .rank = tokens.mesh().rank(), .ranks = tokens.mesh().size()});
+          {.operation = "embedding", .rank = tokens.mesh().rank(), .ranks = tokens.mesh().size(), .site = site});
   }
 }
 
@@ -43,34 +49,49 @@ template <axis_name Axis, placement_type Output = invariant>
 struct vocabulary_parallel_embedding {
   /// `tokens` is [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one of them
   /// is not a row of the table.
-  template <tensor_type Tokens, tensor_type Table>
-  static auto forward(const Tokens& tokens, const Table& table) {
+  template <tensor_type Tokens, tensor_type Table, call_options Options = options<>>
+  static auto forward(const Tokens& tokens, const Table& table, const Options& options = {},
+                      const std::source_location& site = std::source_location::current()) {
     static_assert(std::is_integral_v<typename Tokens::element_type>, "tokens must be integers");
-    detail::check_tokens(tokens, table.sizes()[0]);
+    detail::check_tokens(tokens, table.sizes()[0], site);
     const std::size_t first = table.part().begin[0];
-    return convert<Axis, Output>(apply<std::remove_const_t<typename Table::element_type>>(
+    auto summands = apply<std::remove_const_t<typename Table::element_type>>(
         multilinear<"t,vh->th">(),
         [first](auto ids, auto rows, auto to) {
           for_each_known(ids, first, rows.extent(0), [&](std::size_t t, std::size_t row) {
             for (std::size_t h = 0; h < rows.extent(1); ++h) to(t, h) = rows(row, h);
           });
         },
-        detail::entered<Axis, replicated>(tokens), table));
+        detail::entered<Axis, replicated>(tokens, options, site), table);
+    return convert<Axis, Output>(std::move(summands), options, site);
   }
 
-  /// The gradient of the table. Moves nothing, or all-gathers `gradient` if the output was shard<0>.
-  template <tensor_type Tokens, tensor_type Table, tensor_type Gradient>
-  static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient) {
-    const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient));
+  /// The gradient of the table. Moves nothing, or all-gathers `gradient` if the output was shard<0>. Of elements that are
+  /// added up in a wider type, such as bfloat16, takes memory for the sums.
+  template <tensor_type Tokens, tensor_type Table, tensor_type Gradient, call_options Options = options<>>
+  static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient, const Options& options = {},
+                       const std::source_location& site = std::source_location::current()) {
+    const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient), options, site);
     const std::size_t first = table.part().begin[0];
     return apply<std::remove_const_t<typename Table::element_type>>(
         multilinear<"t,th,vh->vh">(),
         [first](auto ids, auto rows, auto like, auto to) {
-          for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
-            for (std::size_t h = 0; h < to.extent(1); ++h) to(row, h) += rows(t, h);
-          });
+          using value_type = typename decltype(to)::value_type;
+          const auto add_rows = [&](const auto& total) {
+            for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
+              for (std::size_t h = 0; h < to.extent(1); ++h) total(row, h) += rows(t, h);
+            });
+          };
+          if constexpr (std::is_same_v<detail::sum_type_t<value_type>, value_type>) {
+            add_rows(to);
+          } else {
+            std::vector<detail::sum_type_t<value_type>> total(to.size());
+            add_rows(array_view<detail::sum_type_t<value_type>, 2>(total.data(), to.sizes()));
+            std::transform(total.begin(), total.end(), to.elements().begin(),
+                           [](auto each) { return static_cast<value_type>(each); });
+          }
         },
-        detail::entered<Axis, replicated>(tokens), of_sum, table);
+        detail::entered<Axis, replicated>(tokens, options, site), of_sum, table);
   }
 
  private:

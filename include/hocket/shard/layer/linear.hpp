@@ -21,10 +21,12 @@
 ///   template <class X, class D, class G> void operator()(hocket::multilinear<"tk,tn->kn">, X x, D d, G to) const;  // xT d
 /// };
 /// @endcode
+/// Options and the call site of `forward` and `backward` are those of their collective.
 /// Source of the layers: Shoeybi et al., Megatron-LM (2019); Korthikanti et al. (2022) for the sequence.
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>
@@ -33,8 +35,10 @@
 #include <hocket/shard/tensor.hpp>
 
 #include <cstddef>
+#include <source_location>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -60,28 +64,32 @@ template <class Tensor>
 auto kept(Tensor&& tensor) {
   if constexpr (std::is_lvalue_reference_v<Tensor>) {
     return borrow(tensor);
+  } else if constexpr (std::is_const_v<Tensor>) {
+    return copy(tensor);
   } else {
-    return std::remove_reference_t<Tensor>(std::move(tensor));
+    return Tensor(std::move(tensor));
   }
 }
 
 /// `tensor`, placed as `To` along `Axis`; borrowed where nothing moves and it is not moved in.
-template <axis_name Axis, class To, class Tensor>
-auto entered(Tensor&& tensor) {
+template <axis_name Axis, class To, class Tensor, class Options = options<>>
+auto entered(Tensor&& tensor, const Options& options = {},
+             const std::source_location& site = std::source_location::current()) {
   if constexpr (std::is_same_v<typename std::remove_cvref_t<Tensor>::template placement_on<Axis>, To>) {
     return kept(std::forward<Tensor>(tensor));
   } else {
-    return convert<Axis, To>(kept(std::forward<Tensor>(tensor)));
+    return convert<Axis, To>(kept(std::forward<Tensor>(tensor)), options, site);
   }
 }
 
 /// The gradient of what was entered with the placement `From` and used as `To`.
-template <axis_name Axis, class From, class To, class Gradient>
-auto left_backwards(Gradient&& gradient) {
+template <axis_name Axis, class From, class To, class Gradient, class Options = options<>>
+auto left_backwards(Gradient&& gradient, const Options& options = {},
+                    const std::source_location& site = std::source_location::current()) {
   if constexpr (std::is_same_v<From, To>) {
     return std::forward<Gradient>(gradient);
   } else {
-    return backward_t<conversion<Axis, From, To>>()(std::forward<Gradient>(gradient));
+    return backward_t<conversion<Axis, From, To>>()(std::forward<Gradient>(gradient), options, site);
   }
 }
 
@@ -95,6 +103,10 @@ using product_rule = multilinear<"tk,kn->tn">;
 using product_input_gradient = multilinear<"tn,kn->tk">;
 using product_weight_gradient = multilinear<"tk,tn->kn">;
 
+/// What elements of type T are added up in: of bfloat16, float, as a long sum of bfloat16 would stop growing.
+template <class T>
+using sum_type_t = decltype(T() + T());
+
 /// Adds a vector to every row.
 template <class Rows, class Vector>
 auto plus_vector(const Rows& rows, const Vector& vector) {
@@ -102,7 +114,9 @@ auto plus_vector(const Rows& rows, const Vector& vector) {
       linear<"tn,n->tn">(),
       [](auto x, auto b, auto to) {
         for (std::size_t t = 0; t < x.extent(0); ++t) {
-          for (std::size_t n = 0; n < x.extent(1); ++n) to(t, n) = x(t, n) + b(n);
+          for (std::size_t n = 0; n < x.extent(1); ++n) {
+            to(t, n) = static_cast<typename decltype(to)::value_type>(x(t, n) + b(n));
+          }
         }
       },
       rows, vector);
@@ -114,9 +128,12 @@ auto sum_of_rows(const Rows& rows) {
   return apply(
       linear<"tn->n">(),
       [](auto x, auto to) {
+        using value_type = typename decltype(to)::value_type;
+        std::vector<sum_type_t<value_type>> total(x.extent(1));
         for (std::size_t t = 0; t < x.extent(0); ++t) {
-          for (std::size_t n = 0; n < x.extent(1); ++n) to(n) += x(t, n);
+          for (std::size_t n = 0; n < x.extent(1); ++n) total[n] += x(t, n);
         }
+        for (std::size_t n = 0; n < x.extent(1); ++n) to(n) = static_cast<value_type>(total[n]);
       },
       rows);
 }
@@ -130,10 +147,11 @@ struct column_parallel_linear {
   /// The output is [tokens, outputs] and shard<1>. All-gathers `x` if it is shard<0>; else moves nothing. Uses `w` as
   /// it is placed along other axes: where tokens are cut along "dp", and weights are invariant along it, pass
   /// `convert<"dp", replicated>(borrow(w))`, which moves nothing.
-  template <class Math, tensor_type Input, tensor_type Weight>
-  static auto forward(const Math& math, Input&& x, const Weight& w) {
+  template <class Math, tensor_type Input, tensor_type Weight, call_options Options = options<>>
+  static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
+                      const std::source_location& site = std::source_location::current()) {
     using from = typename std::remove_cvref_t<Input>::template placement_on<Axis>;
-    auto input = detail::entered<Axis, replicated>(std::forward<Input>(x));
+    auto input = detail::entered<Axis, replicated>(std::forward<Input>(x), options, site);
     auto output = detail::computed<detail::product_rule>(math, input, w);
     using saved = saved_values<from, decltype(input)>;
     return forward_result<decltype(output), saved>{std::move(output), {std::move(input)}};
@@ -141,11 +159,13 @@ struct column_parallel_linear {
 
   /// Gradients of input and weight, placed as the gradients of what `forward` was given. The input's is all-reduced if
   /// the input was invariant, reduce-scattered if it was shard<0>, and stays partial if it was replicated.
-  template <class Math, class Saved, tensor_type Weight, tensor_type Gradient>
-  static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient) {
+  template <class Math, class Saved, tensor_type Weight, tensor_type Gradient, call_options Options = options<>>
+  static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient,
+                       const Options& options = {},
+                       const std::source_location& site = std::source_location::current()) {
     auto of_weight = detail::computed<detail::product_weight_gradient>(math, saved.input, gradient);
     auto of_input = detail::left_backwards<Axis, typename Saved::from, replicated>(
-        detail::computed<detail::product_input_gradient>(math, gradient, w));
+        detail::computed<detail::product_input_gradient>(math, gradient, w), options, site);
     return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
   }
 
@@ -162,17 +182,20 @@ template <axis_name Axis, placement_type Output = invariant>
 struct row_parallel_linear {
   /// `x` is [tokens, inputs] and shard<1> along `Axis`, `w` is [inputs, outputs] and shard<0>. A bias is added to the
   /// output, once: by `plus_bias`.
-  template <class Math, tensor_type Input, tensor_type Weight>
-  static auto forward(const Math& math, Input&& x, const Weight& w) {
+  template <class Math, tensor_type Input, tensor_type Weight, call_options Options = options<>>
+  static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
+                      const std::source_location& site = std::source_location::current()) {
     auto input = detail::kept(std::forward<Input>(x));
-    auto output = convert<Axis, Output>(detail::computed<detail::product_rule>(math, input, w));
+    auto output = convert<Axis, Output>(detail::computed<detail::product_rule>(math, input, w), options, site);
     return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
   }
 
   /// Gradients of input and weight. Moves nothing, or all-gathers `gradient` if the output was shard<0>.
-  template <class Math, tensor_type Saved, tensor_type Weight, tensor_type Gradient>
-  static auto backward(const Math& math, const Saved& x, const Weight& w, const Gradient& gradient) {
-    const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient));
+  template <class Math, tensor_type Saved, tensor_type Weight, tensor_type Gradient, call_options Options = options<>>
+  static auto backward(const Math& math, const Saved& x, const Weight& w, const Gradient& gradient,
+                       const Options& options = {},
+                       const std::source_location& site = std::source_location::current()) {
+    const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient), options, site);
     auto of_weight = detail::computed<detail::product_weight_gradient>(math, x, of_sum);
     auto of_input = detail::computed<detail::product_input_gradient>(math, of_sum, w);
     return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a plan of a redistribution consists of: moves, with what they cost.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/placement.hpp>
+
+#include <array>
+#include <cstddef>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// What a move of a redistribution does.
+enum class move_kind { slice, keep_on_first, gather, exchange, reduce, reduce_to_slices };
+
+constexpr const char* to_string(move_kind kind) noexcept {
+  switch (kind) {
+    case move_kind::slice: return "slice";
+    case move_kind::keep_on_first: return "keep on first rank";
+    case move_kind::gather: return "all_gather";
+    case move_kind::exchange: return "all_to_all";
+    case move_kind::reduce: return "all_reduce";
+    case move_kind::reduce_to_slices: return "reduce_scatter";
+  }
+  return "unknown";
+}
+
+/// Whether a move needs a collective.
+constexpr bool communicates(move_kind kind) noexcept { return kind > move_kind::keep_on_first; }
+
+/// What moves are priced with: by default, the costs of processes of one host.
+struct move_costs {
+  double latency = 2e-6;            ///< seconds per round of messages; a collective among p ranks has log2 p
+  double seconds_per_byte = 2e-10;  ///< received from other ranks
+  double copy_per_byte = 5e-11;     ///< within a rank
+};
+
+/// One move: `after` are the placements that it leads to; its collective is among the ranks along the axes `along`.
+template <std::size_t Axes>
+struct redistribution_move {
+  move_kind kind = move_kind::slice;
+  detail::axis_set along = 0;
+  std::array<placement, Axes> after{};
+  std::size_t elements = 0;  ///< received from other ranks by all ranks along the axes, together
+  double seconds = 0;        ///< by the model
+  double counts = 0;         ///< of these seconds, those of an all_reduce of the counts of means, which goes before
+};
+
+/// A sequence of moves: at most two per axis, as every axis can go by way of the whole.
+template <std::size_t Axes>
+struct redistribution_plan {
+  static constexpr std::size_t most = 2 * Axes + 1;
+  std::array<redistribution_move<Axes>, most> moves{};
+  std::size_t size = 0;
+  bool possible = false;
+
+  constexpr const redistribution_move<Axes>* begin() const noexcept { return moves.data(); }
+  constexpr const redistribution_move<Axes>* end() const noexcept { return moves.data() + size; }
+
+  constexpr std::size_t collectives() const noexcept {
+    std::size_t count = 0;
+    for (const auto& each : *this) count += (communicates(each.kind) ? 1U : 0U) + (each.counts > 0 ? 1U : 0U);
+    return count;
+  }
+  constexpr double seconds() const noexcept {
+    double total = 0;
+    for (const auto& each : *this) total += each.seconds;
+    return total;
+  }
+};
+
+HOCKET_END_NAMESPACE

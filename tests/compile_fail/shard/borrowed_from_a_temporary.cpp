@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is borrowed from a temporary tensor ends before it can be used: give the tensor a name
+//
+// The copy ends with the expression.
+#include "setting.hpp"
+
+auto kept(const vector_on_tp<shard<0>>& x) { return borrow(copy(x)); }

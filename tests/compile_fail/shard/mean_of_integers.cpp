@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the mean of integers is no integer, and each rank's share of it even less
+//
+// Of 3 and 4 on two ranks, each rank's half would be cut: 1 + 2.
+#include "setting_with_wires.hpp"
+
+using means = tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", partial<mean>>>;
+
+auto whole(const means& x) { return convert<"tp", replicated>(x); }

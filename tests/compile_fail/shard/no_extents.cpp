@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an extent is missing: give one for each extent of the tensor's type that is dynamic, in order
+//
+// A vector of how many elements?
+#include "setting.hpp"
+
+auto elements(const ranks& mesh) { return vector_on_tp<shard<0>>(mesh); }

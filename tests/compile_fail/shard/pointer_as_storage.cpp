@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a pointer does not tell how many elements there are: pass std::span\(data, count\)
+//
+// The caller's storage, of unknown size.
+#include "setting.hpp"
+
+auto adopt(const ranks& mesh, float* data) { return vector_on_tp<shard<0>>(mesh, {64}, data); }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this rule's results are partial, and it does not say of which reduction: add `using reduction = ...` to the rule
+//
+// The smallest of each row: ranks' results are not summands.
+#include "setting.hpp"
+
+struct minimum_of_rows {
+  static constexpr subscripts labels = "bh->b";
+  static constexpr verdict result(std::span<const placement> operands) {
+    return maximum_over<"bh->b">::result(operands);
+  }
+};
+
+auto smallest(const matrix_on_tp<shard<1>>& x) { return apply(minimum_of_rows(), compute, x); }

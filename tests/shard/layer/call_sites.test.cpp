@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Errors of meshes, norms and layers tell the caller's line, and none of the library's.
+#include "support/thread_ranks.hpp"
+
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/layer/embedding.hpp>
+#include <hocket/shard/layer/linear.hpp>
+#include <hocket/shard/norm.hpp>
+
+#include <chrono>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+using namespace hocket_test;
+using hocket::extents;
+using hocket::invariant;
+using hocket::on;
+using hocket::shard;
+
+TEST_CASE("errors of meshes, norms and layers tell the caller's line") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto is_here = [&](const auto& found, const char* what) {
+      const std::string file = found ? found->context().site.file_name() : "nothing";
+      me.check(file.find("call_sites.test.cpp") != std::string::npos, [&] { return what + (": called at " + file); });
+    };
+    is_here(me.expect(hocket::errc::invalid_argument, [&] { hocket::mesh<"tp">(me.comm(), {3}); }), "too many ranks");
+    is_here(me.expect(hocket::errc::invalid_argument, [&] { hocket::mesh<"tp">(me.comm(), {1, 2}); }), "two extents");
+
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
+    const auto other = hocket::mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using vector = hocket::tensor<double, extents<4>, mesh_type, on<"tp", invariant>>;
+    const vector x(ranks);
+    const vector y(other);
+    is_here(me.expect(hocket::errc::invalid_argument, [&] { hocket::norm(std::tie(x, y)); }), "two meshes");
+
+    hocket::tensor<int, extents<2>, mesh_type, on<"tp", invariant>> ids(ranks);
+    const hocket::tensor<double, extents<3, 2>, mesh_type, on<"tp", shard<0>>> table(ranks);
+    hocket::fill(ids, [](const auto&) { return 3; });
+    using embedding = hocket::vocabulary_parallel_embedding<"tp">;
+    is_here(me.expect(hocket::errc::invalid_argument, [&] { embedding::forward(ids, table); }), "no such token");
+
+    // What fails within the collective of a layer, as the other rank does not come.
+    const auto soon = hocket::with(hocket::timeout(std::chrono::milliseconds(50)));
+    hocket::fill(ids, [](const auto&) { return 1; });
+    if (me.rank() == 0)
+      is_here(me.expect(hocket::errc::timeout, [&] { embedding::forward(ids, table, soon); }), "layer");
+  });
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a redistribution really does, against its plan: which collectives it calls, on which communicators, and how many
+// bytes ranks receive. Counted by traced wires and by the records of the communicators.
+#include "shard/every_placement.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/communicator/adapted.hpp>
+#include <hocket/communicator/flight_record.hpp>
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/shard/redistribute.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+using namespace hocket_test;
+using hocket::dynamic;
+using hocket::extents;
+using hocket::mesh;
+using hocket::move_kind;
+using hocket::on;
+using hocket::placement;
+using hocket::shard;
+
+namespace {
+
+using sizes_type = std::array<std::size_t, 2>;
+
+/// How many collectives a rank has called on a communicator, and the name of the last.
+struct calls_so_far {
+  long count = 0;
+  std::string last;
+};
+
+template <class Comm>
+calls_so_far calls_on(const Comm& comm) {
+  const std::string record = hocket::flight_record(comm);
+  const std::string call = "{\"call\":";
+  const std::string operation = "\"operation\":\"";
+  const std::size_t line = record.rfind(call);
+  if (line == std::string::npos) return {};
+  const std::size_t name = record.find(operation, line) + operation.size();
+  return {std::strtol(record.c_str() + line + call.size(), nullptr, 10),
+          record.substr(name, record.find('"', name) - name)};
+}
+
+/// On all communicators of a mesh.
+template <class Mesh>
+long calls_on_all(const Mesh& ranks) {
+  long total = 0;
+  std::vector<const void*> seen;
+  for (hocket::detail::axis_set set = 1; set <= Mesh::axes::whole; ++set) {
+    const auto& comm = ranks.along(set);
+    if (std::find(seen.begin(), seen.end(), &comm) != seen.end()) continue;
+    seen.push_back(&comm);
+    total += calls_on(comm).count;
+  }
+  return total;
+}
+
+/// The bytes that came from other ranks, in the steps of a trace of a collective among `ranks`.
+double bytes_received(std::string_view events, std::size_t ranks) {
+  double total = 0;
+  while (!events.empty()) {
+    const std::string_view line = events.substr(0, events.find('\n'));
+    events.remove_prefix(std::min(events.size(), line.size() + 1));
+    const std::string_view step = line.substr(std::min(line.size(), std::string_view("{\"name\":\"").size()));
+    const std::string_view bytes = "\"bytes\":";
+    const std::size_t at = line.find(bytes);
+    if (at == std::string_view::npos || !(step.starts_with("receive") || step.starts_with("load"))) continue;
+    const auto others = static_cast<double>(ranks - 1);  // whose data one load_reduce reads
+    total += std::strtod(line.data() + at + bytes.size(), nullptr) * (step.starts_with("load_reduce") ? others : 1);
+  }
+  return total;
+}
+
+std::string expected_name(move_kind kind) {
+  switch (kind) {
+    case move_kind::gather: return "all_gather";
+    case move_kind::exchange: return "all_to_all";
+    case move_kind::reduce: return "all_reduce";
+    case move_kind::reduce_to_slices: return "reduce_scatter";
+    default: return "nothing";
+  }
+}
+
+/// Makes each move of every plan between two placements, and compares what it did with what the plan says.
+void compare_every_move(thread_rank& me, const std::array<int, 2>& mesh_extents, const sizes_type& sizes) {
+  const hocket::options<> none;
+  const auto site = std::source_location::current();
+  const auto plain = mesh<"dp", "tp">(me.comm(), {mesh_extents[0], mesh_extents[1]});
+  for (const auto& from : placements_over<2, 2>()) {
+    // A trace of its own, as a long one takes long to read.
+    const auto comm = hocket::traced(me.comm());
+    const auto ranks = mesh<"dp", "tp">(comm, {mesh_extents[0], mesh_extents[1]});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    const auto& log = *hocket::detail::communicator_access::state(comm).wire()->shared();
+    for (const auto& to : placements_over<2, 2>()) {
+      if (!legal(from, to)) continue;
+      me.at([&] { return to_text(from) + " to " + to_text(to) + " of " + text_of(sizes, mesh_extents); });
+      const auto plan = hocket::plan_redistribution(sizes, mesh_extents, from, to, sizeof(double));
+      const auto volume = [&](const auto& placed) {
+        return hocket::part_of<2>(sizes, placed, ranks.extents(), ranks.coordinates()).volume();
+      };
+      std::vector<double> data(volume(from));
+      std::vector<double> out(volume(to));
+      hocket::detail::redistributing<double, 2, mesh_type, hocket::partial<hocket::sum>, hocket::options<>> work(
+          ranks, sizes, from, data.data(), out.data(), 0, none, site);
+      for (std::size_t i = 0; i < plan.size; ++i) {
+        const auto& move = plan.moves[i];
+        const long before = calls_on_all(ranks);
+        const std::size_t traced = log.events().size();
+        work.run(move, i + 1 == plan.size);
+        const long made = calls_on_all(ranks) - before;
+        const std::string what = "move " + std::to_string(i) + ", " + to_string(move.kind) + ": ";
+        me.check(made == (communicates(move.kind) ? 1 : 0),
+                 [&] { return what + std::to_string(made) + " collectives"; });
+        const std::string events = log.events();
+        const std::size_t peers =
+            communicates(move.kind) ? static_cast<std::size_t>(ranks.along(move.along).size()) : 1;
+        double received = bytes_received(std::string_view(events).substr(traced), peers);
+        if (!communicates(move.kind)) {
+          me.check(received == 0, [&] { return what + "something was received"; });
+          continue;
+        }
+        const std::string name = calls_on(ranks.along(move.along)).last;
+        const std::string expected = expected_name(move.kind);
+        me.check(name == expected || name == expected + "_v", [&] { return what + "calls " + name; });
+        // Of the group that receives most, in bytes.
+        double most = 0;
+        hocket::all_reduce(plain.along(move.along), hocket::in_place(std::span(&received, 1)));
+        hocket::all_reduce(plain.all(), std::span<const double>(&received, 1), std::span(&most, 1), hocket::maximum());
+        const auto planned = static_cast<double>(move.elements * sizeof(double));
+        // What an all_reduce of few elements saves in rounds it pays in bytes.
+        const bool as_planned = move.kind == move_kind::reduce ? most >= planned : most == planned;
+        me.check(as_planned, [&] {
+          return what + name + " " + std::to_string(most) + " bytes instead of " + std::to_string(planned);
+        });
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a redistribution calls the collectives of its plan, and ranks receive as many bytes") {
+  for (const std::array<int, 2>& mesh_extents : {std::array{2, 2}, std::array{2, 3}}) {
+    for (const sizes_type& sizes : {sizes_type{12, 24}, sizes_type{7, 5}, sizes_type{1, 3}, sizes_type{0, 5}}) {
+      on_ranks(mesh_extents[0] * mesh_extents[1],
+               [&](thread_rank& me) { compare_every_move(me, mesh_extents, sizes); });
+    }
+  }
+}
+
+TEST_CASE("to another mesh, nothing is exchanged where every rank has its part already") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto here = mesh<"dp", "tp">(me.comm(), {2, 2});
+    const auto there = mesh<"fsdp">(me.comm(), {4});
+    using here_mesh = std::remove_const_t<decltype(here)>;
+    using there_mesh = std::remove_const_t<decltype(there)>;
+    using whole = hocket::tensor<double, extents<7, 5>, here_mesh, hocket::elsewhere<hocket::replicated>>;
+    using halves = hocket::tensor<double, extents<7, 5>, here_mesh, on<"dp", shard<0>>, on<"tp", hocket::replicated>>;
+    using slices = hocket::tensor<double, extents<7, 5>, there_mesh, on<"fsdp", shard<0>>>;
+    const auto value = [](const auto& at) { return static_cast<double>(at[0] * 10 + at[1]); };
+    slices expected(there);
+    hocket::fill(expected, value);
+    const auto calls_of = [&](auto x) {
+      hocket::fill(x, value);
+      const long before = calls_on(here.all()).count;
+      const auto y = hocket::redistribute<slices>(x, there);
+      me.check(std::equal(y.elements().begin(), y.elements().end(), expected.elements().begin()), "wrong elements");
+      return calls_on(here.all()).count - before;
+    };
+    me.check(calls_of(whole(here)) == 0, "wholes were exchanged for slices");
+    // Of 7 rows, halves have 4 and 3, and slices 2, 2, 2 and 1: within the halves of their ranks.
+    me.check(calls_of(halves(here)) == 0, "halves were exchanged for their own slices");
+    using columns = hocket::tensor<double, extents<7, 5>, here_mesh, on<"dp", hocket::replicated>, on<"tp", shard<1>>>;
+    me.check(calls_of(columns(here)) == 1, "columns were not exchanged for rows");
+  });
+}
+
+TEST_CASE("a redistribution that is repeated is planned once") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using columns = hocket::tensor<double, extents<dynamic, 5>, mesh_type, on<"dp", hocket::partial<hocket::sum>>,
+                                   on<"tp", shard<1>>>;
+    auto& memory = ranks.kept().template get<hocket::detail::plan_memory<2, 2>>();
+    const auto rows = [&](std::size_t count) {
+      const columns x(ranks, {count});
+      hocket::redistribute<on<"dp", hocket::replicated>, on<"tp", shard<0>>>(x);
+      return memory.searches();
+    };
+    me.check(memory.searches() == 0, "searched before anything was asked");
+    me.check(rows(7) == 1 && rows(7) == 1, "the second call searched again");
+    me.check(rows(8) == 2 && rows(7) == 2, "other extents have another plan, and the first is remembered");
+    const columns x(ranks, {7});
+    hocket::redistribute<on<"dp", hocket::replicated>>(x);
+    me.check(memory.searches() == 3, "another placement has another plan");
+    for (std::size_t count = 9; count < 9 + 2 * memory.most; ++count) rows(count);
+    me.check(rows(7) == 4 + 2 * memory.most, "old plans are forgotten");
+  });
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Plans of redistributions: no sequence of moves is cheaper, nor as cheap with fewer collectives.
+#include "shard/every_move.hpp"
+#include "shard/every_placement.hpp"
+#include "support/catch.hpp"
+
+#include <hocket/shard/redistribution_plan.hpp>
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+using namespace hocket_test;
+
+namespace {
+
+using sizes_type = std::array<std::size_t, 2>;
+
+/// The plan of every legal pair of placements, or of each `step`-th, against the cheapest sequence of all.
+template <std::size_t Rank, std::size_t Axes>
+std::size_t compare_with_every_sequence(const std::array<std::size_t, Rank>& sizes,
+                                        const std::array<int, Axes>& mesh_extents, std::size_t step = 1) {
+  std::size_t pairs = 0;
+  const every_move<Axes, Rank> moves(sizes, mesh_extents, sizeof(double));
+  for (std::size_t from = 0; from < moves.states().size(); ++from) {
+    const auto best_to = moves.find(from);
+    for (std::size_t to = 0; to < moves.states().size(); ++to) {
+      if (from == to || !legal(moves.states()[from], moves.states()[to]) || pairs++ % step != 0) continue;
+      INFO(to_text(moves.states()[from]) << " to " << to_text(moves.states()[to]) << " of "
+                                         << text_of(sizes, mesh_extents));
+      const auto found =
+          hocket::plan_redistribution(sizes, mesh_extents, moves.states()[from], moves.states()[to], sizeof(double));
+      const auto& best = best_to[to];
+      CHECK(found.possible);
+      CHECK(found.seconds() <= best.seconds * (1 + 1e-9));
+      CHECK(found.seconds() >= best.seconds * (1 - 1e-9));
+      CHECK(found.collectives() == best.collectives);
+    }
+  }
+  return pairs / step;
+}
+
+}  // namespace
+
+TEST_CASE("no sequence of moves is cheaper than the one that is found") {
+  std::size_t pairs = 0;
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    for (const sizes_type& sizes : std::vector<sizes_type>{{12, 24}, {13, 23}, {1, 3}, {2, 1}, {0, 5}, {4, 0}}) {
+      pairs += compare_with_every_sequence(sizes, std::array<int, 1>{ranks});
+    }
+  }
+  for (const auto& mesh_extents : std::vector<std::array<int, 2>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
+    for (const sizes_type& sizes : std::vector<sizes_type>{{12, 24}, {13, 23}, {1, 3}, {0, 5}, {4, 0}, {1200, 2400}}) {
+      pairs += compare_with_every_sequence(sizes, mesh_extents);
+    }
+  }
+  CHECK(pairs > 1000);
+}
+
+TEST_CASE("no sequence of moves is cheaper: of one and of three dimensions, and along three axes") {
+  const std::array<int, 2> two{2, 3};
+  const std::array<int, 3> three{2, 2, 2};
+  std::size_t pairs = 0;
+  for (const std::size_t size : std::vector<std::size_t>{12, 13, 2, 0}) {
+    pairs += compare_with_every_sequence(std::array<std::size_t, 1>{size}, two);
+    pairs += compare_with_every_sequence(std::array<std::size_t, 1>{size}, three);
+  }
+  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{6, 4, 12}, two);
+  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{5, 3, 700}, two);
+  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{3, 0, 4}, two);
+  pairs += compare_with_every_sequence(sizes_type{8, 12}, three, 4);
+  pairs += compare_with_every_sequence(sizes_type{0, 7}, three, 4);
+  pairs += compare_with_every_sequence(sizes_type{900, 7}, three, 4);
+  CHECK(pairs > 1000);
+}
