@@ -116,17 +116,17 @@ void all_reduce(benchmark::State& state) {
   ByHand by_hand;
   const bench::communicators comms;
   bench::buffers data(count);
-  bench::compare(
-      state,
-      [&](int rank, int rounds) {
-        for (int i = 0; i < rounds; ++i) by_hand(rank, data.in(rank), data.out(rank), count);
-      },
-      [&](int rank, int rounds) {
-        const auto& comm = comms[rank];
-        const std::span<const float> in(data.in(rank), count);
-        const std::span<float> out(data.out(rank), count);
-        for (int i = 0; i < rounds; ++i) hocket::all_reduce(comm, in, out);
-      });
+  const auto hand = [&](int rank, int rounds) {
+    for (int i = 0; i < rounds; ++i) by_hand(rank, data.in(rank), data.out(rank), count);
+  };
+  const auto ours = [&](int rank, int rounds) {
+    const auto& comm = comms[rank];
+    const std::span<const float> in(data.in(rank), count);
+    const std::span<float> out(data.out(rank), count);
+    for (int i = 0; i < rounds; ++i) hocket::all_reduce(comm, in, out);
+  };
+  if (!data.added_by(hand) || !data.added_by(ours)) return state.SkipWithError("a sum is wrong");
+  bench::compare(state, hand, ours);
 }
 
 /// Collects the ratios, to hold them against their bounds in the end.

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -90,8 +91,15 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
+/// What 99 of 100 `values` do not exceed.
+inline double percentile_99(std::vector<double> values) {
+  const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() * 99 / 100);
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
+
 /// Benchmarks `ours` beside `by_hand`: an iteration is a batch of each. Google Benchmark's time is that of `ours`; the
-/// counters hold the medians over all batches of both, and of the ratio within each pair.
+/// counters hold the medians over all batches of both, and of the ratio within each pair; and the 99th percentile of ours.
 template <class ByHand, class Ours>
 void compare(benchmark::State& state, ByHand by_hand, Ours ours) {
   const int batch = state.range(0) <= 1024 ? 20'000 : state.range(0) <= (128 << 10) ? 1000 : 20;
@@ -116,6 +124,7 @@ void compare(benchmark::State& state, ByHand by_hand, Ours ours) {
   }
   state.counters["by_hand_ns"] = median(hand_times);
   state.counters["hocket_ns"] = median(our_times);
+  state.counters["hocket_p99_ns"] = percentile_99(our_times);
   state.counters["ratio"] = median(ratios);
 }
 
@@ -129,6 +138,20 @@ class buffers {
   }
   const float* in(int rank) const { return in_[rank].data(); }
   float* out(int rank) { return out_[rank].data(); }
+
+  /// Whether `body(rank, 1)` in two threads leaves the sum of both inputs, and nothing beyond it, in both outputs.
+  template <class Body>
+  bool added_by(Body body) {
+    for (auto& each : out_) std::fill(each.begin(), each.end(), -1.0F);
+    std::thread other([&] { body(1, 1); });
+    body(0, 1);
+    other.join();
+    return std::all_of(std::begin(out_), std::end(out_), [](const std::vector<float>& each) {
+      const auto end = each.end() - static_cast<std::ptrdiff_t>(padding);
+      return std::all_of(each.begin(), end, [](float value) { return value == 2.0F; }) &&
+             std::all_of(end, each.end(), [](float value) { return value == -1.0F; });
+    });
+  }
 
  private:
   static constexpr std::size_t padding = 128 / sizeof(float);

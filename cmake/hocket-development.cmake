@@ -44,6 +44,7 @@ set(hocket_need_package_cli11 libcli11-dev)
 set(hocket_need_package_benchmark libbenchmark-dev)
 set(hocket_need_package_nlohmann_json nlohmann-json3-dev)
 set(hocket_need_package_catch2 catch2)
+set(hocket_need_package_pkg_config pkg-config)
 
 # Sets `result` to what stands after `// <marker>:` at the begin of a line of `source`, or to nothing.
 function(hocket_read_marker result source marker)

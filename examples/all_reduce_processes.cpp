@@ -7,11 +7,10 @@
 #include <hocket/ucx.hpp>
 
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 int main(int count, char** arguments) {
-  if (std::getenv("HOCKET_RANK") == nullptr) return hocket::launch::spawn(4, {arguments, arguments + count});
+  if (!hocket::launch::is_rank()) return hocket::launch::spawn(4, {arguments, arguments + count});
 
   auto comm = hocket::ucx::connect();
   const std::vector<double> mine(1'000'000, comm.rank() + 1.0);

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <type_traits>
 
@@ -108,7 +107,7 @@ std::string collectives(const hocket::ucx::communicator& comm, std::size_t& firs
 }
 
 int main(int count, char** arguments) {
-  if (std::getenv("HOCKET_RANK") == nullptr) return hocket::launch::spawn(4, {arguments, arguments + count});
+  if (!hocket::launch::is_rank()) return hocket::launch::spawn(4, {arguments, arguments + count});
 
   auto comm = hocket::ucx::connect();
   const auto ranks = hocket::mesh<"tp">(comm, {comm.size()});  // one axis: tensor parallel

@@ -12,7 +12,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,7 +50,7 @@ int run_rank(const std::string& how) {
 
 int main(int count, char** arguments) {
   const std::string how = count > 1 ? arguments[1] : "killed";
-  if (std::getenv("HOCKET_RANK") != nullptr) return run_rank(how);
+  if (hocket::launch::is_rank()) return run_rank(how);
   hocket::launch::spawn_options quiet;
   quiet.report = false;
   const int status = hocket::launch::spawn(4, {arguments[0], how}, quiet);

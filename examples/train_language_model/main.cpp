@@ -28,7 +28,6 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <numbers>
@@ -156,7 +155,7 @@ int main(int argument_count, char** arguments) {
   declare(app, options);
   CLI11_PARSE(app, argument_count, arguments);
   try {
-    if (options.processes > 1 && std::getenv("HOCKET_RANK") == nullptr) {
+    if (options.processes > 1 && !hocket::launch::is_rank()) {
       return hocket::launch::spawn(options.processes, std::vector<std::string>(arguments, arguments + argument_count));
     }
     return run_rank(options);

@@ -116,7 +116,6 @@ void check_mutants(const Plan& original) {
                   to_string(form.goal().kind), form.name(), ranks, in_place ? ", in place" : "          ",
                   count.mutants, count.rejected, count.shown_wrong, count.equivalent);
       for (const auto& [kind, how_many] : count.kinds) std::printf("    %s: %d\n", kind.c_str(), how_many);
-      CHECK(count.mutants == count.rejected + count.equivalent);
       CHECK(count.shown_wrong * 10 >= count.rejected * 8);  // it does not reject for no reason
       CHECK(count.kinds.count("other peer") == 0);
     }

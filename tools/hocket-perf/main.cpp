@@ -16,7 +16,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
@@ -27,12 +26,6 @@ using perf::settings;
 
 constexpr int wrong_results = 1;
 constexpr int bad_usage = 2;
-
-/// Whether a launcher made this process a rank.
-bool is_launched() {
-  return std::getenv("HOCKET_RANK") != nullptr ||
-         (std::getenv("RANK") != nullptr && std::getenv("WORLD_SIZE") != nullptr);
-}
 
 std::chrono::nanoseconds timeout_of(const settings& wanted) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(wanted.timeout));
@@ -79,7 +72,7 @@ int spawn_ranks(const settings& wanted, int count, char** arguments) {
 }
 
 int run(const settings& wanted, int count, char** arguments) {
-  if (is_launched()) return run_rank(wanted);
+  if (hocket::launch::is_rank()) return run_rank(wanted);
   if (wanted.processes > 0) return spawn_ranks(wanted, count, arguments);
   return run_threads(wanted);
 }

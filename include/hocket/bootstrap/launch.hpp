@@ -54,6 +54,12 @@ struct process_options {
   std::string directory;  ///< as in `spawn_options`
 };
 
+/// Whether something has made this process a rank already: `spawn`, or another launcher by its variables.
+inline bool is_rank() noexcept {
+  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
+  return is_set("HOCKET_RANK") || (is_set("RANK") && is_set("WORLD_SIZE"));
+}
+
 namespace detail {
 
 /// Where the ranks of one launch meet.
