@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 //
-// Processes that are killed at any moment: of a stream of mixed collectives, while they connect, split, shrink and end.
+// Processes that are killed or stopped at any moment: of a stream of mixed collectives, while they connect, split, shrink
+// and end.
 // Every survivor hears of it within a second (three over the network) and is told the right name, while the deadline of its
 // calls is a minute away; the survivors shrink and go on with right results, and nothing is left behind.
 #include "support/catch.hpp"
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace {
 
@@ -92,15 +94,15 @@ void call(communicator& comm, findings& found, std::mt19937& random) {
   }
 }
 
-/// Kills this process after a while.
+/// Kills this process after a while, or stops it.
 class doom {
  public:
-  doom(const shared_blackboard& board, std::chrono::microseconds moment)
-      : killer_([&board, moment] {
+  doom(const shared_blackboard& board, std::chrono::microseconds moment, int signal = SIGKILL)
+      : killer_([&board, moment, signal] {
           std::this_thread::sleep_for(moment);
           std::int64_t nobody_has = 0;
           board->died_at.compare_exchange_strong(nobody_has, now());
-          ::raise(SIGKILL);
+          ::raise(signal);
         }) {}
   doom(const doom&) = delete;
   doom& operator=(const doom&) = delete;
@@ -205,6 +207,32 @@ std::string during_stream(const trial& what, std::vector<double>& milliseconds) 
     expect_loss(what, found, cause);
     found.fails(errc::revoked, "the next call", [&] { hocket::barrier(comm); });
     go_on(std::move(comm), what, where.rank, found);
+  });
+}
+
+/// The victim is stopped, and killed when all others have given up waiting for it.
+std::string stopped_in_stream(const trial& what, std::vector<double>& milliseconds) {
+  return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
+    auto comm = hocket::ucx::connect(where);
+    meet_all(comm);
+    const std::vector<int> own{static_cast<int>(::getpid())};
+    std::vector<int> processes(static_cast<std::size_t>(what.ranks));
+    hocket::all_gather(comm, own, processes);
+    comm.set_timeout(600ms);
+    std::mt19937 random(what.seed);
+    std::optional<doom> end;
+    if (what.is_victim(where.rank)) end.emplace(board, what.moment(20'000), SIGSTOP);
+    const hocket::failure cause = until_failure(board, where.rank, [&] { call(comm, found, random); });
+    if (end) return end.reset();
+    found.expect(cause.code == errc::timeout, "another error than timeout: " + cause.message());
+    found.expect(what.is_victim(cause.context.peer), "the wrong rank is blamed: " + cause.message());
+    for (int rank = 0; rank < what.ranks; ++rank) {
+      const auto last = clock::now() + 20s;
+      while (!what.is_victim(rank) && board->noticed_at[rank].load() == 0 && clock::now() < last) {
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+    for (const int victim : what.victims) ::kill(processes[static_cast<std::size_t>(victim)], SIGKILL);
   });
 }
 
@@ -329,6 +357,11 @@ void kill_at_many_moments(const char* name, scenario act, const route& way, doub
 TEST_CASE("processes killed in a stream of calls are missed soon, by their names, and the others go on") {
   kill_at_many_moments("stream", during_stream, shared_memory, 1000);
   kill_at_many_moments("stream", during_stream, network, 3000);
+}
+
+TEST_CASE("processes stopped in a stream of calls are a timeout, with their names") {
+  kill_at_many_moments("stopped", stopped_in_stream, shared_memory, 3000);
+  kill_at_many_moments("stopped", stopped_in_stream, network, 3000);
 }
 
 TEST_CASE("a process killed while the others shrink is left out too") {
