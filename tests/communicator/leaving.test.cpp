@@ -73,7 +73,11 @@ TEST_CASE("a rank that leaves when others need nothing of it any more fails nobo
 }
 
 TEST_CASE("who has aborted and is in no call tells the others when it leaves") {
-  const ends found = after([](communicator& comm) { comm.abort(); }, [](communicator& comm) { reduce(comm, 1000); });
+  const auto abort = [](communicator& comm) {
+    std::this_thread::sleep_for(200ms);  // until the others have left the call before
+    comm.abort();
+  };
+  const ends found = after(abort, [](communicator& comm) { reduce(comm, 1000); });
   CHECK(found.first.code == hocket::errc::aborted);
   CHECK(found.last.code == hocket::errc::aborted);
   CHECK(found.first.context.peer == 1);

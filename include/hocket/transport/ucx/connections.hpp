@@ -612,7 +612,20 @@ class connections {
     finish_running(last);
   }
 
+  /// UCX 1.13 ends the process by an assertion ("got REP message") if it closes a connection to which it still has an
+  /// answer to write, of those that make connections; and in the queue of a process of this host that died there may
+  /// never be room. So such connections stay, and with them all that UCX has for this one world.
+  bool must_stay_open() const {
+    for (int i = 0; i < size_; ++i) {
+      const presence found = presence_of(i);
+      const bool dead = found == presence::lost || found == presence::ended;
+      if (dead && at(i).link && at(i).link.shares_memory()) return true;
+    }
+    return false;
+  }
+
   void close_all() noexcept {
+    if (must_stay_open()) return worker_->keep();
     hang_up([this](const tcp_socket& own) { return own.full() && is_ours(own); });
     for (int i = 0; i < size_; ++i) {
       if (at(i).link) keep(at(i).link.close());

@@ -70,9 +70,13 @@ class context {
   }
   context(const context&) = delete;
   context& operator=(const context&) = delete;
-  ~context() { ucp_cleanup(handle_); }
+  ~context() {
+    if (handle_ != nullptr) ucp_cleanup(handle_);
+  }
 
   ucp_context_h get() const noexcept { return handle_; }
+  /// Until the process ends.
+  void keep() noexcept { handle_ = nullptr; }
 
  private:
   /// What the user has set by UCX_`variable` stays; a UCX that does not know `name` goes without.
@@ -130,7 +134,16 @@ class worker {
   }
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
-  ~worker() { ucp_worker_destroy(handle_); }
+  ~worker() {
+    if (kept_) {
+      context_.keep();
+    } else {
+      ucp_worker_destroy(handle_);
+    }
+  }
+
+  /// UCX keeps it, and all of its connections, until the process ends.
+  void keep() noexcept { kept_ = true; }
 
   ucp_worker_h get() const noexcept { return handle_; }
   ucp_context_h library() const noexcept { return context_.get(); }
@@ -154,8 +167,9 @@ class worker {
   }
 
  private:
-  const context context_;
+  context context_;
   ucp_worker_h handle_ = nullptr;
+  bool kept_ = false;
   std::vector<tcp_address> listens_;
   spin_lock lock_;
 };
