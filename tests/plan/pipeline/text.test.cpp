@@ -60,6 +60,8 @@ TEST_CASE("what is no schedule is refused, with line and column") {
   };
   refuses("", "line 0, column 1: there is no row");
   refuses("# microbatches: 2\n", "there is no row");
+  refuses(",", "line 1, column 2: a schedule needs at least one stage");
+  refuses("# stages: 0\n,", "line 2, column 2: a schedule needs at least one stage");
   refuses("0F0,0X0", "line 1, column 6: no such action; after the stage there must be F, B, I, W");
   refuses("0F0\n1F0,F1", "line 2, column 5: a number must stand here: the stage");
   refuses("0F", "line 1, column 3: a number must stand here: the microbatch");

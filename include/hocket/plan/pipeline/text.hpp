@@ -272,6 +272,7 @@ class schedule_parser {
   placement make_placement() {
     const int ranks = static_cast<int>(rows_.size());
     const int stages = stages_ >= 0 ? stages_ : last_stage_ + 1;
+    if (stages == 0) fail("a schedule needs at least one stage, and no row has an action");
     if (placement_ == "given") {
       for (int rank = *std::max_element(given_.begin(), given_.end()); rank >= 0; --rank) {
         if (std::find(given_.begin(), given_.end(), rank) == given_.end()) {
