@@ -5,6 +5,7 @@
 
 #include <hocket/hocket.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -24,11 +25,16 @@ struct ends {
 };
 ends after(const std::function<void(communicator&)>& leave, const std::function<void(communicator&)>& call) {
   std::vector<hocket::failure> causes(3);
+  std::atomic<int> met{0};
   const auto begin = clock::now();
   hocket::local::run(3, [&](auto comm) {
     comm.set_timeout(20s);
     hocket::barrier(comm);
-    if (comm.rank() == 1) return leave(comm);
+    ++met;
+    if (comm.rank() == 1) {
+      while (met.load() < 3) std::this_thread::yield();  // else an abort would end their barrier
+      return leave(comm);
+    }
     try {
       call(comm);
     } catch (const hocket::error& cause) {
@@ -73,11 +79,7 @@ TEST_CASE("a rank that leaves when others need nothing of it any more fails nobo
 }
 
 TEST_CASE("who has aborted and is in no call tells the others when it leaves") {
-  const auto abort = [](communicator& comm) {
-    std::this_thread::sleep_for(200ms);  // until the others have left the call before
-    comm.abort();
-  };
-  const ends found = after(abort, [](communicator& comm) { reduce(comm, 1000); });
+  const ends found = after([](communicator& comm) { comm.abort(); }, [](communicator& comm) { reduce(comm, 1000); });
   CHECK(found.first.code == hocket::errc::aborted);
   CHECK(found.last.code == hocket::errc::aborted);
   CHECK(found.first.context.peer == 1);
