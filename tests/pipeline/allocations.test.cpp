@@ -29,6 +29,9 @@ void* counted(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
+// What asks by std::nothrow (std::stable_sort does) must get memory of the same kind.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return ++allocations, std::malloc(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return ++allocations, std::malloc(bytes); }
 void operator delete(void* made) noexcept { std::free(made); }
 void operator delete[](void* made) noexcept { std::free(made); }
 void operator delete(void* made, std::size_t) noexcept { std::free(made); }
