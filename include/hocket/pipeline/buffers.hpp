@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Where activations and gradients of a rank lie while a schedule runs. Each is needed from one step of the row to
-/// another, both known before anything runs; so memory is dealt out once, as little as the schedule allows, and a step
-/// never allocates.
+/// another, both known before anything runs; so memory is dealt out once, and a step never allocates. What is no
+/// longer needed serves again; what is sent is needed until the row waits for that.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -258,8 +258,8 @@ struct conversion {
   /// `tensor`, which is placed as `From` along `Axis`, placed as `To`; along the other axes as before.
   ///
   /// Collective over the ranks along `Axis`, by one collective at most (two for `partial<mean>`: its counts travel
-  /// first, always as double); see the table above. A tensor that is moved in lends its storage to the result where the parts are the
-  /// same. Options, order, progress and errors as for the collective.
+  /// first, always as double); see the table above. A tensor that is moved in lends its storage to the result where the
+  /// parts are the same. Options, order, progress and errors as for the collective.
   template <tensor_type Tensor, call_options Options = options<>>
   auto operator()(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {

@@ -356,8 +356,8 @@ bool at_hand(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>&
   return true;
 }
 
-/// One exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is served by the one that shares its coordinates along the
-/// axes of the copies.
+/// One exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is served by the one that
+/// shares its coordinates along the axes of the copies.
 template <class To, class From, class Options>
 To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Options& options,
                 const std::source_location& site) {
@@ -409,7 +409,8 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
 }
 
 /// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
-/// all ranks, after partial results have been combined; none where every rank has its new part already. Every placement of `To` must be one that is not partial.
+/// all ranks, after partial results have been combined; none where every rank has its new part already. Every placement
+/// of `To` must be one that is not partial.
 ///
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
 /// else as the collectives.
