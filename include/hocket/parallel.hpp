@@ -6,6 +6,7 @@
 
 #include <hocket/hocket.hpp>
 
+#include <hocket/gradient/accumulator.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Where each parameter of a model lies in flat memory, and which of them are communicated together. A message per
+/// parameter is too many, and one for all must wait for the last of them; so parameters share *buckets*, in the order
+/// in which the backward pass is done with them: last layer first.
+///
+/// Parameters, their gradients and the optimizer's states have the same layout. A layout is a function of sizes alone,
+/// and must be equal on all ranks that communicate.
+///
+/// Source: the bucket rule of PyTorch's DistributedDataParallel (a bucket is closed when it has reached its limit, the
+/// first one at 1 MiB so that communication starts early, later ones at 25 MiB), the alignment of Megatron-LM's.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// One parameter of a model: a tensor, as it lies in this rank's memory.
+struct parameter {
+  std::string name;
+  std::size_t elements = 0;
+  /// Whether this rank's copy counts in norms over ranks. False where another rank of a model-parallel axis holds the
+  /// same elements and is first: see `counts_here`.
+  bool counted = true;
+};
+
+/// A bucket is closed by the parameter that brings it to its limit or beyond.
+struct bucket_limits {
+  std::size_t first_bytes = std::size_t{1} << 20;
+  std::size_t bytes = std::size_t{25} << 20;
+  std::size_t element_bytes = sizeof(float);
+};
+
+/// Elements `first` … `first + size - 1`.
+struct element_range {
+  std::size_t first = 0;
+  std::size_t size = 0;
+
+  constexpr std::size_t end() const noexcept { return first + size; }
+  friend constexpr bool operator==(const element_range&, const element_range&) = default;
+};
+
+class parameter_layout {
+ public:
+  /// Parameters begin at multiples of so many elements, and buckets are cut among ranks at such: what is computed in
+  /// blocks of this size does not depend on how many ranks there are. Gaps are zero, and travel.
+  static constexpr std::size_t block = 64;
+
+  parameter_layout() = default;
+
+  /// @param in_forward_order the parameters, in the order in which the forward pass needs them
+  /// Raises `invalid_argument` for two parameters of one name, and for more elements than memory can have.
+  explicit parameter_layout(std::vector<parameter> in_forward_order, const bucket_limits& limits = {})
+      : parameters_(std::move(in_forward_order)), ranges_(parameters_.size()), bucket_of_(parameters_.size()) {
+    check(limits);
+    std::size_t limit = limits.first_bytes;
+    for (std::size_t i = parameters_.size(); i-- > 0;) {
+      const bool closed = buckets_.empty() || buckets_.back().size * limits.element_bytes >= limit;
+      if (closed) {
+        if (!buckets_.empty()) limit = limits.bytes;
+        buckets_.push_back({size_, 0});
+        members_.emplace_back();
+      }
+      ranges_[i] = {size_, parameters_[i].elements};
+      bucket_of_[i] = buckets_.size() - 1;
+      members_.back().push_back(i);
+      size_ += rounded(parameters_[i].elements);
+      buckets_.back().size = size_ - buckets_.back().first;
+    }
+  }
+
+  /// Elements of the flat memory, gaps included.
+  std::size_t size() const noexcept { return size_; }
+  std::size_t parameters() const noexcept { return parameters_.size(); }
+  std::size_t buckets() const noexcept { return buckets_.size(); }
+
+  const parameter& operator[](std::size_t i) const noexcept { return parameters_[i]; }
+  /// Where parameter `i`, in forward order, lies.
+  const element_range& of(std::size_t i) const noexcept { return ranges_[i]; }
+  std::size_t bucket_of(std::size_t i) const noexcept { return bucket_of_[i]; }
+  /// Where bucket `b`, in the order of the backward pass, lies, gaps included.
+  const element_range& bucket(std::size_t b) const noexcept { return buckets_[b]; }
+  /// The parameters in bucket `b`, as they lie in it: the last of the forward pass first.
+  const std::vector<std::size_t>& members(std::size_t b) const noexcept { return members_[b]; }
+
+  /// The number of the parameter with this name. Raises `invalid_argument` if there is none.
+  std::size_t find(std::string_view name) const {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (parameters_[i].name == name) return i;
+    }
+    raise(errc::invalid_argument, "no parameter of this layout is called '" + std::string(name) + "'");
+  }
+
+  /// The part of bucket `b` that is rank `rank`'s, of `ranks` that share it: whole blocks, as many as any other's or
+  /// one more or less, possibly none. Counted from the beginning of the flat memory.
+  element_range piece(std::size_t b, int rank, int ranks) const noexcept {
+    const element_range& whole = buckets_[b];
+    const std::size_t blocks = whole.size / block;
+    const auto cut = [&](int at) {
+      const auto all = static_cast<std::size_t>(ranks), below = static_cast<std::size_t>(at);
+      return (blocks / all * below + blocks % all * below / all) * block;  // = blocks * below / all, without overflow
+    };
+    return {whole.first + cut(rank), cut(rank + 1) - cut(rank)};
+  }
+
+  /// How many elements of all buckets are rank `rank`'s.
+  std::size_t piece_elements(int rank, int ranks) const noexcept {
+    std::size_t sum = 0;
+    for (std::size_t b = 0; b < buckets(); ++b) sum += piece(b, rank, ranks).size;
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t rounded(std::size_t elements) noexcept { return (elements + block - 1) / block * block; }
+
+  void check(const bucket_limits& limits) const {
+    if (limits.element_bytes == 0) raise(errc::invalid_argument, "bucket_limits: element_bytes is 0; say sizeof(T)");
+    std::size_t room = std::numeric_limits<std::size_t>::max() / 2 / limits.element_bytes;
+    std::unordered_set<std::string_view> names;
+    for (const parameter& each : parameters_) {
+      if (each.elements > room || rounded(each.elements) > room) {
+        raise(errc::invalid_argument, "parameter '" + each.name + "' has " + std::to_string(each.elements) +
+                                          " elements: more, with those before it, than memory can have");
+      }
+      room -= rounded(each.elements);
+      if (names.insert(each.name).second) continue;
+      raise(errc::invalid_argument, "two parameters are called '" + each.name + "': give each a name of its own");
+    }
+  }
+
+  std::vector<parameter> parameters_;
+  std::vector<element_range> ranges_;
+  std::vector<std::size_t> bucket_of_;
+  std::vector<element_range> buckets_;
+  std::vector<std::vector<std::size_t>> members_;
+  std::size_t size_ = 0;
+};
+
+HOCKET_END_NAMESPACE

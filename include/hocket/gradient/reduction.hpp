@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How one bucket of gradients goes over the ranks: the place where compression plugs in. The default is the collective
+/// itself; another type with the same two members may send less, and keep what it left out for the next step.
+#pragma once
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/reduce_scatter_v.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/core/strong_types.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <source_location>
+#include <span>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// What a reduction starts: it is over when `test()` says so, which moves it on, or when `wait()` returns. What went
+/// wrong is thrown by `wait`.
+template <class T>
+concept started_reduction = std::movable<T> && requires(T& started) {
+  { started.test() } -> std::convertible_to<bool>;
+  started.wait();
+};
+
+namespace detail {
+
+/// What `Reduction` starts for a bucket of `T`.
+template <class Reduction, class Wire, class T, class Options>
+using started_by = decltype(std::declval<Reduction&>().all_reduce(
+    std::declval<const communicator<Wire>&>(), std::size_t{}, std::declval<std::span<T>>(),
+    std::declval<const Options&>(), std::declval<const std::source_location&>()));
+
+template <class Reduction, class Wire, class T, class Options>
+struct checked_reduction {
+  static constexpr bool value = started_reduction<started_by<Reduction, Wire, T, Options>>;
+  static_assert(value, "gradients(...): what a reduction starts has test() and wait()");
+};
+
+}  // namespace detail
+
+/// The sum over ranks, by the collectives, with the caller's options: `with(wire<bfloat16>)` halves what travels.
+struct plain_reduction {
+  /// Adds `values` up over the ranks of `comm`, in place. Every rank calls it for the same buckets in the same order.
+  template <class Wire, class T, class Options>
+  request all_reduce(const communicator<Wire>& comm, std::size_t /*bucket*/, std::span<T> values,
+                     const Options& options, const std::source_location& site) const {
+    return all_reduce_async(comm, in_place(values), std::plus<>{}, options, site);
+  }
+
+  /// Adds `values` up over the ranks of `comm`, and leaves this rank's block of the sum, `lengths` being those of all
+  /// ranks, in `own`, which lies where it lies in `values`. The rest of `values` is left in any state.
+  template <class Wire, class T, class Options>
+  request reduce_scatter(const communicator<Wire>& comm, std::size_t /*bucket*/, std::span<T> values, std::span<T> own,
+                         counts lengths, const Options& options, const std::source_location& site) const {
+    return reduce_scatter_v_async(comm, std::span<const T>(values), own, lengths, std::plus<>{}, options, site);
+  }
+};
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: zero<1> keeps the whole gradient
+//
+// What is reduced at every microbatch need not be kept whole.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<float>(comm, layout, hocket::every_microbatch, hocket::zero<1>);
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: reduces over replicas at the end, and there are none here
+//
+// There is one copy of the model, and nobody to reduce over at the end.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<float>(comm, layout, hocket::scatter_every_reduce_last, hocket::zero<2>);
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: when to reduce is last_microbatch, every_microbatch or
+//
+// When to reduce has a name.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<float>(comm, layout, true, hocket::zero<1>);
+}

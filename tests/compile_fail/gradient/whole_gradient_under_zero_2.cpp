@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: zero<2> and zero<3> keep a part of the gradient
+//
+// Accumulating without a reduction needs the whole gradient.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<float>(comm, layout, hocket::last_microbatch, hocket::zero<2>);
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: with last_microbatch the whole is kept until the last one
+//
+// Accumulating without a reduction needs the whole gradient.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<float>(comm, layout, hocket::last_microbatch, hocket::zero<3>);
+}

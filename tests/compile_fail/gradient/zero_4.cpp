@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the stages are 0 .nothing is sharded., 1 .optimizer states., 2 .and gradients. and 3
+//
+// There are four stages.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<float>(comm, layout, hocket::every_microbatch, hocket::zero<4>);
+}

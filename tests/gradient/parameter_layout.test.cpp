@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/gradient/parameter_layout.hpp>
+
+#include "support/catch.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace {
+
+using hocket::bucket_limits;
+using hocket::element_range;
+using hocket::parameter;
+using hocket::parameter_layout;
+
+std::vector<parameter> parameters_of(const std::vector<std::size_t>& sizes) {
+  std::vector<parameter> made;
+  for (std::size_t i = 0; i < sizes.size(); ++i) made.push_back({"p" + std::to_string(i), sizes[i]});
+  return made;
+}
+
+/// Sizes without a pattern, zero among them.
+std::vector<std::size_t> sizes_of(std::uint64_t seed, std::size_t count) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < count; ++i) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    sizes.push_back((seed >> 33) % 5 == 0 ? 0 : (seed >> 40) % 3000);
+  }
+  return sizes;
+}
+
+void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
+  std::size_t end = 0;
+  for (std::size_t b = 0; b < layout.buckets(); ++b) {
+    const element_range whole = layout.bucket(b);
+    REQUIRE(whole.first == end);  // buckets lie one after the other
+    std::size_t at = whole.first;
+    for (const std::size_t i : layout.members(b)) {
+      REQUIRE(layout.bucket_of(i) == b);
+      REQUIRE(layout.of(i).first == at);
+      REQUIRE(at % parameter_layout::block == 0);
+      at = (layout.of(i).end() + parameter_layout::block - 1) / parameter_layout::block * parameter_layout::block;
+    }
+    end = whole.end();
+    REQUIRE(at == end);
+    // Closed when it has reached its limit: not before, and by its last member.
+    const std::size_t limit = b == 0 ? limits.first_bytes : limits.bytes;
+    const element_range last = layout.of(layout.members(b).back());
+    if (b + 1 < layout.buckets()) REQUIRE(whole.size * limits.element_bytes >= limit);
+    if (layout.members(b).size() > 1) REQUIRE((last.first - whole.first) * limits.element_bytes < limit);
+    for (const int ranks : {1, 2, 3, 5, 7, 8, 100}) {
+      std::size_t cut = whole.first, least = whole.size, most = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const element_range piece = layout.piece(b, rank, ranks);
+        REQUIRE(piece.first == cut);  // pieces too
+        REQUIRE(piece.size % parameter_layout::block == 0);
+        cut = piece.end();
+        least = std::min(least, piece.size);
+        most = std::max(most, piece.size);
+      }
+      REQUIRE(cut == whole.end());
+      REQUIRE(most - least <= parameter_layout::block);
+    }
+  }
+  REQUIRE(end == layout.size());
+}
+
+TEST_CASE("a layout puts each parameter in one bucket, from the last of the forward pass on") {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const std::vector<std::size_t> sizes = sizes_of(seed, seed);
+    for (const bucket_limits limits : {bucket_limits{}, bucket_limits{4096, 16384, 4}, bucket_limits{0, 0, 8}}) {
+      const parameter_layout layout(parameters_of(sizes), limits);
+      REQUIRE(layout.parameters() == sizes.size());
+      std::size_t last = layout.buckets();
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        REQUIRE(layout.of(i).size == sizes[i]);
+        REQUIRE(layout.bucket_of(i) <= last);
+        last = layout.bucket_of(i);
+      }
+      check_laws(layout, limits);
+    }
+  }
+}
+
+TEST_CASE("a first bucket of 1 MiB, then of 25 MiB") {
+  const parameter_layout layout(parameters_of(std::vector<std::size_t>(100, 1 << 18)));  // of 1 MiB each
+  REQUIRE(layout.buckets() == 5);
+  CHECK(layout.bucket(0).size == std::size_t{1} << 18);
+  for (std::size_t b = 1; b < 4; ++b) CHECK(layout.bucket(b).size == std::size_t{25} << 18);
+  CHECK(layout.bucket(4).size == std::size_t{24} << 18);
+  CHECK(layout.find("p7") == 7);
+}
+
+TEST_CASE("what a layout can't be made of is refused") {
+  const auto what = [](auto call) {
+    try {
+      call();
+    } catch (const hocket::error& found) {
+      return std::string(found.what());
+    }
+    return std::string();
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(what([] { parameter_layout({{"w", 3}, {"w", 4}}); }), Contains("two parameters are called 'w'"));
+  CHECK_THAT(what([] {
+               parameter_layout({{"w", std::numeric_limits<std::size_t>::max() - 3}});
+             }),
+             Contains("'w' has 18446744073709551612 elements"));
+  CHECK_THAT(what([] { parameter_layout({{"w", 3}}, {.element_bytes = 0}); }), Contains("element_bytes is 0"));
+  CHECK_THAT(what([] { parameter_layout({{"w", 3}}).find("v"); }), Contains("'v'"));
+}
+
+}  // namespace
