@@ -79,9 +79,10 @@ auto take_step(Gradients& gradients, const position& at) {
     gradients.begin_microbatch(m, at.microbatches);
     for (std::size_t i = layout.parameters(); i-- > 0;) {
       if (i == never_used) continue;
+      using element = typename Gradients::value_type;
       const auto to = gradients.of(i);
       for (std::size_t e = 0; e < to.size(); ++e) {
-        to[e] += tokens_of(at.rank, m) * gradient_of(at.step, at.rank, m, i, e);
+        to[e] += static_cast<element>(tokens_of(at.rank, m) * gradient_of(at.step, at.rank, m, i, e));
       }
       gradients.ready(i);
     }

@@ -99,6 +99,8 @@ class gradient_accumulator {
   /// This rank among those that share the gradient, and how many they are.
   int rank() const noexcept { return group_.shards->rank(); }
   int ranks() const noexcept { return group_.shards->size(); }
+  /// The communicator of these.
+  const auto& shards() const noexcept { return *group_.shards; }
 
   /// Begins microbatch `index`, from 0, of the `microbatches` of this step. The first begins a new step.
   void begin_microbatch(int index, int microbatches) {

@@ -49,11 +49,25 @@ struct element_range {
   friend constexpr bool operator==(const element_range&, const element_range&) = default;
 };
 
+/// Buckets are cut among ranks at multiples of so many elements: what is computed in blocks of this size does not depend
+/// on how many ranks there are.
+inline constexpr std::size_t layout_block = 64;
+
+/// The part of `bucket` that is rank `rank`'s, of `ranks` that share it: whole blocks, as many as any other's or one
+/// more or less, possibly none.
+constexpr element_range piece_of(const element_range& bucket, int rank, int ranks) noexcept {
+  const std::size_t blocks = bucket.size / layout_block;
+  const auto cut = [&](int at) {
+    const auto all = static_cast<std::size_t>(ranks), below = static_cast<std::size_t>(at);
+    return (blocks / all * below + blocks % all * below / all) * layout_block;  // blocks * below / all: no overflow
+  };
+  return {bucket.first + cut(rank), cut(rank + 1) - cut(rank)};
+}
+
 class parameter_layout {
  public:
-  /// Parameters begin at multiples of so many elements, and buckets are cut among ranks at such: what is computed in
-  /// blocks of this size does not depend on how many ranks there are. Gaps are zero, and travel.
-  static constexpr std::size_t block = 64;
+  /// Parameters begin at multiples of so many elements; gaps are zero, and travel.
+  static constexpr std::size_t block = layout_block;
 
   parameter_layout() = default;
 
@@ -100,17 +114,8 @@ class parameter_layout {
     raise(errc::invalid_argument, "no parameter of this layout is called '" + std::string(name) + "'");
   }
 
-  /// The part of bucket `b` that is rank `rank`'s, of `ranks` that share it: whole blocks, as many as any other's or
-  /// one more or less, possibly none. Counted from the beginning of the flat memory.
-  element_range piece(std::size_t b, int rank, int ranks) const noexcept {
-    const element_range& whole = buckets_[b];
-    const std::size_t blocks = whole.size / block;
-    const auto cut = [&](int at) {
-      const auto all = static_cast<std::size_t>(ranks), below = static_cast<std::size_t>(at);
-      return (blocks / all * below + blocks % all * below / all) * block;  // = blocks * below / all, without overflow
-    };
-    return {whole.first + cut(rank), cut(rank + 1) - cut(rank)};
-  }
+  /// The part of bucket `b` that is rank `rank`'s: see `piece_of`. Counted from the beginning of the flat memory.
+  element_range piece(std::size_t b, int rank, int ranks) const noexcept { return piece_of(buckets_[b], rank, ranks); }
 
   /// How many elements of all buckets are rank `rank`'s.
   std::size_t piece_elements(int rank, int ranks) const noexcept {

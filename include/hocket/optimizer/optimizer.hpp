@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Takes the step that a gradient says, each rank for the part of the parameters that it keeps the states of. What all
+/// ranks computed alike in plain data parallelism, states included, each then computes and keeps once; the parameters
+/// go round afterwards.
+///
+/// @code
+/// auto optimizer = hocket::make_optimizer<float>(parameters, hocket::adamw{.weight_decay = 0.1});
+/// const auto totals = gradients.finish();
+/// optimizer.step(gradients, 3e-4, 1 / totals.count);
+/// @endcode
+///
+/// Source: ZeRO, Rajbhandari et al., 2020.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/flat_buffer.hpp>
+#include <hocket/gradient/norm.hpp>
+#include <hocket/gradient/parameter_layout.hpp>
+#include <hocket/gradient/policy.hpp>
+#include <hocket/optimizer/parameters.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// How parameters are moved: a number of states per element, what is the same for all elements of a step, and what is
+/// done to one. See optimizer/rule/.
+template <class Rule, class F>
+concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const std::array<F*, Rule::states>& state) {
+  rule.template at<F>(std::uint64_t{1}, 0.1);
+  Rule::template update<F>(rule.template at<F>(std::uint64_t{1}, 0.1), parameter, gradient, state);
+};
+
+namespace detail {
+
+/// One pass over elements that lie one after the other. Nothing here overlaps: the compiler may take them together.
+template <class Rule, class F, class P, class T, class Constants>
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("O3")))
+#endif
+void update_all(const Constants& constants, std::size_t size, P* parameters, F* masters, const T* gradients,
+                double factor, const std::array<F*, Rule::states>& states) {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+  for (std::size_t i = 0; i < size; ++i) {
+    std::array<F, Rule::states> values{};
+    std::array<F*, Rule::states> places{};
+    for (std::size_t k = 0; k < Rule::states; ++k) {
+      values[k] = states[k][i];
+      places[k] = &values[k];
+    }
+    F value = masters != nullptr ? masters[i] : static_cast<F>(parameters[i]);
+    const F gradient = static_cast<F>(static_cast<double>(rounded_sum(gradients[i])) * factor);
+    Rule::template update<F>(constants, value, gradient, places);
+    for (std::size_t k = 0; k < Rule::states; ++k) states[k][i] = values[k];
+    if (masters != nullptr) masters[i] = value;
+    parameters[i] = static_cast<P>(value);
+  }
+}
+
+}  // namespace detail
+
+/// Made by `make_optimizer`. States are kept in `F`, and where parameters are narrower, a copy of them in `F` too, so
+/// that steps too small for the narrow type add up.
+///
+/// **Memory.** (Rule::states + (P narrower than F)) * sizeof(F) bytes for each element that this rank updates: all at
+/// stage 0, else its pieces. **Threads.** As the parameters' communicator.
+template <class F, class Rule, class Parameters>
+requires update_rule<Rule, F>
+class optimizer {
+ public:
+  using parameter_type = typename Parameters::value_type;
+  using sharding = typename Parameters::sharding;
+  static constexpr bool has_masters = !std::is_same_v<F, parameter_type>;
+
+  /// See `make_optimizer`.
+  optimizer(Parameters& parameters, const Rule& rule, std::pmr::memory_resource* memory)
+      : parameters_(&parameters), rule_(rule) {
+    std::size_t elements = 0;
+    for (std::size_t b = 0; b < layout().buckets(); ++b) {
+      kept_at_.push_back(elements);
+      elements += parameters.own_range(b).size;
+    }
+    for (auto& each : states_) each = flat_buffer<F>(elements, memory);
+    if constexpr (has_masters) {
+      masters_ = flat_buffer<F>(elements, memory);
+      for (std::size_t b = 0; b < layout().buckets(); ++b) {
+        const auto own = parameters.own(b);
+        for (std::size_t i = 0; i < own.size(); ++i) masters_.data()[kept_at_[b] + i] = static_cast<F>(own[i]);
+      }
+    }
+  }
+
+  /// Steps taken so far.
+  std::uint64_t steps() const noexcept { return steps_; }
+
+  /// Moves the parameters by the gradient that `gradients` has the sum of, times `factor`: one divided by the count, and
+  /// by the loss scale; times a `clip_factor`. Then begins to send them round, those that the next forward pass needs
+  /// first before others; `parameters.of(i)` waits for them. With zero<3>, gathered buckets are released. Parameters without a gradient on any rank stay as they
+  /// are, and so do their states.
+  ///
+  /// Collective; `factor`, `learning_rate` and the rule must be equal on all ranks.
+  /// Raises `invalid_argument` if the layouts differ.
+  template <class Gradients>
+  void step(Gradients& gradients, double learning_rate, double factor) {
+    static_assert(std::is_same_v<typename Gradients::sharding, sharding>,
+                  "optimizer::step: gradients and parameters are kept in different ways: give gradients(...) and "
+                  "parameters(...) the same zero<stage>");
+    check_layouts(gradients.layout());
+    ++steps_;
+    const auto constants = rule_.template at<F>(steps_, learning_rate);
+    for (std::size_t b = layout().buckets(); b-- > 0;) {
+      parameters_->wait(b);
+      update(b, gradients, factor, constants);
+      if constexpr (sharding::shards_parameters) {
+        parameters_->release(b);  // what was gathered is not what it was any more
+      } else {
+        parameters_->gather(b);
+      }
+    }
+  }
+
+  /// The states of what this rank updates of bucket `b`: state `k`, in the order of the layout. For checkpoints.
+  std::span<F> state(std::size_t k, std::size_t b) noexcept {
+    return states_[k].elements().subspan(kept_at_[b], parameters_->own_range(b).size);
+  }
+
+ private:
+  const parameter_layout& layout() const noexcept { return parameters_->layout(); }
+
+  void check_layouts(const parameter_layout& of_gradients) const {
+    bool equal = of_gradients.size() == layout().size() && of_gradients.buckets() == layout().buckets();
+    for (std::size_t b = 0; equal && b < layout().buckets(); ++b) {
+      equal = of_gradients.bucket(b) == layout().bucket(b) && of_gradients.members(b) == layout().members(b);
+    }
+    if (equal) return;
+    raise(errc::invalid_argument, "the layout of the gradients, " + described(of_gradients) +
+                                      ", is not that of the parameters, " + described(layout()) +
+                                      ": give both the same one",
+          {.operation = "optimizer", .rank = parameters_->rank(), .ranks = parameters_->ranks()});
+  }
+  static std::string described(const parameter_layout& layout) {
+    return std::to_string(layout.parameters()) + " parameters with " + std::to_string(layout.size()) +
+           " elements in " + std::to_string(layout.buckets()) + " buckets";
+  }
+
+  template <class Gradients, class Constants>
+  void update(std::size_t b, Gradients& gradients, double factor, const Constants& constants) {
+    const element_range own = parameters_->own_range(b);
+    for (const std::size_t i : layout().members(b)) {
+      if (!gradients.was_used(i)) continue;
+      const std::size_t begin = std::max(layout().of(i).first, own.first);
+      const std::size_t end = std::min(layout().of(i).end(), own.end());
+      if (begin >= end) continue;
+      const std::size_t at = begin - own.first, kept = kept_at_[b] + at;
+      std::array<F*, Rule::states> states{};
+      for (std::size_t k = 0; k < Rule::states; ++k) states[k] = states_[k].data() + kept;
+      detail::update_all<Rule, F>(constants, end - begin, parameters_->own(b).data() + at,
+                                  has_masters ? masters_.data() + kept : nullptr, gradients.result(b).data() + at, factor,
+                                  states);
+    }
+  }
+
+  Parameters* parameters_;
+  Rule rule_;
+  std::vector<std::size_t> kept_at_;
+  std::array<flat_buffer<F>, Rule::states> states_;
+  flat_buffer<F> masters_;
+  std::uint64_t steps_ = 0;
+};
+
+/// An optimizer for `parameters`, which must outlive it and have their values: a wider copy is made of them now.
+/// @tparam F what it computes in, and keeps its states in
+/// @param rule `adamw`, `sgd`, `lion`, or one of your own: see `update_rule`
+template <class F, class Rule, class Parameters>
+optimizer<F, Rule, Parameters> make_optimizer(
+    Parameters& parameters, const Rule& rule,
+    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  return optimizer<F, Rule, Parameters>(parameters, rule, memory);
+}
+
+HOCKET_END_NAMESPACE

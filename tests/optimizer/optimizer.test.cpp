@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/optimizer/optimizer.hpp>
+
+#include "gradient/step.hpp"
+#include "support/catch.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/communicator/split.hpp>
+#include <hocket/core/memory_ledger.hpp>
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/gradient/loss_scale.hpp>
+#include <hocket/gradient/norm.hpp>
+#include <hocket/optimizer/memory.hpp>
+#include <hocket/optimizer/rule/adamw.hpp>
+#include <hocket/optimizer/rule/lion.hpp>
+#include <hocket/optimizer/rule/sgd.hpp>
+#include <hocket/scalar/bfloat16.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace hocket_test::gradient;
+using hocket_test::on_ranks;
+using hocket_test::thread_rank;
+
+template <class P>
+std::vector<P> first_values(const hocket::parameter_layout& layout, std::size_t i) {
+  std::vector<P> values;
+  for (std::size_t e = 0; e < layout.of(i).size; ++e) {
+    values.push_back(static_cast<P>(static_cast<float>(number(i * 100000 + e) / magnitude)));
+  }
+  return values;
+}
+
+template <class P, class Parameters>
+void set_first_values(Parameters& parameters) {
+  for (std::size_t i = 0; i < parameters.layout().parameters(); ++i) {
+    parameters.set(i, std::span<const P>(first_values<P>(parameters.layout(), i)));
+  }
+}
+
+/// All parameters, gathered; in the layout's order, without gaps.
+template <class Parameters>
+auto all_values(Parameters& parameters) {
+  std::vector<typename Parameters::value_type> values;
+  for (std::size_t b = parameters.layout().buckets(); b-- > 0;) {
+    if constexpr (Parameters::sharding::shards_parameters) parameters.gather(b);
+  }
+  for (std::size_t i = 0; i < parameters.layout().parameters(); ++i) {
+    const auto part = parameters.of(i);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  for (std::size_t b = 0; b < parameters.layout().buckets(); ++b) parameters.release(b);
+  return values;
+}
+
+constexpr int steps = 3;
+constexpr double clipped_at = 2000;
+
+/// Three steps on the same global batch, however many ranks share it. Gives the parameters and all norms.
+template <class P, class F, class Rule, class When, class Sharding>
+std::pair<std::vector<P>, std::vector<double>> train(thread_rank& me, int microbatches, const Rule& rule, When when,
+                                                     Sharding sharding) {
+  const auto layout = small_layout();
+  auto gradients = hocket::gradients<hocket::exact_sum<float>>(me.comm(), layout, when, sharding);
+  auto parameters = hocket::parameters<P>(me.comm(), layout, sharding);
+  set_first_values<P>(parameters);
+  auto optimizer = hocket::make_optimizer<F>(parameters, rule);
+  std::vector<double> norms;
+  for (int step = 0; step < steps; ++step) {
+    take_exact_step(gradients, me.rank(), me.size(), microbatches);
+    const hocket::gradient_norm found = hocket::norm(gradients);
+    norms.push_back(found.value);
+    const double factor = 1.0 / samples;
+    optimizer.step(gradients, 0.01, factor * hocket::clip_factor(found.value * factor, clipped_at / (step + 1)));
+  }
+  return {all_values(parameters), norms};
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+template <class P, class F, class Rule>
+void check_stages(const std::string& name, const Rule& rule) {
+  std::pair<std::vector<P>, std::vector<double>> expected;
+  on_ranks(1, [&](thread_rank& me) {
+    expected = train<P, F>(me, 1, rule, hocket::last_microbatch, hocket::zero<0>);
+  });
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const auto check = [&](int stage, const auto& found) {
+        me.at(name + ", stage " + std::to_string(stage));
+        me.check(same_bits(found.first, expected.first), "parameters differ from those of one rank");
+        me.check(same_bits(found.second, expected.second), "norms differ from those of one rank");
+      };
+      for (const int microbatches : {1, 4}) {
+        check(0, train<P, F>(me, microbatches, rule, hocket::last_microbatch, hocket::zero<0>));
+        check(1, train<P, F>(me, microbatches, rule, hocket::last_microbatch, hocket::zero<1>));
+        check(2, train<P, F>(me, microbatches, rule, hocket::every_microbatch, hocket::zero<2>));
+        check(3, train<P, F>(me, microbatches, rule, hocket::every_microbatch, hocket::zero<3>));
+      }
+    });
+  }
+}
+
+TEST_CASE("exact sums train the same bits at every stage, on any number of ranks, in any microbatches") {
+  check_stages<float, float>("adamw", hocket::adamw{});
+  check_stages<hocket::bfloat16, float>("adamw, bfloat16", hocket::adamw{});
+  check_stages<float, float>("sgd", hocket::sgd{.weight_decay = 0.01, .nesterov = true});
+  check_stages<float, float>("lion", hocket::lion{.weight_decay = 0.1});
+}
+
+TEST_CASE("rules are their formulas") {
+  using state = std::array<double*, 2>;
+  double p = 0.5, m = 0, v = 0;
+  const double b1 = 0.9, b2 = 0.999, decay = 0.01, rate = 0.1;
+  double expected = 0.5, em = 0, ev = 0;
+  for (int t = 1; t <= 5; ++t) {
+    const double g = 0.3 * t - 1;
+    hocket::adamw::update(hocket::adamw{}.at<double>(static_cast<std::uint64_t>(t), rate), p, g, state{&m, &v});
+    em = b1 * em + (1 - b1) * g;
+    ev = b2 * ev + (1 - b2) * g * g;
+    expected -= rate * (em / (1 - std::pow(b1, t)) / (std::sqrt(ev / (1 - std::pow(b2, t))) + 1e-8) + decay * expected);
+    CHECK(p == Approx(expected).epsilon(1e-13));
+  }
+  double q = 0.5, n = 0;
+  const std::array<double*, 1> one{&n};
+  hocket::sgd::update(hocket::sgd{.momentum = 0.5, .weight_decay = 0.1}.at<double>(1, 0.1), q, 1.0, one);
+  CHECK(q == Approx(0.5 - 0.1 * 1.05));
+  hocket::sgd::update(hocket::sgd{.momentum = 0.5, .nesterov = true}.at<double>(2, 0.1), q, 1.0, one);
+  CHECK(n == Approx(0.5 * 1.05 + 1));
+  CHECK(q == Approx(0.395 - 0.1 * (1 + 0.5 * 1.525)));
+  double r = 0.5, s = 0;
+  const std::array<double*, 1> other{&s};
+  hocket::lion::update(hocket::lion{.weight_decay = 0.1}.at<double>(1, 0.1), r, -3.0, other);
+  CHECK(r == Approx(0.5 * 0.99 + 0.1));
+  CHECK(s == Approx(-0.03));
+}
+
+template <class P, class F, class Sharding, class When>
+void check_ledger(thread_rank& me, When when, Sharding sharding) {
+  const auto layout = small_layout();
+  hocket::memory_ledger ledger;
+  {
+    auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, hocket::options<>{}, {},
+                                              ledger.account("gradients"));
+    auto parameters = hocket::parameters<P>(me.comm(), layout, sharding, ledger.account("parameters"));
+    set_first_values<P>(parameters);
+    auto optimizer = hocket::make_optimizer<F>(parameters, hocket::adamw{}, ledger.account("states"));
+    std::vector<std::size_t> buckets;
+    for (std::size_t b = 0; b < layout.buckets(); ++b) buckets.push_back(layout.bucket(b).size);
+    const auto expected = hocket::bytes_of_training<P, float, F, hocket::adamw, Sharding>(buckets, me.rank(), me.size());
+    for (int step = 0; step < 2; ++step) {
+      const auto totals = take_step(gradients, {me.rank(), me.size(), 2, step});
+      optimizer.step(gradients, 0.01, 1 / totals.count);
+      all_values(parameters);
+      const hocket::training_bytes found{ledger.bytes("parameters"), ledger.bytes("gradients"), ledger.bytes("states")};
+      me.check(found == expected, [&] {
+        return "stage " + std::to_string(Sharding::stage) + ": " + std::to_string(found.parameters) + " " +
+               std::to_string(found.gradients) + " " + std::to_string(found.states) + " bytes, by the formula " +
+               std::to_string(expected.parameters) + " " + std::to_string(expected.gradients) + " " +
+               std::to_string(expected.states);
+      });
+      me.check(ledger.bytes() == expected.total(), "the total");
+    }
+    const std::size_t most = expected.total() + layout.size() * (sizeof(P) + sizeof(float));
+    me.check(ledger.peak_bytes() <= most, "more than everything gathered and on its way at once");
+  }
+  me.check(ledger.bytes() == 0, "nothing is left");
+}
+
+TEST_CASE("what is allocated is what the formulas say, to the byte") {
+  for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      check_ledger<float, float>(me, hocket::last_microbatch, hocket::zero<0>);
+      check_ledger<float, float>(me, hocket::last_microbatch, hocket::zero<1>);
+      check_ledger<float, float>(me, hocket::every_microbatch, hocket::zero<2>);
+      check_ledger<float, float>(me, hocket::every_microbatch, hocket::zero<3>);
+      check_ledger<hocket::bfloat16, float>(me, hocket::last_microbatch, hocket::zero<1>);
+      check_ledger<hocket::bfloat16, float>(me, hocket::every_microbatch, hocket::zero<3>);
+    });
+  }
+}
+
+// The example of the paper: 7.5 billion parameters on 64 ranks, half precision with Adam in float.
+constexpr std::size_t billions[] = {7'500'000'000};
+template <int Stage>
+constexpr double gigabytes() {
+  return static_cast<double>(hocket::bytes_of_training<hocket::bfloat16, hocket::bfloat16, float, hocket::adamw,
+                                                       hocket::zero_t<Stage>>(billions, 0, 64)
+                                 .total()) /
+         1e9;
+}
+static_assert(gigabytes<0>() == 120);
+static_assert(gigabytes<1>() > 31.40 && gigabytes<1>() < 31.41);
+static_assert(gigabytes<2>() > 16.64 && gigabytes<2>() < 16.65);
+static_assert(gigabytes<3>() > 1.87 && gigabytes<3>() < 1.88);
+
+TEST_CASE("a gradient that is not finite on one rank skips the step on all") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1, 4});
+      auto gradients = hocket::gradients<float>(me.comm(), layout, hocket::every_microbatch, hocket::zero<2>);
+      hocket::loss_scale scale({.initial = 1024, .interval = 2});
+      std::vector<double> scales;
+      for (int step = 0; step < 6; ++step) {
+        gradients.begin_microbatch(0, 1);
+        for (const std::size_t i : {1U, 0U}) {
+          for (float& each : gradients.of(i)) each = 1;
+          if (step == 2 && me.rank() == ranks - 1 && i == 0) gradients.of(i)[199] = std::numeric_limits<float>::infinity();
+          if (step == 3 && me.rank() == 0 && i == 1) gradients.of(i)[0] = std::numeric_limits<float>::quiet_NaN();
+          gradients.ready(i);
+        }
+        gradients.end_microbatch(0, 1);
+        gradients.finish();
+        const auto found = hocket::norm(gradients);
+        const bool taken = scale.update(found.finite);
+        me.check(taken == (step != 2 && step != 3), [&] { return "step " + std::to_string(step); });
+        if (taken) me.check(std::abs(found.value - ranks * std::sqrt(300)) < 1e-9, "the norm");
+        scales.push_back(scale.value());
+      }
+      me.check(scales == std::vector<double>{1024, 2048, 1024, 512, 512, 1024}, "the scale of each step");
+      me.check(scale.skipped() == 2, "steps skipped");
+    });
+  }
+}
+
+TEST_CASE("the norm counts what model-parallel ranks hold once") {
+  // Four ranks: two slices of the model (bias on both), two copies of each.
+  on_ranks(4, [](thread_rank& me) {
+    const int slice = me.rank() % 2;
+    const auto data = hocket::split(me.comm(), hocket::color{slice}, hocket::key{me.rank()});
+    const auto model = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
+    const hocket::parameter_layout layout({{"slice", 50}, {"bias", 30, slice == 0}});
+    const auto check = [&](auto& gradients) {
+      gradients.begin_microbatch(0, 1);
+      for (std::size_t i = 0; i < 2; ++i) {
+        for (float& each : gradients.of(i)) each = 2;
+        gradients.ready(i);
+      }
+      gradients.end_microbatch(0, 1);
+      gradients.finish();
+      const auto found = hocket::norm(gradients, model);
+      me.check(found.value == 4 * std::sqrt(130), [&] { return std::to_string(found.value); });
+    };
+    auto whole = hocket::gradients<float>(data, layout, hocket::last_microbatch, hocket::zero<0>);
+    check(whole);
+    auto parts = hocket::gradients<float>(data, layout, hocket::every_microbatch, hocket::zero<3>);
+    check(parts);
+  });
+}
+
+TEST_CASE("a loss scale waits, shrinks to its least, and refuses what can't be") {
+  hocket::loss_scale patient({.initial = 8, .interval = 3, .least = 2, .hysteresis = 2});
+  CHECK_FALSE(patient.update(false));
+  CHECK(patient.value() == 8);  // one is forgiven
+  CHECK_FALSE(patient.update(false));
+  CHECK(patient.value() == 4);
+  for (int i = 0; i < 3; ++i) CHECK(patient.update(true));
+  CHECK(patient.value() == 8);
+  CHECK_FALSE(patient.update(false));
+  CHECK(patient.value() == 8);
+  for (int i = 0; i < 5; ++i) patient.update(false);
+  CHECK(patient.value() == 2);
+  CHECK_THROWS_WITH(hocket::loss_scale({.backoff = 2}), Catch::Matchers::Contains("backoff is above 0 and at most 1"));
+  CHECK_THROWS_WITH(hocket::loss_scale({.interval = 0}), Catch::Matchers::Contains("interval is at least 1"));
+}
+
+TEST_CASE("parameters that are not here, and layouts that differ, are refused") {
+  on_ranks(2, [](thread_rank& me) {
+    const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1, 4});
+    auto parameters = hocket::parameters<float>(me.comm(), layout, hocket::zero<3>);
+    const auto refused = [&](const std::string& part, auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(found && std::string(found->what()).find(part) != std::string::npos,
+               [&] { return "'" + part + "' is not in: " + (found ? found->what() : ""); });
+    };
+    refused("'b' is not here whole: call gather(0)", [&] { parameters.of(1); });
+    refused("there are 2 buckets", [&] { parameters.gather(2); });
+    refused("'a' has 200 elements, not 3", [&] { parameters.set(0, std::vector<float>(3)); });
+    refused("there are 2 parameters", [&] { parameters.set(2, std::vector<float>(3)); });
+    auto optimizer = hocket::make_optimizer<float>(parameters, hocket::adamw{});
+    auto gradients = hocket::gradients<float>(me.comm(), hocket::parameter_layout({{"a", 200}}),
+                                              hocket::every_microbatch, hocket::zero<3>);
+    refused("1 parameters with 256 elements in 1 buckets, is not that of the parameters, 2 parameters with 384",
+            [&] { optimizer.step(gradients, 0.1, 1); });
+  });
+}
+
+}  // namespace
