@@ -63,6 +63,7 @@ class machine {
         sequence_(sequence),
         operands_(state, bound_, slot()) {
     if (shape_.lanes > 1) further_lanes_ = std::make_unique<lane[]>(shape_.lanes - 1);
+    if constexpr (paced) state_.port().call(sequence_);
   }
   machine(const machine&) = delete;
   machine& operator=(const machine&) = delete;

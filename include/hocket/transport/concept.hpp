@@ -165,7 +165,8 @@ concept hurried_port = requires(Port& p) { p.hurry(); };
 template <class Port>
 concept paced_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
                               std::size_t bytes) {
-  port.enter(sequence, lane);  // with that many lanes
+  port.call(sequence);         // an operation was called for; it may have to wait for its turn
+  port.enter(sequence, lane);  // it begins, with that many lanes
   { port.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
   { port.may_end(sequence, lane) } -> std::same_as<bool>;
   port.leave(sequence);  // the operation is over; asked for again when it is destroyed

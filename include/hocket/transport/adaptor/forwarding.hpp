@@ -74,6 +74,9 @@ class forwarding_port {
     if constexpr (transport::hurried_port<Port>) inner_->hurry();
   }
 
+  void call(std::uint32_t sequence) {
+    if constexpr (transport::paced_port<Port>) inner_->call(sequence);
+  }
   void enter(std::uint32_t sequence, unsigned lanes) {
     if constexpr (transport::paced_port<Port>) inner_->enter(sequence, lanes);
   }

@@ -43,6 +43,12 @@ struct station {
   std::uint32_t operations = 0;  ///< under way
 };
 
+/// When an operation was called for: it may have to wait for its turn.
+struct call_time {
+  std::uint32_t sequence = 0;
+  double clock = 0;
+};
+
 /// What the network knows of one rank's port.
 struct endpoint {
   group* of = nullptr;
@@ -51,6 +57,8 @@ struct endpoint {
   std::uint32_t first_letter = nobody;  ///< delivered and not received, oldest first
   std::uint32_t last_letter = nobody;
   std::vector<std::uint32_t> lanes;     ///< of operations under way
+  std::vector<call_time> called;        ///< of those that have not begun
+  double left = 0;                      ///< when the last operation that is over was over
   std::uint32_t parcels_sent = 0;
   std::deque<transport::control_message> mail;
   int awaited_peer = -1;                ///< of the parcel that was last asked for in vain

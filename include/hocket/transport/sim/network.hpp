@@ -71,8 +71,17 @@ class network {
 
   // ── What the lanes of an operation ask ───────────────────────────────────────────────────────────────────────────
 
+  void call(endpoint& at, std::uint32_t sequence) { at.called.push_back({sequence, stations_[at.station].clock}); }
+
+  /// An operation begins: when it was called for, or when those before it made room.
   void enter(endpoint& at, std::uint32_t sequence, unsigned lanes) {
     station& here = stations_[at.station];
+    double begin = at.left;
+    std::erase_if(at.called, [&](const call_time& each) {
+      if (each.sequence != sequence) return false;
+      begin = std::max(begin, each.clock);
+      return true;
+    });
     for (unsigned i = 0; i < lanes; ++i) {
       const std::uint32_t index = lanes_.make();
       lane& made = lanes_[index];
@@ -80,7 +89,7 @@ class network {
       made.sequence = sequence;
       made.number = i;
       made.has_siblings = lanes > 1;
-      made.time = made.ready = made.drained = here.clock;
+      made.time = made.ready = made.drained = begin;
       at.lanes.push_back(index);
       starting_.push_back(index);
     }
@@ -132,12 +141,14 @@ class network {
 
   /// The operation is over, or given up.
   void leave(endpoint& at, std::uint32_t sequence) {
+    std::erase_if(at.called, [&](const call_time& each) { return each.sequence == sequence; });
     station& here = stations_[at.station];
     bool found = false;
     std::erase_if(at.lanes, [&](std::uint32_t index) {
       if (lanes_[index].sequence != sequence) return false;
       found = true;
-      here.clock = std::max({here.clock, lanes_[index].time, lanes_[index].drained});
+      at.left = std::max({at.left, lanes_[index].time, lanes_[index].drained});
+      here.clock = std::max(here.clock, at.left);
       lanes_[index].over ? lanes_.release(index) : abandon(index);
       return true;
     });

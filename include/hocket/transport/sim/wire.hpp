@@ -67,6 +67,7 @@ class port {
 
   // ── The pace of the engine ───────────────────────────────────────────────────────────────────────────────────────
 
+  void call(std::uint32_t sequence) { network_->call(here_, sequence); }
   void enter(std::uint32_t sequence, unsigned lanes) { network_->enter(here_, sequence, lanes); }
   bool may_act(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
     return network_->may_act(here_, sequence, lane, what, bytes);

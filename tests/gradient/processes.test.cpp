@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: ucx
+//
+// Gradients and optimizers between processes, over shared memory and over TCP; and how much of the communication is
+// hidden where every message takes 2 ms longer.
+#include <hocket/communicator/adapted.hpp>
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/gradient/norm.hpp>
+#include <hocket/optimizer/optimizer.hpp>
+#include <hocket/optimizer/rule/adamw.hpp>
+
+#include "gradient/step.hpp"
+#include "support/catch.hpp"
+#include "ucx/ranks.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace ucx_test;
+using namespace hocket_test::gradient;
+using namespace std::chrono_literals;
+
+/// A number that tells all bits of the parameters, the same on all ranks.
+template <class When, class Sharding>
+std::uint64_t trained(communicator& comm, When when, Sharding sharding) {
+  const auto layout = small_layout();
+  const auto fetching = hocket::split(comm, hocket::color{0}, hocket::key{comm.rank()});
+  auto gradients = hocket::gradients<hocket::exact_sum<float>>(comm, layout, when, sharding);
+  auto parameters = hocket::parameters<float>(fetching, layout, sharding);
+  auto optimizer = hocket::make_optimizer<float>(parameters, hocket::adamw{});
+  for (int step = 0; step < 3; ++step) {
+    take_exact_step(gradients, comm.rank(), comm.size(), 2);
+    optimizer.step(gradients, 0.01, hocket::clip_factor(hocket::norm(gradients).value, 1000));
+  }
+  std::uint64_t told = 0;
+  for (std::size_t b = 0; b < layout.buckets(); ++b) {
+    parameters.gather(b);
+    for (const std::size_t i : layout.members(b)) {
+      for (const float each : parameters.of(i)) told = mixed(told ^ std::bit_cast<std::uint32_t>(each));
+    }
+    parameters.release(b);
+  }
+  return told;
+}
+
+TEST_CASE("processes train the same bits at every stage") {
+  for (const route& way : {shared_memory, network}) {
+    for (const int ranks : {2, 3, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {
+              const std::uint64_t plain = trained(comm, hocket::last_microbatch, hocket::zero<0>);
+              // As one process alone: a group of this rank.
+              auto alone = hocket::split(comm, hocket::color{comm.rank()}, hocket::key{0});
+              found.equal(plain, trained(alone, hocket::last_microbatch, hocket::zero<0>), "one process");
+              found.equal(trained(comm, hocket::last_microbatch, hocket::zero<1>), plain, "zero<1>");
+              found.equal(trained(comm, hocket::every_microbatch, hocket::zero<2>), plain, "zero<2>");
+              found.equal(trained(comm, hocket::every_microbatch, hocket::zero<3>), plain, "zero<3>");
+            }) == "");
+    }
+  }
+}
+
+/// Every step of every rank takes 2 ms longer.
+hocket::adaptor::faults slow_links(int ranks) {
+  hocket::adaptor::faults all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::uint64_t step = 0; step < 4000; ++step) {
+      all.push_back({.what = hocket::adaptor::fault_kind::delay, .rank = rank, .step = step, .time = 2ms});
+    }
+  }
+  return all;
+}
+
+constexpr std::size_t layers = 12;
+
+/// Seconds that one step waits for communication, with a backward pass that sleeps for 25 ms per layer: a layer takes
+/// about ten steps of its collective, and so about 20 ms to communicate.
+template <class Comm>
+double exposed_seconds(const Comm& comm, bool overlap) {
+  std::vector<hocket::parameter> parameters;
+  for (std::size_t i = 0; i < layers; ++i) parameters.push_back({"layer " + std::to_string(i), 10000});
+  auto gradients = hocket::gradients<float>(comm, hocket::parameter_layout(parameters, {1, 1, 4}),
+                                            hocket::last_microbatch, hocket::zero<0>);
+  gradients.begin_microbatch(0, 1);
+  for (std::size_t i = layers; i-- > 0;) {
+    for (float& each : gradients.of(i)) each += 1;
+    for (int part = 0; part < 50; ++part) {
+      std::this_thread::sleep_for(500us);
+      gradients.progress();
+    }
+    if (overlap) gradients.ready(i);
+  }
+  gradients.end_microbatch(0, 1);
+  return gradients.finish().exposed_seconds;
+}
+
+TEST_CASE("where messages take 2 ms longer, a backward pass hides at least 60 % of its communication") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            const auto slow = hocket::with_faults(comm, slow_links(2));
+            std::vector<double> ratios;
+            double with = 0, without = 0;
+            for (int i = 0; i < 3; ++i) {
+              without = exposed_seconds(slow, false);
+              with = exposed_seconds(slow, true);
+              ratios.push_back(with / without);
+            }
+            std::printf("rank %d: exposed %.1f ms of %.1f ms\n", comm.rank(), with * 1e3, without * 1e3);
+            std::sort(ratios.begin(), ratios.end());
+            found.expect(ratios[1] <= 0.4, "exposed is " + std::to_string(ratios[1]) + " of what it is without overlap");
+          }) == "");
+  }
+}
+
+}  // namespace
