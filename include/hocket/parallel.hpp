@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The door to parallelism: meshes of ranks with named axes, tensors whose types say how they are spread over them, and
-/// layers made of these.
+/// The door to parallelism: meshes of ranks with named axes, tensors whose types say how they are spread over them,
+/// layers made of these, gradients that are added up over microbatches and ranks, and optimizers that share the work.
 #pragma once
 
 #include <hocket/hocket.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
+#include <hocket/gradient/loss_scale.hpp>
+#include <hocket/gradient/norm.hpp>
+#include <hocket/gradient/typed.hpp>
 #include <hocket/mesh/mesh.hpp>
+#include <hocket/optimizer/memory.hpp>
+#include <hocket/optimizer/optimizer.hpp>
+#include <hocket/optimizer/parameters.hpp>
+#include <hocket/optimizer/rule/adamw.hpp>
+#include <hocket/optimizer/rule/lion.hpp>
+#include <hocket/optimizer/rule/sgd.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/layer/cross_entropy.hpp>

@@ -29,12 +29,11 @@ hocket::parameter_layout layout_of_layers() {
 template <class When, class Sharding>
 double exposed_seconds(int ranks, bool overlap, When when, Sharding sharding) {
   hocket::sim::world world(ranks, machine);
-  using accumulator =
-      decltype(hocket::gradients<float>(world.comm(0), layout_of_layers(), when, sharding));
+  using accumulator = decltype(hocket::gradients<float>(world.comm(0), layout_of_layers(), when, sharding));
   std::vector<std::unique_ptr<accumulator>> all;
   for (int rank = 0; rank < ranks; ++rank) {
-    all.push_back(std::make_unique<accumulator>(
-        hocket::gradients<float>(world.comm(rank), layout_of_layers(), when, sharding)));
+    all.push_back(
+        std::make_unique<accumulator>(hocket::gradients<float>(world.comm(rank), layout_of_layers(), when, sharding)));
   }
   for (int rank = 0; rank < ranks; ++rank) {
     accumulator& gradients = *all[static_cast<std::size_t>(rank)];
@@ -55,7 +54,8 @@ void check_overlap(When when, Sharding sharding) {
   for (const int ranks : {2, 4, 8}) {
     const double with = exposed_seconds(ranks, true, when, sharding);
     const double without = exposed_seconds(ranks, false, when, sharding);
-    INFO(ranks << " ranks, stage " << Sharding::stage << ": exposed " << with * 1e3 << " ms of " << without * 1e3 << " ms");
+    INFO(ranks << " ranks, stage " << Sharding::stage << ": exposed " << with * 1e3 << " ms of " << without * 1e3
+               << " ms");
     CHECK(with > 0);  // the last bucket has nothing to hide behind
     CHECK(with <= 0.4 * without);
   }

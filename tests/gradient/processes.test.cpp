@@ -117,7 +117,8 @@ TEST_CASE("where messages take 2 ms longer, a backward pass hides at least 60 % 
             }
             std::printf("rank %d: exposed %.1f ms of %.1f ms\n", comm.rank(), with * 1e3, without * 1e3);
             std::sort(ratios.begin(), ratios.end());
-            found.expect(ratios[1] <= 0.4, "exposed is " + std::to_string(ratios[1]) + " of what it is without overlap");
+            found.expect(ratios[1] <= 0.4,
+                         "exposed is " + std::to_string(ratios[1]) + " of what it is without overlap");
           }) == "");
   }
 }

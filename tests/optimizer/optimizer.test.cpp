@@ -4,6 +4,7 @@
 #include "gradient/step.hpp"
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
+#include "support/trace.hpp"
 
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/memory_ledger.hpp>
@@ -93,9 +94,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 template <class P, class F, class Rule>
 void check_stages(const std::string& name, const Rule& rule) {
   std::pair<std::vector<P>, std::vector<double>> expected;
-  on_ranks(1, [&](thread_rank& me) {
-    expected = train<P, F>(me, 1, rule, hocket::last_microbatch, hocket::zero<0>);
-  });
+  on_ranks(1, [&](thread_rank& me) { expected = train<P, F>(me, 1, rule, hocket::last_microbatch, hocket::zero<0>); });
   for (const int ranks : {1, 2, 3, 5, 8}) {
     on_ranks(ranks, [&](thread_rank& me) {
       const auto check = [&](int stage, const auto& found) {
@@ -154,12 +153,14 @@ void check_ledger(thread_rank& me, When when, Sharding sharding) {
   {
     auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, hocket::options<>{}, {},
                                               ledger.account("gradients"));
-    auto parameters = hocket::parameters<P>(me.comm(), layout, sharding, ledger.account("parameters"));
+    auto parameters =
+        hocket::parameters<P>(me.comm(), layout, sharding, hocket::options<>{}, ledger.account("parameters"));
     set_first_values<P>(parameters);
     auto optimizer = hocket::make_optimizer<F>(parameters, hocket::adamw{}, ledger.account("states"));
     std::vector<std::size_t> buckets;
     for (std::size_t b = 0; b < layout.buckets(); ++b) buckets.push_back(layout.bucket(b).size);
-    const auto expected = hocket::bytes_of_training<P, float, F, hocket::adamw, Sharding>(buckets, me.rank(), me.size());
+    const auto expected =
+        hocket::bytes_of_training<P, float, F, hocket::adamw, Sharding>(buckets, me.rank(), me.size());
     for (int step = 0; step < 2; ++step) {
       const auto totals = take_step(gradients, {me.rank(), me.size(), 2, step});
       optimizer.step(gradients, 0.01, 1 / totals.count);
@@ -196,15 +197,74 @@ TEST_CASE("what is allocated is what the formulas say, to the byte") {
 constexpr std::size_t billions[] = {7'500'000'000};
 template <int Stage>
 constexpr double gigabytes() {
-  return static_cast<double>(hocket::bytes_of_training<hocket::bfloat16, hocket::bfloat16, float, hocket::adamw,
-                                                       hocket::zero_t<Stage>>(billions, 0, 64)
-                                 .total()) /
+  return static_cast<double>(
+             hocket::bytes_of_training<hocket::bfloat16, hocket::bfloat16, float, hocket::adamw, hocket::zero_t<Stage>>(
+                 billions, 0, 64)
+                 .total()) /
          1e9;
 }
 static_assert(gigabytes<0>() == 120);
 static_assert(gigabytes<1>() > 31.40 && gigabytes<1>() < 31.41);
 static_assert(gigabytes<2>() > 16.64 && gigabytes<2>() < 16.65);
 static_assert(gigabytes<3>() > 1.87 && gigabytes<3>() < 1.88);
+
+/// Bytes that this rank sends in one step of two microbatches, or one, around rings.
+template <class Sharding, class When>
+double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, When when, Sharding sharding) {
+  hocket_test::trace trace;
+  const auto observed = hocket::with(hocket::ring, hocket::observe(trace.observer()));
+  const auto fetching = hocket::split(me.comm(), hocket::color{0}, hocket::key{me.rank()});
+  auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, observed);
+  auto parameters = hocket::parameters<float>(fetching, layout, sharding, observed);
+  auto optimizer = hocket::make_optimizer<float>(parameters, hocket::sgd{});
+  const auto compute_with = [&](std::size_t i) {  // as each pass does
+    if (Sharding::shards_parameters) parameters.gather(layout.bucket_of(i));
+    parameters.of(i);
+    if (i == layout.members(layout.bucket_of(i)).back()) parameters.release(layout.bucket_of(i));
+  };
+  for (std::size_t i = 0; i < layout.parameters(); ++i) compute_with(i);
+  gradients.begin_microbatch(0, 1);
+  for (std::size_t i = layout.parameters(); i-- > 0;) {
+    compute_with(i);
+    for (float& each : gradients.of(i)) each = 1;
+    gradients.ready(i);
+  }
+  gradients.end_microbatch(0, 1);
+  gradients.finish();
+  optimizer.step(gradients, 0.1, 1);
+  for (std::size_t b = 0; b < layout.buckets(); ++b) parameters.wait(b);
+  double bytes = 0;
+  for (const hocket::step_event& each : trace.events()) {
+    if (each.what.what == hocket::plan::verb::send) bytes += static_cast<double>(each.bytes);
+  }
+  return bytes;
+}
+
+TEST_CASE("a step sends 2 (N-1)/N of the parameters up to stage 2, and 3 (N-1)/N at stage 3") {
+  for (const int ranks : {1, 2, 4, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      // One bucket per parameter, each of a size that can be divided, and one of a size that can't.
+      const auto blocks = static_cast<std::size_t>(ranks) * hocket::parameter_layout::block;
+      const hocket::parameter_layout layout({{"a", 3 * blocks}, {"b", 7 * blocks}, {"c", blocks}}, {1, 1, 4});
+      const double n = 11.0 * static_cast<double>(blocks) * sizeof(float) * (ranks - 1) / ranks;
+      const auto check = [&](int stage, double found, double expected) {
+        me.check(found == expected, [&] {
+          return "stage " + std::to_string(stage) + ": " + std::to_string(found) + " bytes, not " +
+                 std::to_string(expected);
+        });
+      };
+      check(0, sent_bytes(me, layout, hocket::last_microbatch, hocket::zero<0>), 2 * n);
+      check(1, sent_bytes(me, layout, hocket::last_microbatch, hocket::zero<1>), 2 * n);
+      check(2, sent_bytes(me, layout, hocket::every_microbatch, hocket::zero<2>), 2 * n);
+      check(3, sent_bytes(me, layout, hocket::every_microbatch, hocket::zero<3>), 3 * n);
+      // Sizes that can't be divided: no padding travels; over all ranks the sum is the same.
+      const hocket::parameter_layout uneven({{"a", 100}, {"b", 1}, {"c", 700}}, {1, 1, 4});
+      double mine = sent_bytes(me, uneven, hocket::every_microbatch, hocket::zero<2>), all = 0;
+      hocket::all_reduce(me.comm(), std::span<const double>(&mine, 1), std::span<double>(&all, 1));
+      check(2, all, 2.0 * static_cast<double>(uneven.size() * sizeof(float)) * (ranks - 1));
+    });
+  }
+}
 
 TEST_CASE("a gradient that is not finite on one rank skips the step on all") {
   for (const int ranks : {2, 3, 5}) {
@@ -217,7 +277,8 @@ TEST_CASE("a gradient that is not finite on one rank skips the step on all") {
         gradients.begin_microbatch(0, 1);
         for (const std::size_t i : {1U, 0U}) {
           for (float& each : gradients.of(i)) each = 1;
-          if (step == 2 && me.rank() == ranks - 1 && i == 0) gradients.of(i)[199] = std::numeric_limits<float>::infinity();
+          if (step == 2 && me.rank() == ranks - 1 && i == 0)
+            gradients.of(i)[199] = std::numeric_limits<float>::infinity();
           if (step == 3 && me.rank() == 0 && i == 1) gradients.of(i)[0] = std::numeric_limits<float>::quiet_NaN();
           gradients.ready(i);
         }

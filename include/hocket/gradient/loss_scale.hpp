@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Keeps small gradients from vanishing in a narrow type: the loss is multiplied by a scale, gradients are divided by it
-/// again. As large as it may be: it grows while all gradients are finite, and shrinks when one is not; that step is
+/// Keeps small gradients from vanishing in a narrow type: the loss is multiplied by a scale, gradients are divided by
+/// it again. As large as it may be: it grows while all gradients are finite, and shrinks when one is not; that step is
 /// skipped.
 ///
 /// @code
@@ -28,9 +28,9 @@ struct loss_scale_options {
   double initial = 65536;
   double growth = 2;
   double backoff = 0.5;
-  int interval = 2000;    ///< so many finite steps in a row, and it grows
-  double least = 1;       ///< it does not shrink below
-  int hysteresis = 1;     ///< it shrinks at this many steps that were not finite; 1: at each
+  int interval = 2000;  ///< so many finite steps in a row, and it grows
+  double least = 1;     ///< it does not shrink below
+  int hysteresis = 1;   ///< it shrinks at this many steps that were not finite; 1: at each
 };
 
 /// Equal on all ranks if it is told the same on all.

@@ -49,8 +49,8 @@ struct element_range {
   friend constexpr bool operator==(const element_range&, const element_range&) = default;
 };
 
-/// Buckets are cut among ranks at multiples of so many elements: what is computed in blocks of this size does not depend
-/// on how many ranks there are.
+/// Buckets are cut among ranks at multiples of so many elements: what is computed in blocks of this size does not
+/// depend on how many ranks there are.
 inline constexpr std::size_t layout_block = 64;
 
 /// The part of `bucket` that is rank `rank`'s, of `ranks` that share it: whole blocks, as many as any other's or one

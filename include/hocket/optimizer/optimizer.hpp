@@ -106,10 +106,10 @@ class optimizer {
   /// Steps taken so far.
   std::uint64_t steps() const noexcept { return steps_; }
 
-  /// Moves the parameters by the gradient that `gradients` has the sum of, times `factor`: one divided by the count, and
-  /// by the loss scale; times a `clip_factor`. Then begins to send them round, those that the next forward pass needs
-  /// first before others; `parameters.of(i)` waits for them. With zero<3>, gathered buckets are released. Parameters without a gradient on any rank stay as they
-  /// are, and so do their states.
+  /// Moves the parameters by the gradient that `gradients` has the sum of, times `factor`: one divided by the count,
+  /// and by the loss scale; times a `clip_factor`. Then begins to send them round, those that the next forward pass
+  /// needs first before others; `parameters.of(i)` waits for them. With zero<3>, gathered buckets are released.
+  /// Parameters without a gradient on any rank stay as they are, and so do their states.
   ///
   /// Collective; `factor`, `learning_rate` and the rule must be equal on all ranks.
   /// Raises `invalid_argument` if the layouts differ.
@@ -146,14 +146,14 @@ class optimizer {
       equal = of_gradients.bucket(b) == layout().bucket(b) && of_gradients.members(b) == layout().members(b);
     }
     if (equal) return;
-    raise(errc::invalid_argument, "the layout of the gradients, " + described(of_gradients) +
-                                      ", is not that of the parameters, " + described(layout()) +
-                                      ": give both the same one",
+    raise(errc::invalid_argument,
+          "the layout of the gradients, " + described(of_gradients) + ", is not that of the parameters, " +
+              described(layout()) + ": give both the same one",
           {.operation = "optimizer", .rank = parameters_->rank(), .ranks = parameters_->ranks()});
   }
   static std::string described(const parameter_layout& layout) {
-    return std::to_string(layout.parameters()) + " parameters with " + std::to_string(layout.size()) +
-           " elements in " + std::to_string(layout.buckets()) + " buckets";
+    return std::to_string(layout.parameters()) + " parameters with " + std::to_string(layout.size()) + " elements in " +
+           std::to_string(layout.buckets()) + " buckets";
   }
 
   template <class Gradients, class Constants>
@@ -168,8 +168,8 @@ class optimizer {
       std::array<F*, Rule::states> states{};
       for (std::size_t k = 0; k < Rule::states; ++k) states[k] = states_[k].data() + kept;
       detail::update_all<Rule, F>(constants, end - begin, parameters_->own(b).data() + at,
-                                  has_masters ? masters_.data() + kept : nullptr, gradients.result(b).data() + at, factor,
-                                  states);
+                                  has_masters ? masters_.data() + kept : nullptr, gradients.result(b).data() + at,
+                                  factor, states);
     }
   }
 
@@ -185,9 +185,8 @@ class optimizer {
 /// @tparam F what it computes in, and keeps its states in
 /// @param rule `adamw`, `sgd`, `lion`, or one of your own: see `update_rule`
 template <class F, class Rule, class Parameters>
-optimizer<F, Rule, Parameters> make_optimizer(
-    Parameters& parameters, const Rule& rule,
-    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+optimizer<F, Rule, Parameters> make_optimizer(Parameters& parameters, const Rule& rule,
+                                              std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
   return optimizer<F, Rule, Parameters>(parameters, rule, memory);
 }
 

@@ -43,7 +43,7 @@ HOCKET_BEGIN_NAMESPACE
 /// **Cost.** A gather of n bytes: an all_gather of n on the ranks that share a copy.
 /// **Memory.** All parameters; with zero<3> this rank's pieces, and the buckets that are gathered.
 /// **Threads.** As its communicator.
-template <class P, class Sharding, class Group>
+template <class P, class Sharding, class Group, class Options>
 class flat_parameters {
  public:
   using value_type = P;
@@ -51,14 +51,10 @@ class flat_parameters {
   using group_type = Group;
 
   /// See `parameters`.
-  flat_parameters(Group group, parameter_layout layout, std::pmr::memory_resource* memory,
+  flat_parameters(Group group, parameter_layout layout, Options options, std::pmr::memory_resource* memory,
                   const std::source_location& site)
-      : group_(group),
-        layout_(std::move(layout)),
-        memory_(memory),
-        site_(site),
-        gathered_(Sharding::shards_parameters ? layout_.buckets() : 0),
-        coming_(layout_.buckets()) {
+      : group_(group), layout_(std::move(layout)), options_(std::move(options)), memory_(memory), site_(site),
+        gathered_(Sharding::shards_parameters ? layout_.buckets() : 0), coming_(layout_.buckets()) {
     std::size_t elements = 0;
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
       std::vector<std::size_t> lengths;
@@ -127,8 +123,8 @@ class flat_parameters {
       if (!gathered_[b].empty()) return;
       gathered_[b] = flat_buffer<P>(layout_.bucket(b).size, memory_);
     }
-    coming_[b] = all_gather_v_async(*group_.shards, std::span<const P>(own(b)), whole(b), counts{lengths_[b]},
-                                    options<>{}, site_);
+    coming_[b] =
+        all_gather_v_async(*group_.shards, std::span<const P>(own(b)), whole(b), counts{lengths_[b]}, options_, site_);
   }
 
   /// Waits until bucket `b` is here. What went wrong on the way is thrown.
@@ -167,6 +163,7 @@ class flat_parameters {
 
   Group group_;
   parameter_layout layout_;
+  Options options_;
   std::pmr::memory_resource* memory_;
   std::source_location site_;
   std::vector<std::vector<std::size_t>> lengths_;
@@ -178,12 +175,15 @@ class flat_parameters {
 
 /// The parameters of `layout`, zero at first, kept as `Sharding` says by the ranks of `group`: a communicator, or
 /// `hybrid(shards, replicas)`, which must outlive the result.
-template <class P, class Over, sharding_stage Sharding>
-auto parameters(const Over& group, parameter_layout layout, Sharding,
+/// @param options those of the all_gather_v: an algorithm, a timeout …
+/// @param memory where they are allocated; must outlive the result
+template <class P, class Over, sharding_stage Sharding, call_options Options = options<>>
+auto parameters(const Over& group, parameter_layout layout, Sharding, const Options& options = {},
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                 const std::source_location& site = std::source_location::current()) {
   using group_type = decltype(detail::as_group(group));
-  return flat_parameters<P, Sharding, group_type>(detail::as_group(group), std::move(layout), memory, site);
+  return flat_parameters<P, Sharding, group_type, Options>(detail::as_group(group), std::move(layout), options, memory,
+                                                           site);
 }
 
 HOCKET_END_NAMESPACE

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Gradients whose types say how they are placed, on their way into an accumulator. It adds up over the data axes, so
+/// there a gradient has to be a partial sum still: one that was reduced before would be added once per rank. And along
+/// all others it has to be reduced: nobody does that later. Both is said by the compiler, and so is whose copies count
+/// in a norm.
+///
+/// @code
+/// layout.push_back(hocket::parameter_of<"dp">("weights", weights));
+/// ...
+/// hocket::add_gradient<"dp">(gradients, 0, weights_gradient);     // partial<sum> along "dp"
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/gradient/parameter_layout.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// What is wrong with a gradient's placements for an accumulator over some axes.
+enum class misplaced { nowhere, reduced_on_data, cut_on_data, no_sum_on_data, partial_elsewhere };
+
+template <class Tensor, axis_name... DataAxes>
+constexpr misplaced misplacement_of_gradient() noexcept {
+  using axes = typename Tensor::axes;
+  const axis_set data = set_of<axes, DataAxes...>();
+  for (std::size_t i = 0; i < axes::all.size(); ++i) {
+    const placement& found = Tensor::placements_type::values[i];
+    if ((data >> i & 1U) == 0) {
+      if (found.partial()) return misplaced::partial_elsewhere;
+    } else if (found.kind == placement_kind::shard) {
+      return misplaced::cut_on_data;
+    } else if (found.whole()) {
+      return misplaced::reduced_on_data;
+    } else if (found.kind != placement_kind::partial_sum && found.kind != placement_kind::varying) {
+      return misplaced::no_sum_on_data;
+    }
+  }
+  return misplaced::nowhere;
+}
+
+template <class Tensor, axis_name... DataAxes>
+struct checked_gradient {
+  static constexpr misplaced found = misplacement_of_gradient<Tensor, DataAxes...>();
+  static_assert(found != misplaced::reduced_on_data,
+                "this gradient has been reduced along a data axis, and the accumulator would add it once per rank: "
+                "add it as it comes from the backward pass, where it is partial<sum>");
+  static_assert(found != misplaced::cut_on_data,
+                "this gradient is sharded along a data axis: the accumulator adds up whole gradients of different data "
+                "there, not slices of one");
+  static_assert(
+      found != misplaced::no_sum_on_data,
+      "this gradient is a mean, or another partial result, along a data axis, and the accumulator adds: a sum of "
+      "means weighs ranks with fewer tokens too much; give it partial<sum>, and the count to end_microbatch");
+  static_assert(found != misplaced::partial_elsewhere,
+                "this gradient is a partial result along an axis that is no data axis, and nobody adds it up later: "
+                "reduce it along that axis first, or name the axis among the data axes");
+  static constexpr bool value = found == misplaced::nowhere;
+};
+
+}  // namespace detail
+
+/// Whether this rank's elements of `tensor` count in norms over the axes other than `DataAxes`: where ranks have
+/// copies, the first counts.
+template <axis_name... DataAxes, tensor_type Tensor>
+bool counts_here(const Tensor& tensor) {
+  using axes = typename Tensor::axes;
+  const detail::axis_set data = detail::set_of<axes, DataAxes...>();
+  for (std::size_t i = 0; i < axes::all.size(); ++i) {
+    const bool copies = Tensor::placements_type::values[i].whole();
+    if ((data >> i & 1U) == 0 && copies && tensor.mesh().coordinates()[i] != 0) return false;
+  }
+  return true;
+}
+
+/// The entry of a typed parameter in a layout: this rank's part of it.
+template <axis_name... DataAxes, tensor_type Tensor>
+parameter parameter_of(std::string name, const Tensor& tensor) {
+  return {std::move(name), tensor.elements().size(), counts_here<DataAxes...>(tensor)};
+}
+
+/// Adds this rank's part of `gradient` to that of parameter `i` in `accumulator`, whose group are the ranks along
+/// `DataAxes`. Along these the gradient is partial<sum> or varying, along all others anything but a partial result.
+template <axis_name... DataAxes, class Accumulator, tensor_type Tensor>
+void add_gradient(Accumulator& accumulator, std::size_t i, const Tensor& gradient) {
+  if constexpr (detail::checked_gradient<Tensor, DataAxes...>::value) accumulator.add(i, gradient.elements());
+}
+
+HOCKET_END_NAMESPACE

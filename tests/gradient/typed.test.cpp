@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Gradients of tensors that are placed in different ways along a model axis: their sum over the data axis, and the norm
+// of the whole model's gradient, in which each element counts once.
+#include <hocket/gradient/norm.hpp>
+#include <hocket/gradient/typed.hpp>
+#include <hocket/parallel.hpp>
+
+#include "support/catch.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace {
+
+using namespace hocket_test;
+using hocket::invariant;
+using hocket::on;
+using hocket::partial;
+using hocket::replicated;
+using hocket::shard;
+using hocket::sum;
+using vector = hocket::extents<hocket::dynamic>;
+
+template <class Stage, class When>
+void check_meshes(When when, Stage stage) {
+  for (const auto& [data, model] : {std::pair(1, 1), {2, 1}, {1, 2}, {2, 2}, {3, 2}, {2, 3}, {2, 4}}) {
+    on_ranks(data * model, [&, data = data, model = model](thread_rank& me) {
+      const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {data, model});
+      using mesh_type = std::remove_const_t<decltype(ranks)>;
+      using sliced = hocket::tensor<float, vector, mesh_type, on<"dp", replicated>, on<"tp", shard<0>>>;
+      using copied = hocket::tensor<float, vector, mesh_type, on<"dp", replicated>, on<"tp", invariant>>;
+      using sliced_gradient = hocket::tensor<float, vector, mesh_type, on<"dp", partial<sum>>, on<"tp", shard<0>>>;
+      using copied_gradient = hocket::tensor<float, vector, mesh_type, on<"dp", partial<sum>>, on<"tp", invariant>>;
+      constexpr std::size_t cut = 501, whole = 77;  // neither can be divided
+      const sliced weights(ranks, {cut});
+      const copied bias(ranks, {whole});
+      const hocket::parameter_layout layout(
+          {hocket::parameter_of<"dp">("weights", weights), hocket::parameter_of<"dp">("bias", bias)});
+      me.check(layout[0].counted && layout[1].counted == (ranks.template coordinate<"tp">() == 0), "who counts");
+
+      auto gradients = hocket::gradients<float>(ranks.template along<"dp">(), layout, when, stage);
+      sliced_gradient of_weights(ranks, {cut});
+      copied_gradient of_bias(ranks, {whole});
+      for (float& each : of_weights.elements()) each = 2;
+      for (float& each : of_bias.elements()) each = 3;
+      gradients.begin_microbatch(0, 1);
+      hocket::add_gradient<"dp">(gradients, 1, of_bias);
+      gradients.ready(1);
+      hocket::add_gradient<"dp">(gradients, 0, of_weights);
+      gradients.ready(0);
+      gradients.end_microbatch(0, 1);
+      gradients.finish();
+      const auto found = hocket::norm(gradients, ranks.template along<"tp">());
+      const double expected = data * std::sqrt(4.0 * cut + 9.0 * whole);
+      me.check(std::abs(found.value - expected) <= 1e-12 * expected, [&] {
+        return std::to_string(data) + " x " + std::to_string(model) + ": " + std::to_string(found.value) + ", not " +
+               std::to_string(expected);
+      });
+    });
+  }
+}
+
+TEST_CASE("a norm over data and model axes counts each element once, on every mesh and at every stage") {
+  check_meshes(hocket::last_microbatch, hocket::zero<0>);
+  check_meshes(hocket::last_microbatch, hocket::zero<1>);
+  check_meshes(hocket::every_microbatch, hocket::zero<2>);
+  check_meshes(hocket::every_microbatch, hocket::zero<3>);
+}
+
+}  // namespace
