@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Where a rank's parameters, their gradients and the optimizer's states are kept, at any ZeRO stage, with gradients added
+/// as floats or exactly: one interface, so that the model is compiled once and knows of none of that.
+#pragma once
+
+#include "shape.hpp"
+
+#include <hocket/ucx.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace gpt {
+
+struct memory_options {
+  int zero = 0;
+  bool exact = false;
+  double clip = 1;          ///< the largest norm of the mean gradient
+  double weight_decay = 0.1;
+  std::size_t bucket_bytes = std::size_t{256} << 10;
+};
+
+/// What one optimizer step found. Equal on all ranks, the times apart.
+struct step_found {
+  double tokens = 0;
+  double gradient_norm = 0;  ///< of the mean gradient, before clipping
+  bool finite = true;        ///< else the step was not taken
+  double exposed_seconds = 0;
+};
+
+/// Parameters are numbered as `entries_of` lists them.
+class training_memory {
+ public:
+  training_memory() = default;
+  training_memory(const training_memory&) = delete;
+  training_memory& operator=(const training_memory&) = delete;
+  virtual ~training_memory() = default;
+
+  /// First values, equal on all ranks that have the parameter.
+  virtual void set(std::size_t i, std::span<const float> values) = 0;
+  /// The parameters from `first` on, `count` of them, will be used; fetches them where each rank has a part of them.
+  virtual void fetch(std::size_t first, std::size_t count) = 0;
+  /// They will not be used for a while.
+  virtual void release(std::size_t first, std::size_t count) = 0;
+  virtual std::span<const float> weights(std::size_t i) = 0;
+
+  virtual void begin_step() = 0;
+  virtual void add_gradient(std::size_t i, std::span<const float> gradient) = 0;
+  /// All microbatches of this rank have added theirs.
+  virtual void ready(std::size_t i) = 0;
+  /// Adds up over the data-parallel ranks, and takes the step. Collective over these and the model's.
+  /// @param tokens that the microbatches of this rank predicted
+  virtual step_found end_step(double tokens, double learning_rate) = 0;
+
+  /// Bytes that stay from step to step, and the most that there were, as counted.
+  virtual std::size_t bytes() const = 0;
+  virtual std::size_t peak_bytes() const = 0;
+  /// What the formula says of the former.
+  virtual std::size_t predicted_bytes() const = 0;
+};
+
+/// @param data the ranks with the same part of the model
+/// @param model the ranks with the same data
+/// @param first_of_copies whether this rank is the one that counts where ranks of `model` have copies
+std::unique_ptr<training_memory> make_memory(const hocket::ucx::communicator& data,
+                                             const hocket::ucx::communicator& model, const std::vector<entry>& entries,
+                                             bool first_of_copies, const memory_options& options);
+
+}  // namespace gpt
