@@ -3,23 +3,19 @@
 // arguments: --help
 // expect: ranks that hold whole copies of the model
 /// @file
-/// Trains a byte-level transformer on a text, data-, pipeline- and tensor-parallel over processes, its optimizer sharded.
+/// Trains a byte-level transformer on a text, data-, pipeline- and tensor-parallel over processes, its optimizer
+/// sharded.
 ///
 ///     train_gpt --text FILE --dp 2 --pp 2 --zero 1
 ///
 /// Started by hand, the program starts itself once more for every rank; started by a launcher, it is one of the ranks.
-#include "training.hpp"
+#include "program.hpp"
 
 #include <hocket/bootstrap/launch.hpp>
-#include <hocket/plan/pipeline/gpipe.hpp>
-#include <hocket/plan/pipeline/one_forward_one_backward.hpp>
-#include <hocket/ucx.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include <bit>
-#include <cinttypes>
-#include <cstdint>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
@@ -30,23 +26,19 @@ namespace {
 
 using namespace gpt;
 
-struct program_options {
-  std::string text = "build/text/jargon.txt";
-  std::string schedule = "1f1b";
-  std::string losses;
-  training_options training;
-};
-
 void declare(CLI::App& app, program_options& options) {
   app.option_defaults()->always_capture_default();
   training_options& training = options.training;
   app.add_option("--text", options.text, "the text to learn; ./dev demo unpacks the default one");
-  app.add_option("--dp", training.spread.data, "ranks that hold whole copies of the model, and learn from different data")
+  app.add_option("--dp", training.spread.data,
+                 "ranks that hold whole copies of the model, and learn from different data")
       ->check(CLI::Range(1, 64));
-  app.add_option("--pp", training.spread.pipeline, "ranks that a copy's layers are spread over")->check(CLI::Range(1, 64));
+  app.add_option("--pp", training.spread.pipeline, "ranks that a copy's layers are spread over")
+      ->check(CLI::Range(1, 64));
   app.add_option("--tp", training.spread.tensor, "ranks that each layer's heads and hidden units are spread over")
       ->check(CLI::Range(1, 64));
-  app.add_option("--zero", training.spread.zero, "what dp ranks keep once: 1 optimizer states, 2 and gradients, 3 and parameters")
+  app.add_option("--zero", training.spread.zero,
+                 "what dp ranks keep once: 1 optimizer states, 2 and gradients, 3 and parameters")
       ->check(CLI::Range(0, 3));
   app.add_option("--schedule", options.schedule, "of the pipeline")->check(CLI::IsMember({"gpipe", "1f1b"}));
   app.add_option("--microbatches", training.spread.microbatches, "parts of each dp rank's sequences")
@@ -87,57 +79,6 @@ void check(const program_options& options) {
            " equal parts: the nearest that can is --sequences " +
            std::to_string(std::max(1, (training.sequences + parts / 2) / parts) * parts));
   }
-}
-
-hocket::plan::pipeline::schedule schedule_of(const program_options& options) {
-  const parallelism& spread = options.training.spread;
-  if (options.schedule == "gpipe") return hocket::plan::pipeline::gpipe(spread.pipeline, spread.microbatches);
-  return hocket::plan::pipeline::one_forward_one_backward(spread.pipeline, spread.microbatches);
-}
-
-int run_rank(const program_options& options) {
-  auto comm = hocket::ucx::connect();
-  if (comm.size() != options.training.spread.ranks()) {
-    refuse("there are " + std::to_string(comm.size()) + " ranks, and --dp times --pp times --tp is " +
-           std::to_string(options.training.spread.ranks()));
-  }
-  const std::vector<std::uint8_t> bytes = language_model::read_text(options.text);
-  const language_model::split_text text = language_model::split(bytes);
-  if (text.train.size() < static_cast<std::size_t>(options.training.shape.context) + 1) {
-    refuse("the text '" + options.text + "' is shorter than one sequence of --context " +
-           std::to_string(options.training.shape.context) + " bytes and one more");
-  }
-  trainer training(comm, options.training, schedule_of(options));
-  std::FILE* losses = nullptr;
-  if (comm.rank() == 0 && !options.losses.empty()) {
-    losses = std::fopen(options.losses.c_str(), "w");
-    if (losses == nullptr) refuse("cannot write the losses to '" + options.losses + "'");
-    std::fprintf(losses, "step loss gradient_norm loss_bits gradient_norm_bits\n");
-  }
-  double seconds = 0, exposed = 0;
-  for (int step = 0; step < options.training.steps; ++step) {
-    const step_record found = training.step(text.train, step);
-    seconds += found.seconds;
-    exposed += found.exposed_seconds;
-    if (losses != nullptr) {
-      std::fprintf(losses, "%d %.9g %.9g %016" PRIx64 " %016" PRIx64 "\n", step + 1, found.loss, found.gradient_norm,
-                   std::bit_cast<std::uint64_t>(found.loss), std::bit_cast<std::uint64_t>(found.gradient_norm));
-    }
-    if (comm.rank() == 0 && (step % 10 == 9 || step + 1 == options.training.steps)) {
-      std::printf("step %d/%d  loss %.4f nats/byte  gradient norm %.3f  %.0f bytes/s  %.0f %% exposed\n", step + 1,
-                  options.training.steps, found.loss, found.gradient_norm,
-                  (step + 1.0) * options.training.sequences * options.training.shape.context / seconds,
-                  100 * exposed / seconds);
-      std::fflush(stdout);
-    }
-  }
-  if (losses != nullptr) std::fclose(losses);
-  if (comm.rank() == 0) {
-    std::printf("rank 0 keeps %zu bytes, by the formula %zu\n", training.memory().bytes(),
-                training.memory().predicted_bytes());
-  }
-  hocket::barrier(comm);
-  return 0;
 }
 
 }  // namespace

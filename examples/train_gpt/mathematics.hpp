@@ -66,8 +66,8 @@ inline void normalised_backward(const matrix& x, std::span<const float> scales, 
       u[at] = dy(row, i) * gain[at];
       dgain[at] += dy(row, i) * x(row, i) * scale;
     }
-    const auto along = static_cast<float>(dot(u.data(), x.data() + row * x.cols(), x.cols()) /
-                                          static_cast<double>(x.cols()));
+    const auto along =
+        static_cast<float>(dot(u.data(), x.data() + row * x.cols(), x.cols()) / static_cast<double>(x.cols()));
     for (Index i = 0; i < x.cols(); ++i) {
       dx(row, i) += scale * (u[static_cast<std::size_t>(i)] - x(row, i) * scale * scale * along);
     }

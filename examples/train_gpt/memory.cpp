@@ -31,8 +31,8 @@ class memory_of final : public training_memory {
   static constexpr auto stage = hocket::zero<Stage>;
   using when = std::conditional_t<(Stage >= 2), hocket::every_microbatch_t, hocket::last_microbatch_t>;
   using communicator = hocket::ucx::communicator;
-  using gradients_type = decltype(hocket::gradients<T>(std::declval<const communicator&>(), hocket::parameter_layout(),
-                                                       when(), stage));
+  using gradients_type =
+      decltype(hocket::gradients<T>(std::declval<const communicator&>(), hocket::parameter_layout(), when(), stage));
   using parameters_type =
       decltype(hocket::parameters<float>(std::declval<const communicator&>(), hocket::parameter_layout(), stage));
   using optimizer_type = hocket::optimizer<float, hocket::adamw, parameters_type>;
@@ -40,14 +40,12 @@ class memory_of final : public training_memory {
  public:
   memory_of(const communicator& data, const communicator& model, const std::vector<entry>& entries,
             bool first_of_copies, const memory_options& options)
-      : model_(model),
-        options_(options),
-        layout_(layout_of(entries, first_of_copies, options.bucket_bytes)),
+      : model_(model), options_(options), layout_(layout_of(entries, first_of_copies, options.bucket_bytes)),
         fetching_(hocket::split(data, hocket::color{0}, hocket::key{data.rank()})),
-        parameters_(hocket::parameters<float>(fetching_, layout_, stage, hocket::options<>{},
-                                              ledger_.account("parameters"))),
-        gradients_(hocket::gradients<T>(data, layout_, when(), stage, hocket::options<>{}, {},
-                                        ledger_.account("gradients"))),
+        parameters_(
+            hocket::parameters<float>(fetching_, layout_, stage, hocket::options<>{}, ledger_.account("parameters"))),
+        gradients_(
+            hocket::gradients<T>(data, layout_, when(), stage, hocket::options<>{}, {}, ledger_.account("gradients"))),
         optimizer_(hocket::make_optimizer<float>(parameters_, hocket::adamw{.weight_decay = options.weight_decay},
                                                  ledger_.account("states"))),
         users_(layout_.buckets()) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where a rank's parameters, their gradients and the optimizer's states are kept, at any ZeRO stage, with gradients added
-/// as floats or exactly: one interface, so that the model is compiled once and knows of none of that.
+/// Where a rank's parameters, their gradients and the optimizer's states are kept, at any ZeRO stage, with gradients
+/// added as floats or exactly: one interface, so that the model is compiled once and knows of none of that.
 #pragma once
 
 #include "shape.hpp"
@@ -18,7 +18,7 @@ namespace gpt {
 struct memory_options {
   int zero = 0;
   bool exact = false;
-  double clip = 1;          ///< the largest norm of the mean gradient
+  double clip = 1;  ///< the largest norm of the mean gradient
   double weight_decay = 0.1;
   std::size_t bucket_bytes = std::size_t{256} << 10;
 };

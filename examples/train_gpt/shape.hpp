@@ -17,8 +17,8 @@ namespace gpt {
 struct model_shape {
   int layers = 4;
   int width = 64;
-  int heads = 4;    ///< and as many slices of the hidden units
-  int context = 64; ///< positions that a sequence has
+  int heads = 4;     ///< and as many slices of the hidden units
+  int context = 64;  ///< positions that a sequence has
 
   static constexpr int vocabulary = 256;  ///< bytes
   int head_width() const noexcept { return width / heads; }
@@ -35,8 +35,17 @@ inline void check(const model_shape& shape) {
 }
 
 /// What a parameter is.
-enum class kind { embedding, attention_gain, query_key_value, attention_out, hidden_gain, hidden_in, hidden_out, final_gain,
-                  scores };
+enum class kind {
+  embedding,
+  attention_gain,
+  query_key_value,
+  attention_out,
+  hidden_gain,
+  hidden_in,
+  hidden_out,
+  final_gain,
+  scores
+};
 
 /// One parameter of the model, a matrix.
 struct entry {
@@ -47,10 +56,12 @@ struct entry {
   int columns = 0;
 
   std::size_t elements() const noexcept { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns); }
-  bool is_gain() const noexcept { return what == kind::attention_gain || what == kind::hidden_gain || what == kind::final_gain; }
+  bool is_gain() const noexcept {
+    return what == kind::attention_gain || what == kind::hidden_gain || what == kind::final_gain;
+  }
   std::string name() const {
-    constexpr const char* names[] = {"embedding",   "attention gain", "query, key, value", "attention out", "hidden gain",
-                                     "hidden in",   "hidden out",     "final gain",        "scores"};
+    constexpr const char* names[] = {"embedding", "attention gain", "query, key, value", "attention out", "hidden gain",
+                                     "hidden in", "hidden out",     "final gain",        "scores"};
     std::string text = names[static_cast<int>(what)];
     if (layer >= 0) text += " of layer " + std::to_string(layer);
     if (block >= 0) text += ", block " + std::to_string(block);

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the program is told, and what one of its ranks does.
+#pragma once
+
+#include "training.hpp"
+
+#include <string>
+
+namespace gpt {
+
+struct program_options {
+  std::string text = "build/text/jargon.txt";
+  std::string schedule = "1f1b";
+  std::string losses;
+  training_options training;
+};
+
+/// Connects, trains, and reports. Returns the exit code.
+int run_rank(const program_options& options);
+
+}  // namespace gpt

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "training.hpp"
+
+#include "first_values.hpp"
+#include "layer.hpp"
+#include "memory.hpp"
+#include "stage.hpp"
+
+#include <hocket/collective/all_gather_v.hpp>
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/pipeline/executor.hpp>
+#include <hocket/pipeline/measured.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+namespace gpt {
+namespace {
+
+/// Rises over the first steps, then falls to a tenth as half a cosine does.
+double learning_rate_at(int step, int steps, double peak) {
+  constexpr int warm_up = 20;
+  if (step < warm_up) return peak * (step + 1) / warm_up;
+  const double done = static_cast<double>(step - warm_up) / std::max(1, steps - warm_up);
+  return peak * (0.55 + 0.45 * std::cos(std::numbers::pi * done));
+}
+
+}  // namespace
+
+struct trainer::parts {
+  using mesh_type = hocket::rank_mesh<hocket::ucx::wire, "dp", "pp", "tp">;
+
+  parts(const hocket::ucx::communicator& comm, const training_options& how,
+        const hocket::plan::pipeline::schedule& schedule)
+      : options(how), ranks(comm, {how.spread.data, how.spread.pipeline, how.spread.tensor}),
+        sum(how.spread.tensor > 1 ? &ranks.along<"tp">() : nullptr, how.exact) {
+    make_products_repeatable();
+    const range blocks = part_of(how.shape.heads, ranks.coordinate<"tp">(), how.spread.tensor);
+    std::vector<std::pair<range, std::size_t>> of_stages;  // layers of a stage, and where its parameters begin
+    for (int s = 0; s < schedule.stages(); ++s) {
+      if (!schedule.placement.holds(ranks.coordinate<"pp">(), s)) continue;
+      const range layers = part_of(how.shape.layers, s, schedule.stages());
+      of_stages.emplace_back(layers, entries.size());
+      for (const entry& each : entries_of(how.shape, layers, blocks)) entries.push_back(each);
+    }
+    memory =
+        make_memory(ranks.along<"dp">(), ranks.along<"pp", "tp">(), entries, ranks.coordinate<"tp">() == 0,
+                    {.zero = how.spread.zero, .exact = how.exact, .clip = how.clip, .weight_decay = how.weight_decay});
+    for (std::size_t i = 0; i < entries.size(); ++i) memory->set(i, first_values(entries[i], how.shape, how.seed));
+    std::vector<hocket::pipeline::any_stage> erased;
+    stages.reserve(of_stages.size());
+    for (const auto& [layers, first] : of_stages) {
+      stages.emplace_back(how.shape, layers, blocks, first, *memory, sum, sequences_per_microbatch(), how.exact);
+      erased.emplace_back(stages.back());
+    }
+    executor.emplace(ranks.along<"pp">(), schedule, erased);
+  }
+
+  int sequences_per_microbatch() const noexcept {
+    return options.sequences / (options.spread.data * options.spread.microbatches);
+  }
+
+  /// This data-parallel rank's part of the sequences of a step.
+  std::vector<microbatch> draw(byte_span text, int number) const {
+    const int per_microbatch = sequences_per_microbatch();
+    int next = ranks.coordinate<"dp">() * options.spread.microbatches * per_microbatch;
+    std::vector<microbatch> batch(static_cast<std::size_t>(options.spread.microbatches));
+    for (microbatch& each : batch) {
+      for (int i = 0; i < per_microbatch; ++i) {
+        each.push_back(language_model::draw_sequence(text, 1, static_cast<std::size_t>(options.shape.context),
+                                                     options.seed, static_cast<std::uint64_t>(number),
+                                                     static_cast<std::uint64_t>(next++)));
+      }
+    }
+    return batch;
+  }
+
+  /// Of all ranks, each predicted byte once.
+  double sum_of_losses() {
+    hocket::exact_sum<double> loss;
+    for (const stage& each : stages) {
+      if (each.is_last() && ranks.coordinate<"tp">() == 0) loss += each.loss();
+    }
+    hocket::all_reduce(ranks.all(), hocket::in_place(std::span(&loss, 1)), std::plus<>{});
+    return loss.value();
+  }
+
+  training_options options;
+  mesh_type ranks;
+  block_sum sum;
+  std::vector<entry> entries;  ///< the parameters of this rank
+  std::unique_ptr<training_memory> memory;
+  std::vector<stage> stages;
+  std::optional<hocket::pipeline::executor<hocket::ucx::wire>> executor;
+};
+
+trainer::trainer(const hocket::ucx::communicator& comm, const training_options& options,
+                 const hocket::plan::pipeline::schedule& schedule)
+    : parts_(std::make_unique<parts>(comm, options, schedule)) {}
+trainer::~trainer() = default;
+
+step_record trainer::step(byte_span text, int number) {
+  parts& at = *parts_;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<microbatch> batch = at.draw(text, number);
+  at.memory->begin_step();
+  for (stage& each : at.stages) each.begin_step(batch);
+  at.executor->run();
+  const double tokens = static_cast<double>(at.options.sequences / at.options.spread.data) * at.options.shape.context;
+  const step_found found =
+      at.memory->end_step(tokens, learning_rate_at(number, at.options.steps, at.options.learning_rate));
+  const double loss = at.sum_of_losses() / found.tokens;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return {loss, found.gradient_norm, found.exposed_seconds, seconds};
+}
+
+std::size_t trainer::bytes() const { return parts_->memory->bytes(); }
+std::size_t trainer::peak_bytes() const { return parts_->memory->peak_bytes(); }
+std::size_t trainer::predicted_bytes() const { return parts_->memory->predicted_bytes(); }
+
+hocket::plan::pipeline::timeline trainer::measured() {
+  return hocket::pipeline::gather_measured(parts_->ranks.along<"pp">(), *parts_->executor);
+}
+const hocket::plan::pipeline::schedule& trainer::plan() const { return parts_->executor->plan(); }
+
+std::vector<std::vector<float>> trainer::all_parameters() {
+  parts& at = *parts_;
+  // Ranks of one copy of the model have all of it; each sends what it has, and which parameters these are.
+  std::vector<std::size_t> numbers;
+  std::vector<float> values;
+  for (std::size_t i = 0; i < at.entries.size(); ++i) {
+    at.memory->fetch(i, 1);
+    const auto weights = at.memory->weights(i);
+    numbers.push_back(at.entries[i].identity());
+    values.insert(values.end(), weights.begin(), weights.end());
+    at.memory->release(i, 1);
+  }
+  const auto& copy = at.ranks.along<"pp", "tp">();
+  const auto gathered = [&](const auto& own) {
+    std::vector<std::size_t> lengths(static_cast<std::size_t>(copy.size()));
+    const std::size_t length = own.size();
+    hocket::all_gather(copy, std::span<const std::size_t>(&length, 1), lengths);
+    std::size_t all = 0;
+    for (const std::size_t each : lengths) all += each;
+    std::remove_cvref_t<decltype(own)> together(all);
+    hocket::all_gather_v(copy, own, together, hocket::counts{lengths});
+    return together;
+  };
+  const std::vector<std::size_t> all_numbers = gathered(numbers);
+  const std::vector<float> all_values = gathered(values);
+
+  const std::vector<entry> model =
+      entries_of(at.options.shape, {0, at.options.shape.layers}, {0, at.options.shape.heads});
+  std::map<std::size_t, std::size_t> of_identity;
+  for (std::size_t i = 0; i < model.size(); ++i) of_identity[model[i].identity()] = i;
+  std::vector<std::vector<float>> result(model.size());
+  auto next = all_values.begin();
+  for (const std::size_t number : all_numbers) {
+    const std::size_t i = of_identity.at(number);
+    const auto end = next + static_cast<std::ptrdiff_t>(model[i].elements());
+    result[i].assign(next, end);
+    next = end;
+  }
+  return result;
+}
+
+}  // namespace gpt
