@@ -2,6 +2,7 @@
 //
 // Every schedule, run by threads as ranks: the gradients of the whole model, the steps of the plan, and failures.
 #include "pipeline/model.hpp"
+#include "pipeline/waiting_stage.hpp"
 #include "plan/pipeline/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -12,6 +13,7 @@
 #include <hocket/plan/pipeline/greedy.hpp>
 #include <hocket/plan/pipeline/measured_costs.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -76,7 +78,9 @@ void compare(thread_rank& me, const schedule& plan, const std::vector<layer>& ex
 
   // What was run is what the plan lists.
   std::vector<schedules::action> listed, done;
-  for (const schedules::action& each : plan.of(me.rank())) listed.push_back(each);
+  for (const schedules::action& each : plan.of(me.rank())) {
+    if (schedules::is_computation(each.first.what)) listed.push_back(each);
+  }
   for (const schedules::timed_action& each : run.measured()) done.push_back(each.what);
   me.check(listed == done, "the steps differ from those of the plan");
 }
@@ -144,6 +148,53 @@ TEST_CASE("a plan runs again and again") {
     }
     me.check(run.buffer_bytes() > 0 && run.buffer_bytes() <= 1024, "buffers are as large as the schedule needs");
   });
+}
+
+TEST_CASE("memory for messages does not grow with the microbatches of 1F1B") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto bytes_of = [&](int microbatches) {
+      const schedule plan = schedules::one_forward_one_backward(4, microbatches);
+      waiting_stage own(me.rank(), 4, {}, [](double) {}, 64);
+      pipeline::executor run(me.comm(), plan, {own});
+      run.run();
+      return run.buffer_bytes();
+    };
+    const std::size_t few = bytes_of(8);
+    me.check(few <= 64 * std::size_t{10}, [&] { return std::to_string(few / 64) + " buffers"; });
+    for (const int microbatches : {9, 32, 200}) {
+      const std::size_t many = bytes_of(microbatches);
+      me.check(many == few, [&] {
+        return std::to_string(many / 64) + " buffers for " + std::to_string(microbatches) + " microbatches, " +
+               std::to_string(few / 64) + " for 8";
+      });
+    }
+  });
+}
+
+TEST_CASE("a table with messages of its own waits for them where it likes, but must wait for all") {
+  const std::vector<layer> expected = sequential(3, 6);
+  for (const int microbatches_late : {0, 1, 5}) {
+    schedule plan = schedules::lower(schedules::one_forward_one_backward(3, 6));
+    for (schedules::row& actions : plan.rows) {  // some waits go to the end of the row
+      const auto is_late = [&](const schedules::action& each) {
+        const auto what = each.first.what;
+        return (what == schedules::verb::wait_send_forward || what == schedules::verb::wait_send_backward) &&
+               each.first.microbatch < microbatches_late;
+      };
+      std::stable_partition(actions.begin(), actions.end(), [&](const auto& each) { return !is_late(each); });
+    }
+    on_ranks(3, [&](thread_rank& me) { compare(me, plan, expected); });
+    on_ranks(3, [&](thread_rank& me) {
+      schedule without = plan;
+      without.of(1).pop_back();
+      std::vector<layer> own = layers_of(plan, me.rank());
+      const auto found = me.expect(errc::invalid_argument, [&] {
+        pipeline::executor run(me.comm(), without, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+      });
+      const std::string says = found ? found->what() : "";
+      me.check(says.find("a buffer must not be overwritten while it is read") != std::string::npos, says);
+    });
+  }
 }
 
 namespace {
