@@ -48,6 +48,8 @@ std::vector<schedule> schedules_of(int ranks) {
   std::vector<int> rank_of_stage{0, ranks - 1};  // a placement of one's own: the last rank has the second stage
   for (int rank = ranks - 1; rank >= 0; --rank) rank_of_stage.push_back(rank);
   all.push_back(schedules::greedy(schedules::placement::given(rank_of_stage), 5, schedules::costs{}).plan);
+  all.push_back(schedules::lower(schedules::zero_bubble_v(ranks, 5), {.defer_receives = true}));
+  all.push_back(schedules::lower(schedules::one_forward_one_backward(ranks, 8), {.defer_receives = true}));
   return all;
 }
 

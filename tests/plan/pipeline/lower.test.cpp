@@ -49,7 +49,7 @@ TEST_CASE("what each pass does") {
   pipeline_test::refuses([&] { wait_for_sends(with_messages, 0); }, "at least one buffer for what a stage sends");
   CHECK(rows(defer_receives(with_messages)) ==
         "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
-        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n");
+        "1RECV_F0,1F0,1B0,1RECV_F1,1SEND_B0,1F1,1B1,1SEND_B1\n");
 
   CHECK(rows(reduce_gradients(plan)) ==
         "0F0,0F1,0B0,0B1,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1F0,1B0,1F1,1B1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD\n");
@@ -84,8 +84,10 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
           if (run_clock(lowered).makespan != run_clock(plan).makespan) FAIL_CHECK(what << " changes the makespan");
         };
         check(lower(plan), "as it is run");
+        check(lower(plan, {.defer_receives = true}), "with deferred receives");
         check(lower(plan, {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true}),
               "with sharded parameters");
+        check(lower(plan, {.reduce_gradients = true, .defer_receives = true}), "with both");
         for (int rank = 0; rank < s.ranks; ++rank) {
           if (peak_activations(lower(plan), rank) != peak_activations(plan, rank)) FAIL_CHECK("the peak changes");
         }
@@ -228,6 +230,37 @@ TEST_CASE("where receives are started and waited for later, both ranks may ask f
   schedule circle = plan;  // each needs what the other computes only afterwards
   for (row& actions : circle.rows) std::swap(actions[1], actions[3]);
   CHECK_FALSE(prove(circle));
+}
+
+TEST_CASE("receives are deferred to the action that needs them, or the message behind them") {
+  for_every_schedule(
+      [&](const schedule& plan, const sizes&) {
+        const schedule early = lower(plan);
+        const schedule deferred = lower(plan, {.defer_receives = true});
+        CAPTURE(plan.name(), plan.ranks(), plan.microbatches);
+        for (int rank = 0; rank < plan.ranks(); ++rank) {
+          row messages[2];
+          for (const schedule* each : {&early, &deferred}) {
+            for (const action& what : each->of(rank)) {
+              const bool is_message = is_send(what.first.what) || is_receive(what.first.what);
+              if (is_message) messages[each == &deferred].push_back(what);
+            }
+          }
+          if (messages[0] != messages[1]) FAIL_CHECK("rank " << rank << ": the order of messages changes");
+          const row& actions = deferred.of(rank);
+          for (std::size_t i = 0; i + 1 < actions.size(); ++i) {
+            const action& next = actions[i + 1];
+            const work& receive = actions[i].first;
+            if (!is_receive(receive.what) || is_send(next.first.what) || is_receive(next.first.what)) continue;
+            bool needed = false;
+            for_each_work(next, [&](const work& what) {
+              needed = needed || (what.stage == receive.stage && what.microbatch == receive.microbatch);
+            });
+            if (!needed) FAIL_CHECK("rank " << rank << ": " << to_string(actions[i]) << " could stand later");
+          }
+        }
+      },
+      6, 14);
 }
 
 TEST_CASE("what a rank sends takes as many buffers as were asked for, with any number of microbatches") {
