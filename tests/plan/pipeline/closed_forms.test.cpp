@@ -170,6 +170,27 @@ TEST_CASE("sizes that a schedule has no rule for are refused, and the rule is na
   refuses([] { dual_pipe(4, 6); }, "at least twice as large");
 }
 
+TEST_CASE("the bubble of zero bubble depends on the longest of F, I and F+I-W") {
+  for (const double f : {0.25, 0.5, 1., 1.5}) {
+    for (const double i : {0.25, 0.5, 1., 1.5}) {
+      for (const double w : {0.25, 0.5, 0.75, 1., 1.5}) {
+        for (const int p : {2, 3, 4, 8}) {
+          for (const int v : {1, 2, 4}) {
+            const int m = 2 * p;
+            const double bubble = (p - 1) * std::max({f, i, f + i - w}) / v;
+            const schedule plan = v == 1 ? zero_bubble(p, m) : interleaved_zero_bubble(p, m, v);
+            const double found = run_clock(plan, costs(stage_cost{f / v, i / v, w / v})).makespan - m * (f + i + w);
+            if (found != Approx(bubble)) {
+              FAIL_CHECK("F " << f << ", I " << i << ", W " << w << ", P " << p << ", v " << v << ": bubble " << found
+                              << " instead of " << bubble);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("costs that are none, or of another number of stages, are refused") {
   const double none = std::numeric_limits<double>::quiet_NaN();
   const double endless = std::numeric_limits<double>::infinity();
