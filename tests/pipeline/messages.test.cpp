@@ -2,12 +2,14 @@
 //
 // The executor's messages: nobody else's are taken for them, and what is over is not looked at again.
 #include "pipeline/model.hpp"
+#include "pipeline/pattern_stage.hpp"
 #include "pipeline/waiting_stage.hpp"
 #include "plan/pipeline/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/pipeline/executor.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/text.hpp>
 #include <hocket/sim.hpp>
 
@@ -49,6 +51,29 @@ schedule out_of_order() {
 }
 
 }  // namespace
+
+TEST_CASE("no buffer is used again before its message was read, whichever rank is late") {
+  for (const int ranks : {2, 3}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      for_every_schedule(
+          [&](const schedule& plan, const sizes& s) {
+            if (s.ranks != ranks || s.microbatches < 9 || s.stages_per_rank > 2) return;
+            me.at([&] { return std::string(plan.name()) + ", " + std::to_string(s.microbatches) + " microbatches"; });
+            for (const int buffers : {1, 2}) {
+              std::deque<pattern_stage> own;
+              for (int stage = 0; stage < plan.stages(); ++stage) {
+                if (plan.placement.holds(me.rank(), stage)) own.emplace_back(stage, plan.stages(), 1000, 300);
+              }
+              const schedule lowered = schedules::wait_for_sends(schedules::add_messages(plan), buffers);
+              pipeline::executor run(me.comm(), lowered, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+              for (int step = 0; step < 2; ++step) run.run();
+              for (const pattern_stage& each : own) me.check(each.wrong() == 0, "what came was not what was given");
+            }
+          },
+          ranks, 10);
+    });
+  }
+}
 
 TEST_CASE("messages of the user that are under way meanwhile are not those of a pipeline") {
   for (const schedule& plan : {schedules::one_forward_one_backward(2, 4), out_of_order()}) {
