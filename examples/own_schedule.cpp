@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A schedule written by hand, as a table: three stages on two ranks, of which rank 0 has the first and the last one. It is
-// drawn, proven before anything runs, and run by two threads; with a file's name as argument, the last step is drawn there
-// beside the plan. A table with a mistake is refused, with the two steps that are in conflict.
+// A schedule written by hand, as a table: three stages on two ranks, of which rank 0 has the first and the last one. It
+// is drawn, proven before anything runs, and run by two threads; with a file's name as argument, the last step is drawn
+// there beside the plan. A table with a mistake is refused, with the two steps that are in conflict.
 // expect: rank 0, step 3 \(2F0\).*after 60 steps the model maps 3 to 6\.00
 #include <hocket/hocket.hpp>
 #include <hocket/pipeline/executor.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Four threads, each a rank with one stage, learn to double numbers in 60 steps of 8 microbatches, by a published schedule.
-// examples/own_schedule.cpp runs one that is written by hand.
+// Four threads, each a rank with one stage, learn to double numbers in 60 steps of 8 microbatches, by a published
+// schedule. examples/own_schedule.cpp runs one that is written by hand.
 // expect: after 60 steps the model maps 3 to 6\.00
 #include <hocket/hocket.hpp>
 #include <hocket/pipeline/executor.hpp>

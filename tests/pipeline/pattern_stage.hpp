@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stage that only looks whether what it gets is what was given, at the end of an action as at its begin: a buffer that
-/// is used for something else too early shows.
+/// A stage that only looks whether what it gets is what was given, at the end of an action as at its begin: a buffer
+/// that is used for something else too early shows.
 #pragma once
 
 #include <algorithm>

@@ -47,8 +47,8 @@ struct program {
 /// Translates a row. Activations cross boundaries forward, gradients backward.
 class compiler {
  public:
-  /// `plan` has its messages. `bytes`: what crosses each boundary, per microbatch. `tags_apart`: whether no two messages
-  /// of a step may have the same tag.
+  /// `plan` has its messages. `bytes`: what crosses each boundary, per microbatch. `tags_apart`: whether no two
+  /// messages of a step may have the same tag.
   compiler(const plan::pipeline::schedule& plan, int rank, const std::vector<int>& stages,
            const std::vector<std::size_t>& bytes, bool tags_apart)
       : plan_(plan), rank_(rank), stages_(stages), bytes_(bytes), tags_apart_(tags_apart),

@@ -40,8 +40,8 @@ inline constexpr unsigned max_channels = 4;
 /// and they are matched by it.
 inline constexpr unsigned point_to_point_channel = max_channels;
 
-/// The channel of messages of the library itself that belong to no plan of a collective, as those of a pipeline's steps.
-/// They are matched by their tags too, and never taken for those of `send` and `recv`.
+/// The channel of messages of the library itself that belong to no plan of a collective, as those of a pipeline's
+/// steps. They are matched by their tags too, and never taken for those of `send` and `recv`.
 inline constexpr unsigned internal_channel = point_to_point_channel + 1;
 
 /// How many messages of one channel a sender can be ahead of its receiver. Plans are proven with this depth.

@@ -11,8 +11,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// Equal for schedules that do the same on the same ranks, whatever they are called; those of others differ, but for one
-/// in 2^64. Cost: a few operations per action.
+/// Equal for schedules that do the same on the same ranks, whatever they are called; those of others differ, but for
+/// one in 2^64. Cost: a few operations per action.
 constexpr std::uint64_t fingerprint(const schedule& plan) noexcept {
   std::uint64_t print = 0;
   const auto fold = [&](std::int64_t value) {

@@ -9,8 +9,8 @@
 /// started where they stand and never block, as in hocket's own executor: what needs a message waits for it.
 ///
 /// A transport may leave a message where the sender has it until it is asked for. So WAIT_SEND ends, with any capacity,
-/// only when the other rank has come to its receive; and each send needs a WAIT_SEND, as its buffer is written again, at
-/// the latest when the row runs again.
+/// only when the other rank has come to its receive; and each send needs a WAIT_SEND, as its buffer is written again,
+/// at the latest when the row runs again.
 #pragma once
 
 #include <hocket/core/config.hpp>

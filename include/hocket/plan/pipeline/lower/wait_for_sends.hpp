@@ -82,8 +82,8 @@ class wait_writer {
 }  // namespace detail
 
 /// Each stage has `buffers` buffers for the outputs that it sends, and as many for the gradients: WAIT_SEND of the
-/// oldest stands right before the action that needs its memory. What is left is waited for at the end of the row, in the
-/// order of the sends, so that the next run finds all buffers free. With two, one is sent while the next is computed.
+/// oldest stands right before the action that needs its memory. What is left is waited for at the end of the row, in
+/// the order of the sends, so that the next run finds all buffers free. With two, one is sent while the next is computed.
 constexpr schedule wait_for_sends(schedule plan, int buffers = 2) {
   if (buffers < 1) {
     raise(errc::invalid_argument,
