@@ -4,15 +4,20 @@
 // Pipelines between processes, over shared memory and over TCP: every schedule gives the gradients of the whole model; a
 // stage that throws, a rank that is killed and a stage that never returns end all ranks with the right error.
 #include "pipeline/model.hpp"
+#include "pipeline/pattern_stage.hpp"
 #include "plan/pipeline/schedules.hpp"
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
+#include <hocket/collective/send_recv.hpp>
 #include <hocket/pipeline/executor.hpp>
+#include <hocket/plan/pipeline/greedy.hpp>
+#include <hocket/plan/pipeline/text.hpp>
 
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <deque>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -31,9 +36,14 @@ std::vector<schedule> schedules_of(int ranks) {
   std::vector<schedule> all;
   for_every_schedule(
       [&](const schedule& plan, const sizes& s) {
-        if (s.ranks == ranks && s.microbatches == 8 && s.stages_per_rank <= 2) all.push_back(plan);
+        if (s.ranks != ranks || s.stages_per_rank > 2) return;
+        const bool few = s.microbatches <= 5 && s.stages_per_rank == 1;
+        if (s.microbatches == 8 || few || s.microbatches == 13) all.push_back(plan);
       },
-      ranks, 8);
+      ranks, 13);
+  std::vector<schedules::stage_cost> each;  // stages that cost so much have a schedule of their own
+  for (int stage = 0; stage < 2 * ranks; ++stage) each.push_back({1. + stage % 3, 2. - stage % 2, 0.5});
+  all.push_back(schedules::greedy(schedules::placement::v_shape(ranks), 6, schedules::costs(each, 0.2)).plan);
   return all;
 }
 
@@ -79,6 +89,82 @@ TEST_CASE("every schedule gives the gradients of the whole model, between proces
             }) == "");
     }
   }
+}
+
+TEST_CASE("no buffer is used again before its message was read, between processes") {
+  for (const route& way : routes) {
+    CHECK(run_ranks(3, way, [&](communicator& comm, findings& found) {
+            for (const schedule& plan : {schedules::one_forward_one_backward(3, 8), schedules::zero_bubble_v(3, 6),
+                                         schedules::gpipe(3, 5), schedules::interleaved(3, 6, 2)}) {
+              for (const std::size_t size : {std::size_t{7}, std::size_t{5000}, std::size_t{300000}}) {
+                std::deque<pattern_stage> own;
+                for (int stage = 0; stage < plan.stages(); ++stage) {
+                  if (plan.placement.holds(comm.rank(), stage)) own.emplace_back(stage, plan.stages(), size, 2000);
+                }
+                pipeline::executor run(comm, plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+                for (int step = 0; step < 2; ++step) run.run();
+                for (const pattern_stage& each : own) {
+                  found.expect(each.wrong() == 0, std::string(plan.name()) + ": what came was not what was given");
+                }
+              }
+            }
+          }) == "");
+  }
+}
+
+TEST_CASE("messages of the user, and a second pipeline, may be under way meanwhile, between processes") {
+  // In the first, messages are received in another order than they are sent.
+  const schedule first = schedules::parse(
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B1,0RECV_B0,0B0,0B1,0WAIT_SEND_F0,0WAIT_SEND_F1\n"
+      "1RECV_F1,1RECV_F0,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1WAIT_SEND_B0,1WAIT_SEND_B1\n");
+  const schedule second = schedules::zero_bubble(2, 4);
+  const auto differences = [](const schedule& plan, const std::vector<layer>& own, int rank) {
+    const std::vector<layer> expected = sequential(plan.stages(), plan.microbatches);
+    return difference(own[0].gradient(), own[0].exact(), expected[static_cast<std::size_t>(rank)]);
+  };
+  for (const route& way : routes) {
+    CHECK(run_ranks(2, way, [&](communicator& comm, findings& found) {
+            const hocket::peer other{1 - comm.rank()};
+            std::vector<layer> one = layers_of(first, comm.rank());
+            std::vector<layer> two = layers_of(second, comm.rank());
+            pipeline::executor here(comm, first, {one[0]});
+            pipeline::executor there(comm, second, {two[0]});
+            const std::vector<double> sent(width(1), 100 + comm.rank());
+            std::vector<double> received(width(1));
+            auto asked = hocket::recv_async(comm, received, other);
+            auto given = hocket::send_async(comm, sent, other);
+            here.start();
+            there.start();
+            bool here_is_over = false;
+            bool there_is_over = false;
+            while (!here_is_over || !there_is_over) {  // in another order on each rank
+              if (comm.rank() == 0) here_is_over = here_is_over || here.advance();
+              there_is_over = there_is_over || there.advance();
+              if (comm.rank() == 1) here_is_over = here_is_over || here.advance();
+            }
+            asked.wait();
+            given.wait();
+            found.expect(received == std::vector<double>(width(1), 101 - comm.rank()), "the user's message is wrong");
+            found.expect(differences(first, one, comm.rank()).empty(), "the first pipeline has other gradients");
+            found.expect(differences(second, two, comm.rank()).empty(), "the second pipeline has other gradients");
+          }) == "");
+  }
+}
+
+TEST_CASE("a schedule that differs on one process is refused on all of them") {
+  CHECK(run_ranks(3, shared_memory, [&](communicator& comm, findings& found) {
+          const schedule plan =
+              comm.rank() == 1 ? schedules::gpipe(3, 4) : schedules::one_forward_one_backward(3, 4);
+          difficult_stage own{comm.rank(), 3};
+          try {
+            pipeline::executor run(comm, plan, {own});
+            found.expect(false, "it was not refused");
+          } catch (const hocket::error& cause) {
+            const std::string says = cause.what();
+            found.expect(says.find("different schedules") != std::string::npos, says);
+            found.expect(says.find("rank 1 has one of 4 microbatches and 3 stages") != std::string::npos, says);
+          }
+        }) == "");
 }
 
 TEST_CASE("what a stage throws reaches every process") {

@@ -130,7 +130,8 @@ TEST_CASE("on simulated ranks stages that do not fit are refused in the first st
   executor one(world.comm(1), plan, {second});
   zero.start();
   one.start();
-  CHECK_THROWS_WITH(world.run(), Catch::Contains("stage 0 gives 8 bytes per microbatch, stage 1 takes 16"));
+  CHECK_THROWS_WITH(world.run(), Catch::Contains("stage 0 on rank 0 gives 8 bytes (8 elements of 1) per microbatch") &&
+                                     Catch::Contains("stage 1 on rank 1 takes 16 bytes"));
 }
 
 TEST_CASE("on simulated ranks every schedule takes as long as predicted") {

@@ -12,10 +12,12 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/request.hpp>
+#include <hocket/pipeline/agreement.hpp>
 #include <hocket/pipeline/buffers.hpp>
 #include <hocket/pipeline/message_slot.hpp>
 #include <hocket/pipeline/program.hpp>
 #include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/tags.hpp>
 #include <hocket/pipeline/turn.hpp>
 #include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
@@ -49,8 +51,11 @@ using plan::pipeline::timeline;
 /// Runs one schedule on one rank, again and again. All ranks of `comm` make theirs together, with equal schedules, and
 /// call `run` equally often. A step allocates nothing, apart from what its stages do.
 ///
+/// Several may be under way on one communicator at once, beside messages and collectives of the user.
+///
 /// Simulated ranks share a thread, so none may wait there: `start` a step on each, then let the world run; it makes all
-/// of them go on. The times of `measured` are virtual then.
+/// of them go on. The times of `measured` are virtual then. Where there are several on a rank, let the world run before
+/// their first step, too.
 ///
 /// **Threads.** As the communicator: one at a time. **Lifetime.** Stages and communicator must outlive it.
 template <class Wire>
@@ -58,18 +63,16 @@ class executor {
  public:
   /// `stages`: those of this rank, in the order of their numbers. `plan` lists what is computed, or is lowered already.
   ///
-  /// Raises `errc::invalid_argument` on all ranks where the schedule does not hold its proof or has not as many ranks
-  /// as `comm`, where stages are missing or cannot do what their rank's row asks, and where what one stage gives is not as
-  /// large as what the next one takes; of simulated ranks, their first step raises what needs the others to be known.
-  /// Cost: one all_reduce of two numbers per stage.
+  /// Raises `errc::invalid_argument` on all ranks where schedules differ, do not hold their proof or have not as many
+  /// ranks as `comm`, where stages are missing or cannot do what their rank's row asks, and where what one stage gives
+  /// is not of the number and type of what the next one takes; of simulated ranks, their first step raises what needs
+  /// the others to be known. Cost: two all_reduces, of four numbers per rank and of six per stage.
   executor(const communicator<Wire>& comm, schedule plan, std::vector<any_stage> stages)
-      : comm_(comm), plan_(std::move(plan)), stages_(std::move(stages)) {
-    check_schedule();
-    gather_sizes();
+      : comm_(comm), plan_(std::move(plan)), stages_(std::move(stages)), schedules_(comm.size()) {
     if constexpr (virtual_time) {
-      agreement_ = all_reduce_async(comm_, in_place(sizes_), std::plus<>{});
+      begin_to_agree();
     } else {
-      all_reduce(comm_, in_place(sizes_), std::plus<>{});
+      agree();
       prepare();
     }
   }
@@ -125,6 +128,7 @@ class executor {
 
  private:
   static constexpr bool virtual_time = transport::keeps_virtual_time<typename Wire::port_type>;
+  static constexpr std::uint32_t most_tags = 1U << 16;
   using message = detail::message_slot<Wire>;
   using verb = hocket::plan::pipeline::verb;
   using work = hocket::plan::pipeline::work;
@@ -133,20 +137,20 @@ class executor {
 
   // ---- before the first step ----
 
-  void check_schedule() {
+  /// What is wrong with the schedule, in words; nothing, if it can be run. It has its messages then.
+  std::string judge_schedule() {
     namespace schedules = hocket::plan::pipeline;
     if (plan_.ranks() != comm_.size()) {
-      refuse("the schedule is for " + std::to_string(plan_.ranks()) + " ranks, the communicator has " +
-             std::to_string(comm_.size()));
+      return "the schedule is for " + std::to_string(plan_.ranks()) + " ranks, the communicator has " +
+             std::to_string(comm_.size());
     }
-    if (const schedules::proof found = schedules::prove(plan_); !found) refuse(found.message());
+    if (const schedules::proof found = schedules::prove(plan_); !found) return found.message();
     if (!schedules::has_messages(plan_)) plan_ = schedules::lower(plan_);
-    if (const schedules::proof found = schedules::prove_messages(plan_, schedules::unbounded); !found) {
-      refuse(found.message());
-    }
+    const schedules::proof found = schedules::prove_messages(plan_, schedules::unbounded);
+    return found ? "" : found.message();
   }
 
-  /// What is wrong with the stages of this rank, in words; nothing, if they fit the schedule.
+  /// The same of the stages of this rank.
   std::string judge_stages() {
     for (int stage = 0; stage < plan_.stages(); ++stage) {
       if (plan_.placement.holds(comm_.rank(), stage)) numbers_.push_back(stage);
@@ -166,24 +170,61 @@ class executor {
     return wrong;
   }
 
-  /// So that all ranks learn of stages that do not fit, before any message is cut: by stage the bytes of its input and
-  /// output, then how many ranks have found something wrong.
-  void gather_sizes() {
-    wrong_ = judge_stages();
-    sizes_.assign(2 * static_cast<std::size_t>(plan_.stages()) + 1, 0);
-    sizes_.back() = wrong_.empty() ? 0 : 1;
+  /// Begins with what each rank finds on its own, so that a rank that finds something wrong leaves no other waiting.
+  void tell_schedule() {
+    wrong_ = judge_schedule();
+    if (wrong_.empty()) wrong_ = judge_stages();
+    schedules_.tell(comm_.rank(), plan_, wrong_.empty());
+  }
+
+  void tell_forms() {
+    forms_ = detail::form_round(plan_.placement);
     for (std::size_t i = 0; i < numbers_.size() && wrong_.empty(); ++i) {
-      const int stage = numbers_[i];
-      if (plan_.placement.rank_of(stage, 0) != comm_.rank()) continue;  // the copy for the other direction
-      sizes_[2 * static_cast<std::size_t>(stage)] = stages_[i].input_bytes();
-      sizes_[2 * static_cast<std::size_t>(stage) + 1] = stages_[i].output_bytes();
+      forms_.tell(plan_.placement, comm_.rank(), numbers_[i], stages_[i].input(), stages_[i].output());
     }
   }
 
-  /// When all ranks have told their sizes.
+  static void refuse_if(const std::string& wrong) {
+    if (!wrong.empty()) refuse(wrong);
+  }
+
+  void agree() {
+    tell_schedule();
+    all_reduce(comm_, in_place(schedules_.numbers()), std::plus<>{});
+    refuse_if(wrong_);
+    refuse_if(schedules_.judge());
+    tell_forms();
+    all_reduce(comm_, in_place(forms_.numbers()), std::plus<>{});
+    refuse_if(forms_.judge(plan_.placement));
+    take_tags();
+  }
+
+  /// Of simulated ranks, which can't wait: both rounds are under way at once, and their first step goes on from there.
+  void begin_to_agree() {
+    refuse_if(judge_schedule());
+    wrong_ = judge_stages();
+    schedules_.tell(comm_.rank(), plan_, wrong_.empty());
+    tell_forms();
+    take_tags();
+    agreements_[0] = all_reduce_async(comm_, in_place(schedules_.numbers()), std::plus<>{});
+    agreements_[1] = all_reduce_async(comm_, in_place(forms_.numbers()), std::plus<>{});
+  }
+
+  /// Tags that no other executor of this communicator has. In virtual time messages are asked for late, whatever their
+  /// order is.
+  void take_tags() {
+    tags_apart_ = virtual_time || !detail::are_in_order(plan_);
+    const std::uint32_t count = tags_apart_ ? detail::crossings_of(plan_) : 1;
+    if (!virtual_time && count > most_tags) {
+      refuse("two ranks list the messages between them in different orders; then there can be at most " +
+             std::to_string(most_tags) + " of them in a schedule, not " + std::to_string(count));
+    }
+    first_tag_ = hocket::detail::communicator_access::state(comm_).take_tags(count);
+  }
+
+  /// When all ranks have agreed.
   void prepare() {
-    check_sizes();
-    program_ = detail::compiler(plan_, comm_.rank(), numbers_, sizes_of_boundaries()).compile();
+    program_ = detail::compiler(plan_, comm_.rank(), numbers_, forms_.boundary_bytes(), tags_apart_).compile();
     buffers_ = buffers(program_.lifetimes);
     messages_ = std::vector<message>(program_.requests);
     measured_.reserve(plan_.of(comm_.rank()).size());
@@ -196,39 +237,23 @@ class executor {
   bool prepared() {
     if constexpr (virtual_time) {
       if (agreed_) return true;
-      if (!agreement_.test()) return false;
-      agreement_.wait();
-      agreed_ = true;  // the request is kept: the world is just looking through those that are under way
+      if (!agreements_[0].test()) return false;
+      agreements_[0].wait();
+      refuse_if(wrong_);
+      refuse_if(schedules_.judge());
+      if (!agreements_[1].test()) return false;
+      agreements_[1].wait();
+      refuse_if(forms_.judge(plan_.placement));
+      agreed_ = true;  // the requests are kept: the world is just looking through those that are under way
       prepare();
       begin_ = seconds();
     }
     return true;
   }
 
-  void check_sizes() {
-    if (!wrong_.empty()) refuse(wrong_);
-    if (sizes_.back() != 0) refuse("another rank has stages that do not fit the schedule; its error says which");
-    sizes_.pop_back();
-    for (int stage = 0; stage <= plan_.stages(); ++stage) {
-      const std::uint64_t given = stage == 0 ? 0 : sizes_[2 * static_cast<std::size_t>(stage) - 1];
-      const std::uint64_t taken = stage == plan_.stages() ? 0 : sizes_[2 * static_cast<std::size_t>(stage)];
-      if (given == taken) continue;
-      if (stage == 0) refuse("the first stage fetches its microbatches itself: its input_size() must be 0");
-      if (stage == plan_.stages()) refuse("the last stage computes the loss itself: its output_size() must be 0");
-      refuse("stage " + std::to_string(stage - 1) + " gives " + std::to_string(given) +
-             " bytes per microbatch, stage " + std::to_string(stage) + " takes " + std::to_string(taken));
-    }
-  }
-
   const any_stage& stage_of(int stage) const {
     const auto found = std::lower_bound(numbers_.begin(), numbers_.end(), stage);
     return stages_[static_cast<std::size_t>(found - numbers_.begin())];
-  }
-
-  std::vector<std::size_t> sizes_of_boundaries() const {
-    std::vector<std::size_t> bytes;
-    for (std::size_t stage = 0; stage + 1 < sizes_.size() / 2; ++stage) bytes.push_back(sizes_[2 * stage + 1]);
-    return bytes;
   }
 
   // ---- a step ----
@@ -281,10 +306,11 @@ class executor {
   }
 #endif
 
-  /// Where tags come round again, the order of messages keeps them apart. In virtual time a message is asked for late.
+  /// Its channel is not that of `send` and `recv`, which the user may have under way meanwhile.
   void start_message(const detail::instruction& each) {
     hocket::detail::message_job job;
-    job.tag = virtual_time ? each.tag : each.in_order ? 0 : each.tag & 0xffffU;
+    job.channel = transport::internal_channel;
+    job.tag = virtual_time ? first_tag_ + each.tag : (first_tag_ + each.tag) % most_tags;
     if (is_send(each.what.what)) {
       job.name = "send of a pipeline";
       job.out = buffers_.of(each.message);
@@ -359,23 +385,28 @@ class executor {
     }
   }
 
+  /// What was called, and of which stage: not what the row says.
   void note(const detail::instruction& each, double begin, double end) {
-    const auto& what = plan_.of(comm_.rank())[each.step];
+    const work done{each.what.what, numbers_[each.stage], each.what.microbatch};
     if (!measured_.empty() && measured_.back().index == each.step) {
-      measured_.back().end = end;  // the second half of a pair
-      return;
+      measured_.back().what.second = done;
+      measured_.back().end = end;
+    } else {
+      measured_.push_back({comm_.rank(), each.step, {done, {}}, begin, end});
     }
-    measured_.push_back({comm_.rank(), each.step, what, begin, end});
   }
 
   const communicator<Wire>& comm_;
   schedule plan_;
-  std::vector<any_stage> stages_;     ///< of this rank
-  std::vector<int> numbers_;          ///< of these stages
-  std::vector<std::uint64_t> sizes_;  ///< by stage: bytes of input and output per microbatch
-  std::string wrong_;                 ///< with the stages of this rank, in words
-  request agreement_;                 ///< of simulated ranks: on the sizes of all
+  std::vector<any_stage> stages_;  ///< of this rank
+  std::vector<int> numbers_;       ///< of these stages
+  std::string wrong_;              ///< with what this rank was given, in words
+  detail::schedule_round schedules_;
+  detail::form_round forms_;
+  request agreements_[2];  ///< of simulated ranks: the two rounds
   bool agreed_ = false;
+  bool tags_apart_ = false;      ///< whether messages of a step are told apart by their tags
+  std::uint32_t first_tag_ = 0;  ///< of this executor
   detail::program program_;
   buffers buffers_;
   std::vector<message> messages_;

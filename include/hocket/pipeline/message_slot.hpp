@@ -24,7 +24,7 @@ namespace pipeline::detail {
 
 namespace core = hocket::detail;
 
-/// A message over a transport that moves by itself. Not movable: the communicator knows where it is.
+/// A message over a transport that moves by itself. Not movable: the communicator knows where it is, until it is over.
 template <class Wire>
 class message_slot {
  public:
@@ -49,14 +49,14 @@ class message_slot {
   /// Whether it is over; drives it if not. Raises `error` if it failed.
   bool test() {
     if (work_ && !work_->test()) return false;
-    raise_failure();
+    conclude();
     return true;
   }
 
   /// Returns when it is over. Raises `error` if it failed.
   void wait() {
     if (work_) work_->wait();
-    raise_failure();
+    conclude();
   }
 
  private:
@@ -67,8 +67,10 @@ class message_slot {
     work_.reset();
   }
 
-  void raise_failure() const {
+  /// What is over is not looked at again whenever the communicator moves on. A failure stays, to be told again.
+  void conclude() {
     if (work_ && work_->cause()) raise(work_->cause());
+    work_.reset();
   }
 
   std::optional<core::started<state_type, core::message_exchange<state_type>, core::never_stopped>> work_;
@@ -114,7 +116,7 @@ class message_slot<Wire> {
   }
 
  private:
-  transport::message_id id() const noexcept { return {job_.tag, transport::point_to_point_channel, 0}; }
+  transport::message_id id() const noexcept { return {job_.tag, job_.channel, 0}; }
   void locate(error_context& at) const noexcept { at.peer = over_ ? job_.to : job_.from; }
 
   void listen() {

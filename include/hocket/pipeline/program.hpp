@@ -6,11 +6,13 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/buffers.hpp>
+#include <hocket/pipeline/tags.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -32,26 +34,25 @@ struct instruction {
   std::size_t message = none;  ///< the buffer that is sent, or received into
   std::size_t request = none;  ///< what a send or receive starts, and what others wait for first
   int peer = -1;
-  unsigned tag = 0;       ///< no other message of a step between these two ranks has it
-  bool in_order = false;  ///< all messages that way are received in the order in which they are sent
+  std::uint32_t tag = 0;
 };
 
 /// All of a row.
 struct program {
   std::vector<instruction> instructions;
   std::vector<lifetime> lifetimes;  ///< of the buffers
-  std::size_t requests = 0;
+  std::size_t requests = 0;         ///< how many messages are under way at once, at most
 };
 
-/// Translates a row. Between stages s and s+1 lies boundary s: activations cross it forward, gradients backward.
+/// Translates a row. Activations cross boundaries forward, gradients backward.
 class compiler {
  public:
-  /// `plan` has its messages. `bytes`: what crosses each boundary, per microbatch.
+  /// `plan` has its messages. `bytes`: what crosses each boundary, per microbatch. `tags_apart`: whether no two
+  /// messages of a step may have the same tag.
   compiler(const plan::pipeline::schedule& plan, int rank, const std::vector<int>& stages,
-           const std::vector<std::size_t>& bytes)
-      : plan_(plan), rank_(rank), stages_(stages), bytes_(bytes),
-        numbers_(kinds * bytes.size() * static_cast<std::size_t>(plan.microbatches), none),
-        orders_(2 * static_cast<std::size_t>(plan.ranks()), order::unknown) {}
+           const std::vector<std::size_t>& bytes, bool tags_apart)
+      : plan_(plan), rank_(rank), stages_(stages), bytes_(bytes), tags_apart_(tags_apart),
+        numbers_(kinds * bytes.size() * static_cast<std::size_t>(plan.microbatches), none) {}
 
   program compile() {
     const auto& row = plan_.of(rank_);
@@ -70,8 +71,6 @@ class compiler {
   enum kind : std::size_t { activation, gradient, sent_forward, received_forward, sent_backward, received_backward };
   static constexpr std::size_t kinds = 6;
 
-  enum class order : unsigned char { unknown, equal, different };
-
   instruction translate(const work& what) {
     instruction made;
     made.what = what;
@@ -85,14 +84,14 @@ class compiler {
       case verb::forward:
         made.in = buffer(activation, before, m);
         made.out = buffer(activation, after, m);
-        made.request = started(received_forward, before, m);
+        made.request = take(received_forward, before, m);
         break;
       case verb::input_gradient:
       case verb::backward:
         made.in = buffer(activation, before, m);
         made.in_gradient = buffer(gradient, before, m);
         made.out_gradient = buffer(gradient, after, m);
-        made.request = started(received_backward, after, m);
+        made.request = take(received_backward, after, m);
         break;
       case verb::weight_gradient:
         made.in = buffer(activation, before, m);
@@ -104,56 +103,30 @@ class compiler {
       case verb::receive_backward: start(made, gradient, received_backward, after); break;
       case verb::wait_send_forward:
         buffer(activation, after, m);  // needed until here
-        made.request = started(sent_forward, after, m);
+        made.request = take(sent_forward, after, m);
         break;
       case verb::wait_send_backward:
         buffer(gradient, before, m);
-        made.request = started(sent_backward, before, m);
+        made.request = take(sent_backward, before, m);
         break;
       default: break;
     }
     return made;
   }
 
-  /// Tag and order are found equal on both ends.
   void start(instruction& made, kind moved, kind request, int boundary) {
     const int m = made.what.microbatch;
     made.message = buffer(moved, boundary, m);
-    made.request = number(request, boundary, m) = made_.requests++;
+    made.request = number(request, boundary, m) = free_request();
     made.peer = plan::pipeline::peer_of(plan_, made.what);
-    made.tag = tag_of(made.what);
-    made.in_order = are_in_order(made.peer, plan::pipeline::is_send(made.what.what));
+    made.tag = tags_apart_ ? crossing_of(plan_, made.what) : 0;
   }
 
-  /// A number for what crosses a boundary.
-  unsigned tag_of(const work& message) const {
-    const bool forward = message.what == verb::send_forward || message.what == verb::receive_forward;
-    const bool after = message.what == verb::send_forward || message.what == verb::receive_backward;
-    const int boundary = after ? message.stage : message.stage - 1;
-    return static_cast<unsigned>(2 * (boundary * plan_.microbatches + message.microbatch) + !forward);
-  }
-
-  /// Whether the rows of both ranks agree, so that messages need no tags: what comes before it is asked for by its tag,
-  /// some transports have to put aside.
-  bool are_in_order(int peer, bool outwards) {
-    order& known = orders_[2 * static_cast<std::size_t>(peer) + outwards];
-    if (known == order::unknown) {
-      const int from = outwards ? rank_ : peer;
-      const int to = outwards ? peer : rank_;
-      const bool equal = tags_of(from, to, &plan::pipeline::is_send) == tags_of(to, from, &plan::pipeline::is_receive);
-      known = equal ? order::equal : order::different;
-    }
-    return known == order::equal;
-  }
-
-  std::vector<unsigned> tags_of(int rank, int peer, bool (*chosen)(verb) noexcept) const {
-    std::vector<unsigned> tags;
-    for (const auto& each : plan_.of(rank)) {
-      if (chosen(each.first.what) && plan::pipeline::peer_of(plan_, each.first) == peer) {
-        tags.push_back(tag_of(each.first));
-      }
-    }
-    return tags;
+  std::size_t free_request() {
+    if (free_requests_.empty()) return made_.requests++;
+    const std::size_t last = free_requests_.back();
+    free_requests_.pop_back();
+    return last;
   }
 
   /// The buffer of what crosses a boundary; it is needed now. There is none before the first and after the last stage.
@@ -168,9 +141,12 @@ class compiler {
     return found;
   }
 
-  /// The request of a message; `none`, where none was needed.
-  std::size_t started(kind what, int boundary, int microbatch) {
-    return boundary < 0 || boundary + 1 >= plan_.stages() ? none : number(what, boundary, microbatch);
+  /// The request of a message, which is over with this instruction; `none`, where none was needed.
+  std::size_t take(kind what, int boundary, int microbatch) {
+    if (boundary < 0 || boundary + 1 >= plan_.stages()) return none;
+    const std::size_t found = number(what, boundary, microbatch);
+    if (found != none) free_requests_.push_back(found);
+    return found;
   }
 
   std::size_t& number(kind what, int boundary, int microbatch) {
@@ -183,8 +159,9 @@ class compiler {
   int rank_;
   const std::vector<int>& stages_;         // of the rank
   const std::vector<std::size_t>& bytes_;  // by boundary
+  const bool tags_apart_;
   std::vector<std::size_t> numbers_;
-  std::vector<order> orders_;  // of messages from and to each peer
+  std::vector<std::size_t> free_requests_;
   std::size_t step_ = 0;
   program made_;
 };

@@ -25,11 +25,14 @@
 /// optimizer's step, called where the schedule says so.
 #pragma once
 
+#include <hocket/collective/detail/signature.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/pipeline/buffers.hpp>
 #include <hocket/plan/pipeline/action.hpp>
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 
@@ -51,15 +54,28 @@ concept has_gradients_apart = requires(Stage& stage, int microbatch, std::span<c
   stage.weight_gradient(microbatch, in, out_gradient);
 };
 
+/// What can lie in the buffers between stages: trivially copyable, and aligned to a cache line at most.
+template <class T>
+concept stage_element = std::is_trivially_copyable_v<T> && alignof(T) <= buffers::alignment;
+
 template <class Stage>
-concept stage = std::is_trivially_copyable_v<typename Stage::input_type> &&
-    std::is_trivially_copyable_v<typename Stage::output_type> &&
+concept stage = stage_element<typename Stage::input_type> && stage_element<typename Stage::output_type> &&
     requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
              std::span<typename Stage::output_type> out) {
   { stage.input_size() } -> std::convertible_to<std::size_t>;
   { stage.output_size() } -> std::convertible_to<std::size_t>;
   stage.forward(microbatch, in, out);
 } &&(has_backward<Stage> || has_gradients_apart<Stage>);
+
+/// What a stage takes or gives per microbatch.
+struct tensor_form {
+  std::size_t count = 0;  ///< of elements
+  std::size_t element_bytes = 0;
+  std::uint32_t element_type = 0;  ///< equal for equal types, in programs of one compiler
+
+  std::size_t bytes() const noexcept { return count * element_bytes; }
+  friend bool operator==(const tensor_form&, const tensor_form&) = default;
+};
 
 /// Any stage, its type erased. Refers to the user's object, which must outlive it.
 class any_stage {
@@ -68,8 +84,8 @@ class any_stage {
   any_stage(Stage& object)  // NOLINT: implicit, so that a list of stages can be written as such
       : object_(&object), table_(&table_of<Stage>) {}
 
-  std::size_t input_bytes() const { return table_->input_bytes(object_); }
-  std::size_t output_bytes() const { return table_->output_bytes(object_); }
+  tensor_form input() const { return table_->input(object_); }
+  tensor_form output() const { return table_->output(object_); }
   /// Whether it can do the two gradients one after the other.
   bool has_gradients_apart() const noexcept { return table_->gradients_apart; }
 
@@ -95,8 +111,8 @@ class any_stage {
   using writable_bytes = std::span<std::byte>;
 
   struct table {
-    std::size_t (*input_bytes)(const void*);
-    std::size_t (*output_bytes)(const void*);
+    tensor_form (*input)(const void*);
+    tensor_form (*output)(const void*);
     void (*forward)(void*, int, bytes, writable_bytes);
     void (*backward)(void*, int, bytes, bytes, writable_bytes);
     void (*input_gradient)(void*, int, bytes, bytes, writable_bytes);
@@ -120,11 +136,13 @@ class any_stage {
     using out_type = typename Stage::output_type;
     static Stage& self(void* object) noexcept { return *static_cast<Stage*>(object); }
 
-    static std::size_t input_bytes(const void* object) {
-      return static_cast<const Stage*>(object)->input_size() * sizeof(in_type);
+    static tensor_form input(const void* object) {
+      return {static_cast<const Stage*>(object)->input_size(), sizeof(in_type),
+              hocket::detail::type_signature<in_type>()};
     }
-    static std::size_t output_bytes(const void* object) {
-      return static_cast<const Stage*>(object)->output_size() * sizeof(out_type);
+    static tensor_form output(const void* object) {
+      return {static_cast<const Stage*>(object)->output_size(), sizeof(out_type),
+              hocket::detail::type_signature<out_type>()};
     }
     static void forward(void* object, int microbatch, bytes in, writable_bytes out) {
       self(object).forward(microbatch, read<in_type>(in), write<out_type>(out));
@@ -170,9 +188,9 @@ class any_stage {
 
   template <class Stage>
   static constexpr table table_of{
-      &calls<Stage>::input_bytes, &calls<Stage>::output_bytes,         &calls<Stage>::forward,
-      &calls<Stage>::backward,    &calls<Stage>::input_gradient,       &calls<Stage>::weight_gradient,
-      &calls<Stage>::on,          pipeline::has_gradients_apart<Stage>};
+      &calls<Stage>::input,    &calls<Stage>::output,         &calls<Stage>::forward,
+      &calls<Stage>::backward, &calls<Stage>::input_gradient, &calls<Stage>::weight_gradient,
+      &calls<Stage>::on,       pipeline::has_gradients_apart<Stage>};
 
   void* object_;
   const table* table_;

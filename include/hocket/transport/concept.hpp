@@ -40,16 +40,21 @@ inline constexpr unsigned max_channels = 4;
 /// and they are matched by it.
 inline constexpr unsigned point_to_point_channel = max_channels;
 
+/// The channel of messages of the library itself that belong to no plan of a collective, as those of a pipeline's
+/// steps. They are matched by their tags too, and never taken for those of `send` and `recv`.
+inline constexpr unsigned internal_channel = point_to_point_channel + 1;
+
 /// How many messages of one channel a sender can be ahead of its receiver. Plans are proven with this depth.
 inline constexpr unsigned channel_depth = 4;
 
-/// Which message: channel `channel` of operation `sequence`, or a message from `send` to `recv` with a tag.
+/// Which message: channel `channel` of operation `sequence`, or a message with a tag, of `send` and `recv` or internal.
 struct message_id {
   std::uint32_t sequence = 0;
   std::uint32_t channel = 0;
   std::uint32_t signature = 0;  ///< of the call; takes no part in matching, but the receiver compares it
 
-  constexpr bool point_to_point() const noexcept { return channel == point_to_point_channel; }
+  /// Whether it belongs to no plan, and `sequence` is its tag.
+  constexpr bool point_to_point() const noexcept { return channel >= point_to_point_channel; }
   constexpr unsigned slot() const noexcept { return sequence % window; }
 };
 

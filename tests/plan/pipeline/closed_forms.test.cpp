@@ -5,15 +5,20 @@
 #include "plan/pipeline/schedules.hpp"
 
 #include <hocket/plan/pipeline/clock.hpp>
+#include <hocket/plan/pipeline/draw_svg.hpp>
+#include <hocket/plan/pipeline/draw_text.hpp>
+#include <hocket/plan/pipeline/greedy.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
@@ -147,13 +152,67 @@ TEST_CASE("sizes that a schedule has no rule for are refused, and the rule is na
   refuses([] { one_forward_one_backward(2, 0); }, "at least one rank and one microbatch");
   refuses([] { interleaved(4, 9, 2); }, "a number of microbatches that M/P (rounded down) divides, or a group size");
   refuses([] { interleaved(4, 12, 2, 3); }, "at least as many microbatches as there are ranks");
-  refuses([] { interleaved(4, 14, 2, 12); }, "the last group too");
-  refuses([] { interleaved(4, 8, 0); }, "at least one rank and one stage per rank");
+  refuses([] { interleaved(4, 12, 2, 3); }, "not of 3; found 4 ranks and 12 microbatches");
+  refuses([] { interleaved(4, 14, 2, 12); }, "the last group too, which has only 2; found 4 ranks and 14 microbatches");
+  refuses([] { interleaved(4, 8, 2, 9); },
+          "groups of at most as many microbatches as there are, not of 9; found 4 ranks and 8 microbatches");
+  refuses([] { interleaved(4, 8, 2, -1); }, "not of -1");
+  refuses([] { interleaved(4, 8, 0); }, "a loop needs at least one stage per rank: found 0");
+  refuses([] { breadth_first(4, 8, -2); }, "a loop needs at least one stage per rank: found -2");
+  refuses([] { placement::loop(0, 2); }, "a loop needs at least one rank: found 0");
+  refuses([] { zero_bubble(4, 9); }, "invalid argument: zero_bubble needs a number of microbatches");
+  refuses([] { zero_bubble(4, 8, 9); }, "invalid argument: zero_bubble needs groups");
+  refuses([] { zero_bubble(0, 8); }, "invalid argument: zero_bubble needs at least one rank");
   refuses([] { interleaved_zero_bubble(4, 9, 2); }, "M/P (rounded down)");
   refuses([] { dual_pipe_v(4, 7); }, "at least twice as many microbatches as ranks");
   refuses([] { dual_pipe(3, 8); }, "an even number of ranks");
   refuses([] { dual_pipe(4, 9); }, "an even number of microbatches");
   refuses([] { dual_pipe(4, 6); }, "at least twice as large");
+}
+
+TEST_CASE("the bubble of zero bubble depends on the longest of F, I and F+I-W") {
+  for (const double f : {0.25, 0.5, 1., 1.5}) {
+    for (const double i : {0.25, 0.5, 1., 1.5}) {
+      for (const double w : {0.25, 0.5, 0.75, 1., 1.5}) {
+        for (const int p : {2, 3, 4, 8}) {
+          for (const int v : {1, 2, 4}) {
+            const int m = 2 * p;
+            const double bubble = (p - 1) * std::max({f, i, f + i - w}) / v;
+            const schedule plan = v == 1 ? zero_bubble(p, m) : interleaved_zero_bubble(p, m, v);
+            const double found = run_clock(plan, costs(stage_cost{f / v, i / v, w / v})).makespan - m * (f + i + w);
+            if (found != Approx(bubble)) {
+              FAIL_CHECK("F " << f << ", I " << i << ", W " << w << ", P " << p << ", v " << v << ": bubble " << found
+                              << " instead of " << bubble);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("costs that are none, or of another number of stages, are refused") {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const double endless = std::numeric_limits<double>::infinity();
+  refuses([&] { costs(stage_cost{1, none, 1}); },
+          "input_gradient of each stage is nan; it must be a finite number from 0 on");
+  refuses([&] { costs(std::vector<stage_cost>{{1, 1, 1}, {1, 1, -2}}); }, "weight_gradient of stage 1 is -2.0");
+  refuses([&] { costs(stage_cost{endless, 1, 1}); }, "forward of each stage is inf");
+  refuses([&] { costs(stage_cost{1, 1, 1, -1}); }, "recompute of each stage is -1.0");
+  refuses([&] { costs(stage_cost{}, -0.5); }, "the time of a hop is -0.5");
+  const std::string wrong = "costs are given for 3 stages, the schedule has 4";
+  const costs three(std::vector<stage_cost>(3));
+  refuses([&] { run_clock(gpipe(4, 4), three); }, wrong);
+  refuses([&] { greedy(placement::loop(4), 4, three); }, wrong);
+  refuses([&] { draw_text(gpipe(4, 4), three); }, wrong);
+  refuses([&] { draw_svg(gpipe(4, 4), three); }, wrong);
+  refuses([&] { run_clock(gpipe(4, 4), costs(std::vector<stage_cost>(1))); }, "costs are given for 1 stages");
+  refuses([&] { run_clock(gpipe(4, 4), costs(std::vector<stage_cost>())); }, "costs are given for 0 stages");
+  costs pairs;
+  pairs.pair_share = none;
+  refuses([&] { run_clock(dual_pipe_v(2, 4), pairs); }, "the pair_share of costs is nan");
+  CHECK(run_clock(gpipe(4, 4), costs(std::vector<stage_cost>(4))).makespan == 3 * 7);
+  CHECK(run_clock(gpipe(1, 4), costs(std::vector<stage_cost>(1))).makespan == 3 * 4);
 }
 
 TEST_CASE("groups of any size between P and M work, also where they do not divide M") {

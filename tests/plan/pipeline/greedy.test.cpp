@@ -11,8 +11,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -99,10 +99,10 @@ TEST_CASE("where costs differ, schedules are shorter than all published ones") {
 }
 
 TEST_CASE("64 ranks and 512 microbatches are scheduled in seconds") {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process alone, so that a busy machine makes no difference
   const search_result found =
       greedy(placement::v_shape(64), 512, costs(stage_cost{0.5, 0.65, 0.35}, 0.05), std::vector<int>(64, 128));
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   WARN(found.attempts << " attempts in " << seconds << " s: " << found.makespan << ", published " << found.published);
   check(found, costs(stage_cost{0.5, 0.65, 0.35}, 0.05), std::vector<int>(64, 128));
   if (!slow) CHECK(seconds < 5);
@@ -127,7 +127,7 @@ TEST_CASE("arguments that leave no schedule are refused") {
       "rank 1 may hold 1 activations; its 2 stages need at least");
   refuses([&] { greedy(placement::two_directions(2, 4), 4, unit); }, "each stage lies on one rank");
   refuses([&] { partition({1, 2}, 3); }, "at least one layer for each of the 3 stages");
-  refuses([&] { partition({1, -2}, 1); }, "layer 1 has a negative cost");
+  refuses([&] { partition({1, -2}, 1); }, "the cost of layer 1 is -2.0");
 }
 
 TEST_CASE("layers are cut so that the slowest stage is as fast as can be") {

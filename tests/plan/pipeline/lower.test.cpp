@@ -2,6 +2,7 @@
 //
 // The passes from what is computed to what is run: what each does to a small schedule, and that what comes out of all of
 // them ends with any capacity of the transport.
+#include "plan/pipeline/refusal.hpp"
 #include "plan/pipeline/schedules.hpp"
 
 #include <hocket/plan/pipeline/clock.hpp>
@@ -40,11 +41,15 @@ TEST_CASE("what each pass does") {
         "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
         "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n");
   CHECK(rows(wait_for_sends(with_messages)) ==
-        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0WAIT_SEND_F0,0RECV_B1,0B1,0WAIT_SEND_F1\n"
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0WAIT_SEND_F0,0WAIT_SEND_F1\n"
         "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1WAIT_SEND_B0,1WAIT_SEND_B1\n");
+  CHECK(rows(wait_for_sends(with_messages, 1)) ==
+        "0F0,0SEND_F0,0WAIT_SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0WAIT_SEND_F1\n"
+        "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1WAIT_SEND_B0,1B1,1SEND_B1,1WAIT_SEND_B1\n");
+  pipeline_test::refuses([&] { wait_for_sends(with_messages, 0); }, "at least one buffer for what a stage sends");
   CHECK(rows(defer_receives(with_messages)) ==
         "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
-        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n");
+        "1RECV_F0,1F0,1B0,1RECV_F1,1SEND_B0,1F1,1B1,1SEND_B1\n");
 
   CHECK(rows(reduce_gradients(plan)) ==
         "0F0,0F1,0B0,0B1,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1F0,1B0,1F1,1B1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD\n");
@@ -79,8 +84,10 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
           if (run_clock(lowered).makespan != run_clock(plan).makespan) FAIL_CHECK(what << " changes the makespan");
         };
         check(lower(plan), "as it is run");
+        check(lower(plan, {.defer_receives = true}), "with deferred receives");
         check(lower(plan, {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true}),
               "with sharded parameters");
+        check(lower(plan, {.reduce_gradients = true, .defer_receives = true}), "with both");
         for (int rank = 0; rank < s.ranks; ++rank) {
           if (peak_activations(lower(plan), rank) != peak_activations(plan, rank)) FAIL_CHECK("the peak changes");
         }
@@ -142,6 +149,18 @@ TEST_CASE("a damaged lowered schedule is rejected") {
           other.of(rank)[i].first.microbatch = (other.of(rank)[i].first.microbatch + 1) % plan.microbatches;
           if (!rejected(other)) FAIL_CHECK("other microbatch");
         }
+        if (what == verb::wait_send_forward || what == verb::wait_send_backward) {
+          schedule dropped = lowered;
+          dropped.of(rank).erase(dropped.of(rank).begin() + at);
+          for (const int capacity : {0, 1, unbounded}) {
+            const proof found = prove_messages(dropped, capacity);
+            if (found.what != violation::overwritten_while_read) FAIL_CHECK("dropped: " << found.message());
+          }
+          schedule early = lowered;  // before its send
+          early.of(rank).erase(early.of(rank).begin() + at);
+          early.of(rank).insert(early.of(rank).begin(), lowered.of(rank)[i]);
+          if (!rejected(early)) FAIL_CHECK("before its send");
+        }
         if (is_receive(what)) {  // after its use
           schedule late = lowered;
           const action moved = late.of(rank)[i];
@@ -163,12 +182,116 @@ TEST_CASE("a damaged lowered schedule is rejected") {
 TEST_CASE("two ranks that both send first need a transport that holds a message") {
   const schedule plan = parse(
       "# placement: two_directions\n# microbatches: 2\n"
-      "0F0,0SEND_F0,1RECV_F1,1F1,1B1,1SEND_B1,0RECV_B0,0B0\n"
-      "0F1,0SEND_F1,1RECV_F0,1F0,1B0,1SEND_B0,0RECV_B1,0B1\n");
+      "0F0,0SEND_F0,1RECV_F1,1F1,1B1,1SEND_B1,0RECV_B0,0B0,0WAIT_SEND_F0,1WAIT_SEND_B1\n"
+      "0F1,0SEND_F1,1RECV_F0,1F0,1B0,1SEND_B0,0RECV_B1,0B1,0WAIT_SEND_F1,1WAIT_SEND_B0\n");
   CHECK(prove(plan));
   CHECK(prove_messages(plan, 1));
   CHECK(
       prove_messages(plan, 0).message() ==
       "each of two ranks waits for what the other does only after its own wait: rank 1, step 1 (0SEND_F1), and rank 0, "
       "step 1 (0SEND_F0)");
+}
+
+TEST_CASE("a buffer that is sent is waited for before it is written again, or else both steps are named") {
+  const schedule plan = parse(
+      "0F0,0SEND_F0,0RECV_B0,0B0\n"
+      "1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0\n");
+  CHECK(prove(plan));
+  for (const int capacity : {0, 1, unbounded}) {
+    CHECK(prove_messages(plan, capacity).message() ==
+          "a buffer must not be overwritten while it is read, and nothing waits until this has been sent: "
+          "rank 0, step 1 (0SEND_F0); what overwrites it, in the next run of the row, is rank 0, step 0 (0F0)");
+  }
+  CHECK(prove_messages(wait_for_sends(add_messages(schedules::gpipe(2, 1))), 0));
+}
+
+TEST_CASE("a wait for a send that ends only after its own rank has gone on is a deadlock with every capacity") {
+  const char* const others = ",1RECV_F1,1F1,1B1,1SEND_B1,1WAIT_SEND_B1,0RECV_B0,0B0\n";
+  const schedule plan = parse(std::string("# placement: two_directions\n# microbatches: 2\n") +
+                              "0F0,0SEND_F0,0WAIT_SEND_F0" + others +
+                              "0F1,0SEND_F1,0WAIT_SEND_F1,1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0,0RECV_B1,0B1\n");
+  CHECK(prove(plan));
+  for (const int capacity : {1, 2, unbounded}) {
+    CHECK(prove_messages(plan, capacity).message() ==
+          "each of two ranks waits for what the other does only after its own wait: "
+          "rank 1, step 2 (0WAIT_SEND_F1), and rank 0, step 2 (0WAIT_SEND_F0)");
+  }
+  CHECK(prove_messages(plan, 0).what == violation::deadlock);
+}
+
+TEST_CASE("where receives are started and waited for later, both ranks may ask first") {
+  const schedule plan = parse(
+      "# placement: two_directions\n# microbatches: 2\n"
+      "1RECV_F1,0F0,0SEND_F0,1F1,1B1,0RECV_B0,1SEND_B1,0B0,0WAIT_SEND_F0,1WAIT_SEND_B1\n"
+      "1RECV_F0,0F1,0SEND_F1,1F0,1B0,0RECV_B1,1SEND_B0,0B1,0WAIT_SEND_F1,1WAIT_SEND_B0\n");
+  CHECK(prove(plan));
+  CHECK(prove_messages(plan, unbounded));
+  for (const int capacity : {0, 1, 2}) CHECK(prove_messages(plan, capacity).what == violation::deadlock);
+  schedule circle = plan;  // each needs what the other computes only afterwards
+  for (row& actions : circle.rows) std::swap(actions[1], actions[3]);
+  CHECK_FALSE(prove(circle));
+}
+
+TEST_CASE("receives are deferred to the action that needs them, or the message behind them") {
+  for_every_schedule(
+      [&](const schedule& plan, const sizes&) {
+        const schedule early = lower(plan);
+        const schedule deferred = lower(plan, {.defer_receives = true});
+        CAPTURE(plan.name(), plan.ranks(), plan.microbatches);
+        for (int rank = 0; rank < plan.ranks(); ++rank) {
+          row messages[2];
+          for (const schedule* each : {&early, &deferred}) {
+            for (const action& what : each->of(rank)) {
+              const bool is_message = is_send(what.first.what) || is_receive(what.first.what);
+              if (is_message) messages[each == &deferred].push_back(what);
+            }
+          }
+          if (messages[0] != messages[1]) FAIL_CHECK("rank " << rank << ": the order of messages changes");
+          const row& actions = deferred.of(rank);
+          for (std::size_t i = 0; i + 1 < actions.size(); ++i) {
+            const action& next = actions[i + 1];
+            const work& receive = actions[i].first;
+            if (!is_receive(receive.what) || is_send(next.first.what) || is_receive(next.first.what)) continue;
+            bool needed = false;
+            for_each_work(next, [&](const work& what) {
+              needed = needed || (what.stage == receive.stage && what.microbatch == receive.microbatch);
+            });
+            if (!needed) FAIL_CHECK("rank " << rank << ": " << to_string(actions[i]) << " could stand later");
+          }
+        }
+      },
+      6, 14);
+}
+
+TEST_CASE("what a rank sends takes as many buffers as were asked for, with any number of microbatches") {
+  for_every_schedule(
+      [&](const schedule& plan, const sizes&) {
+        for (const int buffers : {1, 2, 3}) {
+          const schedule lowered = wait_for_sends(add_messages(plan), buffers);
+          CAPTURE(plan.name(), plan.microbatches, buffers);
+          for (int rank = 0; rank < plan.ranks(); ++rank) {
+            std::vector<int> written(2 * static_cast<std::size_t>(plan.stages()), 0);
+            int most = 0;
+            const auto entry = [&](const work& what, bool forward) -> int& {
+              return written[2 * static_cast<std::size_t>(what.stage) + forward];
+            };
+            for (const action& each : lowered.of(rank)) {
+              const verb what = each.first.what;
+              if (is_send(what)) most = std::max(most, ++entry(each.first, what == verb::send_forward));
+              if (what == verb::wait_send_forward || what == verb::wait_send_backward) {
+                --entry(each.first, what == verb::wait_send_forward);
+              }
+            }
+            if (most > buffers) FAIL_CHECK("rank " << rank << " has " << most << " sends of a stage under way");
+            if (std::count(written.begin(), written.end(), 0) != static_cast<std::ptrdiff_t>(written.size())) {
+              FAIL_CHECK("a send is never waited for");
+            }
+          }
+          for (const int capacity : {0, 1, unbounded}) {
+            const proof found = prove_messages(lowered, capacity);
+            if (!found) FAIL_CHECK(found.message());
+          }
+        }
+      },
+      5, 12);
 }

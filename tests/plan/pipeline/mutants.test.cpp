@@ -4,7 +4,10 @@
 // is another schedule that trains the same: the rules of the proof are here once more, written without it.
 #include "plan/pipeline/schedules.hpp"
 
+#include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
+#include <hocket/plan/pipeline/prove_messages.hpp>
+#include <hocket/plan/pipeline/text.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -136,6 +139,105 @@ TEST_CASE("the proof rejects every damaged schedule, and only those") {
     }
     CHECK(rejected > 5 * equivalent);  // neighbours of different microbatches may often change places
     CHECK(equivalent > 0);
+  }
+}
+
+namespace {
+
+/// What the proof of messages says where sends and receives are started and waited for later, once more and without it:
+/// runs the rows, and a message goes when both its ends were started. A rank reads its inputs, and a send its buffer,
+/// until somebody has waited for that.
+bool runs_to_its_end(const schedule& plan) {
+  std::set<std::tuple<verb, int, int>> done;
+  std::set<std::tuple<verb, int, int>> sent, asked, waited;  // messages, by the work that sends them
+  const auto came = [&](verb send, int stage, int m) {
+    return sent.count({send, stage, m}) > 0 && asked.count({send, stage, m}) > 0;
+  };
+  const auto is_here = [&](verb made, verb send, int stage, int m, int rank) {
+    if (stage < 0 || stage == plan.stages()) return true;
+    if (plan.placement.rank_of(stage, m) != rank) return came(send, stage, m);
+    return done.count({made, stage, m}) > 0 ||
+           (made == verb::backward && done.count({verb::input_gradient, stage, m}) > 0);
+  };
+  const auto can_go = [&](const work& what, int rank) {
+    const int stage = what.stage, m = what.microbatch;
+    switch (what.what) {
+      case verb::forward: return is_here(verb::forward, verb::send_forward, stage - 1, m, rank);
+      case verb::input_gradient:
+      case verb::backward:
+        return done.count({verb::forward, stage, m}) > 0 &&
+               is_here(verb::backward, verb::send_backward, stage + 1, m, rank);
+      case verb::weight_gradient: return done.count({verb::input_gradient, stage, m}) > 0;
+      case verb::send_forward: return done.count({verb::forward, stage, m}) > 0;
+      case verb::send_backward: return is_here(verb::backward, verb::send_backward, stage, m, rank);
+      case verb::wait_send_forward: return came(verb::send_forward, stage, m);
+      case verb::wait_send_backward: return came(verb::send_backward, stage, m);
+      default: return true;
+    }
+  };
+  const auto go = [&](const work& what) {
+    const int stage = what.stage, m = what.microbatch;
+    done.insert({what.what, stage, m});
+    if (what.what == verb::send_forward || what.what == verb::send_backward) sent.insert({what.what, stage, m});
+    if (what.what == verb::receive_forward) asked.insert({verb::send_forward, stage - 1, m});
+    if (what.what == verb::receive_backward) asked.insert({verb::send_backward, stage + 1, m});
+    if (what.what == verb::wait_send_forward) waited.insert({verb::send_forward, stage, m});
+    if (what.what == verb::wait_send_backward) waited.insert({verb::send_backward, stage, m});
+  };
+  std::vector<std::size_t> next(plan.rows.size(), 0);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t rank = 0; rank < plan.rows.size(); ++rank) {
+      if (next[rank] == plan.rows[rank].size()) continue;
+      const action& what = plan.rows[rank][next[rank]];
+      bool possible = true;
+      for_each_work(what, [&](const work& each) { possible = possible && can_go(each, static_cast<int>(rank)); });
+      if (!possible) continue;
+      for_each_work(what, go);
+      ++next[rank];
+      moved = true;
+    }
+  }
+  for (std::size_t rank = 0; rank < plan.rows.size(); ++rank) {
+    if (next[rank] != plan.rows[rank].size()) return false;
+  }
+  return waited == sent;
+}
+
+}  // namespace
+
+TEST_CASE("the proof of messages rejects every schedule whose messages were moved wrongly, and only those") {
+  for (const schedule& plan :
+       {schedules::one_forward_one_backward(3, 4), schedules::zero_bubble_v(2, 4), schedules::dual_pipe(2, 4)}) {
+    const schedule lowered = schedules::lower(plan);
+    CAPTURE(plan.name());
+    REQUIRE(runs_to_its_end(lowered));
+    int rejected = 0;
+    int fine = 0;
+    const auto compare = [&](const schedule& changed, int rank, std::size_t from, std::size_t to) {
+      const proof found = prove_messages(changed, unbounded);
+      ++(found ? fine : rejected);
+      if (found.ok == runs_to_its_end(changed)) return;
+      FAIL_CHECK(to_string(lowered.of(rank)[from]) << " of rank " << rank << " from " << from << " to " << to << ": "
+                                                   << found.message());
+    };
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      for (std::size_t from = 0; from < lowered.of(rank).size(); ++from) {
+        const action moved = lowered.of(rank)[from];
+        if (is_computation(moved.first.what)) continue;
+        schedule without = lowered;
+        row& actions = without.of(rank);
+        actions.erase(actions.begin() + static_cast<std::ptrdiff_t>(from));
+        for (std::size_t to = 0; to <= actions.size(); ++to) {
+          schedule changed = without;
+          changed.of(rank).insert(changed.of(rank).begin() + static_cast<std::ptrdiff_t>(to), moved);
+          compare(changed, rank, from, to);
+        }
+        if (!is_send(moved.first.what)) compare(without, rank, from, from);
+      }
+    }
+    CHECK(rejected > 100);
+    CHECK(fine > 100);
   }
 }
 

@@ -30,6 +30,7 @@ struct message_job {
   int to = no_peer;    ///< `no_peer`: nothing is sent
   int from = no_peer;  ///< `no_peer`: nothing is received
   std::uint32_t tag = 0;
+  std::uint32_t channel = transport::point_to_point_channel;
 
   template <class State>
   outcome check(const State& state) const {
@@ -46,12 +47,13 @@ struct message_job {
   }
 };
 
-/// How far a message is. Those of equal peer and tag are sent, and received, in the order in which they were asked for,
-/// whichever of them is waited for first.
+/// How far a message is. Those of equal peer, channel and tag are sent, and received, in the order in which they were
+/// asked for, whichever of them is waited for first.
 struct posted_message {
   int to = no_peer;
   int from = no_peer;
   std::uint32_t tag = 0;
+  std::uint32_t channel = 0;
   bool sent = false;
   bool received = false;
 };
@@ -62,7 +64,7 @@ class message_exchange final : public operation {
   message_exchange(State& state, const message_job& job)
       : state_(state),
         job_(job),
-        posted_{job.to, job.from, job.tag, job.to == no_peer, job.from == no_peer},
+        posted_{job.to, job.from, job.tag, job.channel, job.to == no_peer, job.from == no_peer},
         drained_(job.to == no_peer) {
     state_.messages().push_back(&posted_);
   }
@@ -79,14 +81,14 @@ class message_exchange final : public operation {
   void locate(error_context& context) override { context.peer = posted_.received ? job_.to : job_.from; }
 
  private:
-  transport::message_id id() const noexcept { return {job_.tag, transport::point_to_point_channel, 0}; }
+  transport::message_id id() const noexcept { return {job_.tag, job_.channel, 0}; }
 
   /// Whether `earlier(message)` holds for none of those that were asked for before this one.
   template <class Earlier>
   bool is_next(Earlier earlier) const noexcept {
     for (const posted_message* each : state_.messages()) {
       if (each == &posted_) return true;
-      if (each->tag == posted_.tag && earlier(*each)) return false;
+      if (each->tag == posted_.tag && each->channel == posted_.channel && earlier(*each)) return false;
     }
     return true;
   }

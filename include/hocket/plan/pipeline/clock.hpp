@@ -161,9 +161,11 @@ class clock_run {
 }  // namespace detail
 
 /// Runs `plan` on a virtual clock and tells `observe` each action (a `timed_action`), in order within a rank. Stages and
-/// microbatches must be in range: see plan/pipeline/prove.hpp. Cost: a few operations per action.
+/// microbatches must be in range: see plan/pipeline/prove.hpp. Raises `invalid_argument` where `cost` is for another
+/// number of stages. Cost: a few operations per action.
 template <class Observer>
 constexpr timing trace(const schedule& plan, const costs& cost, Observer&& observe) {
+  cost.require_stages(plan.stages());
   return detail::clock_run(plan, cost).run(observe);
 }
 

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/plan/pipeline/action.hpp>
 
 #include <cstddef>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,20 +26,47 @@ struct stage_cost {
   friend constexpr bool operator==(const stage_cost&, const stage_cost&) = default;
 };
 
-/// The times of all stages, and of the way between ranks.
+namespace detail {
+
+/// Whether `value` can be a time: an infinite one, or one that is no number, would go through a whole search unnoticed.
+constexpr bool is_time(double value) noexcept { return value >= 0 && value <= std::numeric_limits<double>::max(); }
+
+constexpr void require_time(double value, const std::string& of) {
+  if (is_time(value)) return;
+  raise(errc::invalid_argument, of + " is " + std::to_string(value) + "; it must be a finite number from 0 on");
+}
+
+}  // namespace detail
+
+/// The times of all stages, and of the way between ranks. Raises `invalid_argument` where one of them is negative,
+/// infinite or not a number.
 class costs {
  public:
   /// The same for every stage.
-  constexpr explicit costs(stage_cost each = {}, double hop = 0) : of_stage_{each}, hop_(hop) {}
+  constexpr explicit costs(stage_cost each = {}, double hop = 0) : of_stage_{each}, for_all_(true), hop_(hop) {
+    check();
+  }
   /// `of_stage` has an entry per stage.
   constexpr explicit costs(std::vector<stage_cost> of_stage, double hop = 0)
-      : of_stage_(std::move(of_stage)), hop_(hop) {}
+      : of_stage_(std::move(of_stage)), for_all_(false), hop_(hop) {
+    check();
+  }
+
+  /// Raises `invalid_argument` if these are not the costs of so many stages.
+  constexpr void require_stages(int stages) const {
+    if (!for_all_ && of_stage_.size() != static_cast<std::size_t>(stages)) {
+      raise(errc::invalid_argument, "costs are given for " + std::to_string(of_stage_.size()) +
+                                        " stages, the schedule has " + std::to_string(stages) +
+                                        ": there must be one for each, or a single stage_cost for all");
+    }
+    if (!detail::is_time(pair_share)) detail::require_time(pair_share, "the pair_share of costs");
+  }
 
   /// From the end of a piece of work on one rank to the begin of work on another rank that needs its result.
   constexpr double hop() const noexcept { return hop_; }
 
   constexpr const stage_cost& of(int stage) const noexcept {
-    return of_stage_[of_stage_.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
+    return of_stage_[for_all_ ? 0 : static_cast<std::size_t>(stage)];
   }
 
   constexpr double of(const work& what) const noexcept {
@@ -59,7 +89,24 @@ class costs {
   double pair_share = 1;  ///< how long an overlapped pair lasts, as a part of the sum of its halves
 
  private:
+  constexpr void check() const {
+    if (!detail::is_time(hop_)) detail::require_time(hop_, "the time of a hop");
+    for (std::size_t stage = 0; stage < of_stage_.size(); ++stage) {
+      const stage_cost& cost = of_stage_[stage];
+      check(cost.forward, "forward", stage);
+      check(cost.input_gradient, "input_gradient", stage);
+      check(cost.weight_gradient, "weight_gradient", stage);
+      check(cost.recompute, "recompute", stage);
+    }
+  }
+
+  constexpr void check(double time, const char* of, std::size_t stage) const {
+    if (detail::is_time(time)) return;
+    detail::require_time(time, std::string(of) + " of " + (for_all_ ? "each stage" : "stage " + std::to_string(stage)));
+  }
+
   std::vector<stage_cost> of_stage_;
+  bool for_all_;  ///< one entry for all stages
   double hop_;
 };
 

@@ -160,6 +160,7 @@ class greedy_search {
 inline search_result greedy(const placement& where, int microbatches, const costs& cost,
                             std::vector<int> most_activations = {}) {
   detail::require_sizes("greedy", where.ranks(), microbatches);
+  cost.require_stages(where.stages());
   if (where.has_two_directions()) {
     raise(errc::invalid_argument,
           "greedy needs a placement in which each stage lies on one rank: loop, v_shape or given");

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -39,9 +40,15 @@ constexpr std::vector<chunk_of_work> in_groups(int microbatches, int chunks, int
 /// The largest group that all rounds can have: M divided by as many rounds of at least P as fit.
 constexpr int group_of(const char* generator, int ranks, int microbatches, int group) {
   if (group != 0) {
-    const int tail = group >= 1 ? microbatches % group : 1;
-    require_rule(group >= ranks && group <= microbatches && (tail == 0 || tail >= ranks), generator,
-                 "groups of at least as many microbatches as there are ranks, the last group too", ranks, microbatches);
+    const auto require = [&](bool holds, const char* rule, int found) {
+      if (holds) return;
+      require_rule(false, generator, (std::string(rule) + ' ' + std::to_string(found)).c_str(), ranks, microbatches);
+    };
+    require(group >= ranks, "groups of at least as many microbatches as there are ranks, not of", group);
+    require(group <= microbatches, "groups of at most as many microbatches as there are, not of", group);
+    const int tail = microbatches % group;
+    require(tail == 0 || tail >= ranks,
+            "groups of at least as many microbatches as there are ranks, the last group too, which has only", tail);
     return group;
   }
   const int rounds = std::max(1, microbatches / ranks);
@@ -78,12 +85,13 @@ constexpr schedule interleaved(int ranks, int microbatches, int stages_per_rank,
   return made;
 }
 
-/// Interleaved zero bubble: half the warm-up of `interleaved`, and weight gradients that wait until the rank would be
-/// idle. `group` as there. With unit costs and M >= P: 3M + (P-1)/v long.
-constexpr schedule interleaved_zero_bubble(int ranks, int microbatches, int stages_per_rank, int group = 0) {
-  detail::require_sizes("interleaved_zero_bubble", ranks, microbatches);
-  schedule made("interleaved_zero_bubble", placement::loop(ranks, stages_per_rank), microbatches);
-  const int size = detail::group_of("interleaved_zero_bubble", ranks, microbatches, group);
+namespace detail {
+
+/// Interleaved zero bubble, under the name by which the caller knows it.
+constexpr schedule zero_bubble_in_loop(const char* name, int ranks, int microbatches, int stages_per_rank, int group) {
+  detail::require_sizes(name, ranks, microbatches);
+  schedule made(name, placement::loop(ranks, stages_per_rank), microbatches);
+  const int size = detail::group_of(name, ranks, microbatches, group);
   const auto forwards = detail::in_groups(microbatches, stages_per_rank, size, false);
   const auto backwards = detail::in_groups(microbatches, stages_per_rank, size, true);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -109,12 +117,18 @@ constexpr schedule interleaved_zero_bubble(int ranks, int microbatches, int stag
   return made;
 }
 
+}  // namespace detail
+
+/// Interleaved zero bubble: half the warm-up of `interleaved`, and weight gradients that wait until the rank would be
+/// idle. `group` as there. With unit costs and M >= P: 3M + (P-1)/v long.
+constexpr schedule interleaved_zero_bubble(int ranks, int microbatches, int stages_per_rank, int group = 0) {
+  return detail::zero_bubble_in_loop("interleaved_zero_bubble", ranks, microbatches, stages_per_rank, group);
+}
+
 /// ZB1P: zero bubble with one stage per rank. With unit costs and M >= P: 3M + P-1 long, min(P, M) microbatches of
 /// activations on every rank.
 constexpr schedule zero_bubble(int ranks, int microbatches, int group = 0) {
-  schedule made = interleaved_zero_bubble(ranks, microbatches, 1, group);
-  made.rename("zero_bubble");
-  return made;
+  return detail::zero_bubble_in_loop("zero_bubble", ranks, microbatches, 1, group);
 }
 
 }  // namespace plan::pipeline

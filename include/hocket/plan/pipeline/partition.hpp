@@ -6,6 +6,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/plan/pipeline/costs.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -28,7 +29,7 @@ constexpr std::vector<std::size_t> partition(const std::vector<double>& layers, 
   const std::size_t n = layers.size();
   std::vector<double> before(n + 1, 0);  // the cost of all layers before one
   for (std::size_t i = 0; i < n; ++i) {
-    if (!(layers[i] >= 0)) raise(errc::invalid_argument, "layer " + std::to_string(i) + " has a negative cost");
+    if (!detail::is_time(layers[i])) detail::require_time(layers[i], "the cost of layer " + std::to_string(i));
     before[i + 1] = before[i] + layers[i];
   }
   // slowest[k][i]: of the best cut of the layers from i on into k + 1 stages.

@@ -28,7 +28,8 @@ namespace plan::pipeline {
 class placement {
  public:
   static constexpr placement loop(int ranks, int stages_per_rank = 1) {
-    require(ranks >= 1 && stages_per_rank >= 1, "a loop needs at least one rank and one stage per rank", ranks);
+    require(ranks >= 1, "a loop needs at least one rank", ranks);
+    require(stages_per_rank >= 1, "a loop needs at least one stage per rank", stages_per_rank);
     return {kind::loop, ranks, ranks * stages_per_rank};
   }
 

@@ -38,6 +38,7 @@ enum class violation : std::uint8_t {
   two_kinds_of_backward,
   before_its_input,
   needless_message,
+  overwritten_while_read,
   deadlock
 };
 
@@ -56,6 +57,8 @@ constexpr const char* to_string(violation what) noexcept {
       return "a stage does the backward pass of a microbatch as B, or as I and W, not both";
     case violation::before_its_input: return "the work comes before what it needs on the same rank";
     case violation::needless_message: return "the stage has no neighbour on another rank to exchange this with";
+    case violation::overwritten_while_read:
+      return "a buffer must not be overwritten while it is read, and nothing waits until this has been sent";
     case violation::deadlock: return "each of two ranks waits for what the other does only after its own wait";
   }
   return "unknown";
@@ -84,11 +87,17 @@ struct proof {
     std::string text = pipeline::to_string(what);
     if (missing.what != verb::nothing) text += ": no rank does " + pipeline::to_string(missing);
     if (where.rank >= 0) text += ": " + text_of(where);
-    if (other.rank >= 0) text += (what == violation::deadlock ? ", and " : "; the other is ") + text_of(other);
+    if (other.rank >= 0) text += before_the_other() + text_of(other);
     return text;
   }
 
  private:
+  const char* before_the_other() const noexcept {
+    if (what == violation::deadlock) return ", and ";
+    if (what == violation::overwritten_while_read) return "; what overwrites it, in the next run of the row, is ";
+    return "; the other is ";
+  }
+
   static std::string text_of(const step& at) {
     return "rank " + std::to_string(at.rank) + ", step " + std::to_string(at.index) + " (" +
            pipeline::to_string(at.what) + ')';

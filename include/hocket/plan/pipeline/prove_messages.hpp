@@ -5,12 +5,17 @@
 ///
 /// Whether it ends depends on how much a transport holds. With `capacity` 0 each send and each receive blocks until the
 /// other end is there too (rendezvous); with k, up to k messages from one rank to another wait for their receives, and a
-/// send beyond blocks. A schedule that ends with 0 ends with any. Where receives are posted early and waited for at the
-/// consumer, sends do not block: that is an unbounded capacity.
+/// send beyond blocks. A schedule that ends with 0 ends with any. With an unbounded capacity sends and receives are
+/// started where they stand and never block, as in hocket's own executor: what needs a message waits for it.
+///
+/// A transport may leave a message where the sender has it until it is asked for. So WAIT_SEND ends, with any capacity,
+/// only when the other rank has come to its receive; and each send needs a WAIT_SEND, as its buffer is written again,
+/// at the latest when the row runs again.
 #pragma once
 
 #include <hocket/core/config.hpp>
 #include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/lower/wait_for_sends.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
@@ -84,10 +89,28 @@ class message_prover {
     for_each_work(plan_.of(rank)[i], [&](const work& what) {
       if (failed()) return;
       if (is_needless(what, rank)) return fail(violation::needless_message, step_at(rank, i));
-      if (!needs_partner(what, rank) || state_of(partner_of(what)) != absent) return;
-      fail(violation::missing, step_at(rank, i));
-      found_.missing = partner_of(what);
+      if (needs_partner(what, rank) && state_of(partner_of(what)) == absent) {
+        fail(violation::missing, step_at(rank, i));
+        found_.missing = partner_of(what);
+      } else if (is_send(what.what) && state_of(wait_of(what).first) == absent) {
+        fail(violation::overwritten_while_read, step_at(rank, i), producer_of(what, rank));
+      }
     });
+  }
+
+  /// What writes the buffer that is sent.
+  constexpr step producer_of(const work& send, int rank) const {
+    step found;
+    for (std::size_t i = 0; i < plan_.of(rank).size(); ++i) {
+      for_each_work(plan_.of(rank)[i], [&](const work& what) {
+        if (what.stage != send.stage || what.microbatch != send.microbatch) return;
+        const bool makes_it = send.what == verb::send_forward
+                                  ? what.what == verb::forward
+                                  : what.what == verb::input_gradient || what.what == verb::backward;
+        if (makes_it) found = step_at(rank, i);
+      });
+    }
+    return found;
   }
 
   /// A message that leaves the pipeline, or stays on its rank.
@@ -150,17 +173,7 @@ class message_prover {
 
   constexpr bool take(int rank) {
     const action what = next_step(rank).what;
-    if (is_send(what.first.what)) {
-      if (capacity_ > 0) {
-        if (flight(rank, peer_of(plan_, what.first)) >= capacity_) return false;
-        ++flight(rank, peer_of(plan_, what.first));
-      } else if (!meets(what.first)) {
-        return false;
-      }
-    } else if (is_receive(what.first.what)) {
-      if (state_of(partner_of(what.first)) != done) return false;
-      if (capacity_ > 0) --flight(peer_of(plan_, what.first), rank);
-    }
+    if (capacity_ != unbounded && !passes(what.first, rank)) return false;
     bool possible = true;
     for_each_work(what, [&](const work& each) { possible = possible && has_inputs(each, rank); });
     if (!possible) return false;
@@ -168,6 +181,20 @@ class message_prover {
       if (has_microbatch(each.what)) state_of(each) = done;
     });
     ++next_[static_cast<std::size_t>(rank)];
+    return true;
+  }
+
+  /// Whether a transport that holds no more than it can lets this action go on.
+  constexpr bool passes(const work& what, int rank) {
+    if (is_send(what.what)) {
+      if (capacity_ == 0) return meets(what);
+      int& held = flight(rank, peer_of(plan_, what));
+      if (held >= capacity_) return false;
+      ++held;
+    } else if (is_receive(what.what)) {
+      if (state_of(partner_of(what)) != done) return false;
+      if (capacity_ > 0) --flight(peer_of(plan_, what), rank);
+    }
     return true;
   }
 
@@ -180,8 +207,8 @@ class message_prover {
   constexpr bool has_inputs(const work& what, int rank) {
     const int m = what.microbatch;
     const auto came = [&](verb received, verb made, int from) {
-      if (from < 0 || from >= plan_.stages()) return true;
-      if (plan_.placement.rank_of(from, m) != rank) return state_of(received, what.stage, m) == done;
+      if (!is_stage(from)) return true;
+      if (plan_.placement.rank_of(from, m) != rank) return has_come({received, what.stage, m});
       return state_of(made, from, m) == done ||
              (made == verb::backward && state_of(verb::input_gradient, from, m) == done);
     };
@@ -195,10 +222,15 @@ class message_prover {
       case verb::send_forward: return state_of(verb::forward, what.stage, m) == done;
       case verb::send_backward:
         return state_of(verb::backward, what.stage, m) == done || state_of(verb::input_gradient, what.stage, m) == done;
-      case verb::wait_send_forward: return state_of(verb::send_forward, what.stage, m) == done;
-      case verb::wait_send_backward: return state_of(verb::send_backward, what.stage, m) == done;
+      case verb::wait_send_forward:
+      case verb::wait_send_backward: return has_come(partner_of(partner_of(what)));
       default: return true;
     }
+  }
+
+  /// Whether a message has been asked for, and sent.
+  constexpr bool has_come(const work& receive) {
+    return state_of(receive) == done && state_of(partner_of(receive)) == done;
   }
 
   constexpr int& flight(int from, int to) {
@@ -220,10 +252,20 @@ class message_prover {
   }
 
   constexpr int awaited_by(int rank) {
-    const work& first = next_step(rank).what.first;
+    const action what = next_step(rank).what;
+    const work& first = what.first;
     if (is_receive(first.what)) return peer_of(plan_, first);
     if (is_send(first.what) && has_inputs(first, rank)) return peer_of(plan_, first);
-    return rank;  // what a computation lacks is received or made on its own rank, further behind
+    const work sent = partner_of(first);
+    if (is_send(sent.what) && state_of(sent) == done) return peer_of(plan_, sent);  // of a WAIT_SEND
+    int awaited = rank;  // what a computation lacks is asked for or made on its own rank, further behind
+    for_each_work(what, [&](const work& each) {
+      const work receive = partner_of(each);
+      if (is_receive(receive.what) && state_of(receive) == done && state_of(partner_of(receive)) != done) {
+        awaited = peer_of(plan_, receive);
+      }
+    });
+    return awaited;
   }
 
   const schedule& plan_;
@@ -236,9 +278,9 @@ class message_prover {
 
 }  // namespace detail
 
-/// Whether every message of `plan` has its other end and comes in time, and the whole ends where a transport holds
-/// `capacity` messages from one rank to another: 0 for rendezvous, `unbounded` where receives are posted early. `plan`
-/// must hold `prove(plan)`.
+/// Whether every message of `plan` has its other end and comes in time, no buffer is overwritten while it is sent, and
+/// the whole ends where a transport holds `capacity` messages from one rank to another: 0 for rendezvous, `unbounded`
+/// where sends and receives are started and waited for later. `plan` must hold `prove(plan)`.
 constexpr proof prove_messages(const schedule& plan, int capacity = 0) {
   return detail::message_prover(plan, capacity).prove();
 }

@@ -153,6 +153,7 @@ class port {
   /// A point-to-point message whose tag nobody had asked for when it came.
   struct early_message {
     int peer = 0;
+    std::uint32_t channel = 0;
     std::uint32_t tag = 0;
     std::vector<std::byte> bytes;
   };
@@ -163,7 +164,7 @@ class port {
 
   const void* take_early(receiving& state, int peer, transport::message_id id, std::size_t bytes, failure& fail) {
     for (auto each = early_.begin(); each != early_.end(); ++each) {
-      if (each->peer != peer || each->tag != id.sequence) continue;
+      if (each->peer != peer || each->channel != id.channel || each->tag != id.sequence) continue;
       if (each->bytes.size() != bytes) {
         fail = unexpected(each->tag, each->bytes.size(), peer, id, bytes);
         return nullptr;
@@ -185,7 +186,7 @@ class port {
       const cell& place = cell_of(through, next);
       if (place.number.load(std::memory_order_acquire) != next || place.sequence == id.sequence) return;
       const auto* const data = place.data == nullptr ? place.payload : static_cast<const std::byte*>(place.data);
-      early_.push_back({peer, place.sequence, std::vector<std::byte>(data, data + place.bytes)});
+      early_.push_back({peer, id.channel, place.sequence, std::vector<std::byte>(data, data + place.bytes)});
       counter_of(peer, id).received = next;
       through.consumed.store(next, std::memory_order_release);
     }

@@ -170,21 +170,21 @@ class network {
     post({key, data, bytes, at.of, peer, awake_, self.sent++, id.signature}, at, self.time);
   }
 
-  // ── Messages between `send` and `recv` ───────────────────────────────────────────────────────────────────────────
+  // ── Messages outside of plans ────────────────────────────────────────────────────────────────────────────────────
 
-  std::shared_ptr<parcel> mail(endpoint& at, int peer, std::uint32_t tag, const void* data, std::size_t bytes) {
+  std::shared_ptr<parcel> mail(endpoint& at, int peer, transport::message_id id, const void* data, std::size_t bytes) {
     const auto* const begin = static_cast<const std::byte*>(data);
     auto sent = std::make_shared<parcel>(parcel{std::vector<std::byte>(begin, begin + bytes), peer});
-    const std::uint64_t key = key_of(tag, transport::point_to_point_channel, at.rank);
+    const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
     const std::uint32_t index = post({key, nullptr, bytes, at.of, peer, nobody, at.parcels_sent++}, at,
                                      after_overhead(stations_[at.station], plan::verb::send, 0));
     parcels_[index] = sent;
     return sent;
   }
 
-  /// The first parcel from `peer` with this tag that has come, if any.
-  std::shared_ptr<parcel> fetch(endpoint& at, int peer, std::uint32_t tag) {
-    const found_letter found = letters_.find(at, key_of(tag, transport::point_to_point_channel, peer));
+  /// The first parcel from `peer` with this channel and tag that has come, if any.
+  std::shared_ptr<parcel> fetch(endpoint& at, int peer, transport::message_id id) {
+    const found_letter found = letters_.find(at, key_of(id.sequence, id.channel, peer));
     at.awaited_peer = found.index == nobody ? peer : -1;
     if (found.index == nobody) return nullptr;
     station& here = stations_[at.station];

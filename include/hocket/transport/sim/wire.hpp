@@ -89,7 +89,7 @@ class port {
       return false;
     }
     if (id.point_to_point()) {
-      state.mailed = network_->mail(here_, peer, id.sequence, data, bytes);
+      state.mailed = network_->mail(here_, peer, id, data, bytes);
     } else {
       network_->send(here_, peer, id, data == nullptr ? &nothing : data, bytes);
     }
@@ -107,7 +107,7 @@ class port {
   const void* try_receive(receiving& state, int peer, transport::message_id id, void*, std::size_t bytes,
                           failure& fail) {
     if (id.point_to_point()) {
-      state.fetched = network_->fetch(here_, peer, id.sequence);
+      state.fetched = network_->fetch(here_, peer, id);
       if (state.fetched == nullptr) return nullptr;
       const auto& content = state.fetched->bytes;
       return matches({content.empty() ? &nothing : content.data(), content.size()}, peer, id, bytes, fail);

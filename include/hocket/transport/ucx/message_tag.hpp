@@ -15,7 +15,7 @@ namespace ucx {
 
 /// UCX matches messages by 64 bits: context 16, source rank 16, channel 3, sequence number 16. So there
 /// are at most 2^16 communicators at a time, of at most 2^16 ranks each. The low bits of a sequence number are enough,
-/// as only `transport::window` of them are in use at a time; tags of `send` and `recv` have 16 bits.
+/// as only `transport::window` of them are in use at a time; tags of messages outside of plans have 16 bits.
 ///
 /// The 13 bits that remain travel along, unmatched: the receiver compares them with those of its own call's signature.
 struct message_tag {
@@ -49,7 +49,7 @@ struct message_tag {
 };
 static_assert(message_tag::context_bits + message_tag::rank_bits + message_tag::channel_bits +
                   message_tag::sequence_bits + message_tag::signature_bits == 64);
-static_assert(transport::max_channels < (1U << message_tag::channel_bits));
+static_assert(transport::internal_channel < (1U << message_tag::channel_bits));
 
 }  // namespace ucx
 HOCKET_END_NAMESPACE

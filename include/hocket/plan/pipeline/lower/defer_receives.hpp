@@ -4,13 +4,12 @@
 /// Where receives are posted early and waited for at the consumer, as in hocket's own executor, leave it out.
 #pragma once
 
-#include <hocket/plan/pipeline/messages.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
@@ -23,35 +22,42 @@ constexpr bool needs_message(const work& what, const work& message) noexcept {
   return what.what == verb::input_gradient || what.what == verb::backward;
 }
 
+/// How many of the receives in `held` must stand before `next`: up to the last one that it needs; all, before a send.
+constexpr std::size_t due_before(const action& next, const row& held) {
+  if (is_send(next.first.what)) return held.size();
+  std::size_t due = 0;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    for_each_work(next, [&](const work& what) {
+      if (needs_message(what, held[i].first)) due = i + 1;
+    });
+  }
+  return due;
+}
+
 }  // namespace detail
 
-/// Holds each RECV until the action that needs it. Before a SEND to a peer with a higher rank, all RECV from that peer
-/// that are held stand first: two neighbours that send to each other would wait for each other otherwise.
+/// Holds each RECV until the action that needs it, or the SEND behind it in the row. No message passes another one:
+/// `add_messages` lists them in one order in all rows, and that is why nobody waits in a circle where each end blocks
+/// until the other is there. Two neighbours that send to each other, each before it receives, would be such a circle.
 constexpr schedule defer_receives(schedule plan) {
-  for (int rank = 0; rank < plan.ranks(); ++rank) {
+  for (row& actions : plan.rows) {
     row held;
     row deferred;
-    const auto release = [&](auto is_due) {
-      row kept;
-      for (const action& each : held) (is_due(each.first) ? deferred : kept).push_back(each);
-      held = std::move(kept);
+    const auto release = [&](std::size_t count) {
+      const auto end = held.begin() + static_cast<std::ptrdiff_t>(count);
+      deferred.insert(deferred.end(), held.begin(), end);
+      held.erase(held.begin(), end);
     };
-    for (const action& each : plan.of(rank)) {
+    for (const action& each : actions) {
       if (is_receive(each.first.what)) {
         held.push_back(each);
         continue;
       }
-      if (is_send(each.first.what)) {
-        const int peer = peer_of(plan, each.first);
-        if (rank < peer) release([&](const work& message) { return peer_of(plan, message) == peer; });
-      }
-      for_each_work(each, [&](const work& what) {
-        release([&](const work& message) { return detail::needs_message(what, message); });
-      });
+      release(detail::due_before(each, held));
       deferred.push_back(each);
     }
-    release([](const work&) { return true; });
-    plan.of(rank) = std::move(deferred);
+    release(held.size());
+    actions = std::move(deferred);
   }
   return plan;
 }

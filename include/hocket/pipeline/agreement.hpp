@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the ranks of a pipeline tell each other before its first step. A schedule or a stage that differs between two
+/// of them would otherwise be a hang, or memory that is overwritten; so it is an error, on every rank, that says where.
+///
+/// Each round is a list of numbers of which every entry is written by one rank, and 0 on all others: their sums over
+/// all ranks are what everybody knows then.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/pipeline/stage.hpp>
+#include <hocket/plan/pipeline/fingerprint.hpp>
+#include <hocket/plan/pipeline/placement.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline::detail {
+
+/// First round: which schedule each rank was given, and whether it has found something wrong.
+class schedule_round {
+ public:
+  schedule_round() = default;
+  explicit schedule_round(int ranks) : numbers_(per_rank * static_cast<std::size_t>(ranks), 0) {}
+
+  void tell(int rank, const plan::pipeline::schedule& plan, bool fits) {
+    std::uint64_t* const own = &numbers_[per_rank * static_cast<std::size_t>(rank)];
+    own[print] = plan::pipeline::fingerprint(plan);
+    own[microbatches] = static_cast<std::uint64_t>(plan.microbatches);
+    own[stages] = static_cast<std::uint64_t>(plan.stages());
+    own[does_not_fit] = fits ? 0 : 1;
+  }
+
+  std::vector<std::uint64_t>& numbers() noexcept { return numbers_; }
+
+  /// After the sums: what is wrong, in words; nothing, if all ranks have equal schedules that fit.
+  std::string judge() const {
+    for (std::size_t rank = 1; rank < ranks(); ++rank) {
+      if (of(rank, print) == of(0, print)) continue;
+      const bool same_sizes = of(rank, microbatches) == of(0, microbatches) && of(rank, stages) == of(0, stages);
+      return "the ranks were given different schedules, and all need the same one: rank 0 has " + describe(0) +
+             ", rank " + std::to_string(rank) + " has " + describe(rank) + (same_sizes ? ", in another order" : "");
+    }
+    for (std::size_t rank = 0; rank < ranks(); ++rank) {
+      if (of(rank, does_not_fit) == 0) continue;
+      return "rank " + std::to_string(rank) + " has stages that do not fit the schedule; its error says which";
+    }
+    return "";
+  }
+
+ private:
+  enum entry : std::size_t { print, microbatches, stages, does_not_fit, per_rank };
+
+  std::size_t ranks() const noexcept { return numbers_.size() / per_rank; }
+  std::uint64_t of(std::size_t rank, entry what) const { return numbers_[per_rank * rank + what]; }
+  std::string describe(std::size_t rank) const {
+    return "one of " + std::to_string(of(rank, microbatches)) + " microbatches and " +
+           std::to_string(of(rank, stages)) + " stages";
+  }
+
+  std::vector<std::uint64_t> numbers_;
+};
+
+/// Second round: what each stage takes and gives, by stage and by copy, where a schedule has two directions.
+class form_round {
+ public:
+  form_round() = default;
+  explicit form_round(const plan::pipeline::placement& where)
+      : copies_(where.has_two_directions() ? 2 : 1),
+        numbers_(per_stage * copies_ * static_cast<std::size_t>(where.stages()), 0) {}
+
+  /// `rank` has `stage`, or a copy of it.
+  void tell(const plan::pipeline::placement& where, int rank, int stage, const tensor_form& input,
+            const tensor_form& output) {
+    for (std::size_t copy = 0; copy < copies_; ++copy) {
+      if (holder(where, stage, copy) != rank) continue;
+      write(place(stage, copy), input);
+      write(place(stage, copy) + per_form, output);
+    }
+  }
+
+  std::vector<std::uint64_t>& numbers() noexcept { return numbers_; }
+
+  /// After the sums: what is wrong, in words; nothing, if what each stage gives is what the next one takes.
+  std::string judge(const plan::pipeline::placement& where) const {
+    for (int stage = 0; stage < where.stages() && copies_ == 2; ++stage) {
+      const std::string wrong = judge_copies(where, stage);
+      if (!wrong.empty()) return wrong;
+    }
+    const int last = where.stages() - 1;
+    if (input(0).count != 0) return "the first stage fetches its microbatches itself: its input_size() must be 0";
+    if (output(last).count != 0) return "the last stage computes the loss itself: its output_size() must be 0";
+    for (int stage = 0; stage < last; ++stage) {
+      if (fit(output(stage), input(stage + 1))) continue;
+      return named(where, stage, 0) + " gives " + describe(output(stage)) + " per microbatch, " +
+             named(where, stage + 1, 0) + " takes " + describe(input(stage + 1)) +
+             hint(output(stage), input(stage + 1));
+    }
+    return "";
+  }
+
+  /// By boundary: what crosses it per microbatch.
+  std::vector<std::size_t> boundary_bytes() const {
+    std::vector<std::size_t> bytes;
+    const int stages = static_cast<int>(numbers_.size() / per_stage / copies_);
+    for (int stage = 0; stage + 1 < stages; ++stage) bytes.push_back(output(stage).bytes());
+    return bytes;
+  }
+
+ private:
+  static constexpr std::size_t per_form = 3;
+  static constexpr std::size_t per_stage = 2 * per_form;
+
+  static int holder(const plan::pipeline::placement& where, int stage, std::size_t copy) {
+    return where.rank_of(stage, copy == 0 ? 0 : where.turn());
+  }
+  std::size_t place(int stage, std::size_t copy) const {
+    return per_stage * (copies_ * static_cast<std::size_t>(stage) + copy);
+  }
+  void write(std::size_t at, const tensor_form& form) {
+    numbers_[at] = form.count;
+    numbers_[at + 1] = form.element_bytes;
+    numbers_[at + 2] = form.element_type;
+  }
+  tensor_form read(std::size_t at) const {
+    return {static_cast<std::size_t>(numbers_[at]), static_cast<std::size_t>(numbers_[at + 1]),
+            static_cast<std::uint32_t>(numbers_[at + 2])};
+  }
+  tensor_form input(int stage, std::size_t copy = 0) const { return read(place(stage, copy)); }
+  tensor_form output(int stage, std::size_t copy = 0) const { return read(place(stage, copy) + per_form); }
+
+  std::string judge_copies(const plan::pipeline::placement& where, int stage) const {
+    const auto differ = [&](const char* does, const tensor_form& one, const tensor_form& other) {
+      return "the two copies of a stage must be alike: " + named(where, stage, 0) + does + describe(one) +
+             " per microbatch, " + named(where, stage, 1) + does + describe(other) + hint(one, other);
+    };
+    if (!fit(input(stage, 0), input(stage, 1))) return differ(" takes ", input(stage, 0), input(stage, 1));
+    if (!fit(output(stage, 0), output(stage, 1))) return differ(" gives ", output(stage, 0), output(stage, 1));
+    return "";
+  }
+
+  /// Of nothing, the type does not matter.
+  static bool fit(const tensor_form& one, const tensor_form& other) {
+    return one == other || (one.count == 0 && other.count == 0);
+  }
+
+  static std::string named(const plan::pipeline::placement& where, int stage, std::size_t copy) {
+    return "stage " + std::to_string(stage) + " on rank " + std::to_string(holder(where, stage, copy));
+  }
+  static std::string describe(const tensor_form& form) {
+    return std::to_string(form.bytes()) + " bytes (" + std::to_string(form.count) + " elements of " +
+           std::to_string(form.element_bytes) + ")";
+  }
+  static const char* hint(const tensor_form& one, const tensor_form& other) {
+    const bool look_alike = one.count == other.count && one.element_bytes == other.element_bytes;
+    return look_alike ? ", of another type" : "";
+  }
+
+  std::size_t copies_ = 1;
+  std::vector<std::uint64_t> numbers_;
+};
+
+}  // namespace pipeline::detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How the messages of a step are told apart, where that is needed at all. Both ends know the whole schedule, so they
+/// find the same tags without a word.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/messages.hpp>
+#include <hocket/plan/pipeline/schedule.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline::detail {
+
+/// A number for what crosses a boundary: between stages s and s+1 lies boundary s.
+inline std::uint32_t crossing_of(const plan::pipeline::schedule& plan, const plan::pipeline::work& message) noexcept {
+  using plan::pipeline::verb;
+  const bool forward = message.what == verb::send_forward || message.what == verb::receive_forward;
+  const bool after = message.what == verb::send_forward || message.what == verb::receive_backward;
+  const int boundary = after ? message.stage : message.stage - 1;
+  return static_cast<std::uint32_t>(2 * (boundary * plan.microbatches + message.microbatch) + !forward);
+}
+
+/// More than any number that `crossing_of` gives.
+inline std::uint32_t crossings_of(const plan::pipeline::schedule& plan) noexcept {
+  return static_cast<std::uint32_t>(2 * plan.cells());
+}
+
+/// Whether every two ranks list the messages between them in one order. Then one tag serves all of them: what comes
+/// before it is asked for by its tag, some transports have to put aside.
+inline bool are_in_order(const plan::pipeline::schedule& plan) {
+  struct message {
+    int from;
+    int to;
+    std::uint32_t crossing;
+    bool operator==(const message&) const = default;
+  };
+  std::vector<message> sent;
+  std::vector<message> received;
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    for (const auto& each : plan.of(rank)) {
+      const auto& what = each.first;
+      if (plan::pipeline::is_send(what.what)) {
+        sent.push_back({rank, plan::pipeline::peer_of(plan, what), crossing_of(plan, what)});
+      } else if (plan::pipeline::is_receive(what.what)) {
+        received.push_back({plan::pipeline::peer_of(plan, what), rank, crossing_of(plan, what)});
+      }
+    }
+  }
+  const auto by_ranks = [](const message& a, const message& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  };
+  std::stable_sort(sent.begin(), sent.end(), by_ranks);
+  std::stable_sort(received.begin(), received.end(), by_ranks);
+  return sent == received;
+}
+
+}  // namespace pipeline::detail
+HOCKET_END_NAMESPACE

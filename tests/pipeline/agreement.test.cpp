@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What differs between ranks is refused on all of them before the first step, with the ranks and what differs; and the
+// communicator goes on.
+#include "pipeline/model.hpp"
+#include "plan/pipeline/schedules.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/collective/barrier.hpp>
+#include <hocket/pipeline/executor.hpp>
+#include <hocket/plan/pipeline/fingerprint.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace pipeline_test;
+using hocket_test::on_ranks;
+using hocket_test::thread_rank;
+namespace pipeline = hocket::pipeline;
+using hocket::errc;
+
+namespace {
+
+/// `make` must be refused with words that contain `says`.
+template <class Make>
+void refuses(thread_rank& me, const std::string& says, Make make) {
+  const auto found = me.expect(errc::invalid_argument, make);
+  const std::string text = found ? found->what() : "";
+  me.check(text.find(says) != std::string::npos, [&] { return "the message lacks '" + says + "': " + text; });
+}
+
+void make_executor(thread_rank& me, const schedule& plan) {
+  std::vector<layer> own = layers_of(plan, me.rank());
+  pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+  run.run();
+}
+
+/// Takes and gives what it is told to.
+template <class In, class Out = In>
+struct shaped_stage {
+  using input_type = In;
+  using output_type = Out;
+  std::size_t takes = 0;
+  std::size_t gives = 0;
+  std::size_t input_size() const { return takes; }
+  std::size_t output_size() const { return gives; }
+  void forward(int, std::span<const In>, std::span<Out>) {}
+  void input_gradient(int, std::span<const In>, std::span<const Out>, std::span<In>) {}
+  void weight_gradient(int, std::span<const In>, std::span<const Out>) {}
+};
+
+}  // namespace
+
+TEST_CASE("schedules that differ between ranks are refused on every rank, with a rank that differs") {
+  const schedule plan = schedules::one_forward_one_backward(3, 6);
+  const std::string begins = "the ranks were given different schedules, and all need the same one: ";
+  struct trial {
+    schedule other;
+    std::string says;
+  };
+  const std::vector<trial> trials = {
+      {schedules::gpipe(3, 6),
+       "rank 0 has one of 6 microbatches and 3 stages, rank 2 has one of 6 microbatches and 3 stages, in another "
+       "order"},
+      {schedules::one_forward_one_backward(3, 7), "rank 2 has one of 7 microbatches and 3 stages"},
+      {schedules::interleaved(3, 6, 2), "rank 2 has one of 6 microbatches and 6 stages"},
+  };
+  on_ranks(3, [&](thread_rank& me) {
+    for (const trial& each : trials) {
+      refuses(me, begins, [&] { make_executor(me, me.rank() == 2 ? each.other : plan); });
+      refuses(me, each.says, [&] { make_executor(me, me.rank() == 2 ? each.other : plan); });
+    }
+    schedule renamed = plan;
+    renamed.rename("mine");
+    make_executor(me, me.rank() == 1 ? renamed : plan);
+    make_executor(me, me.rank() == 1 ? schedules::lower(plan) : plan);
+  });
+}
+
+TEST_CASE("a rank whose schedule has no proof says so, and keeps no other rank waiting") {
+  const schedule plan = schedules::one_forward_one_backward(3, 6);
+  schedule damaged = plan;
+  damaged.of(1).pop_back();
+  on_ranks(3, [&](thread_rank& me) {
+    refuses(me, me.rank() == 1 ? "work is missing" : "rank 0 has one of 6 microbatches and 3 stages, rank 1 has",
+            [&] { make_executor(me, me.rank() == 1 ? damaged : plan); });
+    refuses(me, me.rank() == 1 ? "the schedule is for 2 ranks, the communicator has 3" : "different schedules",
+            [&] { make_executor(me, me.rank() == 1 ? schedules::gpipe(2, 2) : plan); });
+    hocket::barrier(me.comm());
+    make_executor(me, plan);
+  });
+}
+
+TEST_CASE("equal schedules have equal fingerprints, and others do not") {
+  std::map<std::uint64_t, schedule> found;
+  for_every_schedule(
+      [&](const schedule& plan, const sizes&) {
+        const auto& other = found.emplace(schedules::fingerprint(plan), plan).first->second;
+        const bool equal = other.rows == plan.rows && other.microbatches == plan.microbatches;
+        if (!equal || other.stages() != plan.stages()) FAIL_CHECK(plan.name() << " as " << other.name());
+      },
+      5, 12);
+  CHECK(found.size() > 500);
+  schedule plan = schedules::gpipe(2, 2);
+  const std::uint64_t before = schedules::fingerprint(plan);
+  plan.rename("other");
+  CHECK(schedules::fingerprint(plan) == before);
+  std::swap(plan.of(0)[0], plan.of(0)[1]);
+  CHECK(schedules::fingerprint(plan) != before);
+}
+
+TEST_CASE("the two copies of a stage in two directions must be alike") {
+  on_ranks(2, [](thread_rank& me) {
+    const schedule plan = schedules::dual_pipe(2, 4);
+    // Rank 1 thinks that more crosses the boundary: so in both directions producer and consumer of a copy are at odds
+    // with those of the other.
+    const std::size_t width = me.rank() == 0 ? 4 : 512;
+    shaped_stage<double> first{0, width};
+    shaped_stage<double> last{width, 0};
+    refuses(me,
+            "the two copies of a stage must be alike: stage 0 on rank 0 gives 32 bytes (4 elements of 8) per "
+            "microbatch, stage 0 on rank 1 gives 4096 bytes (512 elements of 8)",
+            [&] {
+              pipeline::executor run(me.comm(), plan, {first, last});
+            });
+
+    // What rank 0 gives is what rank 1 takes, forward and backward: only the copies differ.
+    shaped_stage<double> here{0, me.rank() == 0 ? std::size_t{4} : 512};
+    shaped_stage<double> there{me.rank() == 0 ? std::size_t{512} : 4, 0};
+    refuses(me, "the two copies of a stage must be alike: stage 0 on rank 0 gives 32 bytes", [&] {
+      pipeline::executor run(me.comm(), plan, {here, there});
+    });
+    shaped_stage<double> alike{0, 4};
+    shaped_stage<double> alike_last{4, 0};
+    pipeline::executor run(me.comm(), plan, {alike, alike_last});
+    run.run();
+  });
+}
+
+TEST_CASE("elements of another type are refused, also where they take up as many bytes") {
+  on_ranks(2, [](thread_rank& me) {
+    const schedule plan = schedules::gpipe(2, 2);
+    const auto refuses_second = [&](auto second, const std::string& says) {
+      shaped_stage<float> first{0, 2};
+      refuses(me, says, [&] {
+        if (me.rank() == 0) pipeline::executor run(me.comm(), plan, {first});
+        else pipeline::executor run(me.comm(), plan, {second});
+      });
+    };
+    const std::string gives =
+        "stage 0 on rank 0 gives 8 bytes (2 elements of 4) per microbatch, stage 1 on rank 1 takes ";
+    refuses_second(shaped_stage<double>{1, 0}, gives + "8 bytes (1 elements of 8)");
+    refuses_second(shaped_stage<std::int32_t>{2, 0}, gives + "8 bytes (2 elements of 4), of another type");
+    shaped_stage<float, double> first{0, 0};  // of nothing, the type does not matter
+    shaped_stage<float> last{0, 0};
+    if (me.rank() == 0) pipeline::executor(me.comm(), plan, {first}).run();
+    else pipeline::executor(me.comm(), plan, {last}).run();
+  });
+}
+
+namespace {
+
+/// Looks where its buffers lie.
+struct looking_stage {
+  using input_type = float;
+  using output_type = float;
+  std::size_t takes = 0;
+  std::size_t gives = 0;
+  bool aligned = true;
+  std::size_t input_size() const { return takes; }
+  std::size_t output_size() const { return gives; }
+  void look(const float* at) { aligned = aligned && reinterpret_cast<std::uintptr_t>(at) % 64 == 0; }
+  void forward(int, std::span<const float> in, std::span<float> out) {
+    look(in.data());
+    look(out.data());
+  }
+  void backward(int, std::span<const float>, std::span<const float> out_gradient, std::span<float> in_gradient) {
+    look(out_gradient.data());
+    look(in_gradient.data());
+  }
+};
+
+struct alignas(128) wide {
+  float values[32];
+};
+static_assert(pipeline::stage<shaped_stage<float>>);
+static_assert(!pipeline::stage<shaped_stage<wide>>);  // no buffer is aligned to more than a cache line
+
+}  // namespace
+
+TEST_CASE("buffers begin at a cache line") {
+  on_ranks(3, [](thread_rank& me) {
+    for (const std::size_t size : {1U, 3U, 5U, 100U}) {
+      looking_stage own{me.rank() == 0 ? 0 : size, me.rank() == 2 ? 0 : size};
+      pipeline::executor run(me.comm(), schedules::one_forward_one_backward(3, 5), {own});
+      run.run();
+      me.check(own.aligned, "a buffer is not aligned");
+    }
+  });
+}

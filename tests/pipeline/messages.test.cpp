@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The executor's messages: nobody else's are taken for them, and what is over is not looked at again.
+#include "pipeline/model.hpp"
+#include "pipeline/pattern_stage.hpp"
+#include "pipeline/waiting_stage.hpp"
+#include "plan/pipeline/schedules.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/collective/send_recv.hpp>
+#include <hocket/pipeline/executor.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/sim.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace pipeline_test;
+using hocket_test::on_ranks;
+using hocket_test::thread_rank;
+namespace pipeline = hocket::pipeline;
+namespace sim = hocket::sim;
+
+namespace {
+
+std::vector<pipeline::any_stage> stages_of(std::vector<layer>& own) { return {own.begin(), own.end()}; }
+
+/// `own` must have the gradients of the whole model.
+void check_gradients(thread_rank& me, const schedule& plan, const std::vector<layer>& own) {
+  const std::vector<layer> expected = sequential(plan.stages(), plan.microbatches);
+  std::size_t next = 0;
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    if (!plan.placement.holds(me.rank(), stage)) continue;
+    const layer& mine = own[next++];
+    const std::string wrong = difference(mine.gradient(), mine.exact(), expected[static_cast<std::size_t>(stage)]);
+    me.check(wrong.empty(), [&] { return std::string(plan.name()) + ": " + wrong; });
+  }
+}
+
+/// Rows whose messages are received in another order than they are sent, so that tags must tell them apart.
+schedule out_of_order() {
+  return schedules::parse(
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B1,0RECV_B0,0B0,0B1,0WAIT_SEND_F0,0WAIT_SEND_F1\n"
+      "1RECV_F1,1RECV_F0,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1WAIT_SEND_B0,1WAIT_SEND_B1\n");
+}
+
+}  // namespace
+
+TEST_CASE("no buffer is used again before its message was read, whichever rank is late") {
+  for (const int ranks : {2, 3}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      for_every_schedule(
+          [&](const schedule& plan, const sizes& s) {
+            if (s.ranks != ranks || s.microbatches < 9 || s.stages_per_rank > 2) return;
+            me.at([&] { return std::string(plan.name()) + ", " + std::to_string(s.microbatches) + " microbatches"; });
+            for (const int buffers : {1, 2}) {
+              std::deque<pattern_stage> own;
+              for (int stage = 0; stage < plan.stages(); ++stage) {
+                if (plan.placement.holds(me.rank(), stage)) own.emplace_back(stage, plan.stages(), 1000, 300);
+              }
+              const schedule lowered = schedules::wait_for_sends(schedules::add_messages(plan), buffers);
+              pipeline::executor run(me.comm(), lowered, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+              for (int step = 0; step < 2; ++step) run.run();
+              for (const pattern_stage& each : own) me.check(each.wrong() == 0, "what came was not what was given");
+            }
+          },
+          ranks, 10);
+    });
+  }
+}
+
+TEST_CASE("messages of the user that are under way meanwhile are not those of a pipeline") {
+  for (const schedule& plan : {schedules::one_forward_one_backward(2, 4), out_of_order()}) {
+    on_ranks(2, [&](thread_rank& me) {
+      // As long as what crosses the boundary, with the tag that comes to mind first.
+      const hocket::peer other{1 - me.rank()};
+      std::vector<double> sent(width(1), 100 + me.rank());
+      std::vector<double> early(width(1)), late(width(1));
+      std::vector<layer> own = layers_of(plan, me.rank());
+      pipeline::executor run(me.comm(), plan, stages_of(own));
+      auto asked = hocket::recv_async(me.comm(), early, other);
+      auto given = hocket::send_async(me.comm(), sent, other);
+      if (me.rank() == 0) asked.wait();  // on rank 1 it stays open during the step
+      if (me.rank() == 1) given.wait();
+      run.run();
+      if (me.rank() == 1) asked.wait();
+      if (me.rank() == 0) given.wait();
+      const std::vector<double> expected(width(1), 101 - me.rank());
+      me.check(early == expected, "the user's message came out wrong");
+      check_gradients(me, plan, own);
+
+      auto unread = hocket::send_async(me.comm(), sent, other);
+      run.run();
+      hocket::recv(me.comm(), late, other);
+      unread.wait();
+      me.check(late == expected, "the user's message came out wrong");
+    });
+  }
+}
+
+TEST_CASE("two pipelines may be under way at once") {
+  const std::vector<schedule> pairs[] = {
+      {schedules::one_forward_one_backward(2, 4), schedules::gpipe(2, 6)},
+      {out_of_order(), schedules::zero_bubble(2, 4)},
+      {out_of_order(), out_of_order()},
+  };
+  for (const auto& plans : pairs) {
+    on_ranks(2, [&](thread_rank& me) {
+      std::vector<layer> first = layers_of(plans[0], me.rank());
+      std::vector<layer> second = layers_of(plans[1], me.rank());
+      pipeline::executor one(me.comm(), plans[0], stages_of(first));
+      pipeline::executor two(me.comm(), plans[1], stages_of(second));
+      one.start();
+      two.start();
+      bool one_is_over = false;
+      bool two_is_over = false;
+      while (!one_is_over || !two_is_over) {  // in another order on each rank
+        if (me.rank() == 0) one_is_over = one_is_over || one.advance();
+        two_is_over = two_is_over || two.advance();
+        if (me.rank() == 1) one_is_over = one_is_over || one.advance();
+      }
+      check_gradients(me, plans[0], first);
+      check_gradients(me, plans[1], second);
+    });
+  }
+}
+
+TEST_CASE("two pipelines may be under way at once on simulated ranks") {
+  const schedule plan = schedules::one_forward_one_backward(2, 4);
+  sim::world world(2);
+  std::deque<waiting_stage> stages;
+  std::vector<std::unique_ptr<pipeline::executor<sim::wire>>> all;
+  for (int rank = 0; rank < 2; ++rank) {
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{16}}) {
+      stages.emplace_back(
+          rank, 2, schedules::stage_cost{}, [](double) {}, bytes);
+      all.push_back(std::make_unique<pipeline::executor<sim::wire>>(world.comm(rank), plan,
+                                                                    std::vector<pipeline::any_stage>{stages.back()}));
+    }
+  }
+  world.run();                // until all have agreed
+  std::swap(all[0], all[1]);  // started in another order on each rank
+  for (auto& each : all) each->start();
+  world.run();
+  for (auto& each : all) CHECK(each->advance());
+}
+
+namespace {
+
+/// Looks how much the communicator has to look through.
+struct counting_stage {
+  using input_type = double;
+  using output_type = double;
+  int index = 0;
+  std::function<std::size_t()> count;
+  std::size_t most = 0;
+  std::size_t input_size() const { return index == 0 ? 0 : 2; }
+  std::size_t output_size() const { return index == 0 ? 2 : 0; }
+  void forward(int, std::span<const double>, std::span<double>) { most = std::max(most, count()); }
+  void backward(int, std::span<const double>, std::span<const double>, std::span<double>) {
+    most = std::max(most, count());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what is over is not looked at again: an action costs the same in a long row") {
+  on_ranks(2, [](thread_rank& me) {
+    auto& state = hocket::detail::communicator_access::state(me.comm());
+    const auto open = [&] { return std::max(state.active().size(), state.messages().size()); };
+    const std::size_t before = open();
+    for (const int microbatches : {4, 40, 400}) {
+      counting_stage own{me.rank(), open};
+      pipeline::executor run(me.comm(), schedules::one_forward_one_backward(2, microbatches), {own});
+      for (int step = 0; step < 2; ++step) {
+        run.run();
+        me.check(open() == before, "a message is still there after its step");
+      }
+      me.check(own.most <= before + 6, [&] {
+        return std::to_string(own.most) + " messages under way with " + std::to_string(microbatches) + " microbatches";
+      });
+    }
+  });
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A layer that writes down what it is asked to do, so that a test need not believe what the executor says of itself.
+#pragma once
+
+#include "pipeline/model.hpp"
+
+#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/timeline.hpp>
+
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace pipeline_test {
+
+using hocket::plan::pipeline::verb;
+using hocket::plan::pipeline::work;
+
+class noting_layer : public layer {
+ public:
+  noting_layer(int index, int stages, int microbatches, std::vector<work>& notes)
+      : layer(index, stages, microbatches), index_(index), notes_(notes) {}
+
+  void forward(int m, std::span<const double> in, std::span<double> out) {
+    notes_.push_back({verb::forward, index_, m});
+    layer::forward(m, in, out);
+  }
+  void input_gradient(int m, std::span<const double> in, std::span<const double> out_gradient,
+                      std::span<double> in_gradient) {
+    notes_.push_back({verb::input_gradient, index_, m});
+    layer::input_gradient(m, in, out_gradient, in_gradient);
+  }
+  void weight_gradient(int m, std::span<const double> in, std::span<const double> out_gradient) {
+    notes_.push_back({verb::weight_gradient, index_, m});
+    layer::weight_gradient(m, in, out_gradient);
+  }
+  void backward(int m, std::span<const double> in, std::span<const double> out_gradient,
+                std::span<double> in_gradient) {
+    notes_.push_back({verb::backward, index_, m});
+    layer::input_gradient(m, in, out_gradient, in_gradient);
+    layer::weight_gradient(m, in, out_gradient);
+  }
+
+ private:
+  int index_;
+  std::vector<work>& notes_;
+};
+
+/// The layers that a rank holds.
+inline std::deque<noting_layer> noting_layers_of(const hocket::plan::pipeline::schedule& plan, int rank,
+                                                 std::vector<work>& notes) {
+  std::deque<noting_layer> own;
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    if (plan.placement.holds(rank, stage)) own.emplace_back(stage, plan.stages(), plan.microbatches, notes);
+  }
+  return own;
+}
+
+/// What a row lists, without messages.
+inline std::vector<work> computations(const hocket::plan::pipeline::row& actions) {
+  std::vector<work> all;
+  for (const auto& each : actions) {
+    for_each_work(each, [&](const work& what) {
+      if (is_computation(what.what)) all.push_back(what);
+    });
+  }
+  return all;
+}
+
+inline std::vector<work> computations(const hocket::plan::pipeline::timeline& measured) {
+  std::vector<work> all;
+  for (const auto& each : measured) for_each_work(each.what, [&](const work& what) { all.push_back(what); });
+  return all;
+}
+
+}  // namespace pipeline_test
