@@ -54,6 +54,8 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--seed", training.seed, "of first parameters and of which sequences come when");
   app.add_flag("--exact", training.exact,
                "the same bits for every --dp, --pp, --tp, --zero and --microbatches: sums are rounded once");
+  app.add_option("--seconds", options.seconds, "stop training after so long")->check(CLI::PositiveNumber);
+  app.add_flag("--must-learn", options.must_learn, "fail unless the model beats the bigram model in the end");
   app.add_option("--losses", options.losses, "file for the loss and gradient norm of each step");
 }
 

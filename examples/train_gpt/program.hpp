@@ -13,6 +13,8 @@ struct program_options {
   std::string text = "build/text/jargon.txt";
   std::string schedule = "1f1b";
   std::string losses;
+  bool must_learn = false;
+  double seconds = 1e9;
   training_options training;
 };
 

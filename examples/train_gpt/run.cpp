@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../train_language_model/bigram.hpp"
+#include "learned.hpp"
 #include "program.hpp"
 
 #include <hocket/plan/pipeline/gpipe.hpp>
@@ -9,6 +11,7 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <numbers>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,6 +25,29 @@ hocket::plan::pipeline::schedule schedule_of(const program_options& options) {
   const parallelism& spread = options.training.spread;
   if (options.schedule == "gpipe") return hocket::plan::pipeline::gpipe(spread.pipeline, spread.microbatches);
   return hocket::plan::pipeline::one_forward_one_backward(spread.pipeline, spread.microbatches);
+}
+
+/// The text with what a terminal can't show replaced.
+std::string printable(std::string text) {
+  for (char& each : text) {
+    if (each != '\n' && (each < ' ' || each > '~')) each = '?';
+  }
+  return text;
+}
+
+/// Prints what the model has learned. True if it beats a bigram model on text that it has not seen.
+bool look_at(const program_options& options, const language_model::split_text& text,
+             const std::vector<std::vector<float>>& parameters) {
+  learned_model model(options.training.shape, parameters);
+  const double found = model.loss(text.held_out, 256);
+  const double bigram = language_model::bigram_model(text.train).loss(text.held_out, 1);
+  std::printf("held-out loss: %.4f nats/byte (%.3f bits), the bigram model's: %.4f nats/byte (%.3f bits)\n", found,
+              found / std::numbers::ln2, bigram, bigram / std::numbers::ln2);
+  const auto context = static_cast<std::size_t>(options.training.shape.context);
+  const std::string sample = model.write(text.held_out.first(context), 300, 0.7, options.training.seed);
+  std::printf("\nWhat it writes:\n----\n%s\n----\n%s\n", printable(sample).c_str(),
+              found < bigram ? "The model beats the bigram model." : "The bigram model is still better.");
+  return found < bigram;
 }
 
 }  // namespace
@@ -63,11 +89,14 @@ int run_rank(const program_options& options) {
     }
   }
   if (losses != nullptr) std::fclose(losses);
+  const std::vector<std::vector<float>> parameters = training.all_parameters();
+  bool learned = true;
   if (comm.rank() == 0) {
     std::printf("rank 0 keeps %zu bytes, by the formula %zu\n", training.bytes(), training.predicted_bytes());
+    learned = look_at(options, text, parameters);
   }
   hocket::barrier(comm);
-  return 0;
+  return learned || !options.must_learn ? 0 : 1;
 }
 
 }  // namespace gpt

@@ -144,4 +144,15 @@ void stage::begin_step(const std::vector<microbatch>& batch) {
   loss_ = {};
 }
 
+std::vector<float> stage::scores_after(std::span<const std::uint8_t> bytes, std::size_t position) {
+  const std::vector<microbatch> one{{bytes}};
+  begin_step(one);
+  matrix x = looked_up(0, 0);
+  layer_memory unused;
+  for (layer& each : layers_) x = each.forward(std::move(x), unused);
+  const matrix scores = scores_of(x);
+  const float* const row = scores.data() + static_cast<std::ptrdiff_t>(position) * model_shape::vocabulary;
+  return {row, row + model_shape::vocabulary};
+}
+
 }  // namespace gpt

@@ -52,8 +52,8 @@ class stage {
 
   std::size_t end_parameter() const noexcept { return end_; }
 
-  /// The scores of the byte after the last one of each position of `x`; of the last stage.
-  matrix scores_of(const matrix& x);
+  /// The scores of the byte that comes after the one at `position` of a sequence; of a stage that is the whole model.
+  std::vector<float> scores_after(std::span<const std::uint8_t> bytes, std::size_t position);
 
  private:
   struct chunk {
@@ -87,6 +87,8 @@ class stage {
   template <class Visit>
   void for_each_position(int m, std::size_t c, Visit visit) const;
 
+  /// The scores of the byte after each position of `x`.
+  matrix scores_of(const matrix& x);
   void score(int m, std::size_t c, matrix x, chunk& kept);
 
   matrix score_backward(const chunk& kept);
