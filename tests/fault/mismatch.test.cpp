@@ -80,3 +80,36 @@ TEST_CASE("processes whose calls differ are told, with both call sites") {
     }
   }
 }
+
+TEST_CASE("processes whose earlier calls differed, which nobody waited in, are told of the first of these") {
+  const std::string file = "mismatch.test.cpp:";
+  const auto then = [](const std::vector<act>& calls) {
+    return [=](communicator& comm) {
+      for (const act& each : calls) each(comm);
+    };
+  };
+  for (const route& way : {shared_memory, network}) {
+    for (const int ranks : {2, 3}) {
+      for (const std::size_t size : {1U, 100U, 5000U}) {
+        INFO(way.name << ", " << ranks << " ranks, " << size << " elements");
+        const std::string what = "broadcast of " + std::to_string(size) + " elements of (float) by ";
+        const std::vector<std::string> says{what, " from root 1, called at ", file};
+        const act zero = broadcasts(size, 0), one = broadcasts(size, 1), sum = reduces(1);
+        CHECK(differ(ranks, way, then({zero, sum}), then({one, sum}), says) == "");
+        CHECK(differ(ranks, way, then({zero, zero, sum}), then({one, zero, sum}), says) == "");
+        CHECK(differ(ranks, way, then({zero, reduces(300)}), then({one, reduces(300)}), says) == "");
+      }
+      INFO(way.name << ", " << ranks << " ranks");
+      // Six calls that differ, of which the peer is told four at a time.
+      std::vector<act> many, others;
+      for (const std::size_t size : {7U, 6U, 5U, 4U, 3U, 2U}) {
+        many.push_back(broadcasts(size, 0));
+        others.push_back(broadcasts(size, 1));
+      }
+      many.push_back(reduces(1)), others.push_back(reduces(1));
+      CHECK(differ(ranks, way, then(many), then(others), {"broadcast of 7 elements", "from root 1", file}) == "");
+      CHECK(differ(ranks, way, then({broadcasts(1, 0), reduces(300)}), then({broadcasts(2, 1), reduces(300)}),
+                   {"broadcast of 1 elements", "broadcast of 2 elements", "from root 1"}) == "");
+    }
+  }
+}

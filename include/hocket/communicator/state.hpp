@@ -222,8 +222,8 @@ class communicator_state {
   const call_log& calls() const noexcept { return calls_; }
   flight_recorder& recorder() noexcept { return recorder_; }
   const flight_recorder& recorder() const noexcept { return recorder_; }
-  /// What peers have asked and could not be told yet, with the rank that did.
-  std::vector<std::pair<int, inquiry>>& open_inquiries() noexcept { return open_inquiries_; }
+  /// What peers have asked and could not be told yet.
+  std::vector<open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
   /// Votes that have come, with the rank that cast them.
   std::vector<std::pair<int, vote>>& votes() noexcept { return votes_; }
 
@@ -412,7 +412,7 @@ class communicator_state {
   std::vector<operation*> active_;
   std::vector<const posted_message*> messages_;
   call_log calls_;
-  std::vector<std::pair<int, inquiry>> open_inquiries_;
+  std::vector<open_inquiry> open_inquiries_;
   std::vector<std::pair<int, vote>> votes_;
   std::chrono::nanoseconds timeout_ = default_timeout;
   failure cause_;

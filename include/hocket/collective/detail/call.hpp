@@ -4,7 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/comparison.hpp>
-#include <hocket/collective/detail/signature.hpp>
+#include <hocket/communicator/signature.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/visit.hpp>
@@ -284,7 +284,7 @@ constexpr std::uint32_t call_signature(std::uint32_t type_signature, const char*
   return mix(type_signature, hash_text(plan_name) ^ static_cast<std::uint32_t>(root));
 }
 
-/// What travels with every flag of a call. Calls that are equal on all ranks have the same, whichever path they take.
+/// Calls that are equal on all ranks have the same, whichever path they take.
 constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t block_elements) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(kind_of_call, block_elements);
@@ -353,14 +353,14 @@ call_site site_of(const State& state, const char* name, const Options& options, 
   return {name, site, timeout_of(state, options)};
 }
 
-/// Remembers the call whose first sequence number is `first`.
+/// Remembers the call whose first sequence number is `first`, and that began when the history was `history`.
 template <class State>
-HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, const planned_call& planned,
-                                        const call_site& call, bool over) {
+HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::uint32_t history,
+                                        const planned_call& planned, const call_site& call, bool over) {
   if constexpr (!call_log::keeps_calls) return {};
   const std::size_t block = planned.layout.block_size();
   const std::uint32_t operations = segments_of(block, planned.segment_elements) + (compares_first ? 1U : 0U);
-  return enter(state.calls(), call_record{first, operations, planned.signature, call.operation, planned.types,
+  return enter(state.calls(), call_record{first, operations, planned.signature, history, call.operation, planned.types,
                                           planned.plan.name(), block, planned.plan.goal().root, call.site,
                                           call_times::from_now(over)
 #if HOCKET_ASSERTION_LEVEL >= 3
@@ -381,11 +381,11 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job
   if (refused.failed()) return in_context(refused.cause(), state, call);
   const planned_call planned = plan_job(state, job, options, refused);
   if (refused.failed()) return refuse(state, refused.cause(), call);
-  const std::uint32_t first = state.last_sequence() + 1;
+  const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
   using state_type = communicator_state<Wire>;
   asserted_work<state_type, typename Job::template work<state_type>> work(state, job, planned, observer_of(options));
   const bool over = work.poll() == machine_status::done;
-  work.set_entry(log_call(state, first, planned, call, over));
+  work.set_entry(log_call(state, first, history, planned, call, over));
   return drive(state, work, stop_of(options), call);
 }
 
@@ -497,7 +497,8 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   const planned_call planned = plan_job(*state, job, options, refused);
   if (refused.failed()) raise(refuse(*state, refused.cause(), call));
   auto stop = stop_of(options);
-  const log_entry entry = log_call(*state, state->last_sequence() + 1, planned, call, false);
+  const log_entry entry =
+      log_call(*state, state->last_sequence() + 1, state->calls().history(), planned, call, false);
   auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,
                                                                                   observer_of(options));
   pending->set_entry(entry);

@@ -134,12 +134,13 @@ HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std:
   const std::uint32_t sequence = state.last_sequence() + 1;
   if (!state.knows_credit(sequence)) return pushed::not_begun;
   state.take_sequence();
-  const flag_word flag = make_flag(sequence, signature);
+  const std::uint32_t history = state.calls().history();
+  const flag_word flag = make_flag(sequence, state.calls().extend_history(signature));
   const std::size_t offset = sequence % transport::window * state.slot_lines();
   push_to_all(state, offset, flag, in, count);
   prefetch_lines(state, sequence + 1);
-  state.calls().add_brief({sequence, 1, signature, plan::to_string(plan::goal_kind::all_reduce), types_name<T, Op>(),
-                           plan::push_all_reduce::name(), count, 0, site});
+  state.calls().add_brief({sequence, 1, signature, history, plan::to_string(plan::goal_kind::all_reduce),
+                           types_name<T, Op>(), plan::push_all_reduce::name(), count, 0, site});
   int polls = state.quick_polls();
   for (const push_pair& lines : state.pushing()) {
     const std::atomic<flag_word>& word = lines.from[offset].word;
@@ -176,16 +177,10 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
 
 /// The same exchange, for peers that let us wait and for callers who want to know of each step.
 template <class State, class Op, class T, class Stop>
-HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pushed how, std::span<const T> in,
-                                            std::span<T> out, const Op& op, const call_site& call, const Stop& stop,
-                                            step_observer observer) {
+HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pushed how, const log_entry& entry,
+                                            std::span<const T> in, std::span<T> out, const Op& op,
+                                            const call_site& call, const Stop& stop, step_observer observer) {
   State& state = work.state;
-  const log_entry entry =
-      how == pushed::begun
-          ? reopen(state.calls())
-          : enter(state.calls(), call_record{work.sequence, 1, static_cast<std::uint32_t>(work.flag), call.operation,
-                                             types_name<T, Op>(), plan::push_all_reduce::name(), in.size(), 0,
-                                             call.site, call_times::from_now()});
   const std::size_t offset = work.slot() * state.slot_lines();
   unsigned position = 0;
   const auto report = [&](const plan::action& done) {
@@ -210,6 +205,15 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
   return {};
 }
 
+/// Numbers and enters an operation that could not begin quickly.
+template <class T, class Op, class State>
+log_entry log_push(State& state, std::size_t count, std::uint32_t signature, const call_site& call) {
+  const std::uint32_t sequence = state.take_sequence(), history = state.calls().history();
+  state.calls().extend_history(signature);
+  return enter(state.calls(), call_record{sequence, 1, signature, history, call.operation, types_name<T, Op>(),
+                                          plan::push_all_reduce::name(), count, 0, call.site, call_times::from_now()});
+}
+
 template <class State, class Op, class T, class Options>
 outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                  const char* name, const Options& options, const std::source_location& site) {
@@ -220,9 +224,11 @@ outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op
     if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = quickly();
     if (how == pushed::done) [[likely]] return {};
   }
-  const std::uint32_t sequence = how == pushed::begun ? state.last_sequence() : state.take_sequence();
-  return exchange_patiently(push_exchange<State>{state, sequence, make_flag(sequence, signature)}, how, in, out, op,
-                            site_of(state, name, options, site), stop_of(options), observer_of(options));
+  const call_site call = site_of(state, name, options, site);
+  const auto entry = how == pushed::begun ? reopen(state.calls()) : log_push<T, Op>(state, in.size(), signature, call);
+  const flag_word flag = make_flag(state.last_sequence(), state.calls().history());
+  return exchange_patiently(push_exchange<State>{state, state.last_sequence(), flag}, how, entry, in, out, op, call,
+                            stop_of(options), observer_of(options));
 }
 
 /// The end of a call in which the caller's operation threw. Kept out of the way: to have a `failure` at hand, where none is
