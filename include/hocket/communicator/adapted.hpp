@@ -60,8 +60,8 @@ communicator<adaptor::faulty<Wire>> with_faults(const communicator<Wire>& comm, 
 }
 
 /// A communicator of the ranks of `comm` that keeps a record of each step and each message of what is called on it, and
-/// on parts of it, until `write_trace`. Collective over `comm`. Small reductions take the long way here, and every step
-/// allocates: times are good for seeing who waits for whom, less so for nanoseconds. **Errors.** As `split`.
+/// on parts of it, until `write_trace`. Collective over `comm`. Every step allocates: times are good for seeing who waits
+/// for whom, less so for nanoseconds. **Errors.** As `split`.
 template <class Wire>
 communicator<adaptor::traced<Wire>> traced(const communicator<Wire>& comm) {
   const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();

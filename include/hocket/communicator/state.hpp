@@ -85,7 +85,7 @@ class communicator_state {
     occupied_ = &header_->occupied;
     quick_polls_ = port_->oversubscribed() ? 1 : 1000;
     // The direct path does not ask the port.
-    pushes_ = size_ > 1 && size_ <= most_ranks_to_push && !transport::paced_port<port_type>;
+    pushes_ = size_ > 1 && size_ <= most_ranks_to_push && transport::only_watches<port_type>;
   }
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;

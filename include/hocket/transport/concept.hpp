@@ -171,6 +171,15 @@ concept paced_port = requires(Port& port, std::uint32_t sequence, unsigned lane,
   port.leave(sequence);  // the operation is over; asked for again when it is destroyed
 };
 
+/// A port that is told of each action of an operation when it is done.
+template <class Port>
+concept told_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
+                             std::size_t bytes) { port.did(sequence, lane, what, bytes); };
+
+/// Whether `Port` lets each action be done at once, and each flag get where it is to: who does not ask it can do the same.
+template <class Port>
+inline constexpr bool only_watches = !paced_port<Port> || requires { requires Port::only_watches; };
+
 /// Whether time passes for `Port` only as it says: an action is never cut into slices then.
 template <class Port>
 inline constexpr bool keeps_virtual_time = requires { requires Port::virtual_time; };

@@ -89,6 +89,8 @@ class forwarding_port {
     if constexpr (transport::paced_port<Port>) inner_->leave(sequence);
   }
 
+  bool flag_reaches(int peer) { return transport::flag_reaches(*inner_, peer); }
+
   void attach(void* owner, void (*poll)(void*)) requires attachable<Port> { inner_->attach(owner, poll); }
   void note(failure cause) requires attachable<Port> { inner_->note(std::move(cause)); }
 
