@@ -34,9 +34,9 @@ namespace detail {
 
 struct revocation {
   std::int32_t code = 0;     ///< of `errc`
-  std::int32_t teller = -1;  ///< the rank that failed first
+  std::int32_t teller = -1;   ///< the rank that failed first; -1: nobody knows
   std::int32_t culprit = -1;  ///< whom it blames; -1: nobody
-  std::string reason;         ///< its whole message
+  std::string reason;         ///< and where: see `failure::quoted`
 };
 
 /// Where the calls of a rank stood when one of them began: see `call_record`.
@@ -160,7 +160,7 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
   switch (reader.number()) {
     case 0: {
       const std::int32_t code = reader.signed_number();
-      const auto teller = rank(false);
+      const auto teller = rank(true);
       const auto culprit = rank(true);
       if (!reader.whole() || !teller || !culprit) return std::nullopt;
       if (code < static_cast<int>(errc::timeout) || code > static_cast<int>(errc::system)) return std::nullopt;

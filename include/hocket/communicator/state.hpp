@@ -53,6 +53,11 @@ struct push_pair {
 class operation;
 struct posted_message;
 
+/// By a thread of this rank.
+HOCKET_NO_INLINE inline failure abort_was_called() {
+  return make_failure(errc::aborted, "abort() was called on this communicator");
+}
+
 template <class Wire>
 class communicator_state {
  public:
@@ -90,7 +95,7 @@ class communicator_state {
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
   ~communicator_state() {
-    if (aborted() && !cause_) revoke_unheard(make_failure(errc::aborted, "abort() was called on this communicator"));
+    if (aborted() && !cause_) revoke_unheard(abort_was_called());
     if (recorder_.directory().empty()) return;
     if (const auto told = cause_ ? std::nullopt : last_revocation(*port_, size_)) learn(*told);
     if (recorder_.due()) recorder_.record_on_leaving(calls_, cause_);
@@ -242,7 +247,7 @@ class communicator_state {
     cause_ = cause;
     recorder_.note_failure(rank_);
     const int culprit = cause.context.peer;
-    end({cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.message()});
+    end({cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.quoted()});
   }
 
   /// Ends the communicator here; all other ranks do the same at their own time.
@@ -267,7 +272,7 @@ class communicator_state {
   /// Why no call can go on, after `revoked()`: the failure itself for the first one that asks.
   failure take_cause() {
     if (!std::exchange(delivered_, true)) return cause_;
-    return make_failure(errc::revoked, "an earlier operation failed: " + cause_.message(),
+    return make_failure(errc::revoked, "an earlier operation failed: " + cause_.code.message() + ": " + cause_.quoted(),
                         {.peer = cause_.context.peer});
   }
 
@@ -318,8 +323,8 @@ class communicator_state {
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void learn(const revocation& told) {
-    cause_ = make_failure(static_cast<errc>(told.code),
-                          "rank " + std::to_string(told.teller) + " reports: " + told.reason,
+    const std::string teller = told.teller < 0 ? "" : "rank " + std::to_string(told.teller) + " reports: ";
+    cause_ = make_failure(static_cast<errc>(told.code), teller + told.reason,
                           {.peer = told.culprit >= 0 ? told.culprit : told.teller});
     recorder_.note_failure(told.teller);
   }

@@ -153,18 +153,19 @@ outcome listen(State& state, Locate locate) {
   return listen(state, locate, [](int, const answer&) {});
 }
 
-/// A peer has raised this rank's flag: waits for the message that says why, which was sent before.
+/// A peer has raised this rank's flag: waits for the message that says why, which was sent before; but not for long,
+/// nor longer than `most`. Who raised it, the flag does not tell.
 template <class State, class Locate>
-void hear_why(State& state, Locate locate) {
-  const deadline last = deadline::after(std::chrono::seconds(2));
+void hear_why(State& state, Locate locate, std::chrono::nanoseconds most) {
+  const deadline last = deadline::after(std::min<std::chrono::nanoseconds>(most, std::chrono::seconds(2)));
   for (;;) {
     static_cast<void>(listen(state, locate));
     if (state.revoked()) return;
     if (last.passed()) break;
     if (!state.port().progress()) platform::yield();
   }
-  state.hear({static_cast<std::int32_t>(errc::revoked), state.rank(), -1,
-              "a peer has ended the communicator, and does not say why"});
+  state.hear({static_cast<std::int32_t>(errc::revoked), -1, -1,
+              "a peer has ended the communicator, and its message that says which, and why, has not come"});
 }
 
 /// Tells the awaited peer which call this rank is in, so that either of the two finds out if they differ.
@@ -192,7 +193,7 @@ failure with_both_calls(State& state, Locate locate, failure cause) {
 }
 
 /// Follows the chain of those who wait for each other, from this rank's call on, to the one at its end: who does not answer
-/// is in no call, or stopped. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
+/// is in no call, stopped, or behind a link that is cut. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
 /// mismatch, comes in its place. Where a core has much else to do, a rank that is in a call may be slow to answer: so it gets
 /// a quarter of `waited`, the time after which this call has given up, but 50 ms at least and half a second at most.
 template <class State, class Locate>
@@ -219,6 +220,7 @@ failure whom_to_blame(State& state, Locate locate, std::chrono::nanoseconds wait
     cause.context.peer = suspect;
     if (!said) {
       cause.reason += " does not answer: it is in no call on this communicator, or stopped";
+      if (!state.has_windows()) cause.reason += ", or the link to it is cut";
       return cause;
     }
     cause.reason += " is in " + said->call;

@@ -194,6 +194,16 @@ constexpr bool flag_reaches(Port& through, int peer) {
   }
 }
 
+/// What has become of a peer that is `gone`. Ports may know more.
+template <class Port>
+std::string how_gone(Port& through, int peer) {
+  if constexpr (requires { through.how_gone(peer); }) {
+    return through.how_gone(peer);
+  } else {
+    return "it has left the communicator";
+  }
+}
+
 /// One rank's share of a transport, from which ports are opened.
 template <class Wire>
 concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, opening& changing) {

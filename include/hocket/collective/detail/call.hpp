@@ -293,13 +293,13 @@ constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t b
 /// Why no call may begin; no failure if one may. A call that was stopped before it began ends the communicator as any
 /// other does, as its peers may have begun it.
 template <class State, class Stop>
-outcome refuse_if_over(State& state, const Stop& stop) {
+outcome refuse_if_over(State& state, const Stop& stop, std::chrono::nanoseconds timeout) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
   outcome refused = listen(state, nowhere);
-  if (state.flagged() && !state.revoked()) hear_why(state, nowhere);
+  if (state.flagged() && !state.revoked()) hear_why(state, nowhere, timeout);
   if (state.revoked()) return state.take_cause();
   if (!refused.failed() && state.aborted()) {
-    refused = make_failure(errc::aborted, "abort() was called on this communicator");
+    refused = abort_was_called();
   } else if (!refused.failed() && stop.stop_requested()) {
     refused = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
   }
@@ -340,7 +340,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
 /// Checks a call and plans it. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp.
 template <class Job, class State, class Options>
 planned_call plan_job(State& state, const Job& job, const Options& options, outcome& refused) {
-  refused = refuse_if_over(state, stop_of(options));
+  refused = refuse_if_over(state, stop_of(options), timeout_of(state, options));
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return {};
   call_request asked = job.asked(state);

@@ -142,7 +142,7 @@ outcome check_message(State& state, const visit<State>& here, const message_job&
                       const call_site& call) {
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
-  refused = refuse_if_over(state, stop);
+  refused = refuse_if_over(state, stop, call.timeout);
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   return {};
