@@ -6,7 +6,9 @@
 #include "ucx/ranks.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -110,6 +112,34 @@ TEST_CASE("processes whose earlier calls differed, which nobody waited in, are t
       CHECK(differ(ranks, way, then(many), then(others), {"broadcast of 7 elements", "from root 1", file}) == "");
       CHECK(differ(ranks, way, then({broadcasts(1, 0), reduces(300)}), then({broadcasts(2, 1), reduces(300)}),
                    {"broadcast of 1 elements", "broadcast of 2 elements", "from root 1"}) == "");
+    }
+  }
+}
+
+TEST_CASE("processes that send and receive elements of other types, of equal size, are told") {
+  for (const route& way : {shared_memory, network}) {
+    for (const std::size_t size : {1U, 10'000U}) {
+      INFO(way.name << ", " << size << " elements");
+      CHECK(run_ranks(2, way, [&](communicator& comm, findings& found) {
+              std::vector<int> ints(size, 3);
+              std::vector<float> floats(size);
+              std::vector<std::byte> bytes(size * sizeof(int));
+              if (comm.rank() == 0) {
+                hocket::send(comm, ints, hocket::peer{1});
+                hocket::send(comm, std::as_bytes(std::span(ints)), hocket::peer{1});
+                try {
+                  hocket::send(comm, ints, hocket::peer{1});
+                } catch (const hocket::error& cause) {
+                  found.expect(cause.code() == errc::mismatch, cause.what());
+                }
+                return;
+              }
+              hocket::recv(comm, bytes, hocket::peer{0});
+              hocket::recv(comm, ints, hocket::peer{0});
+              const hocket::failure cause =
+                  found.fails(errc::mismatch, "another type", [&] { hocket::recv(comm, floats, hocket::peer{0}); });
+              found.expect(cause.message().find("another type") != std::string::npos, cause.message());
+            }) == "");
     }
   }
 }

@@ -202,6 +202,9 @@ failure whom_to_blame(State& state, Locate locate, std::chrono::nanoseconds wait
       std::clamp<std::chrono::nanoseconds>(waited / 4, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
   const waiting_call own = locate();
   if (own.awaited < 0) return cause;
+  if (own.awaited == state.rank()) {
+    cause.reason += ", which is this rank itself: use send_recv for that, or begin with send_async or recv_async";
+  }
   int suspect = own.awaited;
   for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
     std::optional<answer> said;

@@ -47,7 +47,9 @@ inline constexpr unsigned channel_depth = 4;
 struct message_id {
   std::uint32_t sequence = 0;
   std::uint32_t channel = 0;
-  std::uint32_t signature = 0;  ///< of the call; takes no part in matching, but the receiver compares it
+  /// Of the call, or of the elements of a message from `send` to `recv`, where 0 is raw bytes; takes no part in matching,
+  /// but the receiver compares it.
+  std::uint32_t signature = 0;
 
   constexpr bool point_to_point() const noexcept { return channel == point_to_point_channel; }
   constexpr unsigned slot() const noexcept { return sequence % window; }
@@ -58,6 +60,21 @@ HOCKET_NO_INLINE inline failure other_call(int peer) {
   return make_failure(errc::mismatch,
                       "the peer's call differs from ours: operation, count, type, reduction operation, root and "
                       "algorithm must be equal on all ranks; or a message was lost, or came twice",
+                      {.peer = peer});
+}
+
+/// Whether a message with the signature `theirs` is what the receiver of `id` expects, where the lengths fit.
+constexpr bool fits(std::uint32_t theirs, message_id id) noexcept {
+  if (theirs == id.signature) [[likely]] return true;
+  return id.point_to_point() && (theirs == 0 || id.signature == 0);
+}
+
+/// Of a message from `peer` that does not.
+HOCKET_NO_INLINE inline failure misfit(int peer, message_id id) {
+  if (!id.point_to_point()) return other_call(peer);
+  return make_failure(errc::mismatch,
+                      "the peer sent elements of another type: sender and receiver must name the same type, or one of "
+                      "them std::byte",
                       {.peer = peer});
 }
 

@@ -131,7 +131,7 @@ class port {
       return nullptr;
     }
     if (!message_tag::same_call(info.sender_tag, id)) [[unlikely]] {
-      fail = transport::other_call(peer);
+      fail = transport::misfit(peer, id);
       return nullptr;
     }
     return buffer != nullptr ? buffer : this;  // an empty message has an address too
