@@ -113,8 +113,11 @@ TEST_CASE("where a rank is told of a failure, and not what it is, its deadline h
 
 TEST_CASE("what another rank reports, and an earlier failure, are quoted without brackets") {
   std::vector<std::string> messages(6);
+  std::atomic<int> met{0};
   hocket::local::run(3, [&](auto comm) {
     hocket::barrier(comm);
+    ++met;
+    while (met.load() < 3) std::this_thread::yield();  // else the abort would end their barrier
     const auto message_of = [&] {
       try {
         reduce(comm, 1000);
