@@ -172,6 +172,26 @@ TEST_CASE("get of a directory waits to its deadline, or until it is called off")
   CHECK_THROWS_WITH(store.set(std::string(300, 'k'), {}, within(1s)), Catch::Contains("too long"));
 }
 
+TEST_CASE("a directory without a parent, or in the root, is refused, and nothing is made") {
+  const scratch_directory scratch;
+  const auto refused = [](const std::string& directory) -> std::string {
+    try {
+      bootstrap::directory_store store({.rank = 0, .ranks = 1, .directory = directory, .token = {}}, within(1s));
+    } catch (const hocket::error& cause) {
+      CHECK(cause.code() == errc::bad_environment);
+      return cause.what();
+    }
+    return "not refused";
+  };
+  CHECK_THAT(refused("/hocket-test-typo"), Catch::Contains("none is made in the root"));
+  CHECK_THAT(refused("/hocket-test-typo//"), Catch::Contains("none is made in the root"));
+  CHECK(::access("/hocket-test-typo", F_OK) != 0);
+  ::rmdir("/hocket-test-typo");
+  CHECK_THAT(refused(scratch.path() + "/typo/jobs"), Catch::Contains("there is no '" + scratch.path() + "/typo'"));
+  CHECK(scratch.entries() == 0);
+  CHECK(refused(scratch.path() + "/jobs/") == "not refused");
+}
+
 TEST_CASE("a directory that cannot be made is a bad environment") {
   try {
     directory_store store({0, 1, "/proc/no/such/place", ""}, within(5s));

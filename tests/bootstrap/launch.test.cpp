@@ -256,6 +256,37 @@ TEST_CASE("spawn through a directory removes it, also where its ranks were kille
   CHECK(scratch.entries() == 0);
 }
 
+TEST_CASE("what a killed launcher left is removed by the next one, and nothing that is in use") {
+  const scratch_directory scratch;
+  spawn_options options = quick();
+  options.directory = scratch.path();
+  const std::string files = "d=${HOCKET_STORE#dir://}; mkdir -p $d/job/session; echo > $d/job/session/file; ";
+  const auto launched = [&](const std::string& script) {
+    return run_processes(1, [&](const world_description&) {
+      return spawn(2, {"sh", "-c", files + script}, options);
+    })[0];
+  };
+  ::mkdir((scratch.path() + "/hocket-launch-of-somebody").c_str(), 0700);
+  ::mkdir((scratch.path() + "/other").c_str(), 0700);
+  CHECK(launched("kill -9 $PPID; sleep 60").signal == SIGKILL);
+  CHECK(launched("kill -9 $PPID; sleep 60").signal == SIGKILL);
+  CHECK(scratch.entries() == 3);  // that of the first is gone already
+  // The launch below lives while the one in it comes and goes.
+  CHECK(spawn(1, {"sh", "-c", files + "exit 0"}, options) == 0);
+  CHECK(scratch.entries() == 2);
+  process_options outer;
+  outer.directory = scratch.path();
+  const auto results = run_processes(
+      1,
+      [&](const world_description& world) {
+        const bool fine = spawn(1, {"true"}, options) == 0 && scratch.entries() == 3;
+        return fine && ::access(world.directory.c_str(), W_OK) == 0 ? 0 : 1;
+      },
+      outer);
+  CHECK(describe_failures(results) == "");
+  CHECK(scratch.entries() == 2);
+}
+
 TEST_CASE("a signal to the launcher reaches the ranks, and all of them end") {
   process_options outer;
   outer.capture_output = true;

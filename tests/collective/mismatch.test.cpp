@@ -128,6 +128,27 @@ TEST_CASE("calls that differ are reported on every rank, with both call sites") 
   }
 }
 
+TEST_CASE("of calls that differ and that nobody waited in, the first is reported by the next one") {
+  const auto broadcasts = [](std::size_t size, int root, auto... properties) {
+    return [=](communicator& comm) {
+      std::vector<float> data(size);
+      hocket::broadcast(comm, data, hocket::root{root}, hocket::with(properties...));
+    };
+  };
+  const auto spreads_twice = [=](int root) {
+    return [=](communicator& comm) {
+      broadcasts(20, root, hocket::binomial)(comm);
+      broadcasts(30, 0, hocket::binomial)(comm);
+      std::vector<float> sum(1);
+      hocket::all_reduce(comm, hocket::in_place(sum));
+    };
+  };
+  for (const int ranks : {2, 3, 5}) {
+    check("roots over messages", ranks, spreads_twice(0), spreads_twice(1),
+          {"broadcast of 20 elements", "from root 1", "mismatch.test.cpp"});
+  }
+}
+
 TEST_CASE("counts that differ between ranks are reported, also where sums and longest blocks are equal") {
   const std::string here = site(__LINE__ + 7);
   const auto gathers = [](std::size_t first, std::size_t second, auto... properties) {

@@ -9,8 +9,12 @@
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/communicator/split.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -140,5 +144,49 @@ TEST_CASE("messages of different communicators do not meet") {
       hocket::recv(me.comm(), std::span(&first, 1), peer{0});
       me.check(first == 1 && second == 2, "messages went to the wrong communicator");
     }
+  });
+}
+
+TEST_CASE("a message of another type is a mismatch, also where the size is the same; raw bytes go with any type") {
+  for (const std::size_t size : {1U, 1000U}) {
+    for (const bool early : {false, true}) {
+      on_ranks(2, [&](thread_rank& me) {
+        const std::vector<int> ints(size, 3);
+        std::vector<float> floats(size);
+        std::vector<std::byte> bytes(size * sizeof(int));
+        std::vector<int> same(size);
+        if (me.rank() == 1) {
+          hocket::recv(me.comm(), bytes, peer{0});
+          hocket::recv(me.comm(), same, peer{0});
+          me.check(same == ints && std::memcmp(bytes.data(), ints.data(), bytes.size()) == 0, "wrong elements");
+          if (early) hocket::recv(me.comm(), same, peer{0}, tag{1});  // the one before it is put aside
+          const auto found = me.expect(hocket::errc::mismatch, [&] { hocket::recv(me.comm(), floats, peer{0}); });
+          me.check(found && std::string(found->what()).find("another type") != std::string::npos, "other words");
+          return;
+        }
+        hocket::send(me.comm(), ints, peer{1});
+        hocket::send(me.comm(), std::as_bytes(std::span(ints)), peer{1});
+        try {  // what is long goes only when it is taken
+          auto sent = hocket::send_async(me.comm(), ints, peer{1});
+          if (early) hocket::send(me.comm(), ints, peer{1}, tag{1});
+          sent.wait();
+        } catch (const hocket::error&) {
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("a blocking message to oneself that nobody takes says who the peer is") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto found = me.expect(hocket::errc::timeout, [&] {
+      std::vector<int> data(100'000);
+      const auto briefly = hocket::with(hocket::timeout(std::chrono::milliseconds(100)));
+      if (me.rank() == 0) hocket::send(me.comm(), data, peer{0}, tag{}, briefly);
+      if (me.rank() == 1) hocket::recv(me.comm(), data, peer{1}, tag{}, briefly);
+    });
+    const std::string said = found ? found->what() : "";
+    me.check(said.find("reports") != std::string::npos || said.find("which is this rank itself") != std::string::npos,
+             [&] { return said; });
   });
 }

@@ -86,6 +86,64 @@ TEST_CASE("who has aborted and is in no call tells the others when it leaves") {
   CHECK(found.took < 10s);
 }
 
+TEST_CASE("where a rank is told of a failure, and not what it is, its deadline holds, and nobody is blamed") {
+  for (const auto timeout : {50ms, 500ms}) {
+    hocket::failure cause;
+    clock::duration took{};
+    hocket::local::run(2, [&](auto comm) {
+      hocket::barrier(comm);
+      if (comm.rank() == 1) return;
+      auto& state = hocket::detail::communicator_access::state(comm);
+      state.layout().header(state.window(0)).revoked.store(1);
+      const auto begin = clock::now();
+      try {
+        hocket::barrier(comm, hocket::with(hocket::timeout(timeout)));
+      } catch (const hocket::error& caught) {
+        cause = caught.cause();
+      }
+      took = clock::now() - begin;
+    });
+    INFO(cause.message());
+    CHECK(cause.code == hocket::errc::revoked);
+    CHECK(cause.context.peer == -1);
+    CHECK(cause.message().find("reports") == std::string::npos);
+    CHECK(took < timeout + 500ms);
+  }
+}
+
+TEST_CASE("what another rank reports, and an earlier failure, are quoted without brackets") {
+  std::vector<std::string> messages(6);
+  std::atomic<int> met{0};
+  hocket::local::run(3, [&](auto comm) {
+    hocket::barrier(comm);
+    ++met;
+    while (met.load() < 3) std::this_thread::yield();  // else the abort would end their barrier
+    const auto message_of = [&] {
+      try {
+        reduce(comm, 1000);
+      } catch (const hocket::error& cause) {
+        return std::string(cause.what());
+      }
+      return std::string();
+    };
+    if (comm.rank() == 1) comm.abort();
+    messages[static_cast<std::size_t>(comm.rank())] = message_of();
+    messages[static_cast<std::size_t>(comm.rank()) + 3] = message_of();
+  });
+  const auto count = [](const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  for (const std::string& each : messages) {
+    INFO(each);
+    CHECK(count(each, "[called at ") == 1);
+    CHECK(count(each, "[peer: ") <= 1);
+    CHECK(count(each, " on rank ") == 1);
+    CHECK(count(each, "abort() was called") == 1);
+  }
+}
+
 TEST_CASE("a duration beyond what nanoseconds can count waits for ever") {
   hocket::local::run(2, [](auto comm) {
     comm.set_timeout(std::chrono::hours::max());

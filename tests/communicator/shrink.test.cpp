@@ -128,6 +128,23 @@ TEST_CASE("ranks that are gone are left out, and the others keep their order") {
   }
 }
 
+TEST_CASE("whoever waits for a rank that is in shrink hears so, with the line") {
+  on_ranks(2, [](thread_rank& me) {
+    if (me.rank() == 1) {
+      me.expect(hocket::errc::timeout, [&] {
+        static_cast<void>(hocket::shrink(me.comm(), hocket::with(hocket::timeout(400ms))));
+      });
+      return;
+    }
+    const auto found = me.expect(hocket::errc::timeout, [&] {
+      hocket::barrier(me.comm(), hocket::with(hocket::timeout(100ms)));
+    });
+    const std::string message = found ? found->what() : "";
+    me.check(message.find("rank 1 is in shrink, called at ") != std::string::npos, [&] { return message; });
+    me.check(message.find("shrink.test.cpp") != std::string::npos, [&] { return message; });
+  });
+}
+
 TEST_CASE("a rank that lives and does not call shrink is named by the deadline") {
   on_ranks(3, [](thread_rank& me) {
     if (me.rank() == 1) {

@@ -66,6 +66,19 @@ TEST_CASE("a part has the ranks of one colour, ordered by key, then by rank") {
   }
 }
 
+TEST_CASE("a rank in another call than split, or in split elsewhere, is told the lines of the callers") {
+  on_ranks(3, [](thread_rank& me) {
+    const auto found = me.expect(hocket::errc::mismatch, [&] {
+      std::vector<float> data(300);
+      if (me.rank() == 0) hocket::all_reduce(me.comm(), hocket::in_place(data));
+      if (me.rank() != 0) static_cast<void>(hocket::split(me.comm(), color{0}));
+    });
+    const std::string message = found ? found->what() : "";
+    me.check(message.find("all_gather of ") != std::string::npos, [&] { return "lacks a call: " + message; });
+    me.check(message.find("split.hpp") == std::string::npos, [&] { return "names the library's line: " + message; });
+  });
+}
+
 TEST_CASE("parts of parts work, and all of them beside each other") {
   on_ranks(8, [](thread_rank& me) {
     const auto half = hocket::split(me.comm(), color{me.rank() / 4});

@@ -6,7 +6,9 @@
 #include "ucx/ranks.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,6 +79,67 @@ TEST_CASE("processes whose calls differ are told, with both call sites") {
       CHECK(differ(
                 ranks, way, [&](communicator& comm) { first(comm), second(comm); },
                 [&](communicator& comm) { second(comm), first(comm); }, {"all_reduce", "barrier", file}) == "");
+    }
+  }
+}
+
+TEST_CASE("processes whose earlier calls differed, which nobody waited in, are told of the first of these") {
+  const std::string file = "mismatch.test.cpp:";
+  const auto then = [](const std::vector<act>& calls) {
+    return [=](communicator& comm) {
+      for (const act& each : calls) each(comm);
+    };
+  };
+  for (const route& way : {shared_memory, network}) {
+    for (const int ranks : {2, 3}) {
+      for (const std::size_t size : {1U, 100U, 5000U}) {
+        INFO(way.name << ", " << ranks << " ranks, " << size << " elements");
+        const std::string what = "broadcast of " + std::to_string(size) + " elements of (float) by ";
+        const std::vector<std::string> says{what, " from root 1, called at ", file};
+        const act zero = broadcasts(size, 0), one = broadcasts(size, 1), sum = reduces(1);
+        CHECK(differ(ranks, way, then({zero, sum}), then({one, sum}), says) == "");
+        CHECK(differ(ranks, way, then({zero, zero, sum}), then({one, zero, sum}), says) == "");
+        CHECK(differ(ranks, way, then({zero, reduces(300)}), then({one, reduces(300)}), says) == "");
+      }
+      INFO(way.name << ", " << ranks << " ranks");
+      // Six calls that differ, of which the peer is told four at a time.
+      std::vector<act> many, others;
+      for (const std::size_t size : {7U, 6U, 5U, 4U, 3U, 2U}) {
+        many.push_back(broadcasts(size, 0));
+        others.push_back(broadcasts(size, 1));
+      }
+      many.push_back(reduces(1)), others.push_back(reduces(1));
+      CHECK(differ(ranks, way, then(many), then(others), {"broadcast of 7 elements", "from root 1", file}) == "");
+      CHECK(differ(ranks, way, then({broadcasts(1, 0), reduces(300)}), then({broadcasts(2, 1), reduces(300)}),
+                   {"broadcast of 1 elements", "broadcast of 2 elements", "from root 1"}) == "");
+    }
+  }
+}
+
+TEST_CASE("processes that send and receive elements of other types, of equal size, are told") {
+  for (const route& way : {shared_memory, network}) {
+    for (const std::size_t size : {1U, 10'000U}) {
+      INFO(way.name << ", " << size << " elements");
+      CHECK(run_ranks(2, way, [&](communicator& comm, findings& found) {
+              std::vector<int> ints(size, 3);
+              std::vector<float> floats(size);
+              std::vector<std::byte> bytes(size * sizeof(int));
+              if (comm.rank() == 0) {
+                hocket::send(comm, ints, hocket::peer{1});
+                hocket::send(comm, std::as_bytes(std::span(ints)), hocket::peer{1});
+                try {
+                  hocket::send(comm, ints, hocket::peer{1});
+                } catch (const hocket::error& cause) {
+                  found.expect(cause.code() == errc::mismatch, cause.what());
+                }
+                return;
+              }
+              hocket::recv(comm, bytes, hocket::peer{0});
+              hocket::recv(comm, ints, hocket::peer{0});
+              const hocket::failure cause =
+                  found.fails(errc::mismatch, "another type", [&] { hocket::recv(comm, floats, hocket::peer{0}); });
+              found.expect(cause.message().find("another type") != std::string::npos, cause.message());
+            }) == "");
     }
   }
 }

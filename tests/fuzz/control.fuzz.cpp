@@ -27,7 +27,7 @@ void decode_message(std::span<const std::byte> bytes, int ranks) {
   const auto is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
   if (const auto* const told = std::get_if<detail::revocation>(&*words)) {
     require(fuzz::is_known(told->code), "a revocation has a code of hocket::errc");
-    require(is_rank(told->teller), "a revocation comes from a rank");
+    require(told->teller == -1 || is_rank(told->teller), "a revocation comes from a rank, or from nobody knows whom");
     require(told->culprit == -1 || is_rank(told->culprit), "a revocation blames a rank or nobody");
   } else if (const auto* const said = std::get_if<detail::answer>(&*words)) {
     require(said->awaited == -1 || is_rank(said->awaited), "an answer names a rank or nobody");

@@ -66,6 +66,7 @@ class rank_state {
       made.sequence = i;
       made.operations = 1;
       made.signature = 1;
+      made.history = i;
       made.operation = "barrier";
       calls_.add(made);
     }
@@ -76,7 +77,7 @@ class rank_state {
   mailbox& port() noexcept { return port_; }
   detail::call_log& calls() noexcept { return calls_; }
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
-  std::vector<std::pair<int, detail::inquiry>>& open_inquiries() noexcept { return open_inquiries_; }
+  std::vector<detail::open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
   std::vector<std::pair<int, detail::vote>>& votes() noexcept { return votes_; }
   bool aborted() const noexcept { return false; }
   bool revoked() const noexcept { return revoked_; }
@@ -89,7 +90,7 @@ class rank_state {
   mailbox port_;
   detail::call_log calls_;
   std::uint32_t last_sequence_;
-  std::vector<std::pair<int, detail::inquiry>> open_inquiries_;
+  std::vector<detail::open_inquiry> open_inquiries_;
   std::vector<std::pair<int, detail::vote>> votes_;
   bool revoked_ = false;
 };

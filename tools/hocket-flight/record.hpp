@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <istream>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -242,7 +243,10 @@ class reader {
 
   void read() {
     std::ifstream file(path_);
-    if (!file) return complain("it can't be opened");
+    file ? read(file) : complain("it can't be opened");
+  }
+
+  void read(std::istream& file) {
     for (std::string line; std::getline(file, line);) {
       ++number_;
       if (!read_line(line)) break;

@@ -76,8 +76,9 @@ class report {
   static std::string fate(const record& of) {
     if (!of.failed) return "no failure";
     if (of.failed->on_leaving) return "left, and heard of it then";
-    const bool itself = of.failed->first_on == of.rank;
-    return of.failed->name + (itself ? ", found here" : ", told by rank " + std::to_string(of.failed->first_on));
+    const int first = of.failed->first_on;
+    if (first < 0) return of.failed->name + ", told by a rank that is not known";
+    return of.failed->name + (first == of.rank ? ", found here" : ", told by rank " + std::to_string(first));
   }
 
   /// The last calls and messages, in their order.

@@ -37,7 +37,7 @@ namespace bootstrap {
 struct directory_store_options {
   int rank = 0;
   int ranks = 1;
-  std::string directory;  ///< made if it does not exist, but not its parents
+  std::string directory;  ///< made if it does not exist, but not its parents, nor anything in the root
   std::string token;
 };
 
@@ -167,8 +167,26 @@ class directory_store {
     return cause;
   }
 
+  /// A directory that has nowhere to be is most likely a slip of the pen.
+  failure check_parent() const {
+    struct stat found {};
+    if (::stat(options_.directory.c_str(), &found) == 0) return {};
+    std::string_view path = options_.directory;
+    while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+    const std::size_t slash = path.rfind('/');
+    const std::string parent(slash == std::string_view::npos ? "." : path.substr(0, slash));
+    const std::string what = "there is no directory '" + options_.directory + "', and ";
+    const std::string right = "; set HOCKET_STORE=dir:///path of a directory that all ranks can write";
+    if (parent.empty()) {
+      return make_failure(errc::bad_environment, what + "none is made in the root of the file system" + right);
+    }
+    if (::stat(parent.c_str(), &found) == 0) return {};
+    return make_failure(errc::bad_environment, what + "it can't be made, as there is no '" + parent + '\'' + right);
+  }
+
   /// The last rank of an earlier job may remove the base at the same moment, so this tries more than once.
   failure make_session() {
+    if (failure mistyped = check_parent()) return mistyped;
     const std::string path = base_ + "/session-" + platform::random_name();
     int error = 0;
     for (int attempt = 0; attempt < 100; ++attempt) {

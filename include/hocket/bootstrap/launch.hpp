@@ -6,10 +6,12 @@
 /// The ranks meet over TCP on this machine. The parent makes the listening socket before the first fork, and rank 0
 /// inherits it (`HOCKET_STORE_FD`): so no port is guessed, and nobody can take it in between. The children die with
 /// the thread that started them. Nothing is left behind: no zombie, no file, no socket; what a rank has started itself
-/// ends with that rank, unless it made itself a process group or the launcher was killed.
+/// ends with that rank, unless it made itself a process group or the launcher was killed. The directory of a launcher
+/// that was killed goes with the next launch beside it: see bootstrap/launch_directory.hpp.
 #pragma once
 
 #include <hocket/bootstrap/environment.hpp>
+#include <hocket/bootstrap/launch_directory.hpp>
 #include <hocket/bootstrap/process_group.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
@@ -67,11 +69,7 @@ class meeting_place {
  public:
   explicit meeting_place(const std::string& parent) : token_(platform::random_name()) {
     if (!parent.empty()) {
-      directory_ = parent + "/hocket-launch-" + token_;
-      if (::mkdir(directory_.c_str(), 0700) != 0) {
-        raise(platform::system_failure("cannot make '" + std::exchange(directory_, {}) + "'", errno,
-                                       errc::bad_environment));
-      }
+      directory_.emplace(parent, token_);
       return;
     }
     failure cause;
@@ -82,18 +80,6 @@ class meeting_place {
   meeting_place(const meeting_place&) = delete;
   meeting_place& operator=(const meeting_place&) = delete;
 
-  ~meeting_place() {
-    if (directory_.empty()) return;
-    for (const std::string& job : platform::list_directory(directory_)) {
-      const std::string base = directory_ + '/' + job;
-      for (const std::string& session : platform::list_directory(base)) {
-        platform::remove_flat_directory(base + '/' + session);
-      }
-      ::rmdir(base.c_str());
-    }
-    ::rmdir(directory_.c_str());
-  }
-
   void close_listener() noexcept { listener_.reset(); }
   int listener() const noexcept { return listener_.get(); }
 
@@ -101,10 +87,10 @@ class meeting_place {
     bootstrap::world_description result;
     result.rank = result.local_rank = rank;
     result.ranks = result.local_ranks = ranks;
-    result.directory = directory_;
+    if (directory_) result.directory = directory_->path();
     result.token = token_;
     result.source = "launch";
-    if (directory_.empty()) {
+    if (!directory_) {
       result.address = "127.0.0.1";
       result.port = port_;
       result.open = true;
@@ -115,7 +101,7 @@ class meeting_place {
 
  private:
   std::string token_;
-  std::string directory_;
+  std::optional<launch_directory> directory_;
   platform::file_descriptor listener_;
   std::uint16_t port_ = 0;
 };

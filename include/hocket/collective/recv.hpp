@@ -45,7 +45,11 @@ struct recv_t {
 
   template <class T>
   static detail::message_job job(const char* name, std::span<T> buffer, peer from, tag label) {
-    return {.name = name, .in = std::as_writable_bytes(buffer), .from = from.rank, .tag = label.value};
+    return {.name = name,
+            .in = std::as_writable_bytes(buffer),
+            .from = from.rank,
+            .tag = label.value,
+            .received_type = detail::element_signature<T>()};
   }
 };
 

@@ -22,7 +22,7 @@ struct send_t {
   /// Sends `buffer` to rank `to.rank` of `comm`, where `recv` with the same tag takes it.
   ///
   /// Messages between two ranks that have the same tag arrive in order. The receiver must ask for as many elements as are
-  /// sent. Collectives and messages of one communicator do not meet: they may be under way at once.
+  /// sent, of the same type, unless one of the two is `std::byte`: raw bytes. Collectives and messages of one communicator do not meet: they may be under way at once.
   /// **Buffers.** `buffer` may be reused when the call returns. That may be before the message is received, so the return
   ///   says nothing of the peer; and it may be no sooner, so two ranks must not both `send` first: use `send_recv`.
   /// **Progress, threads, errors.** As for `all_reduce`.
@@ -48,7 +48,11 @@ struct send_t {
 
   template <class T>
   static detail::message_job job(const char* name, std::span<const T> buffer, peer to, tag label) {
-    return {.name = name, .out = std::as_bytes(buffer), .to = to.rank, .tag = label.value};
+    return {.name = name,
+            .out = std::as_bytes(buffer),
+            .to = to.rank,
+            .tag = label.value,
+            .sent_type = detail::element_signature<T>()};
   }
 };
 

@@ -54,7 +54,9 @@ struct send_recv_t {
             .in = std::as_writable_bytes(in),
             .to = to.rank,
             .from = from.rank,
-            .tag = label.value};
+            .tag = label.value,
+            .sent_type = detail::element_signature<Sent>(),
+            .received_type = detail::element_signature<Received>()};
   }
 };
 

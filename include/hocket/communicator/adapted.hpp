@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,10 +34,11 @@ namespace detail {
 
 /// Collective over `comm`: a communicator of its ranks on an `Adapted` of its wire.
 template <class Adapted, class Wire, class Shared>
-communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shared> shared) {
+communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shared> shared,
+                            const std::source_location& site) {
   auto& state = communicator_access::state(comm);
-  transport::opening how = opening_of(state, all_ranks(state), exchange_over(comm));
-  how.context = agree_on_context(comm);
+  transport::opening how = opening_of(state, all_ranks(state), exchange_over(comm, site));
+  how.context = agree_on_context(comm, site);
   communicator<Adapted> made(std::make_shared<Adapted>(state.wire(), std::move(shared)), std::move(how),
                              state.layout().staging_bytes);
   made.set_timeout(comm.timeout());
@@ -54,18 +56,20 @@ communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shar
 /// step can be disturbed. **Threads.** The communicator and its parts must be used by one thread. **Errors.** As
 /// `split`.
 template <class Wire>
-communicator<adaptor::faulty<Wire>> with_faults(const communicator<Wire>& comm, const adaptor::faults& what) {
+communicator<adaptor::faulty<Wire>> with_faults(const communicator<Wire>& comm, const adaptor::faults& what,
+                                                const std::source_location& site = std::source_location::current()) {
   const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();
-  return detail::adapt<adaptor::faulty<Wire>>(comm, std::make_shared<adaptor::misfortune>(what, rank_in_world));
+  return detail::adapt<adaptor::faulty<Wire>>(comm, std::make_shared<adaptor::misfortune>(what, rank_in_world), site);
 }
 
 /// A communicator of the ranks of `comm` that keeps a record of each step and each message of what is called on it, and
-/// on parts of it, until `write_trace`. Collective over `comm`. Small reductions take the long way here, and every step
-/// allocates: times are good for seeing who waits for whom, less so for nanoseconds. **Errors.** As `split`.
+/// on parts of it, until `write_trace`. Collective over `comm`. Every step allocates: times are good for seeing who waits
+/// for whom, less so for nanoseconds. **Errors.** As `split`.
 template <class Wire>
-communicator<adaptor::traced<Wire>> traced(const communicator<Wire>& comm) {
+communicator<adaptor::traced<Wire>> traced(const communicator<Wire>& comm,
+                                           const std::source_location& site = std::source_location::current()) {
   const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();
-  return detail::adapt<adaptor::traced<Wire>>(comm, std::make_shared<adaptor::trace_log>(rank_in_world));
+  return detail::adapt<adaptor::traced<Wire>>(comm, std::make_shared<adaptor::trace_log>(rank_in_world), site);
 }
 
 namespace detail {

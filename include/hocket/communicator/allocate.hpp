@@ -22,6 +22,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <source_location>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -95,7 +96,8 @@ concept allocates = requires(Port& p, std::size_t bytes, const transport::exchan
 /// from the thread that uses `comm`.
 /// **Cost.** Two small all-gathers. **Errors.** Throws `error`: `out_of_memory`, and what any collective throws.
 template <class T, class Wire>
-shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size) {
+shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
+                          const std::source_location& site = std::source_location::current()) {
   static_assert(std::is_trivially_copyable_v<T>,
                 "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable");
   static_assert(alignof(T) <= platform::cache_line,
@@ -106,7 +108,7 @@ shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size) {
   const std::size_t bytes = std::max<std::size_t>(size * sizeof(T), 1);
   auto& port = detail::communicator_access::state(comm).port();
   if constexpr (detail::allocates<std::remove_reference_t<decltype(port)>>) {
-    return {port.allocate(bytes, detail::exchange_over(comm)), size};
+    return {port.allocate(bytes, detail::exchange_over(comm, site)), size};
   } else {
     return {detail::ordinary_memory(bytes), size};
   }

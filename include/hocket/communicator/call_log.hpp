@@ -8,6 +8,7 @@
 /// what is done while the peers' part is on its way costs nothing.
 #pragma once
 
+#include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/ticks.hpp>
 
@@ -37,6 +38,7 @@ struct call_record {
   std::uint32_t sequence = 0;    ///< of its first operation
   std::uint32_t operations = 0;  ///< that it consists of
   std::uint32_t signature = 0;
+  std::uint32_t history = 0;  ///< `call_log::history()` before it
   const char* operation = "";
   const char* types = "";  ///< as the compiler writes them: see `type_text`
   const char* plan = "";
@@ -127,6 +129,13 @@ class call_log {
   /// What calls are compared by; messages outside any plan are kept anyway.
   static constexpr bool keeps_calls = HOCKET_MISMATCH_DETECTION != 0;
 
+  /// Stands for all calls so far, whether they are kept or not; equal on all ranks as long as these are.
+  std::uint32_t history() const noexcept { return history_; }
+  /// A call begins. Returns what its flags and messages show.
+  HOCKET_ALWAYS_INLINE std::uint32_t extend_history(std::uint32_t signature) noexcept {
+    return history_ = running_signature(history_, signature);
+  }
+
   /// Enters a call that begins now. Returns its number.
   HOCKET_ALWAYS_INLINE std::uint64_t add(const call_record& call) {
     if constexpr (!keeps_calls) return 0;
@@ -166,6 +175,9 @@ class call_log {
     return nullptr;
   }
 
+  /// Null if there was none.
+  const call_record* last() const noexcept { return calls_.at(calls_.count() - 1); }
+
   const last_of<call_record, kept_calls>& calls() const noexcept { return calls_; }
   const last_of<message_record, kept_messages>& messages() const noexcept { return messages_; }
 
@@ -175,6 +187,7 @@ class call_log {
     return record != nullptr ? &record->times : nullptr;
   }
 
+  std::uint32_t history_ = 0;
   last_of<call_record, kept_calls> calls_;
   last_of<message_record, kept_messages> messages_;
 };

@@ -4,17 +4,20 @@
 /// control messages.
 ///
 /// A *revocation* ends the communicator and says why. An *inquiry* goes to a peer that keeps us waiting, and says which
-/// call we are in: whoever finds that its own call differs knows of a mismatch, with both call sites. A *question* asks
-/// a peer whom it waits for in turn, and an *answer* says so: that is how a timeout blames the rank at the end of the
-/// chain. With *votes* survivors agree on who is left: see communicator/shrink.hpp.
+/// call we are in: whoever finds that its own call differs knows of a mismatch, with both call sites. It also tells, in
+/// numbers, how the calls before went: where some of these differ, the next inquiry is about the first. A *question*
+/// asks a peer whom it waits for in turn, and an *answer* says so: that is how a timeout blames the rank at the end of
+/// the chain. With *votes* survivors agree on who is left: see communicator/shrink.hpp.
 ///
 /// The bytes come from other processes, so nothing is believed about them: what can't be read is no message.
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,16 +34,31 @@ namespace detail {
 
 struct revocation {
   std::int32_t code = 0;     ///< of `errc`
-  std::int32_t teller = -1;  ///< the rank that failed first
+  std::int32_t teller = -1;   ///< the rank that failed first; -1: nobody knows
   std::int32_t culprit = -1;  ///< whom it blames; -1: nobody
-  std::string reason;         ///< its whole message
+  std::string reason;         ///< and where: see `failure::quoted`
+};
+
+/// Where the calls of a rank stood when one of them began: see `call_record`.
+struct call_start {
+  std::uint32_t sequence = 0;  ///< 0: no call
+  std::uint32_t history = 0;
 };
 
 struct inquiry {
-  std::uint32_t sequence = 0;
+  call_start start;
   std::uint32_t signature = 0;
-  std::string call;               ///< in words
-  std::uint64_t description = 0;  ///< at assertion level 3, all of it: see `call_record`
+  std::string call;                       ///< in words
+  std::uint64_t description = 0;          ///< at assertion level 3, all of it: see `call_record`
+  std::array<call_start, 4> before = {};  ///< of the calls before it, the last one first
+};
+
+/// An inquiry that has come and could not be settled yet.
+struct open_inquiry {
+  int peer = -1;  ///< who asks
+  inquiry asked;
+  bool pursued = false;  ///< the peer was told of an earlier call; if that settles nothing until then, this one counts
+  deadline until;
 };
 
 struct question {};
@@ -119,7 +137,10 @@ inline std::vector<std::byte> encode(const control& what) {
     return writer.number(told->code).number(told->teller).number(told->culprit).text(told->reason);
   }
   if (const auto* const asked = std::get_if<inquiry>(&what)) {
-    return writer.number(asked->sequence).number(asked->signature).number(asked->description).text(asked->call);
+    writer.number(asked->start.sequence).number(asked->start.history);
+    writer.number(asked->signature).number(asked->description);
+    for (const call_start& each : asked->before) writer.number(each.sequence).number(each.history);
+    return writer.text(asked->call);
   }
   if (const auto* const answered = std::get_if<answer>(&what)) {
     return writer.number(answered->awaited).text(answered->call);
@@ -139,18 +160,22 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
   switch (reader.number()) {
     case 0: {
       const std::int32_t code = reader.signed_number();
-      const auto teller = rank(false);
+      const auto teller = rank(true);
       const auto culprit = rank(true);
       if (!reader.whole() || !teller || !culprit) return std::nullopt;
       if (code < static_cast<int>(errc::timeout) || code > static_cast<int>(errc::system)) return std::nullopt;
       return revocation{code, *teller, *culprit, reader.text()};
     }
     case 1: {
-      const std::uint32_t sequence = reader.number();
-      const std::uint32_t signature = reader.number();
-      const std::uint64_t description = reader.long_number();
+      const auto start = [&] {
+        const std::uint32_t sequence = reader.number();
+        return call_start{sequence, reader.number()};
+      };
+      inquiry asked{.start = start(), .signature = reader.number(), .call = {}, .description = reader.long_number()};
+      for (call_start& each : asked.before) each = start();
       if (!reader.whole()) return std::nullopt;
-      return inquiry{sequence, signature, reader.text(), description};
+      asked.call = reader.text();
+      return asked;
     }
     case 2: {
       if (!reader.whole()) return std::nullopt;

@@ -143,7 +143,7 @@ class assembly {
       }
       if (is_ahead) return std::nullopt;
       const bool late = last_chance && last_chance->passed();
-      if (read_mail()) continue;
+      if (read_mail(rank)) continue;
       if (late) return std::nullopt;
       // What it sent before it went may be on its way.
       if (!last_chance && state_.port().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
@@ -152,13 +152,17 @@ class assembly {
     }
   }
 
-  bool read_mail() {
+  bool read_mail(int awaited) {
     state_.port().progress();
     state_.port().discard();
     transport::control_message mail;
     bool moved = false;
     while (state_.port().fetch(mail)) {
       std::optional<control> words = decode(mail.bytes, state_.size());
+      if (words && std::holds_alternative<question>(*words)) {
+        const waiting_call own{call_.operation, call_.site, 0, awaited};
+        state_.port().post(mail.sender, encode(answer{own.awaited, own.text()}));
+      }
       if (!words || !std::holds_alternative<vote>(*words)) continue;
       state_.votes().emplace_back(mail.sender, std::move(std::get<vote>(*words)));
       moved = true;
@@ -167,7 +171,7 @@ class assembly {
   }
 
   void check_limits(int awaited) const {
-    if (state_.aborted()) fail(make_failure(errc::aborted, "abort() was called on this communicator"));
+    if (state_.aborted()) fail(abort_was_called());
     if (!until_.passed()) return;
     fail(make_failure(errc::timeout,
                       "waited " + describe(call_.timeout) + " for rank " + std::to_string(awaited) +

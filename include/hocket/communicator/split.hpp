@@ -33,19 +33,20 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// All-gather of blobs of any size over `comm`, of which only those of `chosen` are kept.
+/// All-gather of blobs of any size over `comm`, of which only those of `chosen` are kept. Here and below, `site` is that
+/// of the user's call, which errors name.
 template <class Wire>
 std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm, std::span<const std::byte> blob,
-                                                 const std::vector<int>& chosen) {
+                                                 const std::vector<int>& chosen, const std::source_location& site) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   const std::uint64_t own_size = blob.size();
   std::vector<std::uint64_t> sizes(ranks);
-  all_gather(comm, std::span(&own_size, 1), sizes);
+  all_gather(comm, std::span(&own_size, 1), sizes, options<>(), site);
   const std::size_t largest = *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::byte> own(largest);
   std::copy(blob.begin(), blob.end(), own.begin());
   std::vector<std::byte> all(largest * ranks);
-  all_gather(comm, own, all);
+  all_gather(comm, own, all, options<>(), site);
   std::vector<std::vector<std::byte>> result;
   for (const int rank : chosen) {
     const auto r = static_cast<std::size_t>(rank);
@@ -58,25 +59,26 @@ std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm,
 /// The exchange of what the ranks `chosen` of `comm` make together. All of `comm` take part; it must outlive the
 /// result.
 template <class Wire>
-transport::exchange_function exchange_over(const communicator<Wire>& comm, const std::vector<int>& chosen) {
-  return [&comm, chosen](std::span<const std::byte> blob) { return gather_blobs(comm, blob, chosen); };
+transport::exchange_function exchange_over(const communicator<Wire>& comm, const std::vector<int>& chosen,
+                                           const std::source_location& site) {
+  return [&comm, chosen, site](std::span<const std::byte> blob) { return gather_blobs(comm, blob, chosen, site); };
 }
 template <class Wire>
-transport::exchange_function exchange_over(const communicator<Wire>& comm) {
-  return exchange_over(comm, all_ranks(communicator_access::state(comm)));
+transport::exchange_function exchange_over(const communicator<Wire>& comm, const std::source_location& site) {
+  return exchange_over(comm, all_ranks(communicator_access::state(comm)), site);
 }
 
 /// A context number that none of the ranks of `comm` uses yet, held by all of them.
 template <class Wire>
-std::uint32_t agree_on_context(const communicator<Wire>& comm) {
+std::uint32_t agree_on_context(const communicator<Wire>& comm, const std::source_location& site) {
   auto& contexts = communicator_access::state(comm).wire()->contexts();
   for (;;) {
     const std::uint32_t proposed = contexts.propose();
     std::uint32_t agreed = 0;
-    all_reduce(comm, std::span(&proposed, 1), std::span(&agreed, 1), maximum{});
+    all_reduce(comm, std::span(&proposed, 1), std::span(&agreed, 1), maximum{}, options<>(), site);
     const int claimed = contexts.claim(agreed) ? 1 : 0;
     int by_all = 0;
-    all_reduce(comm, std::span(&claimed, 1), std::span(&by_all, 1), minimum{});
+    all_reduce(comm, std::span(&claimed, 1), std::span(&by_all, 1), minimum{}, options<>(), site);
     if (by_all == 1) return agreed;
     if (claimed == 1) contexts.release(agreed);
   }
@@ -105,23 +107,25 @@ class end_of {
 
 /// A failure of a part of `comm`, told with the ranks of `comm`, of which the part has those that were `chosen`.
 template <class Wire>
-failure told_of_part(failure cause, const communicator<Wire>& comm, const std::vector<int>& chosen) {
+failure told_of_part(failure cause, const communicator<Wire>& comm, const std::vector<int>& chosen,
+                     const std::source_location& site) {
   const int peer = cause.context.peer;
-  cause.context = {.operation = "split", .rank = comm.rank(), .ranks = comm.size()};
+  cause.context = {.operation = "split", .rank = comm.rank(), .ranks = comm.size(), .site = site};
   if (peer >= 0) cause.context.peer = chosen[static_cast<std::size_t>(peer)];
   return cause;
 }
 
 /// Makes this rank's side of a part. What goes wrong is told with the ranks of `comm`.
 template <class Wire>
-communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening how, const std::vector<int>& chosen) {
+communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening how, const std::vector<int>& chosen,
+                             const std::source_location& site) {
   auto& state = communicator_access::state(comm);
 #if HOCKET_HAS_EXCEPTIONS
   try {
     return communicator<Wire>(state.wire(), std::move(how), state.layout().staging_bytes);
   } catch (const error& caught) {
     if (caught.context().operation != nullptr) throw;  // of a call on `comm`
-    raise(told_of_part(caught.cause(), comm, chosen));
+    raise(told_of_part(caught.cause(), comm, chosen, site));
   }
 #else
   return communicator<Wire>(state.wire(), std::move(how), state.layout().staging_bytes);
@@ -130,7 +134,8 @@ communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening 
 
 /// Returns when all members of a part of `comm` have made it. Those that could not have ended `comm`.
 template <class Wire>
-void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, const std::vector<int>& chosen) {
+void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, const std::vector<int>& chosen,
+               const std::source_location& site) {
   auto& state = communicator_access::state(comm);
   const visit here(state);
   if (const outcome refused = here.refused(); refused.failed()) raise(refused.cause());
@@ -138,16 +143,16 @@ void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, c
   const auto until_the_end = with(end_of(state));
   const auto job =
       make_moving_job<plan::goal_kind::barrier>(std::span<const std::byte>(), std::span<std::byte>(), 0, until_the_end);
-  outcome ended = run_call(part, job, until_the_end, std::source_location::current());
+  outcome ended = run_call(part, job, until_the_end, site);
   if (!ended.failed()) return;
   // A member that gives the part up because of `comm` may be heard before its reason is.
   if (ended.code() == errc::aborted && state.usable()) {
-    hear_why(state, [] { return waiting_call{.operation = "split"}; });
+    hear_why(state, [&] { return waiting_call{.operation = "split", .site = site}; }, comm.timeout());
   }
-  if (const outcome over = refuse_if_over(state, never_stopped{}); over.failed()) {
-    raise(in_context(over.cause(), state, {.operation = "split"}));
+  if (const outcome over = refuse_if_over(state, never_stopped{}, comm.timeout()); over.failed()) {
+    raise(in_context(over.cause(), state, {.operation = "split", .site = site}));
   }
-  raise(told_of_part(ended.cause(), comm, chosen));
+  raise(told_of_part(ended.cause(), comm, chosen, site));
 }
 
 }  // namespace detail
@@ -157,15 +162,16 @@ void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, c
 ///
 /// Collective over `comm`, at the cost of some small all-gathers. The new communicators share their parent's wires: no
 /// connection is made. Each can be used beside its parent and the others, also from another thread, and outlives it.
-/// Throws `error` as any collective does.
+/// Throws `error` as any collective does, which names the line of this call.
 template <class Wire>
-communicator<Wire> split(const communicator<Wire>& comm, color part, key order = {}) {
+communicator<Wire> split(const communicator<Wire>& comm, color part, key order = {},
+                         const std::source_location& site = std::source_location::current()) {
   struct entry {
     int part, order;
   };
   const entry own{part.value, order.value};
   std::vector<entry> all(static_cast<std::size_t>(comm.size()));
-  all_gather(comm, std::span(&own, 1), all);
+  all_gather(comm, std::span(&own, 1), all, options<>(), site);
 
   std::vector<int> chosen;  // ranks of the parent
   for (int rank = 0; rank < comm.size(); ++rank) {
@@ -176,11 +182,11 @@ communicator<Wire> split(const communicator<Wire>& comm, color part, key order =
   });
 
   auto& state = detail::communicator_access::state(comm);
-  transport::opening how = detail::opening_of(state, chosen, detail::exchange_over(comm, chosen));
-  how.context = detail::agree_on_context(comm);
-  communicator<Wire> made = detail::open_part(comm, std::move(how), chosen);
+  transport::opening how = detail::opening_of(state, chosen, detail::exchange_over(comm, chosen, site));
+  how.context = detail::agree_on_context(comm, site);
+  communicator<Wire> made = detail::open_part(comm, std::move(how), chosen, site);
   made.set_timeout(comm.timeout());
-  detail::await_all(comm, made, chosen);
+  detail::await_all(comm, made, chosen, site);
   detail::communicator_access::state(made).recorder().inherit(state.recorder());
   return made;
 }

@@ -53,6 +53,11 @@ struct push_pair {
 class operation;
 struct posted_message;
 
+/// By a thread of this rank.
+HOCKET_NO_INLINE inline failure abort_was_called() {
+  return make_failure(errc::aborted, "abort() was called on this communicator");
+}
+
 template <class Wire>
 class communicator_state {
  public:
@@ -85,12 +90,12 @@ class communicator_state {
     occupied_ = &header_->occupied;
     quick_polls_ = port_->oversubscribed() ? 1 : 1000;
     // The direct path does not ask the port.
-    pushes_ = size_ > 1 && size_ <= most_ranks_to_push && !transport::paced_port<port_type>;
+    pushes_ = size_ > 1 && size_ <= most_ranks_to_push && transport::only_watches<port_type>;
   }
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
   ~communicator_state() {
-    if (aborted() && !cause_) revoke_unheard(make_failure(errc::aborted, "abort() was called on this communicator"));
+    if (aborted() && !cause_) revoke_unheard(abort_was_called());
     if (recorder_.directory().empty()) return;
     if (const auto told = cause_ ? std::nullopt : last_revocation(*port_, size_)) learn(*told);
     if (recorder_.due()) recorder_.record_on_leaving(calls_, cause_);
@@ -226,8 +231,8 @@ class communicator_state {
   const call_log& calls() const noexcept { return calls_; }
   flight_recorder& recorder() noexcept { return recorder_; }
   const flight_recorder& recorder() const noexcept { return recorder_; }
-  /// What peers have asked and could not be told yet, with the rank that did.
-  std::vector<std::pair<int, inquiry>>& open_inquiries() noexcept { return open_inquiries_; }
+  /// What peers have asked and could not be told yet.
+  std::vector<open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
   /// Votes that have come, with the rank that cast them.
   std::vector<std::pair<int, vote>>& votes() noexcept { return votes_; }
 
@@ -246,7 +251,7 @@ class communicator_state {
     cause_ = cause;
     recorder_.note_failure(rank_);
     const int culprit = cause.context.peer;
-    end({cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.message()});
+    end({cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.quoted()});
   }
 
   /// Ends the communicator here; all other ranks do the same at their own time.
@@ -271,7 +276,7 @@ class communicator_state {
   /// Why no call can go on, after `revoked()`: the failure itself for the first one that asks.
   failure take_cause() {
     if (!std::exchange(delivered_, true)) return cause_;
-    return make_failure(errc::revoked, "an earlier operation failed: " + cause_.message(),
+    return make_failure(errc::revoked, "an earlier operation failed: " + cause_.code.message() + ": " + cause_.quoted(),
                         {.peer = cause_.context.peer});
   }
 
@@ -322,8 +327,8 @@ class communicator_state {
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void learn(const revocation& told) {
-    cause_ = make_failure(static_cast<errc>(told.code),
-                          "rank " + std::to_string(told.teller) + " reports: " + told.reason,
+    const std::string teller = told.teller < 0 ? "" : "rank " + std::to_string(told.teller) + " reports: ";
+    cause_ = make_failure(static_cast<errc>(told.code), teller + told.reason,
                           {.peer = told.culprit >= 0 ? told.culprit : told.teller});
     recorder_.note_failure(told.teller);
   }
@@ -417,7 +422,7 @@ class communicator_state {
   std::vector<operation*> active_;
   std::vector<const posted_message*> messages_;
   call_log calls_;
-  std::vector<std::pair<int, inquiry>> open_inquiries_;
+  std::vector<open_inquiry> open_inquiries_;
   std::vector<std::pair<int, vote>> votes_;
   std::chrono::nanoseconds timeout_ = default_timeout;
   failure cause_;

@@ -129,6 +129,21 @@ struct failure {
     }
     return text;
   }
+
+  /// Where and why, to be quoted in the message of another failure, which names kind and ranks itself.
+  std::string quoted() const {
+    std::string text;
+    if (context.operation != nullptr) {
+      text += context.operation;
+      if (context.sequence != 0) text += " #" + std::to_string(context.sequence);
+      if (context.step >= 0) text += ", step " + std::to_string(context.step);
+      if (context.site.line() != 0) {
+        text += ", called at " + std::string(context.site.file_name()) + ':' + std::to_string(context.site.line());
+      }
+      text += ": ";
+    }
+    return text + (reason.empty() ? code.message() : reason);
+  }
 };
 
 /// Out of line, as are the other ways to make a failure: what is not expected to happen should cost no room where it does

@@ -15,7 +15,9 @@
 #include <hocket/engine/machine.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/engine/standing.hpp>
+#include <hocket/transport/concept.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <source_location>
@@ -70,6 +72,11 @@ class patience {
   bool has_been_long() const noexcept { return long_; }
 
   bool expired() noexcept { return armed() ? until_.passed() : false; }
+
+  /// Of the time that the call has.
+  std::chrono::nanoseconds left() const noexcept {
+    return armed_ ? std::max(until_.when() - deadline::clock::now(), deadline::clock::duration(0)) : timeout_;
+  }
 
   /// Whether nothing will come from `peer`, for which this wait is: it `has_left` long ago. What it sent before may have
   /// been on its way for so long, and this rank asleep: so that is said at the next look only.
@@ -177,13 +184,13 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
   if (!state.aborted() && !stop.stop_requested()) state.port().broken(broken);
   const outcome compared = listen(state, where);
   failure cause;
-  if (state.flagged() && !state.revoked()) hear_why(state, where);
+  if (state.flagged() && !state.revoked()) hear_why(state, where, waiting.left());
   if (state.revoked()) {
     cause = state.take_cause();
   } else if (compared.failed()) {
     cause = compared.cause();
   } else if (state.aborted()) {
-    cause = make_failure(errc::aborted, "abort() was called on this communicator");
+    cause = abort_was_called();
   } else if (stop.stop_requested()) {
     cause = make_failure(errc::aborted, "the stop token of this call was triggered");
   } else if (broken) {
@@ -198,8 +205,9 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
       if (waiting.should_inquire(own.awaited)) inquire(state, own);
       return {};
     }
-    const std::string reason = "rank " + std::to_string(own.awaited) + " is gone: it has left the communicator";
-    cause = make_failure(errc::peer_lost, reason, {.peer = own.awaited});
+    const std::string reason = "rank " + std::to_string(own.awaited) + " is gone: ";
+    cause = make_failure(errc::peer_lost, reason + transport::how_gone(state.port(), own.awaited),
+                         {.peer = own.awaited});
   }
   const int blamed = cause.context.peer;
   locate(cause.context);

@@ -41,29 +41,76 @@ struct waiting_call {
   }
 };
 
-/// Of two ranks whose calls of one sequence number differ. `theirs` is what `peer` says of its own.
-inline failure differing_calls(int peer, const std::string& theirs, const std::string& ours) {
-  const char* const hidden = theirs == ours ? " with other options, such as require(checksummed), or other lengths" : "";
-  return make_failure(errc::mismatch,
-                      "rank " + std::to_string(peer) + " is in " + theirs + hidden + ", this rank was in " + ours +
-                          ": operation, count, type, reduction operation, root, algorithm and the order of calls must be "
-                          "equal on all ranks",
-                      {.peer = peer});
+/// Tells `peer` of one of this rank's calls, so that either of the two finds out if theirs differs.
+template <class State>
+void inquire_about(State& state, int peer, const call_record& call) {
+  inquiry asked{{call.sequence, call.history}, call.signature, describe(call)};
+#if HOCKET_ASSERTION_LEVEL >= 3
+  asked.description = call.description;
+#endif
+  const call_record* earlier = &call;
+  for (call_start& each : asked.before) {
+    if (earlier != nullptr) earlier = state.calls().find(earlier->sequence - 1);
+    if (earlier != nullptr) each = {earlier->sequence, earlier->history};
+  }
+  state.port().post(peer, encode(std::move(asked)));
 }
 
-/// Compares what `peer` is in with this rank's call of the same number. Nothing if that has not begun here.
-template <class State>
-std::optional<failure> compare(State& state, int peer, const inquiry& asked) {
-  const auto behind = static_cast<std::int32_t>(state.last_sequence() - asked.sequence);
-  if (behind < 0) return std::nullopt;
-  const call_record* const own = state.calls().find(asked.sequence);
-  if (own == nullptr) return failure{};
-  bool equal = own->signature == asked.signature;
+/// Whether two ranks' calls are equal, and all before them.
+inline bool is_equal(const call_record& own, const inquiry& theirs) noexcept {
 #if HOCKET_ASSERTION_LEVEL >= 3
-  equal = equal && own->description == asked.description;
+  if (own.description != theirs.description) return false;
 #endif
-  if (equal) return failure{};
-  return differing_calls(peer, asked.call, describe(*own));
+  return own.signature == theirs.signature && own.history == theirs.start.history;
+}
+
+/// Of this rank's calls before the one in question the first that differs from the peer's; if that is further back
+/// than the peer has told, the earliest that it has. Null if none of them is known here.
+inline const call_record* first_different(const call_log& calls, const inquiry& theirs) {
+  const call_record* found = nullptr;
+  for (const call_start& each : theirs.before) {
+    const call_record* const own = each.sequence == 0 ? nullptr : calls.find(each.sequence);
+    if (own == nullptr) break;
+    found = own;
+    if (own->sequence == each.sequence && own->history == each.history) break;
+  }
+  return found;
+}
+
+/// Of two ranks whose calls `own` and `theirs` differ. This rank's last call is the one in which that shows.
+inline failure differing_calls(const call_record& own, bool is_last, int peer, const inquiry& theirs) {
+  const std::string ours = describe(own), rank = "rank " + std::to_string(peer);
+  std::string reason = is_last ? rank + " is in " : "in an earlier call, " + rank + " was in ";
+  reason += theirs.call;
+  if (theirs.call == ours) {
+    reason += own.signature == theirs.signature
+                  ? " after other calls than this rank's"
+                  : " with other options, such as require(checksummed), or other lengths";
+  }
+  reason += ", this rank was in " + ours +
+            ": operation, count, type, reduction operation, root, algorithm and the order of calls must be equal on "
+            "all ranks";
+  return make_failure(errc::mismatch, std::move(reason), {.peer = peer});
+}
+
+/// Compares what the peer is in with this rank's call of the same number. Nothing if that has not begun here, or if
+/// calls before it differ, too: the peer is told of the first of these, and what it finds there says more.
+template <class State>
+std::optional<failure> compare(State& state, open_inquiry& each) {
+  const std::uint32_t sequence = each.asked.start.sequence;
+  const auto behind = static_cast<std::int32_t>(state.last_sequence() - sequence);
+  if (behind < 0) return std::nullopt;
+  const call_record* const own = state.calls().find(sequence);
+  if (own == nullptr || is_equal(*own, each.asked)) return failure{};
+  if (own->history != each.asked.start.history && !each.pursued) {
+    if (const call_record* const first = first_different(state.calls(), each.asked); first != nullptr) {
+      inquire_about(state, each.peer, *first);
+      each.until = deadline::after(std::chrono::milliseconds(200));
+      each.pursued = true;
+    }
+  }
+  if (each.pursued && !each.until.passed()) return std::nullopt;
+  return differing_calls(*own, own == state.calls().last(), each.peer, each.asked);
 }
 
 /// Reads what has come. Returns a mismatch if one was found; a revocation shows in the state. `locate()` says where this
@@ -79,7 +126,7 @@ outcome listen(State& state, Locate locate, Heard heard) {
     if (auto* const told = std::get_if<revocation>(&*words)) {
       state.hear(*told);
     } else if (auto* const asked = std::get_if<inquiry>(&*words)) {
-      open.emplace_back(mail.sender, std::move(*asked));
+      open.push_back({mail.sender, std::move(*asked), false, {}});
     } else if (std::holds_alternative<question>(*words)) {
       const waiting_call own = locate();
       state.port().post(mail.sender, encode(answer{own.awaited, own.text()}));
@@ -90,7 +137,7 @@ outcome listen(State& state, Locate locate, Heard heard) {
     }
   }
   for (std::size_t i = 0; i < open.size() && !state.revoked();) {
-    const std::optional<failure> found = compare(state, open[i].first, open[i].second);
+    const std::optional<failure> found = compare(state, open[i]);
     if (found && *found) return *found;
     if (found) {
       open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
@@ -106,30 +153,26 @@ outcome listen(State& state, Locate locate) {
   return listen(state, locate, [](int, const answer&) {});
 }
 
-/// A peer has raised this rank's flag: waits for the message that says why, which was sent before.
+/// A peer has raised this rank's flag: waits for the message that says why, which was sent before; but not for long,
+/// nor longer than `most`. Who raised it, the flag does not tell.
 template <class State, class Locate>
-void hear_why(State& state, Locate locate) {
-  const deadline last = deadline::after(std::chrono::seconds(2));
+void hear_why(State& state, Locate locate, std::chrono::nanoseconds most) {
+  const deadline last = deadline::after(std::min<std::chrono::nanoseconds>(most, std::chrono::seconds(2)));
   for (;;) {
     static_cast<void>(listen(state, locate));
     if (state.revoked()) return;
     if (last.passed()) break;
     if (!state.port().progress()) platform::yield();
   }
-  state.hear({static_cast<std::int32_t>(errc::revoked), state.rank(), -1,
-              "a peer has ended the communicator, and does not say why"});
+  state.hear({static_cast<std::int32_t>(errc::revoked), -1, -1,
+              "a peer has ended the communicator, and its message that says which, and why, has not come"});
 }
 
 /// Tells the awaited peer which call this rank is in, so that either of the two finds out if they differ.
 template <class State>
 void inquire(State& state, const waiting_call& own) {
   const call_record* const call = state.calls().find(own.sequence);
-  if (call == nullptr || own.awaited < 0 || own.awaited == state.rank()) return;
-  inquiry asked{own.sequence, call->signature, describe(*call)};
-#if HOCKET_ASSERTION_LEVEL >= 3
-  asked.description = call->description;
-#endif
-  state.port().post(own.awaited, encode(std::move(asked)));
+  if (call != nullptr && own.awaited >= 0 && own.awaited != state.rank()) inquire_about(state, own.awaited, *call);
 }
 
 /// The data has shown that the peer's call is another than ours: gets the words for it, or leaves `cause` as it is if the
@@ -150,7 +193,7 @@ failure with_both_calls(State& state, Locate locate, failure cause) {
 }
 
 /// Follows the chain of those who wait for each other, from this rank's call on, to the one at its end: who does not answer
-/// is in no call, or stopped. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
+/// is in no call, stopped, or behind a link that is cut. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
 /// mismatch, comes in its place. Where a core has much else to do, a rank that is in a call may be slow to answer: so it gets
 /// a quarter of `waited`, the time after which this call has given up, but 50 ms at least and half a second at most.
 template <class State, class Locate>
@@ -159,6 +202,9 @@ failure whom_to_blame(State& state, Locate locate, std::chrono::nanoseconds wait
       std::clamp<std::chrono::nanoseconds>(waited / 4, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
   const waiting_call own = locate();
   if (own.awaited < 0) return cause;
+  if (own.awaited == state.rank()) {
+    cause.reason += ", which is this rank itself: use send_recv for that, or begin with send_async or recv_async";
+  }
   int suspect = own.awaited;
   for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
     std::optional<answer> said;
@@ -177,6 +223,7 @@ failure whom_to_blame(State& state, Locate locate, std::chrono::nanoseconds wait
     cause.context.peer = suspect;
     if (!said) {
       cause.reason += " does not answer: it is in no call on this communicator, or stopped";
+      if (!state.has_windows()) cause.reason += ", or the link to it is cut";
       return cause;
     }
     cause.reason += " is in " + said->call;

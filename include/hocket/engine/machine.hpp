@@ -476,7 +476,7 @@ class machine {
 
   void report(const lane& at, unsigned number) {
     const std::size_t bytes = at.size * element_size();
-    if constexpr (requires { state_.port().did(sequence_, number, at.current, bytes); }) {
+    if constexpr (transport::told_port<port_type>) {
       state_.port().did(sequence_, number, at.current, bytes);
     }
     if (bound_.observer.on_step == nullptr) return;

@@ -90,7 +90,7 @@ template <class State>
 class plan_run {
  public:
   plan_run(State& state, binding bound, std::size_t segment_elements)
-      : state_(state), bound_(std::move(bound)), segment_(std::max<std::size_t>(1, segment_elements)) {
+      : state_(state), bound_(shown(state, std::move(bound))), segment_(std::max<std::size_t>(1, segment_elements)) {
     next_sequence_ = state.take_sequence(segments_of(bound_.layout.block_size(), segment_));
     start_segment();
   }
@@ -109,6 +109,11 @@ class plan_run {
   std::uint32_t sequence() const noexcept { return machine_->sequence(); }
 
  private:
+  static binding shown(State& state, binding bound) {
+    bound.signature = state.calls().extend_history(bound.signature);
+    return bound;
+  }
+
   void start_segment() {
     binding part = bound_;
     const std::size_t size = std::min(segment_, bound_.layout.block_size() - begin_);

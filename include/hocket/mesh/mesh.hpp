@@ -57,7 +57,7 @@ class rank_mesh {
   /// See `mesh`.
   rank_mesh(const communicator<Wire>& comm, const std::vector<int>& run_time_extents,
             const std::source_location& site = std::source_location::current())
-      : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents, site), site))) {}
+      : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents, site), site), site)) {}
 
   /// The communicator of the ranks that differ from this one in the coordinates along `Names` alone, in mesh order.
   template <axis_name... Names>
@@ -107,23 +107,25 @@ class rank_mesh {
 
  private:
   struct state {
-    state(const communicator<Wire>& comm, const extents_type& of_axes)
+    state(const communicator<Wire>& comm, const extents_type& of_axes, const std::source_location& site)
         : extents(of_axes), coordinates(coordinates_in(of_axes, comm.rank())) {
       detail::axis_set longer = 0;  // axes of one rank add nothing to a group
       for (int i = 0; i < dimensions; ++i) longer |= of_axes[static_cast<std::size_t>(i)] > 1 ? 1U << i : 0U;
       for (detail::axis_set set = 0; set <= axes::whole; ++set) {
         const detail::axis_set counted = set & longer;
-        if (set != 0 && groups[counted] == nullptr) groups[counted] = make(comm, counted);
+        if (set != 0 && groups[counted] == nullptr) groups[counted] = make(comm, counted, site);
         groups[set] = groups[counted];
       }
     }
 
-    std::shared_ptr<const communicator<Wire>> make(const communicator<Wire>& comm, detail::axis_set set) const {
+    std::shared_ptr<const communicator<Wire>> make(const communicator<Wire>& comm, detail::axis_set set,
+                                                   const std::source_location& site) const {
       extents_type first = coordinates;
       for (int i = 0; i < dimensions; ++i) {
         if ((set >> i & 1U) != 0) first[static_cast<std::size_t>(i)] = 0;
       }
-      return std::make_shared<const communicator<Wire>>(split(comm, color{rank_in(extents, first)}, key{comm.rank()}));
+      return std::make_shared<const communicator<Wire>>(
+          split(comm, color{rank_in(extents, first)}, key{comm.rank()}, site));
     }
 
     extents_type extents;

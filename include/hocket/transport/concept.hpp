@@ -51,7 +51,9 @@ inline constexpr unsigned channel_depth = 4;
 struct message_id {
   std::uint32_t sequence = 0;
   std::uint32_t channel = 0;
-  std::uint32_t signature = 0;  ///< of the call; takes no part in matching, but the receiver compares it
+  /// Of the call, or of the elements of a message from `send` to `recv`, where 0 is raw bytes; takes no part in matching,
+  /// but the receiver compares it.
+  std::uint32_t signature = 0;
 
   /// Whether it belongs to no plan, and `sequence` is its tag.
   constexpr bool point_to_point() const noexcept { return channel >= point_to_point_channel; }
@@ -63,6 +65,21 @@ HOCKET_NO_INLINE inline failure other_call(int peer) {
   return make_failure(errc::mismatch,
                       "the peer's call differs from ours: operation, count, type, reduction operation, root and "
                       "algorithm must be equal on all ranks; or a message was lost, or came twice",
+                      {.peer = peer});
+}
+
+/// Whether a message with the signature `theirs` is what the receiver of `id` expects, where the lengths fit.
+constexpr bool fits(std::uint32_t theirs, message_id id) noexcept {
+  if (theirs == id.signature) [[likely]] return true;
+  return id.point_to_point() && (theirs == 0 || id.signature == 0);
+}
+
+/// Of a message from `peer` that does not.
+HOCKET_NO_INLINE inline failure misfit(int peer, message_id id) {
+  if (!id.point_to_point()) return other_call(peer);
+  return make_failure(errc::mismatch,
+                      "the peer sent elements of another type: sender and receiver must name the same type, or one of "
+                      "them std::byte",
                       {.peer = peer});
 }
 
@@ -177,6 +194,15 @@ concept paced_port = requires(Port& port, std::uint32_t sequence, unsigned lane,
   port.leave(sequence);  // the operation is over; asked for again when it is destroyed
 };
 
+/// A port that is told of each action of an operation when it is done.
+template <class Port>
+concept told_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
+                             std::size_t bytes) { port.did(sequence, lane, what, bytes); };
+
+/// Whether `Port` lets each action be done at once, and each flag get where it is to: who does not ask it can do the same.
+template <class Port>
+inline constexpr bool only_watches = !paced_port<Port> || requires { requires Port::only_watches; };
+
 /// Whether time passes for `Port` only as it says: an action is never cut into slices then.
 template <class Port>
 inline constexpr bool keeps_virtual_time = requires { requires Port::virtual_time; };
@@ -188,6 +214,16 @@ constexpr bool flag_reaches(Port& through, int peer) {
     return through.flag_reaches(peer);
   } else {
     return true;
+  }
+}
+
+/// What has become of a peer that is `gone`. Ports may know more.
+template <class Port>
+std::string how_gone(Port& through, int peer) {
+  if constexpr (requires { through.how_gone(peer); }) {
+    return through.how_gone(peer);
+  } else {
+    return "it has left the communicator";
   }
 }
 

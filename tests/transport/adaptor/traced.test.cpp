@@ -4,15 +4,18 @@
 // The trace of all ranks: every step that was done and every message, on one time axis, in a form that is JSON.
 #include "support/scratch.hpp"
 #include "support/thread_ranks.hpp"
+#include "transport/adaptor/last_call.hpp"
 #include "transport/adaptor/trace_reader.hpp"
 
 #include <hocket/communicator/adapted.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/sim.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -59,6 +62,28 @@ TEST_CASE("a trace has each step once, and both ends of each message") {
     CHECK(found.arrows_begun == found.arrows_ended);
     CHECK(found.arrows_begun > 0);
     CHECK(found.backward_arrows == 0);
+  }
+}
+
+TEST_CASE("the trace of the smallest sums, which take a shorter path, equals the steps of the push plan") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const auto seen = hocket::traced(me.comm());
+      me.check(hocket::detail::communicator_access::state(seen).pushes(), "small sums take the long way");
+      for (const std::size_t size : {0U, 1U, 14U}) {
+        const std::vector<float> in(size, 1.0F);
+        std::vector<float> out(size);
+        for (int i = 0; i < 20; ++i) {
+          hocket::barrier(me.comm());
+          if (i == 0 && me.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          hocket::all_reduce(seen, in, out);
+          me.check(size == 0 || out.back() == static_cast<float>(ranks), "a wrong sum");
+          const std::string differs =
+              difference_of_last_call(seen, {hocket::plan::push_all_reduce{}, ranks, me.rank(), size, sizeof(float)});
+          me.check(differs.empty(), [&] { return differs; });
+        }
+      }
+    });
   }
 }
 

@@ -8,7 +8,7 @@
 /// made.
 #pragma once
 
-#include <hocket/collective/detail/signature.hpp>
+#include <hocket/communicator/signature.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>

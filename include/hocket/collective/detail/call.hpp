@@ -4,7 +4,8 @@
 #pragma once
 
 #include <hocket/collective/detail/comparison.hpp>
-#include <hocket/collective/detail/signature.hpp>
+#include <hocket/collective/detail/plan_limits.hpp>
+#include <hocket/communicator/signature.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/visit.hpp>
@@ -131,77 +132,6 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   return {};
 }
 
-/// Of a plan for blocks whose lengths only two ranks know: whether an action moves one of theirs, or part of it, from
-/// `in` of the one to `out` of the other, at once.
-inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t pieces) noexcept {
-  const bool local = what.what == plan::verb::copy;
-  const auto block = static_cast<std::uint32_t>(local ? rank : what.peer);
-  const auto begin = block * pieces;
-  if (what.chunk < begin || what.chunk + what.count > begin + pieces) return false;
-  const bool from_in = what.from == plan::region::in;
-  const bool to_its_place = what.to == plan::region::out && what.to_at == what.chunk;
-  switch (what.what) {
-    case plan::verb::send: return from_in && what.from_at == what.chunk;
-    case plan::verb::receive: return to_its_place;
-    case plan::verb::copy: return from_in && what.from_at == what.chunk && to_its_place;
-    case plan::verb::load: {
-      const std::uint32_t there = static_cast<std::uint32_t>(rank) * pieces + (what.chunk - begin);
-      return from_in && what.from_at == there && to_its_place;
-    }
-    default: return false;
-  }
-}
-
-/// Whether what an action reads or writes at `at` ends within the buffer of `rank`.
-inline bool fits(plan::region where, std::uint32_t at, const plan::action& what, const plan::layout& layout,
-                 plan::goal_kind goal, std::uint32_t scratch, int rank) noexcept {
-  if (where == plan::region::scratch) return at <= scratch && what.count <= scratch - at;
-  if (where != plan::region::in && where != plan::region::out) return true;
-  const plan::extent buffer = extent_of(goal, where, layout, rank);
-  if (at > layout.chunk_count() || layout.begin(at) < buffer.begin) return false;
-  return layout.begin(at) + layout.chunks(what.chunk, what.count).size <= buffer.begin + buffer.size;
-}
-
-/// Which limit of the engine an action of this rank exceeds; empty if none. Plans that the library chooses keep to them.
-template <class State>
-std::string exceeded_limit(const State& state, const call_request& asked, const plan::any& chosen) {
-  const plan::shape shape = chosen.shape(state.size());
-  const plan::layout layout{asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
-                            shape.pieces};
-  for (unsigned lane = 0; lane < shape.lanes; ++lane) {
-    const unsigned length = chosen.length(state.size(), state.rank(), lane);
-    for (unsigned i = 0; i < length; ++i) {
-      const plan::action each = chosen.at(state.size(), state.rank(), lane, i);
-      const bool flags = each.what == plan::verb::signal || each.what == plan::verb::wait;
-      if (each.peer >= state.size()) return "the plan names a rank that this communicator does not have";
-      if (each.channel >= transport::max_channels) return "the plan uses a channel beyond the 4 that there are: 0 to 3";
-      if (flags && each.tag >= signal_line::tags) return "the plan uses a tag beyond the 5 that there are: 0 to 4";
-      if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) {
-        return "the plan names a chunk that its own shape does not have";
-      }
-      const bool loads = each.what == plan::verb::load;
-      const auto within = [&](plan::region where, std::uint32_t at, int rank) {
-        return each.count == 0 || fits(where, at, each, layout, asked.what.kind, shape.scratch, rank);
-      };
-      if (!within(each.from, each.from_at, loads ? each.peer : state.rank()) ||
-          !within(each.to, each.to_at, state.rank())) {
-        return "the plan reads or writes at a place beyond the end of its buffer, or of the scratch that its shape asks for";
-      }
-      if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
-          !is_between_its_two(each, state.rank(), shape.pieces)) {
-        return "the plan passes on, or keeps, what only two ranks know the length of: every block must go from in of "
-               "the one to out of the other at once";
-      }
-      if (each.what == plan::verb::push &&
-          layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
-        return "the plan pushes more than the " + std::to_string(push_line::capacity) +
-               " bytes that fit a line; choose one for longer vectors";
-      }
-    }
-  }
-  return {};
-}
-
 /// Why the plan that the caller named can't run; empty if it can. Plans of the caller's own may throw when asked for a
 /// number of ranks that they do not have.
 template <class Algorithm, class State>
@@ -284,7 +214,7 @@ constexpr std::uint32_t call_signature(std::uint32_t type_signature, const char*
   return mix(type_signature, hash_text(plan_name) ^ static_cast<std::uint32_t>(root));
 }
 
-/// What travels with every flag of a call. Calls that are equal on all ranks have the same, whichever path they take.
+/// Calls that are equal on all ranks have the same, whichever path they take.
 constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t block_elements) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(kind_of_call, block_elements);
@@ -293,13 +223,13 @@ constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t b
 /// Why no call may begin; no failure if one may. A call that was stopped before it began ends the communicator as any
 /// other does, as its peers may have begun it.
 template <class State, class Stop>
-outcome refuse_if_over(State& state, const Stop& stop) {
+outcome refuse_if_over(State& state, const Stop& stop, std::chrono::nanoseconds timeout) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
   outcome refused = listen(state, nowhere);
-  if (state.flagged() && !state.revoked()) hear_why(state, nowhere);
+  if (state.flagged() && !state.revoked()) hear_why(state, nowhere, timeout);
   if (state.revoked()) return state.take_cause();
   if (!refused.failed() && state.aborted()) {
-    refused = make_failure(errc::aborted, "abort() was called on this communicator");
+    refused = abort_was_called();
   } else if (!refused.failed() && stop.stop_requested()) {
     refused = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
   }
@@ -340,7 +270,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
 /// Checks a call and plans it. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp.
 template <class Job, class State, class Options>
 planned_call plan_job(State& state, const Job& job, const Options& options, outcome& refused) {
-  refused = refuse_if_over(state, stop_of(options));
+  refused = refuse_if_over(state, stop_of(options), timeout_of(state, options));
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return {};
   call_request asked = job.asked(state);
@@ -353,14 +283,14 @@ call_site site_of(const State& state, const char* name, const Options& options, 
   return {name, site, timeout_of(state, options)};
 }
 
-/// Remembers the call whose first sequence number is `first`.
+/// Remembers the call whose first sequence number is `first`, and that began when the history was `history`.
 template <class State>
-HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, const planned_call& planned,
-                                        const call_site& call, bool over) {
+HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::uint32_t history,
+                                        const planned_call& planned, const call_site& call, bool over) {
   if constexpr (!call_log::keeps_calls) return {};
   const std::size_t block = planned.layout.block_size();
   const std::uint32_t operations = segments_of(block, planned.segment_elements) + (compares_first ? 1U : 0U);
-  return enter(state.calls(), call_record{first, operations, planned.signature, call.operation, planned.types,
+  return enter(state.calls(), call_record{first, operations, planned.signature, history, call.operation, planned.types,
                                           planned.plan.name(), block, planned.plan.goal().root, call.site,
                                           call_times::from_now(over)
 #if HOCKET_ASSERTION_LEVEL >= 3
@@ -381,11 +311,11 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job
   if (refused.failed()) return in_context(refused.cause(), state, call);
   const planned_call planned = plan_job(state, job, options, refused);
   if (refused.failed()) return refuse(state, refused.cause(), call);
-  const std::uint32_t first = state.last_sequence() + 1;
+  const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
   using state_type = communicator_state<Wire>;
   asserted_work<state_type, typename Job::template work<state_type>> work(state, job, planned, observer_of(options));
   const bool over = work.poll() == machine_status::done;
-  work.set_entry(log_call(state, first, planned, call, over));
+  work.set_entry(log_call(state, first, history, planned, call, over));
   return drive(state, work, stop_of(options), call);
 }
 
@@ -497,7 +427,8 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   const planned_call planned = plan_job(*state, job, options, refused);
   if (refused.failed()) raise(refuse(*state, refused.cause(), call));
   auto stop = stop_of(options);
-  const log_entry entry = log_call(*state, state->last_sequence() + 1, planned, call, false);
+  const log_entry entry =
+      log_call(*state, state->last_sequence() + 1, state->calls().history(), planned, call, false);
   auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,
                                                                                   observer_of(options));
   pending->set_entry(entry);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/engine/operation.hpp>
@@ -14,6 +15,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -21,6 +23,13 @@ namespace detail {
 
 /// No number that a caller could mean: -1 might be a neighbour at the edge.
 inline constexpr int no_peer = std::numeric_limits<int>::min();
+
+/// What travels with a message of such elements; 0 for raw bytes, which go with any.
+template <class T>
+constexpr std::uint32_t element_signature() noexcept {
+  if constexpr (!HOCKET_MISMATCH_DETECTION || std::is_same_v<T, std::byte>) return 0;
+  return type_signature<T>();
+}
 
 /// At most one message out and one message in. A missing half is over from the start.
 struct message_job {
@@ -31,6 +40,8 @@ struct message_job {
   int from = no_peer;  ///< `no_peer`: nothing is received
   std::uint32_t tag = 0;
   std::uint32_t channel = transport::point_to_point_channel;
+  std::uint32_t sent_type = 0;  ///< of the elements: see `element_signature`
+  std::uint32_t received_type = 0;
 
   template <class State>
   outcome check(const State& state) const {
@@ -81,7 +92,7 @@ class message_exchange final : public operation {
   void locate(error_context& context) override { context.peer = posted_.received ? job_.to : job_.from; }
 
  private:
-  transport::message_id id() const noexcept { return {job_.tag, job_.channel, 0}; }
+  transport::message_id id(std::uint32_t type) const noexcept { return {job_.tag, job_.channel, type}; }
 
   /// Whether `earlier(message)` holds for none of those that were asked for before this one.
   template <class Earlier>
@@ -97,7 +108,8 @@ class message_exchange final : public operation {
     if (drained_) return false;
     if (!posted_.sent) {
       if (!is_next([&](const auto& each) { return each.to == job_.to && !each.sent; })) return false;
-      posted_.sent = state_.port().try_send(sending_, job_.to, id(), job_.out.data(), job_.out.size(), cause_);
+      posted_.sent =
+          state_.port().try_send(sending_, job_.to, id(job_.sent_type), job_.out.data(), job_.out.size(), cause_);
       if (!posted_.sent) return false;
     }
     drained_ = state_.port().drained(sending_);
@@ -108,7 +120,7 @@ class message_exchange final : public operation {
     if (posted_.received) return false;
     if (!is_next([&](const auto& each) { return each.from == job_.from && !each.received; })) return false;
     const void* const message =
-        state_.port().try_receive(receiving_, job_.from, id(), job_.in.data(), job_.in.size(), cause_);
+        state_.port().try_receive(receiving_, job_.from, id(job_.received_type), job_.in.data(), job_.in.size(), cause_);
     if (message == nullptr) return false;
     if (message != job_.in.data() && !job_.in.empty()) std::memcpy(job_.in.data(), message, job_.in.size());
     state_.port().release(receiving_);
@@ -144,7 +156,7 @@ outcome check_message(State& state, const visit<State>& here, const message_job&
                       const call_site& call) {
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
-  refused = refuse_if_over(state, stop);
+  refused = refuse_if_over(state, stop, call.timeout);
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   return {};

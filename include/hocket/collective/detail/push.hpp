@@ -3,8 +3,8 @@
 /// The direct path for the smallest reductions: payload and flag in one cache line, the element type known, no
 /// interpreter. Below 1 KiB interpreting a plan would cost as much as the communication.
 ///
-/// It does what the plan `plan::push_all_reduce` lists, and reports the same steps; a vector that the plan's own
-/// interpretation handles gives the same bits.
+/// It does what the plan `plan::push_all_reduce` lists, and reports the same steps, to observers and to ports that are
+/// told of them; a vector that the plan's own interpretation handles gives the same bits.
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
@@ -123,6 +123,39 @@ HOCKET_ALWAYS_INLINE void prefetch_lines(const State& state, std::uint32_t seque
   for (const push_pair& lines : state.pushing()) platform::prefetch_to_write(&lines.to[offset]);
 }
 
+/// What a port that is told of steps hears of the one that an exchange is: nothing where there is none. What is pushed
+/// and combined has `bytes`.
+template <class State>
+HOCKET_ALWAYS_INLINE void tell_of(State& state, std::uint32_t sequence, const plan::action& done, std::size_t bytes) {
+  if constexpr (transport::told_port<typename State::port_type>) {
+    state.port().did(sequence, 0, done, done.count > 0 ? bytes : 0);
+  }
+}
+template <class State>
+HOCKET_ALWAYS_INLINE void tell_of_begin(State& state, std::uint32_t sequence) {
+  if constexpr (transport::told_port<typename State::port_type>) state.port().enter(sequence, 1);
+}
+
+/// However it ends.
+template <class State>
+class telling_of_end {
+ public:
+  explicit telling_of_end(State& state) noexcept : state_(state) {}
+  telling_of_end(const telling_of_end&) = delete;
+  telling_of_end& operator=(const telling_of_end&) = delete;
+  ~telling_of_end() {
+    if constexpr (transport::told_port<typename State::port_type>) state_.port().leave(state_.last_sequence());
+  }
+
+ private:
+  State& state_;
+};
+
+/// The steps of the plan.
+inline constexpr plan::action step_of_pushing = plan::push(plan::all_peers, {0}, plan::in(0), 0);
+inline constexpr plan::action step_of_waiting = plan::wait_push(plan::all_peers, 0);
+inline constexpr plan::action step_of_combining = plan::load_reduce({0}, plan::inbox(), plan::out(0));
+
 enum class pushed : std::uint8_t { done, begun, not_begun };
 
 /// Writes to all peers and combines what they write, if that is there within a moment. Out of line and with few
@@ -134,12 +167,15 @@ HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std:
   const std::uint32_t sequence = state.last_sequence() + 1;
   if (!state.knows_credit(sequence)) return pushed::not_begun;
   state.take_sequence();
-  const flag_word flag = make_flag(sequence, signature);
+  const std::uint32_t history = state.calls().history();
+  const flag_word flag = make_flag(sequence, state.calls().extend_history(signature));
   const std::size_t offset = sequence % transport::window * state.slot_lines();
+  tell_of_begin(state, sequence);
   push_to_all(state, offset, flag, in, count);
+  tell_of(state, sequence, step_of_pushing, count * sizeof(T));
   prefetch_lines(state, sequence + 1);
-  state.calls().add_brief({sequence, 1, signature, plan::to_string(plan::goal_kind::all_reduce), types_name<T, Op>(),
-                           plan::push_all_reduce::name(), count, 0, site});
+  state.calls().add_brief({sequence, 1, signature, history, plan::to_string(plan::goal_kind::all_reduce),
+                           types_name<T, Op>(), plan::push_all_reduce::name(), count, 0, site});
   int polls = state.quick_polls();
   for (const push_pair& lines : state.pushing()) {
     const std::atomic<flag_word>& word = lines.from[offset].word;
@@ -148,7 +184,9 @@ HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std:
       platform::pause();
     }
   }
+  tell_of(state, sequence, step_of_waiting, 0);
   combine_pushed(state, offset, in, out, count, op);
+  tell_of(state, sequence, step_of_combining, count * sizeof(T));
   state.complete_all(sequence);
   return pushed::done;
 }
@@ -176,19 +214,14 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
 
 /// The same exchange, for peers that let us wait and for callers who want to know of each step.
 template <class State, class Op, class T, class Stop>
-HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pushed how, std::span<const T> in,
-                                            std::span<T> out, const Op& op, const call_site& call, const Stop& stop,
-                                            step_observer observer) {
+HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pushed how, const log_entry& entry,
+                                            std::span<const T> in, std::span<T> out, const Op& op,
+                                            const call_site& call, const Stop& stop, step_observer observer) {
   State& state = work.state;
-  const log_entry entry =
-      how == pushed::begun
-          ? reopen(state.calls())
-          : enter(state.calls(), call_record{work.sequence, 1, static_cast<std::uint32_t>(work.flag), call.operation,
-                                             types_name<T, Op>(), plan::push_all_reduce::name(), in.size(), 0,
-                                             call.site, call_times::from_now()});
   const std::size_t offset = work.slot() * state.slot_lines();
   unsigned position = 0;
   const auto report = [&](const plan::action& done) {
+    tell_of(state, work.sequence, done, in.size_bytes());
     if (observer.on_step == nullptr) return;
     observer.on_step(observer.context, {work.sequence, 0, position++, done, done.count > 0 ? in.size_bytes() : 0});
   };
@@ -196,23 +229,34 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
     outcome ended = wait_patiently(work, call, stop);
     if (ended.failed()) return ended;
     push_to_all(state, offset, work.flag, in.data(), in.size());
-    report(plan::push(plan::all_peers, {0}, plan::in(0)));
+    report(step_of_pushing);
   }
   for (const push_pair& lines : state.pushing()) {
     outcome ended = wait_patiently(work, call, stop, lines.peer);
     if (ended.failed()) return ended;
   }
-  report(plan::wait_push(plan::all_peers, 0));
+  report(step_of_waiting);
   combine_pushed(state, offset, in.data(), out.data(), out.size(), op);
-  report(plan::load_reduce({0}, plan::inbox(), plan::out(0)));
+  report(step_of_combining);
   state.complete_all(work.sequence);
   entry.ends();
   return {};
 }
 
+/// Numbers and enters an operation that could not begin quickly.
+template <class T, class Op, class State>
+log_entry log_push(State& state, std::size_t count, std::uint32_t signature, const call_site& call) {
+  const std::uint32_t sequence = state.take_sequence(), history = state.calls().history();
+  state.calls().extend_history(signature);
+  tell_of_begin(state, sequence);
+  return enter(state.calls(), call_record{sequence, 1, signature, history, call.operation, types_name<T, Op>(),
+                                          plan::push_all_reduce::name(), count, 0, call.site, call_times::from_now()});
+}
+
 template <class State, class Op, class T, class Options>
 outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                  const char* name, const Options& options, const std::source_location& site) {
+  [[maybe_unused]] const telling_of_end told(state);
   const auto quickly = [&] { return exchange_quickly(state, in.data(), out.data(), out.size(), op, signature, site); };
   pushed how = pushed::not_begun;
   if constexpr (!Options::template has<kind::observer>) {
@@ -220,9 +264,11 @@ outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op
     if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = quickly();
     if (how == pushed::done) [[likely]] return {};
   }
-  const std::uint32_t sequence = how == pushed::begun ? state.last_sequence() : state.take_sequence();
-  return exchange_patiently(push_exchange<State>{state, sequence, make_flag(sequence, signature)}, how, in, out, op,
-                            site_of(state, name, options, site), stop_of(options), observer_of(options));
+  const call_site call = site_of(state, name, options, site);
+  const auto entry = how == pushed::begun ? reopen(state.calls()) : log_push<T, Op>(state, in.size(), signature, call);
+  const flag_word flag = make_flag(state.last_sequence(), state.calls().history());
+  return exchange_patiently(push_exchange<State>{state, state.last_sequence(), flag}, how, entry, in, out, op, call,
+                            stop_of(options), observer_of(options));
 }
 
 /// The end of a call in which the caller's operation threw. Kept out of the way: to have a `failure` at hand, where none is

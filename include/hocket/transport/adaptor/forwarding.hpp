@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
@@ -91,6 +92,9 @@ class forwarding_port {
   void leave(std::uint32_t sequence) {
     if constexpr (transport::paced_port<Port>) inner_->leave(sequence);
   }
+
+  std::string how_gone(int peer) { return transport::how_gone(*inner_, peer); }
+  bool flag_reaches(int peer) { return transport::flag_reaches(*inner_, peer); }
 
   void attach(void* owner, void (*poll)(void*)) requires attachable<Port> { inner_->attach(owner, poll); }
   void note(failure cause) requires attachable<Port> { inner_->note(std::move(cause)); }

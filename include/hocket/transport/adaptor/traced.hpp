@@ -113,6 +113,8 @@ class traced_port : public forwarding_port<Port> {
   using base = forwarding_port<Port>;
 
  public:
+  static constexpr bool only_watches = transport::only_watches<Port>;
+
   traced_port(std::unique_ptr<Port> inner, const transport::opening& how, std::shared_ptr<trace_log> log)
       : base(std::move(inner)), context_(how.context), members_(how.members), log_(std::move(log)) {}
 

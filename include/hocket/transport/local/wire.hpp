@@ -106,7 +106,7 @@ class port {
     if (place.number.load(std::memory_order_acquire) != next) return nullptr;
     // A message of another tag that came after `keep_early` looked is kept when we are asked again.
     if (id.point_to_point() && place.sequence != id.sequence) return nullptr;
-    if (place.sequence != id.sequence || place.bytes != bytes || place.signature != id.signature) [[unlikely]] {
+    if (place.sequence != id.sequence || place.bytes != bytes || !transport::fits(place.signature, id)) [[unlikely]] {
       fail = unexpected(place.sequence, place.bytes, peer, id, bytes, place.signature == id.signature);
       return nullptr;
     }
@@ -155,6 +155,7 @@ class port {
     int peer = 0;
     std::uint32_t channel = 0;
     std::uint32_t tag = 0;
+    std::uint32_t signature = 0;
     std::vector<std::byte> bytes;
   };
 
@@ -165,7 +166,7 @@ class port {
   const void* take_early(receiving& state, int peer, transport::message_id id, std::size_t bytes, failure& fail) {
     for (auto each = early_.begin(); each != early_.end(); ++each) {
       if (each->peer != peer || each->channel != id.channel || each->tag != id.sequence) continue;
-      if (each->bytes.size() != bytes) {
+      if (each->bytes.size() != bytes || !transport::fits(each->signature, id)) {
         fail = unexpected(each->tag, each->bytes.size(), peer, id, bytes);
         return nullptr;
       }
@@ -186,7 +187,8 @@ class port {
       const cell& place = cell_of(through, next);
       if (place.number.load(std::memory_order_acquire) != next || place.sequence == id.sequence) return;
       const auto* const data = place.data == nullptr ? place.payload : static_cast<const std::byte*>(place.data);
-      early_.push_back({peer, id.channel, place.sequence, std::vector<std::byte>(data, data + place.bytes)});
+      early_.push_back({peer, id.channel, place.sequence, place.signature,
+                        std::vector<std::byte>(data, data + place.bytes)});
       counter_of(peer, id).received = next;
       through.consumed.store(next, std::memory_order_release);
     }
@@ -205,7 +207,7 @@ class port {
                           "the peer is at operation #" + std::to_string(their_sequence) + " with other steps than ours",
                           {.peer = peer});
     }
-    if (their_bytes == bytes) return transport::other_call(peer);
+    if (their_bytes == bytes) return transport::misfit(peer, id);
     return transport::wrong_length(std::to_string(their_bytes), their_bytes > bytes, peer, id, bytes, same_call);
   }
 

@@ -172,8 +172,8 @@ class port {
                                      message.signature == id.signature);
       return nullptr;
     }
-    if (message.signature != id.signature) {
-      fail = transport::other_call(peer);
+    if (!transport::fits(message.signature, id)) {
+      fail = transport::misfit(peer, id);
       return nullptr;
     }
     return message.data;

@@ -13,6 +13,9 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
+#include <hocket/transport/ucx/hang_up.hpp>
+#include <hocket/transport/ucx/introduction.hpp>
+#include <hocket/transport/ucx/letters.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/status.hpp>
@@ -36,40 +39,10 @@
 #include <utility>
 #include <vector>
 
-#include <sys/socket.h>
 #include <ucp/api/ucp.h>
 
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
-
-/// What a process tells all others when the world is made.
-struct introduction {
-  process_identity identity;
-  std::vector<std::byte> address;
-  std::vector<tcp_address> listens;
-};
-
-/// The address of a worker and where it listens, to be sent.
-inline std::vector<std::byte> ways_to(const worker& through) {
-  const auto listens = std::as_bytes(std::span(through.listens()));
-  std::vector<std::byte> result = through.address();
-  result.insert(result.end(), listens.begin(), listens.end());
-  result.push_back(static_cast<std::byte>(through.listens().size()));
-  return result;
-}
-
-inline introduction introduce(const process_identity& who, std::vector<std::byte> ways) {
-  introduction result{who, std::move(ways), {}};
-  auto& address = result.address;
-  if (address.empty()) return result;
-  const std::size_t room = (address.size() - 1) / sizeof(tcp_address);
-  result.listens.resize(std::min(room, std::to_integer<std::size_t>(address.back())));
-  address.pop_back();
-  const std::size_t bytes = result.listens.size() * sizeof(tcp_address);
-  if (bytes > 0) std::memcpy(result.listens.data(), address.data() + address.size() - bytes, bytes);
-  address.resize(address.size() - bytes);
-  return result;
-}
 
 enum class presence : std::uint8_t {
   here,
@@ -319,14 +292,6 @@ class connections {
   void note_error(int rank, ucs_status_t status) noexcept { on_error(&at(rank), nullptr, status); }
 
  private:
-  /// A notice or control message; its header is the beginning of `bytes`.
-  struct letter {
-    unsigned id;
-    std::size_t header_size;
-    std::size_t size;
-    std::unique_ptr<std::byte[]> bytes;
-  };
-
   struct peer {
     connections* owner = nullptr;
     int rank = 0;
@@ -338,7 +303,7 @@ class connections {
     endpoint link;
     bool talks = false;
     bool has_greeted = false;
-    std::deque<letter> unsent;
+    letters unsent;
     bool found_ended = false;
     std::atomic<presence> state{presence::here};
     std::string reason;
@@ -460,20 +425,10 @@ class connections {
     }
   }
 
-  // Until a peer has greeted this rank, nothing is sent to it that UCX can't send at once, and no long messages: for
-  // those UCX asks the peer for the number of its endpoint, and UCX 1.13 ends the process that is asked by an assertion
-  // if the one that asks dies while the answer waits for a connection that is still being made. A greeting is never
-  // waited for by UCX, and what it came through is made.
-
-  /// Keeps a copy of both until UCX is done with it.
   template <class Header>
   void send(peer& to, unsigned id, const Header& header, std::span<const std::byte> words) {
-    letter each{id, sizeof header, sizeof header + words.size(), {}};
-    each.bytes = std::make_unique<std::byte[]>(each.size);
-    std::memcpy(each.bytes.get(), &header, sizeof header);
-    if (!words.empty()) std::memcpy(each.bytes.get() + sizeof header, words.data(), words.size());
     if (to.unsent.empty()) unsent_.push_back(to.rank);
-    to.unsent.push_back(std::move(each));
+    to.unsent.add(id, header, words);
     send_unsent();
   }
 
@@ -483,23 +438,10 @@ class connections {
 
   /// Whether nothing is left.
   bool send_unsent_to(peer& to) {
-    for (; !to.unsent.empty(); to.unsent.pop_front()) {
-      if (!to.link || presence_of(to.rank) >= presence::cut) {
-        to.unsent.clear();
-        break;
-      }
-      letter& next = to.unsent.front();
-      std::byte* const begin = next.bytes.get();
-      ucp_request_param_t how{};
-      how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      if (!to.has_greeted) how.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
-      how.flags = UCP_AM_SEND_FLAG_EAGER;
-      ucs_status_ptr_t const request = ucp_am_send_nbx(to.link.get(), next.id, begin, next.header_size,
-                                                       begin + next.header_size, next.size - next.header_size, &how);
-      if (!to.has_greeted && UCS_PTR_IS_ERR(request) && UCS_PTR_STATUS(request) == UCS_ERR_NO_RESOURCE) return false;
-      keep(request, std::move(next.bytes));
-    }
-    return true;
+    if (!to.link || presence_of(to.rank) >= presence::cut) to.unsent.clear();
+    return to.unsent.send(to.link, to.has_greeted, [this](ucs_status_ptr_t request, auto bytes) {
+      keep(request, std::move(bytes));
+    });
   }
 
   void pass_on() {
@@ -558,25 +500,6 @@ class connections {
 
   // ── Connections that are full ────────────────────────────────────────────────────────────────────────────────────
 
-  /// Breaks the connections for which `chosen(tcp_socket)` holds: UCX must not close those that may be full, as its last
-  /// word would never end. What is read from them ends at once, so UCX finds that the peer has closed them, and writes no
-  /// more. If it has not done so soon, they are shut down for writing too; then the last word fails.
-  template <class Chosen>
-  void hang_up(Chosen chosen) noexcept {
-    const deadline last = deadline::after(std::chrono::milliseconds(20));
-    for (bool late = false; !late;) {
-      late = last.passed();
-      bool some = false;
-      for (const tcp_socket& each : own_tcp_sockets()) {
-        if (each.listens || !chosen(each)) continue;
-        ::shutdown(each.descriptor, late ? SHUT_RDWR : SHUT_RD);
-        some = true;
-      }
-      if (!some) return;
-      advance();
-    }
-  }
-
   /// Whether it is one of UCX's that leads to another rank.
   bool is_ours(const tcp_socket& own) const noexcept {
     if (contains(worker_->listens(), own.here)) return true;
@@ -590,9 +513,10 @@ class connections {
   void cut(peer& with) noexcept {
     change(with, presence::cut, "the connection was closed when an operation that used it was given up");
     if (!with.link) return;
-    hang_up([&](const tcp_socket& own) {
+    const auto leads_there = [&](const tcp_socket& own) {
       return contains(with.listens, own.there) || contains(with.calls_from, own.there);
-    });
+    };
+    hang_up(leads_there, [this] { advance(); });
     keep(with.link.close());
   }
 
@@ -626,7 +550,7 @@ class connections {
 
   void close_all() noexcept {
     if (must_stay_open()) return worker_->keep();
-    hang_up([this](const tcp_socket& own) { return own.full() && is_ours(own); });
+    hang_up([this](const tcp_socket& own) { return own.full() && is_ours(own); }, [this] { advance(); });
     for (int i = 0; i < size_; ++i) {
       if (at(i).link) keep(at(i).link.close());
     }

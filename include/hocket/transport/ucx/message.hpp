@@ -21,7 +21,6 @@ namespace ucx {
 struct traffic {
   std::uint32_t context = 0;   ///< of the communicator
   std::uint32_t waiting = 0;   ///< under way
-  std::uint32_t finished = 0;  ///< so far
 };
 
 /// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
@@ -73,7 +72,6 @@ class request_handle {
  private:
   void forget() noexcept {
     --counted_->waiting;
-    ++counted_->finished;
     links_->count_waiting(-1);
   }
   void swap(request_handle& other) noexcept {

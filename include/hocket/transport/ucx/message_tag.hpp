@@ -44,7 +44,8 @@ struct message_tag {
 
   /// Whether a message with `tag` comes from a call like that of `id`, as far as 13 bits tell.
   static constexpr bool same_call(ucp_tag_t tag, transport::message_id id) noexcept {
-    return (tag & signature_mask) == (id.signature & signature_mask);
+    id.signature &= signature_mask;
+    return transport::fits(static_cast<std::uint32_t>(tag & signature_mask), id);
   }
 };
 static_assert(message_tag::context_bits + message_tag::rank_bits + message_tag::channel_bits +

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/concept.hpp>
@@ -53,7 +52,7 @@ class port {
         oversubscribed_(oversubscribed),
         exceptions_at_start_(std::uncaught_exceptions()),
         with_(how.members->size()) {
-    for (correspondence& each : with_) each.counts.context = context_;
+    for (traffic& each : with_) each.context = context_;
     const std::size_t box_begin = (how.window_bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
     window_ = std::make_shared<shared_memory>(links_, how, box_begin + mailbox::bytes_for(how.members->size()));
     if (!window_->reachable()) window_.reset();
@@ -96,7 +95,7 @@ class port {
       fail = broken_link(peer, UCS_PTR_STATUS(request));
       return false;
     }
-    state.request = request_handle(*links_, request, to, false, with_[index(peer)].counts, std::move(copy));
+    state.request = request_handle(*links_, request, to, false, with_[index(peer)], std::move(copy));
     return true;
   }
 
@@ -132,7 +131,7 @@ class port {
       return nullptr;
     }
     if (!message_tag::same_call(info.sender_tag, id)) [[unlikely]] {
-      fail = transport::other_call(peer);
+      fail = transport::misfit(peer, id);
       return nullptr;
     }
     return buffer != nullptr ? buffer : this;  // an empty message has an address too
@@ -171,6 +170,13 @@ class port {
     if (window_ == nullptr || found != presence::cut) return found != presence::here;
     const std::lock_guard guard(links_->lock());  // control messages need no connection
     return links_->has_ended(rank_on_wire(peer));
+  }
+
+  /// Of a peer that is `gone`.
+  std::string how_gone(int peer) {
+    std::string reason = links_->reason_of(rank_on_wire(peer));
+    const bool given_up = window_ != nullptr && window_->state_of(peer) == ownership::given_up;
+    return given_up || reason.empty() ? "it has left the communicator" : reason;
   }
 
   // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -256,15 +262,6 @@ class port {
   };
   static constexpr unsigned offset_bits = 44;
 
-  /// Messages from and to one peer, and the suspicion that an expected one will not come as the peer has left.
-  struct correspondence {
-    traffic counts;
-    bool suspected = false;
-    bool late = false;  ///< at the last look it had been long enough
-    std::uint32_t finished_then = 0;
-    deadline until;
-  };
-
   static std::size_t index(int peer) noexcept { return static_cast<std::size_t>(peer); }
   int rank_on_wire(int peer) const noexcept { return (*members_)[index(peer)]; }
 
@@ -288,7 +285,7 @@ class port {
     ucs_status_ptr_t const request =
         ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes, tag, message_tag::matched_mask, &how);
     if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
-    state.request = request_handle(*links_, request, from, true, with_[index(peer)].counts);
+    state.request = request_handle(*links_, request, from, true, with_[index(peer)]);
     return UCS_OK;
   }
 
@@ -309,37 +306,21 @@ class port {
     return transport::wrong_length(sent, too_long, peer, id, bytes, message_tag::same_call(info.sender_tag, id));
   }
 
-  /// What is wrong with a peer: null if nothing is, empty if `reason_of` says it.
+  /// What is wrong with a peer: null if nothing is, or it has left in order; empty if `reason_of` says it.
   const char* complaint(int peer, presence found) {
     if (window_ != nullptr) {
       switch (window_->state_of(peer)) {
         case ownership::failed: return "it has left the communicator after an error";
-        case ownership::given_up: return waits_in_vain(peer) ? "it has left the communicator" : nullptr;
+        case ownership::given_up: return nullptr;
         case ownership::held: return found == presence::here || is_cut_and_idle(peer, found) ? nullptr : "";
       }
     }
-    if (found == presence::here) return nullptr;
-    return found == presence::lost || waits_in_vain(peer) ? "" : nullptr;
+    return found == presence::lost ? "" : nullptr;
   }
 
   /// Whether there is no connection to a peer, and none is used.
   bool is_cut_and_idle(int peer, presence found) const noexcept {
-    return found == presence::cut && with_[index(peer)].counts.waiting == 0;
-  }
-
-  /// Whether something is still expected of a peer that has left. It may have sent that before, so this is not said
-  /// until nothing has come for a while; and at the next look only, as this rank may have slept for that while.
-  bool waits_in_vain(int peer) {
-    correspondence& with = with_[index(peer)];
-    if (with.counts.waiting == 0) return false;
-    const auto now = deadline::clock::now();
-    if (!with.suspected || with.finished_then != with.counts.finished) {
-      with.suspected = true;
-      with.late = false;
-      with.finished_then = with.counts.finished;
-      with.until = deadline::after(std::chrono::milliseconds(200), now);
-    }
-    return std::exchange(with.late, with.until.passed(now));
+    return found == presence::cut && with_[index(peer)].waiting == 0;
   }
 
   failure lost(int peer, std::string what) {
@@ -359,7 +340,7 @@ class port {
   const std::uint32_t context_;
   const bool oversubscribed_;
   const int exceptions_at_start_;
-  std::vector<correspondence> with_;
+  std::vector<traffic> with_;  ///< messages from and to each peer
   std::shared_ptr<shared_memory> window_;
   std::vector<std::unique_ptr<published>> shared_;
   mailbox box_;              ///< of control messages, where memory is shared

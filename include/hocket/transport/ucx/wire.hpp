@@ -9,6 +9,7 @@
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
 #include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/introduction.hpp>
 #include <hocket/transport/ucx/port.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/worker.hpp>

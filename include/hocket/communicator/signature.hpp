@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// 32 bits that stand for everything that must be equal on all ranks of a call. They travel with every flag.
+/// 32 bits that stand for everything that must be equal on all ranks of a call. Those of a call and all before it
+/// travel with every flag.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,6 +16,14 @@ namespace detail {
 constexpr std::uint32_t mix(std::uint32_t signature, std::uint64_t value) noexcept {
   const std::uint64_t product = (signature ^ value) * 0x9e3779b97f4a7c15U;
   return static_cast<std::uint32_t>(product >> 32) ^ static_cast<std::uint32_t>(product);
+}
+
+/// The *running signature* stands for a call with `signature` and for all calls before it on the communicator, and is
+/// what the flags and messages of the call show. Where nobody waits in the first calls that differ, such as the roots
+/// of short broadcasts, the next call that exchanges anything shows it.
+constexpr std::uint32_t running_signature(std::uint32_t history, std::uint32_t signature) noexcept {
+  if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
+  return mix(history, signature);
 }
 
 constexpr std::uint32_t hash_text(const char* text) noexcept {

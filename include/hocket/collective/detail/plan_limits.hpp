@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the engine asks of a plan of the caller's own. It trusts the plans of the library, whose actions are proven to
+/// name ranks, channels and chunks that there are; one that does not would read or write memory that is not the call's.
+#pragma once
+
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/window.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/engine/binding.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/plan/layout.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Of a plan for blocks whose lengths only two ranks know: whether an action moves one of theirs, or part of it, from
+/// `in` of the one to `out` of the other, at once.
+inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t pieces) noexcept {
+  const bool local = what.what == plan::verb::copy;
+  const auto block = static_cast<std::uint32_t>(local ? rank : what.peer);
+  const auto begin = block * pieces;
+  if (what.chunk < begin || what.chunk + what.count > begin + pieces) return false;
+  const bool from_in = what.from == plan::region::in;
+  const bool to_its_place = what.to == plan::region::out && what.to_at == what.chunk;
+  switch (what.what) {
+    case plan::verb::send: return from_in && what.from_at == what.chunk;
+    case plan::verb::receive: return to_its_place;
+    case plan::verb::copy: return from_in && what.from_at == what.chunk && to_its_place;
+    case plan::verb::load: {
+      const std::uint32_t there = static_cast<std::uint32_t>(rank) * pieces + (what.chunk - begin);
+      return from_in && what.from_at == there && to_its_place;
+    }
+    default: return false;
+  }
+}
+
+/// Whether what an action reads or writes at `at` ends within the buffer of `rank`.
+inline bool fits(plan::region where, std::uint32_t at, const plan::action& what, const plan::layout& layout,
+                 plan::goal_kind goal, std::uint32_t scratch, int rank) noexcept {
+  if (where == plan::region::scratch) return at <= scratch && what.count <= scratch - at;
+  if (where != plan::region::in && where != plan::region::out) return true;
+  const plan::extent buffer = extent_of(goal, where, layout, rank);
+  if (at > layout.chunk_count() || layout.begin(at) < buffer.begin) return false;
+  return layout.begin(at) + layout.chunks(what.chunk, what.count).size <= buffer.begin + buffer.size;
+}
+
+/// Which limit of the engine an action of this rank exceeds; empty if none. Plans that the library chooses keep to them.
+template <class State>
+std::string exceeded_limit(const State& state, const call_request& asked, const plan::any& chosen) {
+  const plan::shape shape = chosen.shape(state.size());
+  const plan::layout layout{asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
+                            shape.pieces};
+  for (unsigned lane = 0; lane < shape.lanes; ++lane) {
+    const unsigned length = chosen.length(state.size(), state.rank(), lane);
+    for (unsigned i = 0; i < length; ++i) {
+      const plan::action each = chosen.at(state.size(), state.rank(), lane, i);
+      const bool flags = each.what == plan::verb::signal || each.what == plan::verb::wait;
+      if (each.peer >= state.size()) return "the plan names a rank that this communicator does not have";
+      if (each.channel >= transport::max_channels) return "the plan uses a channel beyond the 4 that there are: 0 to 3";
+      if (flags && each.tag >= signal_line::tags) return "the plan uses a tag beyond the 5 that there are: 0 to 4";
+      if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) {
+        return "the plan names a chunk that its own shape does not have";
+      }
+      const bool loads = each.what == plan::verb::load;
+      const auto within = [&](plan::region where, std::uint32_t at, int rank) {
+        return each.count == 0 || fits(where, at, each, layout, asked.what.kind, shape.scratch, rank);
+      };
+      if (!within(each.from, each.from_at, loads ? each.peer : state.rank()) ||
+          !within(each.to, each.to_at, state.rank())) {
+        return "the plan reads or writes at a place beyond the end of its buffer, or of the scratch that its shape asks for";
+      }
+      if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
+          !is_between_its_two(each, state.rank(), shape.pieces)) {
+        return "the plan passes on, or keeps, what only two ranks know the length of: every block must go from in of "
+               "the one to out of the other at once";
+      }
+      if (each.what == plan::verb::push &&
+          layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
+        return "the plan pushes more than the " + std::to_string(push_line::capacity) +
+               " bytes that fit a line; choose one for longer vectors";
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

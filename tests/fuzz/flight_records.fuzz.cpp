@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: nlohmann_json
+/// @file
+/// Flight records as hocket-flight reads them: a job that has died may have left anything. A byte 0 stands between the
+/// files of an input.
+#include "fuzz.hpp"
+
+#include "../../tools/hocket-flight/report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+using fuzz::require;
+
+namespace {
+
+constexpr std::size_t most_files = 8;
+
+flight::archive read_all(std::string_view rest) {
+  flight::archive result;
+  for (std::size_t i = 0; i < most_files; ++i) {
+    const std::size_t end = std::min(rest.find('\0'), rest.size());
+    std::istringstream file{std::string(rest.substr(0, end))};
+    flight::detail::reader("file" + std::to_string(i), result).read(file);
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  return result;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::input in(data, size);
+  const flight::archive all = read_all(fuzz::text_of(in.rest()));
+  require(!all.records.empty() || !all.problems.empty(), "what can't be read is said");
+  for (const flight::record& each : all.records) {
+    require(each.rank >= 0 && each.rank < each.ranks, "a record is of a rank that there is");
+    require(each.members.size() == static_cast<std::size_t>(each.ranks), "a record names all ranks");
+  }
+  const flight::report report(all, 3);
+  require(all.records.empty() || report.text().find("Communicator ") != std::string::npos, "records tell something");
+  require(nlohmann::json::accept(report.json()), "what programs read is JSON");
+  return 0;
+}
