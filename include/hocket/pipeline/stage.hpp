@@ -25,7 +25,7 @@
 /// optimizer's step, called where the schedule says so.
 #pragma once
 
-#include <hocket/collective/detail/signature.hpp>
+#include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/buffers.hpp>
 #include <hocket/plan/pipeline/action.hpp>
