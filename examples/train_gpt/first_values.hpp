@@ -3,7 +3,7 @@
 /// What the parameters of the model are before it has learned anything.
 #pragma once
 
-#include "../train_language_model/text.hpp"
+#include "text.hpp"
 #include "shape.hpp"
 
 #include <cmath>
@@ -22,9 +22,9 @@ inline std::vector<float> first_values(const entry& what, const model_shape& sha
   double fan_in = what.what == kind::embedding ? 1 : what.rows;
   if (leads_out) fan_in *= shape.heads * 2.0 * shape.layers;  // so many of them add up
   const double half_width = std::sqrt(3 / fan_in) * (what.what == kind::embedding ? 0.5 : 1);
-  const std::uint64_t own = language_model::mix(language_model::mix(seed) ^ what.identity());
+  const std::uint64_t own = mix(mix(seed) ^ what.identity());
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<float>((2 * language_model::uniform(language_model::mix(own + i)) - 1) * half_width);
+    values[i] = static_cast<float>((2 * uniform(mix(own + i)) - 1) * half_width);
   return values;
 }
 

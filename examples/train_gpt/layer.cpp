@@ -4,6 +4,7 @@
 #include <hocket/collective/all_reduce.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -38,15 +39,23 @@ void block_sum::add(const matrix& part) {
 matrix block_sum::total() {
   matrix result(rows_, columns_);
   const std::span<float> values(result.data(), static_cast<std::size_t>(result.size()));
+  if (ranks_ != nullptr) add_over_ranks();
   if (exact_) {
-    if (ranks_ != nullptr) hocket::all_reduce(*ranks_, hocket::in_place(std::span(exact_sums_)), std::plus<>{});
     hocket::exact_sum<float>::value(exact_sums_, values);
-  } else if (ranks_ != nullptr) {
-    hocket::all_reduce(*ranks_, std::span<const float>(sums_), values, std::plus<>{});
   } else {
     std::copy(sums_.begin(), sums_.end(), values.begin());
   }
   return result;
+}
+
+void block_sum::add_over_ranks() {
+  const auto begin = std::chrono::steady_clock::now();
+  if (exact_) {
+    hocket::all_reduce(*ranks_, hocket::in_place(std::span(exact_sums_)), std::plus<>{});
+  } else {
+    hocket::all_reduce(*ranks_, hocket::in_place(std::span(sums_)), std::plus<>{});
+  }
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 float layer::scale() const { return 1 / std::sqrt(static_cast<float>(shape_.head_width())); }

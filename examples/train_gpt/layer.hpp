@@ -31,13 +31,20 @@ class block_sum {
   /// Over all blocks of all ranks. Collective.
   matrix total();
 
+  /// How long the sums over ranks took, since `forget_seconds`.
+  double seconds() const noexcept { return seconds_; }
+  void forget_seconds() noexcept { seconds_ = 0; }
+
  private:
+  void add_over_ranks();
+
   const hocket::ucx::communicator* ranks_;
   bool exact_;
   Index rows_ = 0;
   Index columns_ = 0;
   std::vector<float> sums_;
   std::vector<hocket::exact_sum<float>> exact_sums_;
+  double seconds_ = 0;
 };
 
 /// What the layer keeps from the forward pass of some sequences for their backward pass.

@@ -7,7 +7,6 @@
 
 namespace gpt {
 
-using language_model::byte_span;
 
 learned_model::learned_model(const model_shape& shape, std::vector<std::vector<float>> parameters)
     : shape_(shape), memory_(std::move(parameters)), sum_(nullptr, false),
@@ -43,7 +42,7 @@ std::string learned_model::write(byte_span prompt, std::size_t count, double tem
       weights.push_back(std::exp((static_cast<double>(score) - highest) / temperature));
       total += weights.back();
     }
-    double left = language_model::uniform(language_model::mix(language_model::mix(seed) + i)) * total;
+    double left = uniform(mix(mix(seed) + i)) * total;
     std::size_t next = 0;
     while (next + 1 < weights.size() && (left -= weights[next]) >= 0) ++next;
     text.push_back(static_cast<std::uint8_t>(next));

@@ -4,7 +4,7 @@
 /// with all parameters.
 #pragma once
 
-#include "../train_language_model/text.hpp"
+#include "text.hpp"
 #include "plain_memory.hpp"
 #include "shape.hpp"
 #include "stage.hpp"
@@ -23,10 +23,10 @@ class learned_model {
 
   /// The mean loss in nats per byte over at most `sequences` sequences that lie evenly in `text`, which must be longer
   /// than a context.
-  double loss(language_model::byte_span text, std::size_t sequences);
+  double loss(byte_span text, std::size_t sequences);
 
   /// Continues `prompt` by `count` bytes; below 1 `temperature` makes the likelier ones likelier still.
-  std::string write(language_model::byte_span prompt, std::size_t count, double temperature, std::uint64_t seed);
+  std::string write(byte_span prompt, std::size_t count, double temperature, std::uint64_t seed);
 
  private:
   model_shape shape_;

@@ -27,7 +27,7 @@ struct text {
 
   text() {
     for (std::size_t i = 0; i < 200; ++i)
-      bytes.push_back(static_cast<std::uint8_t>(language_model::mix(i / 3) % 40 + 'a'));
+      bytes.push_back(static_cast<std::uint8_t>(mix(i / 3) % 40 + 'a'));
     for (int m = 0; m < 2; ++m) {
       batch.emplace_back();
       for (int s = 0; s < sequences; ++s) {

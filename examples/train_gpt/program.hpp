@@ -13,8 +13,9 @@ struct program_options {
   std::string text = "build/text/jargon.txt";
   std::string schedule = "1f1b";
   std::string losses;
+  std::string out = ".";
   bool must_learn = false;
-  double seconds = 1e9;
+  double seconds = 100;
   training_options training;
 };
 

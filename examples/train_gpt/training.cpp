@@ -74,22 +74,29 @@ struct trainer::parts {
     std::vector<microbatch> batch(static_cast<std::size_t>(options.spread.microbatches));
     for (microbatch& each : batch) {
       for (int i = 0; i < per_microbatch; ++i) {
-        each.push_back(language_model::draw_sequence(text, 1, static_cast<std::size_t>(options.shape.context),
-                                                     options.seed, static_cast<std::uint64_t>(number),
-                                                     static_cast<std::uint64_t>(next++)));
+        each.push_back(draw_sequence(text, 1, static_cast<std::size_t>(options.shape.context), options.seed,
+                                     static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(next++)));
       }
     }
     return batch;
   }
 
-  /// Of all ranks, each predicted byte once.
-  double sum_of_losses() {
-    hocket::exact_sum<double> loss;
+  /// Adds up what must be equal on all ranks: the loss, each predicted byte once, and the votes to stop.
+  std::pair<double, bool> agree(bool stop) {
+    hocket::exact_sum<double> sums[2];
     for (const stage& each : stages) {
-      if (each.is_last() && ranks.coordinate<"tp">() == 0) loss += each.loss();
+      if (each.is_last() && ranks.coordinate<"tp">() == 0) sums[0] += each.loss();
     }
-    hocket::all_reduce(ranks.all(), hocket::in_place(std::span(&loss, 1)), std::plus<>{});
-    return loss.value();
+    if (stop) sums[1].add(1);
+    hocket::all_reduce(ranks.all(), hocket::in_place(std::span(sums)), std::plus<>{});
+    return {sums[0].value(), sums[1].value() > 0};
+  }
+
+  /// How long this rank computed in the last step.
+  double computed_seconds() const {
+    double seconds = 0;
+    for (const auto& each : executor->measured()) seconds += each.end - each.begin;
+    return seconds;
   }
 
   training_options options;
@@ -106,19 +113,32 @@ trainer::trainer(const hocket::ucx::communicator& comm, const training_options& 
     : parts_(std::make_unique<parts>(comm, options, schedule)) {}
 trainer::~trainer() = default;
 
-step_record trainer::step(byte_span text, int number) {
+step_record trainer::step(byte_span text, int number, bool stop) {
+  using clock = std::chrono::steady_clock;
+  const auto seconds_since = [](clock::time_point begin) {
+    return std::chrono::duration<double>(clock::now() - begin).count();
+  };
   parts& at = *parts_;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = clock::now();
   const std::vector<microbatch> batch = at.draw(text, number);
   at.memory->begin_step();
   for (stage& each : at.stages) each.begin_step(batch);
+  at.sum.forget_seconds();
+  const auto run = clock::now();
   at.executor->run();
+  step_record record;
+  record.pipeline_seconds = seconds_since(run) - at.computed_seconds();
+  record.tensor_seconds = at.sum.seconds();
   const double tokens = static_cast<double>(at.options.sequences / at.options.spread.data) * at.options.shape.context;
   const step_found found =
       at.memory->end_step(tokens, learning_rate_at(number, at.options.steps, at.options.learning_rate));
-  const double loss = at.sum_of_losses() / found.tokens;
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return {loss, found.gradient_norm, found.exposed_seconds, seconds};
+  const auto [loss, stops] = at.agree(stop);
+  record.loss = loss / found.tokens;
+  record.stop = stops;
+  record.gradient_norm = found.gradient_norm;
+  record.gradient_seconds = found.exposed_seconds;
+  record.seconds = seconds_since(begin);
+  return record;
 }
 
 std::size_t trainer::bytes() const { return parts_->memory->bytes(); }

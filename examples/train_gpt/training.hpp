@@ -7,8 +7,8 @@
 /// at every ZeRO stage, and for any number of microbatches.
 #pragma once
 
-#include "../train_language_model/text.hpp"
 #include "shape.hpp"
+#include "text.hpp"
 
 #include <hocket/plan/pipeline/schedule.hpp>
 #include <hocket/plan/pipeline/timeline.hpp>
@@ -19,10 +19,6 @@
 #include <vector>
 
 namespace gpt {
-
-using language_model::byte_span;
-using language_model::mix;
-using language_model::uniform;
 
 /// How ranks share the work. All of it must be equal on all ranks.
 struct parallelism {
@@ -37,8 +33,8 @@ struct parallelism {
 struct training_options {
   model_shape shape;
   parallelism spread;
-  int steps = 300;
-  int sequences = 24;  ///< of a step, over all ranks
+  int steps = 800;
+  int sequences = 32;  ///< of a step, over all ranks
   double learning_rate = 3e-3;
   double clip = 1;
   double weight_decay = 0.1;
@@ -50,8 +46,13 @@ struct training_options {
 struct step_record {
   double loss = 0;  ///< mean over all predicted bytes, in nats
   double gradient_norm = 0;
-  double exposed_seconds = 0;
+  bool stop = false;  ///< whether any rank wanted this step to be the last
   double seconds = 0;
+  double gradient_seconds = 0;  ///< of them: waiting for gradients of other ranks, that no backward pass hides
+  double tensor_seconds = 0;    ///< sums over the tensor-parallel ranks
+  double pipeline_seconds = 0;  ///< between stages: waiting for activations and gradients, bubbles included
+
+  double communication_seconds() const noexcept { return gradient_seconds + tensor_seconds + pipeline_seconds; }
 };
 
 /// A rank's part of the training.
@@ -64,7 +65,8 @@ class trainer {
   ~trainer();
 
   /// Takes step `number`, from 0. Collective over all ranks.
-  step_record step(byte_span text, int number);
+  /// @param stop whether this rank wants it to be the last
+  step_record step(byte_span text, int number, bool stop);
 
   /// What this rank keeps from step to step, in bytes: as counted, at most, and by the formula.
   std::size_t bytes() const;

@@ -33,10 +33,10 @@ failed=0
 train() {  # name, options...
   local name=$1
   shift
-  "$program" --text "$folder/text" --steps $steps --sequences 48 --context 32 --losses "$folder/$name" "$@" \
+  "$program" --text "$folder/text" --steps $steps --sequences 48 --context 32 --seconds 10000 --out "$folder" --losses "$folder/$name" "$@" \
     >"$folder/log" 2>&1 || { echo "$* failed:"; cat "$folder/log"; exit 1; }
   [ "$(wc -l <"$folder/$name")" = $((steps + 1)) ] || { echo "$*: not $steps steps"; cat "$folder/log"; exit 1; }
-  grep -q 'rank 0 keeps \([0-9]*\) bytes, by the formula \1$' "$folder/log" ||
+  grep -q '^rank 0 keeps \([0-9]*\) bytes, by the formula \1$' "$folder/log" ||
     { echo "$*: the memory is not that of the formula"; tail -n 1 "$folder/log"; failed=1; }
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # The whole program, as a user runs it, on four processes: within SECONDS of training its loss on text that it has not
-# seen is below that of a bigram model of the same text, and it leaves a curve and a sample. The text is the library.
+# seen is below that of a bigram model of the same text, and it leaves a curve, a report and a sample. The text is the library.
 #
 #   learns.sh PROGRAM INCLUDE_FOLDER SECONDS
 set -euo pipefail
@@ -11,7 +11,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 find "$include" -name '*.hpp' | LC_ALL=C sort | xargs cat >"$folder/text"
 
-"$program" --text "$folder/text" --processes 4 --seconds "$seconds" --out "$folder" --must-learn | tee "$folder/log"
+"$program" --text "$folder/text" --dp 2 --pp 2 --zero 1 --microbatches 4 --seconds "$seconds" --out "$folder" --must-learn | tee "$folder/log"
 grep -q 'The model beats the bigram model' "$folder/log"
 grep -q 'What it writes' "$folder/log"
 grep -q '</svg>' "$folder/loss.svg"
+grep -q '</html>' "$folder/report.html"
+[ "$(grep -c '</svg>' "$folder/report.html")" -ge 3 ] || { echo "the report lacks pictures" >&2; exit 1; }

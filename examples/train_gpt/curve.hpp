@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Draws the loss over the steps as an SVG picture: on the training batches, on the held-out text, and the bigram
-/// model's as a line to get below.
+/// Draws the loss over the steps as an SVG picture: on the training batches, on the held-out text at the end, and the
+/// bigram model's as a line to get below.
 #pragma once
 
 #include "training.hpp"
@@ -10,13 +10,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <fstream>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace language_model {
+namespace gpt {
 
 /// A picture with one pair of axes: steps to the right, loss upwards.
 class loss_curve {
@@ -129,41 +127,32 @@ inline std::vector<loss_curve::point> smoothed(std::span<const step_record> step
   return points;
 }
 
-/// Writes the picture to `path`. `record` must hold at least one step.
-inline void write_loss_curve(const std::string& path, const training_record& record, double bigram_loss) {
-  const std::vector<loss_curve::point> train = smoothed(record.steps);
-  std::vector<loss_curve::point> held_out;
-  for (const held_out_record& at : record.held_out) held_out.push_back({static_cast<double>(at.step), at.loss});
-  double lowest = bigram_loss;
-  double highest = bigram_loss;
-  for (const auto& points : {train, held_out}) {
-    for (const loss_curve::point& at : points) {
-      lowest = std::min(lowest, at.loss);
-      highest = std::max(highest, at.loss);
-    }
+/// The picture, as SVG. `steps` has at least one.
+inline std::string draw_loss_curve(std::span<const step_record> steps, double held_out_loss, double bigram_loss) {
+  const std::vector<loss_curve::point> train = smoothed(steps);
+  double lowest = std::min(held_out_loss, bigram_loss), highest = std::max(held_out_loss, bigram_loss);
+  for (const loss_curve::point& at : train) {
+    lowest = std::min(lowest, at.loss);
+    highest = std::max(highest, at.loss);
   }
-  const auto steps = static_cast<double>(record.steps.size());
-  const loss_curve::point bigram[] = {{0, bigram_loss}, {steps, bigram_loss}};
-  const std::string train_style = "stroke=\"#7aa6d8\" stroke-width=\"1.5\"";
-  const std::string held_out_style = "stroke=\"#14467f\" stroke-width=\"2\"";
+  const auto last = static_cast<double>(steps.size());
+  const loss_curve::point bigram[] = {{0, bigram_loss}, {last, bigram_loss}}, held_out[] = {{last, held_out_loss}};
+  const std::string train_style = "stroke=\"#14467f\" stroke-width=\"1.5\"";
+  const std::string held_out_style = "fill=\"#c77700\" stroke=\"#c77700\" stroke-width=\"4\"";
   const std::string bigram_style = "stroke=\"#c0392b\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"";
   const auto label = [](const char* name, double loss) {
     char words[80];
     std::snprintf(words, sizeof words, "%s: %.3f", name, loss);
     return std::string(words);
   };
-  loss_curve curve(steps, std::floor(lowest * 4 - 0.4) / 4, std::ceil(highest * 4) / 4);
+  loss_curve curve(last, std::floor(lowest * 4 - 0.4) / 4, std::ceil(highest * 4) / 4);
   curve.draw_line(train, train_style);
-  curve.draw_line(held_out, held_out_style);
-  curve.draw_dots(held_out, "fill=\"#14467f\"");
   curve.draw_line(bigram, bigram_style);
+  curve.draw_dots(held_out, held_out_style);
   curve.add_to_legend(label("training batches, at the end", train.back().loss), train_style);
-  curve.add_to_legend(label("held-out text, at the end", held_out.back().loss), held_out_style);
+  curve.add_to_legend(label("held-out text, at the end", held_out_loss), held_out_style);
   curve.add_to_legend(label("held-out text, bigram model", bigram_loss), bigram_style);
-
-  std::ofstream file(path);
-  file << curve.svg();
-  if (!file.flush()) throw std::runtime_error("cannot write the loss curve to '" + path + "'");
+  return curve.svg();
 }
 
-}  // namespace language_model
+}  // namespace gpt

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace language_model {
+namespace gpt {
 
 using byte_span = std::span<const std::uint8_t>;
 
@@ -75,4 +75,4 @@ inline byte_span draw_sequence(byte_span text, std::size_t window, std::size_t t
   return text.subspan(static_cast<std::size_t>(random % (text.size() - length + 1)), length);
 }
 
-}  // namespace language_model
+}  // namespace gpt

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace language_model {
+namespace gpt {
 
 /// Counts of pairs, smoothed as Witten and Bell proposed: where `kinds` different bytes have been seen to follow byte
 /// `a`, the chance of one more new kind is kinds / (kinds + count of a), and that share goes to the plain frequencies
@@ -51,4 +51,4 @@ class bigram_model {
   double total_ = 0;
 };
 
-}  // namespace language_model
+}  // namespace gpt
