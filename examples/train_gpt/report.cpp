@@ -34,7 +34,7 @@ std::string mebibytes(std::size_t bytes) {
 }  // namespace
 
 std::string draw_memory(const std::vector<rank_memory>& ranks) {
-  constexpr double left = 80, width = 560, row = 26, top = 40;
+  constexpr double left = 80, width = 480, row = 26, top = 40;
   std::size_t most = 1;
   for (const rank_memory& each : ranks) most = std::max({most, each.peak, each.predicted});
   const double height = top + row * static_cast<double>(ranks.size()) + 20;
