@@ -55,6 +55,8 @@ void declare(CLI::App& app, program_options& options) {
   app.add_flag("--exact", training.exact,
                "the same bits for every --dp, --pp, --tp, --zero and --microbatches: sums are rounded once");
   app.add_option("--seconds", options.seconds, "stop training after so long")->check(CLI::PositiveNumber);
+  app.add_flag("--stop-on-nan", options.stop_on_nan,
+               "fail at the first gradient that is not finite, instead of skipping the step");
   app.add_flag("--must-learn", options.must_learn, "fail unless the model beats the bigram model in the end");
   app.add_option("--out", options.out, "folder for the loss curve and the report, made if it is missing");
   app.set_config("--config", "", "a file with any of these options, as name=value lines");

@@ -15,6 +15,7 @@ struct program_options {
   std::string losses;
   std::string out = ".";
   bool must_learn = false;
+  bool stop_on_nan = false;
   double seconds = 100;
   training_options training;
 };

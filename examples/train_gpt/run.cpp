@@ -142,6 +142,7 @@ std::vector<step_record> train(trainer& training, const program_options& options
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     steps.push_back(training.step(text.train, step, seconds > options.seconds));
     if (progress != nullptr) (*progress)(steps.back());
+    if (options.stop_on_nan && !steps.back().finite) break;
     if (steps.back().stop) break;
   }
   return steps;
@@ -183,6 +184,13 @@ int run_rank(const program_options& options) {
   progress_line progress(options.training.steps,
                          static_cast<double>(options.training.sequences) * options.training.shape.context);
   const std::vector<step_record> steps = train(training, options, text, speaks ? &progress : nullptr);
+  if (options.stop_on_nan && !steps.back().finite) {  // all ranks know, and leave in order
+    std::fprintf(stderr,
+                 "train_gpt: step %zu: the gradient is not finite, the loss is %g; a smaller --learning-rate may "
+                 "help\n",
+                 steps.size(), steps.back().loss);
+    return 1;
+  }
   const schedules::timeline run = training.measured();
   const std::vector<rank_memory> memory = gather_memory(comm, training);
   auto parameters = training.all_parameters();

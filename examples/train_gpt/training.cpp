@@ -136,6 +136,7 @@ step_record trainer::step(byte_span text, int number, bool stop) {
   record.loss = loss / found.tokens;
   record.stop = stops;
   record.gradient_norm = found.gradient_norm;
+  record.finite = found.finite;
   record.gradient_seconds = found.exposed_seconds;
   record.seconds = seconds_since(begin);
   return record;

@@ -46,7 +46,8 @@ struct training_options {
 struct step_record {
   double loss = 0;  ///< mean over all predicted bytes, in nats
   double gradient_norm = 0;
-  bool stop = false;  ///< whether any rank wanted this step to be the last
+  bool finite = true;  ///< whether the gradient was, on every rank; else the step was skipped
+  bool stop = false;   ///< whether any rank wanted this step to be the last
   double seconds = 0;
   double gradient_seconds = 0;  ///< of them: waiting for gradients of other ranks, that no backward pass hides
   double tensor_seconds = 0;    ///< sums over the tensor-parallel ranks

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# How a training ends that goes wrong: a process that is killed, a gradient that is not finite, a mesh that can't be. Every
+# process ends, soon, with the cause; no file is left half-written, no process and no segment behind.
+#
+#   ends.sh PROGRAM INCLUDE_FOLDER
+set -euo pipefail
+program=$1 include=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+find "$include" -name '*.hpp' | LC_ALL=C sort | xargs cat >"$folder/text"
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+segments() { find /dev/shm -maxdepth 1 -name '*hocket*' | wc -l; }
+mesh=(--dp 2 --pp 2 --zero 1 --microbatches 4)
+
+# The last rank to be started is killed while it trains.
+before=$(segments)
+"$program" --text "$folder/text" "${mesh[@]}" --seconds 1000 --out "$folder/killed" >"$folder/log" 2>&1 &
+launcher=$!
+for _ in $(seq 300); do
+  grep -q '^step' "$folder/log" && break
+  sleep 0.1
+done
+victim=$(pgrep -P "$launcher" | tail -n 1)
+kill -9 "$victim"
+begin=$(date +%s%N)
+status=0
+wait "$launcher" || status=$?
+took=$((($(date +%s%N) - begin) / 1000000))
+[ "$status" != 0 ] || complain "a killed rank, and success"
+[ "$took" -lt 4000 ] || complain "a killed rank: the others took $took ms to end"
+[ "$(grep -c 'peer lost' "$folder/log")" -ge 1 ] || { complain "a killed rank: no rank says so"; cat "$folder/log"; }
+[ "$(segments)" -le "$before" ] || complain "a killed rank: segments are left in /dev/shm"
+[ -z "$(find "$folder/killed" -type f)" ] || complain "a killed rank: files are left: $(find "$folder/killed" -type f)"
+echo "killed: all ended within $took ms"
+
+# A learning rate that no model survives.
+status=0
+"$program" --text "$folder/text" "${mesh[@]}" --learning-rate 1e30 --stop-on-nan --out "$folder/nan" >"$folder/log" 2>&1 ||
+  status=$?
+[ "$status" != 0 ] || complain "a gradient that is not finite, and success"
+[ "$(grep -c 'the gradient is not finite' "$folder/log")" = 4 ] || { complain "not all ranks say why"; cat "$folder/log"; }
+echo "not finite: $(grep -m 1 -o 'step [0-9]*: the gradient is not finite' "$folder/log"), on all ranks"
+
+# Refused before anything starts.
+refused() {  # words, options...
+  local words=$1
+  shift
+  status=0
+  "$program" --text "$folder/text" --out "$folder/refused" "$@" >"$folder/log" 2>&1 || status=$?
+  [ "$status" != 0 ] || complain "$*: not refused"
+  grep -q -e "$words" "$folder/log" || { complain "$*: not refused in these words: $words"; cat "$folder/log"; }
+  [ ! -e "$folder/refused" ] || complain "$*: something was started"
+}
+refused 'at most --pp 4' --pp 5
+refused 'at most --tp 4' --tp 8
+refused 'nearest that can is --sequences 33' --dp 3 --sequences 32
+refused 'whole, even number' --width 30 --heads 4
+echo "four meshes that can't be: refused, with the nearest that can"
+exit $failed
