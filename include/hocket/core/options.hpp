@@ -27,6 +27,7 @@ struct wire {};
 struct observer {};
 struct exactness {};
 struct integrity {};
+struct agreement {};
 }  // namespace kind
 
 template <class Property>
@@ -99,6 +100,12 @@ class options : detail::held<Properties>... {
   template <class... Kinds>
   static constexpr bool only =
       ((detail::is_hinted<Properties>::value || detail::is_one_of<typename Properties::kind, Kinds...>)&&...);
+
+  /// These properties, and `one`.
+  template <class More>
+  constexpr options<Properties..., More> and_also(More one) const {
+    return options<Properties..., More>(static_cast<const detail::held<Properties>&>(*this).value..., std::move(one));
+  }
 
   /// Whether the property of `Kind` is only a hint.
   template <class Kind>

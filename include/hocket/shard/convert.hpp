@@ -31,6 +31,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
+#include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/moves.hpp>
@@ -225,7 +226,8 @@ constexpr auto options_of_counts(const Options& all) {
   return std::apply(
       [](const auto&... properties) { return with(properties...); },
       std::tuple_cat(kept(std::type_identity<kind::timeout>()), kept(std::type_identity<kind::stop>()),
-                     kept(std::type_identity<kind::integrity>()), kept(std::type_identity<kind::observer>())));
+                     kept(std::type_identity<kind::integrity>()), kept(std::type_identity<kind::observer>()),
+                     kept(std::type_identity<kind::agreement>())));
 }
 
 /// Weighs each rank's means, which stand for `own` elements each, so that their sum is the mean of all; tells how many
@@ -291,12 +293,16 @@ struct conversion {
       }
     } else if constexpr (kind == step::reduce_to_slices && std::is_same_v<From, partial<mean>>) {
       detail::writable_t<from_type> weighed = detail::owned(std::forward<Tensor>(tensor));
+      const auto& all_options = detail::with_extents(options, weighed);
       weighed.set_count(detail::weigh_means(weighed.elements(), weighed.count(), weighed.mesh().along(1U << position),
-                                            options, site));
-      return detail::converting<to_type, detail::writable_t<from_type>, Options>(weighed, position, options, site)
+                                            all_options, site));
+      return detail::converting<to_type, detail::writable_t<from_type>, std::remove_cvref_t<decltype(all_options)>>(
+                 weighed, position, all_options, site)
           .reduce_to_slices(std::plus<>{});
     } else {
-      const detail::converting<to_type, from_type, Options> work(tensor, position, options, site);
+      const auto& all_options = detail::with_extents(options, tensor);
+      const detail::converting<to_type, from_type, std::remove_cvref_t<decltype(all_options)>> work(
+          tensor, position, all_options, site);
       if constexpr (kind == step::gather) {
         return work.gather();
       } else if constexpr (kind == step::exchange) {
@@ -323,11 +329,13 @@ struct conversion {
   HOCKET_ALWAYS_INLINE static Result in_place(Tensor& tensor, detail::axis_set along, const Options& options,
                                               const std::source_location& site) {
     const auto& comm = tensor.mesh().along(along);
+    const auto& all_options = detail::with_extents(options, tensor);
     if constexpr (std::is_same_v<From, partial<mean>>) {
-      tensor.set_count(detail::weigh_means(tensor.elements(), tensor.count(), comm, options, site));
+      tensor.set_count(detail::weigh_means(tensor.elements(), tensor.count(), comm, all_options, site));
     }
     if constexpr (kind == detail::conversion_kind::reduce) {
-      all_reduce(comm, hocket::in_place(tensor.elements()), typename detail::reduction_of<From>::type{}, options, site);
+      all_reduce(comm, hocket::in_place(tensor.elements()), typename detail::reduction_of<From>::type{}, all_options,
+                 site);
     } else if constexpr (kind == detail::conversion_kind::keep_on_first) {
       using value_type = typename Tensor::element_type;
       if (comm.rank() != 0) std::fill(tensor.elements().begin(), tensor.elements().end(), value_type{});

@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -71,7 +72,8 @@ double squared_norm_of(const Options& options, const std::source_location& site,
   }
   const double own = (squares_counted_here(first) + ... + squares_counted_here(rest));
   double total = 0;
-  all_reduce(first.mesh().all(), std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options, site);
+  all_reduce(first.mesh().all(), std::span(&own, 1), std::span(&total, 1), std::plus<>{},
+             with_extents(options, first, rest...), site);
   return total;
 }
 

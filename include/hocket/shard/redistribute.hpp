@@ -18,6 +18,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/convert.hpp>
@@ -242,13 +243,14 @@ To run_redistribution(From&& from, const Options& options, const std::source_loc
   static_assert(!std::is_reference_v<From>);
   static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
   using placed = typename From::placements_type;
+  const auto& all_options = with_extents(options, from);
   using work_type = redistributing<typename From::element_type, From::rank, typename From::mesh_type,
-                                   typename first_partial<placed>::type, Options>;
+                                   typename first_partial<placed>::type, std::remove_cvref_t<decltype(all_options)>>;
   const auto run = [&](const auto& run_moves) {
     From source = std::move(from);  // freed at the end of this call
     To to = To::unwritten(source.mesh(), source.sizes());
     work_type work(source.mesh(), source.sizes(), placement_array<placed>(), source.elements().data(),
-                   to.elements().data(), source.count(), options, site);
+                   to.elements().data(), source.count(), all_options, site);
     run_moves(work);
     to.set_count(work.count());
     return to;
@@ -380,7 +382,8 @@ To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Opti
   if (at_hand(before, after)) {
     copy_region<value_type, rank>(target, source, to.part());
   } else {
-    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves, options, site);
+    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves,
+                                      with_extents(options, from), site);
   }
   return to;
 }

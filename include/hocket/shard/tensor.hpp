@@ -84,9 +84,9 @@ constexpr auto known_part_sizes() noexcept {
 /// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`.
 ///
 /// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
-/// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; calls on
-/// tensors
-///   whose extents differ between ranks end with `mismatch`, as any such calls.
+/// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; what
+///   communicates parts of tensors whose extents differ between its ranks ends with `mismatch`, also where the parts are
+///   of equal sizes.
 template <class T, class Extents, class Mesh, class Placed>
 class sharded_tensor {
  public:
