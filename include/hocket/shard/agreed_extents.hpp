@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The extents of whole tensors, as part of what a call's ranks must agree on: parts of tensors of different extents can
-/// be of equal sizes, and would be combined without anybody noticing.
+/// The extents of whole tensors, as part of what a call's ranks must agree on: parts of tensors of different extents
+/// can be of equal sizes, and would be combined without anybody noticing.
 #pragma once
 
 #include <hocket/core/agreement.hpp>
