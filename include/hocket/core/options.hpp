@@ -80,6 +80,8 @@ class options : detail::held<Properties>... {
 
  public:
   constexpr options() requires(sizeof...(Properties) == 0) = default;
+  /// A template, so that `options()` is never ambiguous: after another error, g++ takes all constraints for satisfied.
+  template <class = void>
   constexpr explicit options(Properties... values) requires(sizeof...(Properties) > 0)
       : detail::held<Properties>{std::move(values)}... {}
 
@@ -124,6 +126,9 @@ class options : detail::held<Properties>... {
     }
   }
 };
+
+template <property... Properties>
+options(Properties...) -> options<Properties...>;
 
 namespace detail {
 
