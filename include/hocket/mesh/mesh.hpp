@@ -103,7 +103,7 @@ class rank_mesh {
   /// What is kept as long as the mesh, for all its copies on this rank.
   detail::kept_objects& kept() const noexcept { return state_->kept; }
 
-  friend bool operator==(const rank_mesh& a, const rank_mesh& b) noexcept { return a.state_ == b.state_; }
+  bool operator==(const rank_mesh& other) const noexcept { return state_ == other.state_; }
 
  private:
   struct state {

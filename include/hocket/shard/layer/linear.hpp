@@ -118,37 +118,6 @@ using product_weight_gradient = multilinear<"tk,tn->kn">;
 template <class T>
 using sum_type_t = decltype(T() + T());
 
-/// Adds a vector to every row.
-template <class Rows, class Vector>
-auto plus_vector(const Rows& rows, const Vector& vector) {
-  return apply(
-      linear<"tn,n->tn">(),
-      [](auto x, auto b, auto to) {
-        for (std::size_t t = 0; t < x.extent(0); ++t) {
-          for (std::size_t n = 0; n < x.extent(1); ++n) {
-            to(t, n) = static_cast<typename decltype(to)::value_type>(x(t, n) + b(n));
-          }
-        }
-      },
-      rows, vector);
-}
-
-/// The sum of all rows.
-template <class Rows>
-auto sum_of_rows(const Rows& rows) {
-  return apply(
-      linear<"tn->n">(),
-      [](auto x, auto to) {
-        using value_type = typename decltype(to)::value_type;
-        std::vector<sum_type_t<value_type>> total(x.extent(1));
-        for (std::size_t t = 0; t < x.extent(0); ++t) {
-          for (std::size_t n = 0; n < x.extent(1); ++n) total[n] += x(t, n);
-        }
-        for (std::size_t n = 0; n < x.extent(1); ++n) to(n) = static_cast<value_type>(total[n]);
-      },
-      rows);
-}
-
 }  // namespace detail
 
 namespace detail {
@@ -272,13 +241,32 @@ struct row_parallel_linear {
 /// `x` [tokens, features] plus `bias` [features]. Moves nothing.
 template <tensor_type Rows, tensor_type Bias>
 auto plus_bias(const Rows& x, const Bias& bias) {
-  return detail::plus_vector(x, bias);
+  return apply(
+      linear<"tn,n->tn">(),
+      [](auto rows, auto added, auto to) {
+        for (std::size_t t = 0; t < rows.extent(0); ++t) {
+          for (std::size_t n = 0; n < rows.extent(1); ++n) {
+            to(t, n) = static_cast<typename decltype(to)::value_type>(rows(t, n) + added(n));
+          }
+        }
+      },
+      x, bias);
 }
 
-/// The gradient of the bias of `plus_bias`, from that of its result. Moves nothing.
+/// The gradient of the bias of `plus_bias`, from that of its result: the sum of all rows. Moves nothing.
 template <tensor_type Gradient>
 auto bias_gradient(const Gradient& gradient) {
-  return detail::sum_of_rows(gradient);
+  return apply(
+      linear<"tn->n">(),
+      [](auto rows, auto to) {
+        using value_type = typename decltype(to)::value_type;
+        std::vector<detail::sum_type_t<value_type>> total(rows.extent(1));
+        for (std::size_t t = 0; t < rows.extent(0); ++t) {
+          for (std::size_t n = 0; n < rows.extent(1); ++n) total[n] += rows(t, n);
+        }
+        for (std::size_t n = 0; n < rows.extent(1); ++n) to(n) = static_cast<value_type>(total[n]);
+      },
+      gradient);
 }
 
 HOCKET_END_NAMESPACE
