@@ -22,10 +22,11 @@
 #include <hocket/mesh/factors.hpp>
 #include <hocket/mesh/kept_objects.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <memory>
-#include <numeric>
 #include <source_location>
 #include <span>
 #include <string>
@@ -161,12 +162,12 @@ class rank_mesh {
              site);
     }
     infer_one(comm.size(), extents);
-    const long long needed = std::accumulate(extents.begin(), extents.end(), 1LL,
-                                             [](long long product, int each) { return each > 0 ? product * each : 0; });
+    const long long needed = product_of(extents);
     if (needed != comm.size()) {
       refuse(comm,
              named(extents) +
-                 (needed > 0 ? " needs " + std::to_string(needed) + " ranks"
+                 (needed == too_many ? " needs more ranks than there can be"
+                  : needed > 0     ? " needs " + std::to_string(needed) + " ranks"
                              : std::string(" is not a mesh: extents are positive, and `inferred` "
                                            "stands once, where the others divide the ranks")) +
                  ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents),
@@ -197,19 +198,24 @@ class rank_mesh {
     return own;
   }
 
-  static void infer_one(int ranks, std::vector<int>& extents) {
-    long long others = 1;
-    int* open = nullptr;
-    for (int& each : extents) {
-      if (each != inferred) {
-        others *= each;
-      } else if (open == nullptr) {
-        open = &each;
-      } else {
-        return;
-      }
+  static constexpr long long too_many = std::numeric_limits<long long>::max();
+
+  /// `too_many` where it can't be counted; 0 unless all are positive.
+  static long long product_of(const std::vector<int>& extents) noexcept {
+    long long product = 1;
+    for (const int each : extents) {
+      if (each <= 0) return 0;
+      product = product > too_many / each ? too_many : product * each;
     }
-    if (open != nullptr && others > 0 && ranks % others == 0) *open = static_cast<int>(ranks / others);
+    return product;
+  }
+
+  static void infer_one(int ranks, std::vector<int>& extents) {
+    const auto open = std::find(extents.begin(), extents.end(), inferred);
+    if (open == extents.end()) return;
+    *open = 1;
+    const long long others = product_of(extents);
+    *open = others > 0 && ranks % others == 0 ? static_cast<int>(ranks / others) : inferred;
   }
 
   /// "dp=2 x tp=4"

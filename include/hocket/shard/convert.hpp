@@ -29,6 +29,7 @@
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/agreed_extents.hpp>
@@ -230,6 +231,15 @@ constexpr auto options_of_counts(const Options& all) {
                      kept(std::type_identity<kind::agreement>())));
 }
 
+/// All ranks find it, as what is not a number stays so in a sum.
+template <class Comm>
+[[noreturn]] HOCKET_COLD void refuse_uncounted(const Comm& comm, const std::source_location& site) {
+  raise(errc::invalid_argument,
+        "on some rank nobody has said how many elements its partial means stand for: call set_count on every rank, or "
+        "make the means by mean_over",
+        {.operation = "mean", .rank = comm.rank(), .ranks = comm.size(), .site = site});
+}
+
 /// Weighs each rank's means, which stand for `own` elements each, so that their sum is the mean of all; tells how many
 /// elements that stands for.
 template <class T, class Comm, class Options>
@@ -238,6 +248,7 @@ double weigh_means(std::span<T> means, double own, const Comm& comm, const Optio
   static_cast<void>(checked_mean<T>());
   double total = 0;
   all_reduce(comm, std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options_of_counts(options), site);
+  if (!(total >= 0)) refuse_uncounted(comm, site);
   const double weight = total > 0 ? own / total : std::numeric_limits<double>::quiet_NaN();
   for (T& each : means) {
     // What stands for no elements may be anything, also not a number.

@@ -78,10 +78,24 @@ constexpr auto known_part_sizes() noexcept {
   return sizes;
 }
 
+/// A pointer that is null once it is moved from.
+template <class T>
+struct passed_on {
+  T* pointer = nullptr;
+
+  explicit constexpr passed_on(T* to) noexcept : pointer(to) {}
+  constexpr passed_on(passed_on&& other) noexcept : pointer(std::exchange(other.pointer, nullptr)) {}
+  constexpr passed_on& operator=(passed_on&& other) noexcept {
+    pointer = std::exchange(other.pointer, nullptr);
+    return *this;
+  }
+};
+
 }  // namespace detail
 
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
-/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`.
+/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`. Of a tensor that is moved
+/// from, no element can be reached.
 ///
 /// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
 /// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; what
@@ -116,7 +130,7 @@ class sharded_tensor {
   explicit sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes = {})
       : sharded_tensor(mesh, all_sizes(sizes), static_cast<T*>(nullptr), placed_over()) {
     owned_ = std::make_unique<T[]>(part_.volume());
-    data_ = owned_.get();
+    data_.pointer = owned_.get();
   }
 
   /// In the caller's storage, which has as many elements as this rank's part. Throws `invalid_argument` if it has not.
@@ -172,13 +186,13 @@ class sharded_tensor {
   const box<rank>& part() const noexcept { return part_; }
 
   /// This rank's elements.
-  array_view<T, rank> local() noexcept { return {data_, local_sizes()}; }
-  array_view<const T, rank> local() const noexcept { return {data_, local_sizes()}; }
-  std::span<T> elements() noexcept { return {data_, local().size()}; }
-  std::span<const T> elements() const noexcept { return {data_, local().size()}; }
+  array_view<T, rank> local() noexcept { return {data_.pointer, local_sizes()}; }
+  array_view<const T, rank> local() const noexcept { return {data_.pointer, local_sizes()}; }
+  std::span<T> elements() noexcept { return {data_.pointer, local().size()}; }
+  std::span<const T> elements() const noexcept { return {data_.pointer, local().size()}; }
 
   /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not
-  /// partial.
+  /// partial. `mean_over` sets it; means of one's own making need `set_count` before they can be reduced.
   double count() const noexcept { return count_; }
   void set_count(double elements) noexcept { count_ = elements; }
 
@@ -201,7 +215,7 @@ class sharded_tensor {
   static sharded_tensor of_sizes(const Mesh& mesh, const sizes_type& sizes) {
     sharded_tensor made(mesh, checked(mesh, sizes), nullptr, placed_over());
     made.owned_ = std::make_unique<T[]>(made.elements().size());
-    made.data_ = made.owned_.get();
+    made.data_.pointer = made.owned_.get();
     return made;
   }
 
@@ -209,7 +223,7 @@ class sharded_tensor {
   static sharded_tensor unwritten(const Mesh& mesh, const sizes_type& sizes) {
     sharded_tensor made(mesh, checked(mesh, sizes), nullptr, placed_over());
     made.owned_ = std::make_unique_for_overwrite<T[]>(made.elements().size());
-    made.data_ = made.owned_.get();
+    made.data_.pointer = made.owned_.get();
     return made;
   }
 
@@ -220,13 +234,13 @@ class sharded_tensor {
   struct placed_over {};
   sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data, placed_over)
       : mesh_(mesh), sizes_(sizes), part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())),
-        data_(data) {}
+        data_{data} {}
 
   struct same_parts {};
   template <class Other>
   sharded_tensor(Other&& other, same_parts) noexcept
       : mesh_(std::move(other.mesh_)), sizes_(other.sizes_), part_(other.part_), owned_(std::move(other.owned_)),
-        data_(other.data_), count_(other.count_) {}
+        data_(std::move(other.data_)), count_(other.count_) {}
 
   /// Those of this rank's part: constants where the types tell them, so that code for parts is compiled for these.
   constexpr sizes_type local_sizes() const noexcept {
@@ -237,14 +251,28 @@ class sharded_tensor {
     (std::make_index_sequence<rank>());
   }
 
+  static constexpr auto most_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+
+  /// Whether the bytes of the whole tensor can be counted.
+  static constexpr bool fits(const sizes_type& sizes) noexcept {
+    std::size_t bytes = sizeof(T);
+    for (const std::size_t each : sizes) {
+      if (each == 0) return true;
+      if (bytes > most_bytes / each) return false;
+      bytes *= each;
+    }
+    return true;
+  }
+
   static constexpr sizes_type all_sizes(const given_extents<Extents::dynamic_rank>& given) {
     sizes_type sizes = Extents::sizes;
     std::size_t next = 0;
     for (std::size_t& each : sizes) {
       if (each == dynamic) each = given.sizes()[next++];
       // What has become so large was negative.
-      if (each > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) refuse_negative();
+      if (each > most_bytes) refuse_negative();
     }
+    if (Extents::dynamic_rank > 0 && !fits(sizes)) refuse_volume(sizes);
     return sizes;
   }
 
@@ -253,11 +281,21 @@ class sharded_tensor {
     for (std::size_t d = 0; d < rank; ++d) {
       if (Extents::sizes[d] != dynamic && Extents::sizes[d] != sizes[d]) refuse_extent(mesh, d, sizes[d]);
     }
+    if (Extents::dynamic_rank > 0 && !fits(sizes)) refuse_volume(sizes);
     return sizes;
   }
 
   [[noreturn]] HOCKET_COLD static void refuse_negative() {
     raise(errc::invalid_argument, "an extent is negative", {.operation = "tensor"});
+  }
+
+  [[noreturn]] HOCKET_COLD static void refuse_volume(const sizes_type& sizes) {
+    std::string product;
+    for (const std::size_t each : sizes) product += (product.empty() ? "" : " x ") + std::to_string(each);
+    raise(errc::invalid_argument,
+          "the tensor has " + product + " elements of " + std::to_string(sizeof(T)) +
+              " bytes, more than can be counted: 2^63 bytes and above",
+          {.operation = "tensor"});
   }
 
   [[noreturn]] HOCKET_COLD static void refuse_extent(const Mesh& mesh, std::size_t dimension, std::size_t size) {
@@ -276,8 +314,8 @@ class sharded_tensor {
   sizes_type sizes_;
   box<rank> part_;
   std::unique_ptr<T[]> owned_;  ///< null where the storage is the caller's
-  T* data_;
-  double count_ = 0;
+  detail::passed_on<T> data_;
+  double count_ = std::numeric_limits<double>::quiet_NaN();  ///< until it is set
 };
 
 namespace detail {
