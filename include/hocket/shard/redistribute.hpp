@@ -85,7 +85,8 @@ template <class T, std::size_t Rank, std::size_t Axes>
 struct held_part {
   std::array<placement, Axes> placed{};
   box<Rank> part;
-  T* data = nullptr;
+  const T* data = nullptr;
+  T* writable = nullptr;  ///< the same, or null where the caller's tensor may only be read
   scratch_array<T> owned{0};
 };
 
@@ -99,14 +100,18 @@ class redistributing {
   using reduction = typename reduction_of<Partial>::type;
 
  public:
-  /// From `data`, placed as `placed`, which it may write to, into `out`. Partial means stand for `count` elements each.
+  /// Whether what it starts from is written to: means are weighed where they are.
+  static constexpr bool writes = std::is_same_v<Partial, partial<mean>>;
+
+  /// From `data`, placed as `placed`, into `out`. Partial means stand for `count` elements each.
   redistributing(const Mesh& mesh, const std::array<std::size_t, Rank>& sizes,
-                 const std::array<placement, axes>& placed, T* data, T* out, double count, const Options& options,
-                 const std::source_location& site)
+                 const std::array<placement, axes>& placed, std::conditional_t<writes, T*, const T*> data, T* out,
+                 double count, const Options& options, const std::source_location& site)
       : mesh_(mesh), sizes_(sizes), out_(out), count_(count), options_(options), site_(site) {
     now_.placed = placed;
     now_.part = part_at(placed);
     now_.data = data;
+    if constexpr (writes) now_.writable = data;
   }
 
   template <move_kind Kind>
@@ -115,10 +120,11 @@ class redistributing {
     next.placed = move.after;
     next.part = part_at(move.after);
     if (!last) next.owned = scratch_array<T>(next.part.volume());
-    next.data = last ? out_ : next.owned.data();
+    next.writable = last ? out_ : next.owned.data();
+    next.data = next.writable;
     // A slice may need no other rank, and so no communicator.
     const auto comm = [&]() -> const auto& { return mesh_.along(move.along); };
-    const block<T, Rank> target{next.data, next.part};
+    const block<T, Rank> target{next.writable, next.part};
     const block<const T, Rank> source{now_.data, now_.part};
     if constexpr (Kind == move_kind::slice) {
       copy_region<T, Rank>(target, source, next.part);
@@ -126,16 +132,16 @@ class redistributing {
       if (comm().rank() == 0) {
         copy_region<T, Rank>(target, source, next.part);
       } else {
-        std::fill_n(next.data, next.part.volume(), T{});
+        std::fill_n(next.writable, next.part.volume(), T{});
       }
     } else if constexpr (Kind == move_kind::gather) {
       gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed), options_, site_);
     } else if constexpr (Kind == move_kind::reduce) {
       weigh(comm());
-      all_reduce(comm(), elements(), std::span(next.data, next.part.volume()), reduction{}, options_, site_);
+      all_reduce(comm(), elements(), std::span(next.writable, next.part.volume()), reduction{}, options_, site_);
     } else if constexpr (Kind == move_kind::reduce_to_slices) {
       weigh(comm());
-      reduce_parts<T, Rank>(comm(), {next.data, next.part.volume()}, source, parts(move.along, next.placed),
+      reduce_parts<T, Rank>(comm(), {next.writable, next.part.volume()}, source, parts(move.along, next.placed),
                             reduction{}, options_, site_);
     } else {
       exchange(move, target, source);
@@ -173,8 +179,8 @@ class redistributing {
 
   template <class Comm>
   void weigh(const Comm& comm) {
-    if constexpr (std::is_same_v<Partial, partial<mean>>) {
-      count_ = weigh_means(std::span(now_.data, now_.part.volume()), count_, comm, options_, site_);
+    if constexpr (writes) {
+      count_ = weigh_means(std::span(now_.writable, now_.part.volume()), count_, comm, options_, site_);
     }
   }
 
@@ -238,16 +244,30 @@ template <class Mesh>
         {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size()});
 }
 
-template <class To, class From, class Options>
-To run_redistribution(From&& from, const Options& options, const std::source_location& site) {
-  static_assert(!std::is_reference_v<From>);
+/// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the caller's,
+/// or a copy if it `Writes`.
+template <bool Writes, class Tensor>
+decltype(auto) source_of(Tensor&& tensor) {
+  using original = std::remove_cvref_t<Tensor>;
+  if constexpr (std::is_same_v<Tensor, writable_t<original>>) {
+    return original(std::move(tensor));
+  } else if constexpr (Writes) {
+    return copy(tensor);
+  } else {
+    return static_cast<const original&>(tensor);
+  }
+}
+
+template <class To, class Tensor, class Options>
+To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
+  using From = writable_t<std::remove_cvref_t<Tensor>>;
   static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
   using placed = typename From::placements_type;
   const auto& all_options = with_extents(options, from);
   using work_type = redistributing<typename From::element_type, From::rank, typename From::mesh_type,
                                    typename first_partial<placed>::type, std::remove_cvref_t<decltype(all_options)>>;
   const auto run = [&](const auto& run_moves) {
-    From source = std::move(from);  // freed at the end of this call
+    auto&& source = source_of<work_type::writes>(std::forward<Tensor>(from));
     To to = To::unwritten(source.mesh(), source.sizes());
     work_type work(source.mesh(), source.sizes(), placement_array<placed>(), source.elements().data(),
                    to.elements().data(), source.count(), all_options, site);
@@ -259,7 +279,7 @@ To run_redistribution(From&& from, const Options& options, const std::source_loc
     constexpr auto& plan = compiled_plan<From, To>;
     static_assert(plan.possible);
     if constexpr (plan.size == 0) {
-      return std::move(from).template reinterpret<To>();
+      return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     } else {
       return run([&](work_type& work) {
         [&]<std::size_t... Index>(std::index_sequence<Index...>) {
@@ -271,7 +291,7 @@ To run_redistribution(From&& from, const Options& options, const std::source_loc
   } else {
     const auto plan = remembered_plan<From, To>(from.sizes(), from.mesh());
     if (!plan.possible) refuse_unreachable(from.mesh());
-    if (plan.size == 0) return std::move(from).template reinterpret<To>();
+    if (plan.size == 0) return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
   }
 }
@@ -408,7 +428,7 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
   using to_type = detail::redistributed_t<from_type, Said...>;
-  return detail::run_redistribution<to_type>(detail::owned(std::forward<Tensor>(tensor)), options, site);
+  return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
 }
 
 /// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
@@ -431,7 +451,7 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
     return detail::move_to_mesh<To>(tensor, mesh, options, site);
   } else {
     return detail::move_to_mesh<To>(
-        detail::run_redistribution<combined>(detail::owned(std::forward<Tensor>(tensor)), options, site), mesh, options,
+        detail::run_redistribution<combined>(std::forward<Tensor>(tensor), options, site), mesh, options,
         site);
   }
 }
