@@ -72,8 +72,9 @@ class rank_mesh {
 
   /// The communicator along a set of axes, bit i for axis i. Throws `invalid_argument` for none, and for axes that the
   /// mesh has not.
-  const communicator<Wire>& along(detail::axis_set set) const {
-    if (set == 0 || set > axes::whole) refuse_set();
+  const communicator<Wire>& along(detail::axis_set set,
+                                  const std::source_location& site = std::source_location::current()) const {
+    if (set == 0 || set > axes::whole) refuse_set(site);
     return *state_->groups[set];
   }
 
@@ -243,8 +244,8 @@ class rank_mesh {
           {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size(), .site = site});
   }
 
-  [[noreturn]] HOCKET_COLD void refuse_set() const {
-    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not", {});
+  [[noreturn]] HOCKET_COLD void refuse_set(const std::source_location& site) const {
+    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not", site);
   }
 
   std::shared_ptr<const state> state_;

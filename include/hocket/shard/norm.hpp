@@ -89,6 +89,12 @@ double squared_norm(const First& first, const Rest&... rest) {
   return detail::squared_norm_of(options<>(), std::source_location(), first, rest...);
 }
 
+/// The same of one tensor; errors tell the caller's line.
+template <tensor_type Tensor>
+double squared_norm(const Tensor& tensor, const std::source_location& site = std::source_location::current()) {
+  return detail::squared_norm_of(options<>(), site, tensor);
+}
+
 /// The same of the tensors of a tuple, such as `std::tie(weights, bias)`, with options; errors tell the caller's line.
 template <tensor_type... Tensors, call_options Options = options<>>
 double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
@@ -100,6 +106,10 @@ double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& optio
 template <tensor_type First, tensor_type... Rest>
 double norm(const First& first, const Rest&... rest) {
   return std::sqrt(squared_norm(first, rest...));
+}
+template <tensor_type Tensor>
+double norm(const Tensor& tensor, const std::source_location& site = std::source_location::current()) {
+  return std::sqrt(squared_norm(tensor, site));
 }
 
 /// The same of the tensors of a tuple, with options.

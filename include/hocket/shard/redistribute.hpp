@@ -238,10 +238,10 @@ using redistributed_t =
 
 /// Where no sequence of moves leads: with placements that the types allow, that is an error of the library.
 template <class Mesh>
-[[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh) {
+[[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh, const std::source_location& site) {
   raise(errc::invalid_argument,
         "no sequence of moves leads from this placement to the wanted one: redistribute along one axis after the other",
-        {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size()});
+        {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 
 /// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the caller's,
@@ -290,7 +290,7 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
     }
   } else {
     const auto plan = remembered_plan<From, To>(from.sizes(), from.mesh());
-    if (!plan.possible) refuse_unreachable(from.mesh());
+    if (!plan.possible) refuse_unreachable(from.mesh(), site);
     if (plan.size == 0) return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
   }
@@ -328,14 +328,15 @@ constexpr bool may_have_same_extents() noexcept {
 
 /// Throws unless `sizes` are those that the type of `To` tells.
 template <class To>
-void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh) {
+void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh,
+                   const std::source_location& site) {
   for (std::size_t d = 0; d < To::rank; ++d) {
     const std::size_t told = To::extents_type::sizes[d];
     if (told == dynamic || told == sizes[d]) continue;
     raise(errc::invalid_argument,
           "extent " + std::to_string(d) + " is " + std::to_string(sizes[d]) +
               "; the type of the tensor on the other mesh says " + std::to_string(told),
-          {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size()});
+          {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 }
 
@@ -359,14 +360,14 @@ struct checked_change_of_mesh {
 
 /// Throws unless two meshes have the same ranks in the same order.
 template <class A, class B>
-void check_same_ranks(const A& a, const B& b) {
+void check_same_ranks(const A& a, const B& b, const std::source_location& site) {
   const auto& of_a = communicator_access::state(a.all());
   const auto& of_b = communicator_access::state(b.all());
   if (a.size() == b.size() && *of_a.members() == *of_b.members()) return;
   raise(errc::invalid_argument,
         "the other mesh has other ranks, or the same in another order; make both from one "
         "communicator",
-        {.operation = "redistribute", .rank = a.rank(), .ranks = a.size()});
+        {.operation = "redistribute", .rank = a.rank(), .ranks = a.size(), .site = site});
 }
 
 /// Whether every rank has its part after a move before it already. All ranks find the same.
@@ -442,8 +443,8 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
                 const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
   static_assert(detail::checked_change_of_mesh<from_type, To>::value);
-  detail::check_same_ranks(tensor.mesh(), mesh);
-  detail::check_extents<To>(tensor.sizes(), mesh);
+  detail::check_same_ranks(tensor.mesh(), mesh, site);
+  detail::check_extents<To>(tensor.sizes(), mesh, site);
   using combined =
       detail::placed_as<from_type,
                         typename detail::combined<typename from_type::placements_type, from_type::rank>::type>;
@@ -458,11 +459,12 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
 
 /// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves.
 template <class... Said, tensor_type Tensor>
-std::string explain_redistribution(const Tensor& tensor) {
+std::string explain_redistribution(const Tensor& tensor,
+                                   const std::source_location& site = std::source_location::current()) {
   using to_type = detail::redistributed_t<Tensor, Said...>;
   static_assert(detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::value);
   const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
-  if (!plan.possible) detail::refuse_unreachable(tensor.mesh());
+  if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
   std::string text = "redistribution: " + std::to_string(plan.collectives()) + " collectives\n";
   for (const auto& each : plan) {
     std::string along;
