@@ -30,8 +30,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -296,20 +298,29 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
   }
 }
 
-/// The placements after which a tensor can go to another mesh: partial results are combined, each rank getting a slice of
-/// the result.
-template <class Placed, std::size_t Rank>
-struct combined;
-template <class... Placements, std::size_t Rank>
-struct combined<placements<Placements...>, Rank> {
-  using target = std::conditional_t<Rank == 0, invariant, shard<0>>;
-  using type = placements<std::conditional_t<Placements::value.partial(), target, Placements>...>;
+/// Placements after which a tensor can go to another mesh: partial results are combined to `Combined`, and what is cut
+/// stays so, or is gathered.
+template <class Placed, class Combined, bool Gathers>
+struct before_change;
+template <class... Placements, class Combined, bool Gathers>
+struct before_change<placements<Placements...>, Combined, Gathers> {
+  using type = placements<std::conditional_t<
+      Placements::value.partial(), Combined,
+      std::conditional_t<Gathers && Placements::value.sharded(), replicated, Placements>>...>;
 };
 
 template <class Placed>
 constexpr bool any_of_kind(placement_kind kind) noexcept {
   for (const placement& each : Placed::values) {
     if (each.kind == kind) return true;
+  }
+  return false;
+}
+
+template <class Placed>
+constexpr bool any_partial_of() noexcept {
+  for (const placement& each : Placed::values) {
+    if (each.partial()) return true;
   }
   return false;
 }
@@ -370,13 +381,68 @@ void check_same_ranks(const A& a, const B& b, const std::source_location& site) 
         {.operation = "redistribute", .rank = a.rank(), .ranks = a.size(), .site = site});
 }
 
-/// Whether every rank has its part after a move before it already. All ranks find the same.
+/// What the rank that lacks most lacks of its part after a move. All ranks find the same; 0 if nothing has to move.
 template <std::size_t Rank>
-bool at_hand(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
+std::size_t most_lacking(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
+  std::size_t most = 0;
   for (std::size_t rank = 0; rank < after.size(); ++rank) {
-    if (intersection(before[rank], after[rank]).volume() != after[rank].volume()) return false;
+    most = std::max(most, after[rank].volume() - intersection(before[rank], after[rank]).volume());
   }
-  return true;
+  return most;
+}
+
+/// The last step to another mesh, as a move that has a price.
+struct last_step {
+  std::size_t elements = 0;  ///< received by all ranks together
+  double seconds = 0;
+  bool exchanges = false;
+};
+
+/// From `Way`, a tensor type on the old mesh, to `To` on the new one.
+template <class To, class Way>
+last_step last_step_to(const typename Way::mesh_type& old_mesh, const typename To::mesh_type& mesh,
+                       const typename Way::sizes_type& sizes) {
+  constexpr std::size_t rank = Way::rank;
+  const auto before = parts_along<rank>(old_mesh, Way::axes::whole, sizes, Way::placements_type::values);
+  const auto after = parts_along<rank>(mesh, To::axes::whole, sizes, To::placements_type::values);
+  const std::size_t most = most_lacking(before, after);
+  last_step step;
+  step.exchanges = most > 0;
+  for (std::size_t each = 0; each < after.size(); ++each) {
+    step.elements += after[each].volume() - intersection(before[each], after[each]).volume();
+  }
+  const move_costs costs;
+  const double bytes = sizeof(typename To::element_type);
+  step.seconds = static_cast<double>(after.front().volume()) * bytes * costs.copy_per_byte;
+  if (step.exchanges) {
+    step.seconds += costs.latency * static_cast<double>(std::bit_width(after.size() - 1)) +
+                    static_cast<double>(most) * bytes * costs.seconds_per_byte;
+  }
+  return step;
+}
+
+/// Calls `go` with the cheapest of the placements from which a partial tensor can go to another mesh, last step
+/// included: slices of the results, whole results, or all of it whole.
+template <class To, class From, class Go>
+auto by_cheapest_way(const From& from, const typename To::mesh_type& mesh, const Go& go) {
+  using placed = typename From::placements_type;
+  using target = std::conditional_t<From::rank == 0, invariant, shard<0>>;
+  using slices = placed_as<From, typename before_change<placed, target, false>::type>;
+  using results = placed_as<From, typename before_change<placed, replicated, false>::type>;
+  using whole = placed_as<From, typename before_change<placed, replicated, true>::type>;
+  const auto price = [&]<class Way>(std::type_identity<Way>) {
+    const auto plan = remembered_plan<writable_t<From>, Way>(from.sizes(), from.mesh());
+    const double last = last_step_to<To, Way>(from.mesh(), mesh, from.sizes()).seconds;
+    return plan.possible ? plan.seconds() + last : std::numeric_limits<double>::infinity();
+  };
+  const double of_slices = price(std::type_identity<slices>());
+  const double of_results = price(std::type_identity<results>());
+  if constexpr (!std::is_same_v<results, whole>) {
+    const double of_whole = price(std::type_identity<whole>());
+    if (of_whole < std::min(of_slices, of_results)) return go(std::type_identity<whole>());
+  }
+  if (of_results < of_slices) return go(std::type_identity<results>());
+  return go(std::type_identity<slices>());
 }
 
 /// One exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is served by the one that
@@ -400,7 +466,7 @@ To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Opti
   const block<const value_type, rank> source{from.elements().data(), from.part()};
   const auto before = parts_along<rank>(old_mesh, From::axes::whole, from.sizes(), From::placements_type::values);
   const auto after = parts_along<rank>(mesh, To::axes::whole, from.sizes(), To::placements_type::values);
-  if (at_hand(before, after)) {
+  if (most_lacking(before, after) == 0) {
     copy_region<value_type, rank>(target, source, to.part());
   } else {
     exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves,
@@ -433,8 +499,8 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
 }
 
 /// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
-/// all ranks, after partial results have been combined; none where every rank has its new part already. Every placement
-/// of `To` must be one that is not partial.
+/// all ranks, or none where every rank has its new part already. Partial results are combined before that, to slices or
+/// whole, whichever is cheaper with the exchange that follows. Every placement of `To` must be one that is not partial.
 ///
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
 /// else as the collectives.
@@ -445,17 +511,39 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
   static_assert(detail::checked_change_of_mesh<from_type, To>::value);
   detail::check_same_ranks(tensor.mesh(), mesh, site);
   detail::check_extents<To>(tensor.sizes(), mesh, site);
-  using combined =
-      detail::placed_as<from_type,
-                        typename detail::combined<typename from_type::placements_type, from_type::rank>::type>;
-  if constexpr (std::is_same_v<typename combined::placements_type, typename from_type::placements_type>) {
+  if constexpr (!detail::any_partial_of<typename from_type::placements_type>()) {
     return detail::move_to_mesh<To>(tensor, mesh, options, site);
   } else {
-    return detail::move_to_mesh<To>(
-        detail::run_redistribution<combined>(std::forward<Tensor>(tensor), options, site), mesh, options,
-        site);
+    return detail::by_cheapest_way<To>(tensor, mesh, [&]<class Way>(std::type_identity<Way>) -> To {
+      return detail::move_to_mesh<To>(detail::run_redistribution<Way>(std::forward<Tensor>(tensor), options, site), mesh,
+                                      options, site);
+    });
   }
 }
+
+namespace detail {
+
+template <class From, class Plan>
+std::string plan_text(const From& tensor, const Plan& plan) {
+  std::string text;
+  for (const auto& each : plan) {
+    std::string along;
+    for (std::size_t a = 0; a < From::axes::all.size(); ++a) {
+      if ((each.along >> a & 1U) == 0) continue;
+      along += (along.empty() ? "" : " x ") + std::string(From::axes::all[a].name.view());
+    }
+    if (each.counts > 0) {
+      const int others = tensor.mesh().along(each.along).size() - 1;
+      text += move_text("counts' all_reduce", along, 2.0 * others * sizeof(double), each.counts);
+    }
+    text += move_text(to_string(each.kind), along,
+                      static_cast<double>(each.elements * sizeof(typename From::element_type)),
+                      each.seconds - each.counts);
+  }
+  return text;
+}
+
+}  // namespace detail
 
 /// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves.
 template <class... Said, tensor_type Tensor>
@@ -465,22 +553,30 @@ std::string explain_redistribution(const Tensor& tensor,
   static_assert(detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::value);
   const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
   if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
-  std::string text = "redistribution: " + std::to_string(plan.collectives()) + " collectives\n";
-  for (const auto& each : plan) {
-    std::string along;
-    for (std::size_t a = 0; a < Tensor::axes::all.size(); ++a) {
-      if ((each.along >> a & 1U) == 0) continue;
-      along += (along.empty() ? "" : " x ") + std::string(Tensor::axes::all[a].name.view());
-    }
-    if (each.counts > 0) {
-      const int others = tensor.mesh().along(each.along).size() - 1;
-      text += detail::move_text("counts' all_reduce", along, 2.0 * others * sizeof(double), each.counts);
-    }
-    text += detail::move_text(to_string(each.kind), along,
-                              static_cast<double>(each.elements * sizeof(typename Tensor::element_type)),
-                              each.seconds - each.counts);
+  return "redistribution: " + std::to_string(plan.collectives()) + " collectives\n" +
+         detail::plan_text(tensor, plan);
+}
+
+/// The same of `redistribute<To>(tensor, mesh)`, with its last step. Local, too.
+template <tensor_type To, tensor_type Tensor>
+std::string explain_redistribution(const Tensor& tensor, const typename To::mesh_type& mesh,
+                                   const std::source_location& site = std::source_location::current()) {
+  static_assert(detail::checked_change_of_mesh<Tensor, To>::value);
+  detail::check_same_ranks(tensor.mesh(), mesh, site);
+  detail::check_extents<To>(tensor.sizes(), mesh, site);
+  const auto explained = [&]<class Way>(std::type_identity<Way>) {
+    const auto plan = detail::remembered_plan<Tensor, Way>(tensor.sizes(), tensor.mesh());
+    const auto last = detail::last_step_to<To, Way>(tensor.mesh(), mesh, tensor.sizes());
+    const double bytes = static_cast<double>(last.elements * sizeof(typename To::element_type));
+    return "redistribution: " + std::to_string(plan.collectives() + (last.exchanges ? 1U : 0U)) + " collectives\n" +
+           detail::plan_text(tensor, plan) +
+           detail::move_text(last.exchanges ? "all_to_all" : "slice", "all, to the other mesh", bytes, last.seconds);
+  };
+  if constexpr (detail::any_partial_of<typename Tensor::placements_type>()) {
+    return detail::by_cheapest_way<To>(tensor, mesh, explained);
+  } else {
+    return explained(std::type_identity<detail::writable_t<Tensor>>());
   }
-  return text;
 }
 
 HOCKET_END_NAMESPACE
