@@ -246,8 +246,8 @@ template <class Mesh>
         {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 
-/// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the caller's,
-/// or a copy if it `Writes`.
+/// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the
+/// caller's, or a copy if it `Writes`.
 template <bool Writes, class Tensor>
 decltype(auto) source_of(Tensor&& tensor) {
   using original = std::remove_cvref_t<Tensor>;
@@ -498,8 +498,8 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
   return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
 }
 
-/// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
-/// all ranks, or none where every rank has its new part already. Partial results are combined before that, to slices or
+/// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange
+/// among all ranks, or none where every rank has its new part already. Partial results are combined before that, to slices or
 /// whole, whichever is cheaper with the exchange that follows. Every placement of `To` must be one that is not partial.
 ///
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
@@ -515,8 +515,8 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
     return detail::move_to_mesh<To>(tensor, mesh, options, site);
   } else {
     return detail::by_cheapest_way<To>(tensor, mesh, [&]<class Way>(std::type_identity<Way>) -> To {
-      return detail::move_to_mesh<To>(detail::run_redistribution<Way>(std::forward<Tensor>(tensor), options, site), mesh,
-                                      options, site);
+      const auto on_the_way = detail::run_redistribution<Way>(std::forward<Tensor>(tensor), options, site);
+      return detail::move_to_mesh<To>(on_the_way, mesh, options, site);
     });
   }
 }

@@ -8,9 +8,9 @@
 #include <hocket/shard/redistribute.hpp>
 
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
-using stored = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::partial<hocket::maximum>>>;
+using stored =
+    hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::partial<hocket::maximum>>>;
 
-auto store(const hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>& x,
-           const line& where) {
-  return hocket::redistribute<stored>(x, where);
-}
+using whole = hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>;
+
+auto store(const whole& x, const line& where) { return hocket::redistribute<stored>(x, where); }

@@ -46,8 +46,8 @@ void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::sourc
 template <bool Tokens, bool Table, bool Gradient = true>
 struct checked_embedding {
   static_assert(Tokens,
-                "the tokens of a vocabulary-parallel embedding must be invariant or replicated along its axis: each rank "
-                "looks up all of them");
+                "the tokens of a vocabulary-parallel embedding must be invariant or replicated along its axis: each "
+                "rank looks up all of them");
   static_assert(Table, "the table of a vocabulary-parallel embedding must be cut by its rows: shard<0> along its axis");
   static_assert(Gradient,
                 "the gradient of a vocabulary-parallel embedding must be placed as its output's gradient: invariant, "

@@ -126,8 +126,8 @@ namespace detail {
 template <bool Input, bool Weight, bool Gradient = true>
 struct checked_column_parallel {
   static_assert(Input,
-                "the input of a column-parallel layer must be invariant, replicated or shard<0> along the layer's axis: "
-                "reduce or gather it first");
+                "the input of a column-parallel layer must be invariant, replicated or shard<0> along the layer's "
+                "axis: reduce or gather it first");
   static_assert(Weight, "the weight of a column-parallel layer must be cut by its outputs: shard<1> along its axis");
   static_assert(Gradient,
                 "the gradient of a column-parallel layer's output must be placed as that: shard<1> along its axis");
@@ -137,8 +137,8 @@ struct checked_column_parallel {
 /// The same of a row-parallel layer.
 template <bool Input, bool Weight, bool Gradient = true>
 struct checked_row_parallel {
-  static_assert(Input, "the input of a row-parallel layer must be cut by its features: shard<1> along the layer's axis");
-  static_assert(Weight, "the weight of a row-parallel layer must be cut by its inputs: shard<0> along the layer's axis");
+  static_assert(Input, "the input of a row-parallel layer must be cut by its features: shard<1> along its axis");
+  static_assert(Weight, "the weight of a row-parallel layer must be cut by its inputs: shard<0> along its axis");
   static_assert(Gradient,
                 "the gradient of a row-parallel layer's output must be placed as its output's gradient: invariant, "
                 "shard<d>, or partial<sum> of a replicated output");
