@@ -84,9 +84,9 @@ double squared_norm_of(const Options& options, const std::source_location& site,
 /// Collective over the ranks of the mesh, by one all_reduce of one number; equal on all ranks. All tensors are on one
 /// mesh. Accumulated in double precision. Does not compile for partial results. Throws
 /// `invalid_argument` if tensors are on two meshes of one type; else errors as for all_reduce.
-template <tensor_type First, tensor_type... Rest>
-double squared_norm(const First& first, const Rest&... rest) {
-  return detail::squared_norm_of(options<>(), std::source_location(), first, rest...);
+template <tensor_type First, tensor_type Second, tensor_type... Rest>
+double squared_norm(const First& first, const Second& second, const Rest&... rest) {
+  return detail::squared_norm_of(options<>(), std::source_location(), first, second, rest...);
 }
 
 /// The same of one tensor; errors tell the caller's line.
@@ -103,9 +103,9 @@ double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& optio
 }
 
 /// The square root of `squared_norm`.
-template <tensor_type First, tensor_type... Rest>
-double norm(const First& first, const Rest&... rest) {
-  return std::sqrt(squared_norm(first, rest...));
+template <tensor_type First, tensor_type Second, tensor_type... Rest>
+double norm(const First& first, const Second& second, const Rest&... rest) {
+  return std::sqrt(squared_norm(first, second, rest...));
 }
 template <tensor_type Tensor>
 double norm(const Tensor& tensor, const std::source_location& site = std::source_location::current()) {
