@@ -136,6 +136,20 @@ TEST_CASE("extents that do not fit are refused with those that would") {
                  "1 extents are given, and 2 axes have none"));
 }
 
+TEST_CASE("extents whose product can't be counted are refused") {
+  constexpr int large = 65536;
+  const std::string text = refusal(2, [](thread_rank& me) {
+    mesh<"a", "b", "c", "d">(me.comm(), {large, large, large, large});
+  });
+  CHECK(contains(text, "needs more ranks than there can be"));
+  CHECK(contains(text, "these would fit: "));
+  CHECK(contains(refusal(2,
+                         [](thread_rank& me) {
+                           mesh<"a", "b", "c", "d", "e">(me.comm(), {inferred, large, large, large, large});
+                         }),
+                 "a=-1 x b=65536"));
+}
+
 TEST_CASE("extents that differ between ranks are told apart") {
   on_ranks(4, [](thread_rank& me) {
     const std::vector<int> extents = me.rank() == 1 ? std::vector<int>{4, 1} : std::vector<int>{2, 2};

@@ -160,7 +160,7 @@ class every_move {
     } else {
       return {};
     }
-    return {copied + collective(ranks, total), true};
+    return {copied + collective(ranks, static_cast<double>(total) / static_cast<double>(ranks)), true};
   }
 
   /// Elements that go from where they are to where they are needed.
@@ -168,11 +168,10 @@ class every_move {
     std::size_t most = 0;
     bool at_hand = true;
     for (std::size_t rank = 0; rank < coordinates_.size(); ++rank) {
-      std::size_t lacking = 0;
+      const std::size_t lacking =
+          part(to, rank).volume() - hocket::intersection(part(to, rank), part(from, rank)).volume();
       for (const std::size_t member : members(group, rank)) {
         const rank_box needed = part(to, member);
-        const std::size_t had = hocket::intersection(needed, part(from, member)).volume();
-        lacking += needed.volume() - had;
         std::set<std::pair<sizes_type, sizes_type>> sources;  // distinct boxes: copies count once
         std::size_t found = 0;
         for (const std::size_t source : members(group, rank)) {
@@ -190,13 +189,14 @@ class every_move {
     for (std::size_t a = 0; a < Axes; ++a)
       slices = slices && (from[a] == to[a] || (from[a].whole() && to[a].sharded()));
     if (slices && at_hand) return {copied, false};
-    return {copied + collective(members(group, 0).size(), most), group != 0};
+    return {copied + collective(members(group, 0).size(), static_cast<double>(most)), group != 0};
   }
 
-  double collective(std::size_t ranks, std::size_t elements) const {
+  /// `received` elements by the rank that receives most.
+  double collective(std::size_t ranks, double received) const {
     const hocket::move_costs costs;
     return costs.latency * static_cast<double>(std::bit_width(ranks - 1)) +
-           static_cast<double>(elements) / static_cast<double>(ranks) * element_bytes_ * costs.seconds_per_byte;
+           received * element_bytes_ * costs.seconds_per_byte;
   }
 
   std::size_t largest(const state& placed) const { return part(placed, 0).volume(); }

@@ -189,6 +189,46 @@ TEST_CASE("to another mesh, nothing is exchanged where every rank has its part a
   });
 }
 
+TEST_CASE("to another mesh, partial results are combined so that the last step is the cheapest") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto here = mesh<"dp", "tp">(me.comm(), {2, 2});
+    const auto there = mesh<"fsdp">(me.comm(), {4});
+    using here_mesh = std::remove_const_t<decltype(here)>;
+    using there_mesh = std::remove_const_t<decltype(there)>;
+    using matrix = extents<dynamic, 5>;
+    using partial_sum = hocket::partial<hocket::sum>;
+    using summands = hocket::tensor<double, matrix, here_mesh, hocket::elsewhere<partial_sum>>;
+    using one_partial = hocket::tensor<double, matrix, here_mesh, on<"dp", partial_sum>, on<"tp", hocket::replicated>>;
+    using cut_summands = hocket::tensor<double, matrix, here_mesh, on<"dp", partial_sum>, on<"tp", shard<0>>>;
+    using whole = hocket::tensor<double, matrix, there_mesh, on<"fsdp", hocket::replicated>>;
+    using slices = hocket::tensor<double, matrix, there_mesh, on<"fsdp", shard<0>>>;
+    const auto calls = [&] {
+      return calls_on(here.all()).count + calls_on(here.template along<"dp">()).count +
+             calls_on(here.template along<"tp">()).count;
+    };
+    const auto check = [&](auto x, auto made, long most, const char* what) {
+      hocket::fill(x, [](const auto& at) { return static_cast<double>(at[0] * 10 + at[1]); });
+      using to_type = decltype(made);
+      const std::string text = hocket::explain_redistribution<to_type>(x, there);
+      const long before = calls();
+      const auto y = hocket::redistribute<to_type>(x, there);
+      const long made_calls = calls() - before;
+      me.check(made_calls == most, [&] { return what + (": " + std::to_string(made_calls) + " collectives"); });
+      me.check(text.find(": " + std::to_string(made_calls) + " collectives") != std::string::npos,
+               [&] { return what + (" is explained as\n" + text); });
+      double factor = 1;
+      for (const auto& each : decltype(x)::placements_type::values) factor *= each.partial() ? 2 : 1;
+      hocket::fill(made, [&](const auto& at) { return factor * static_cast<double>(at[0] * 10 + at[1]); });
+      me.check(std::equal(y.elements().begin(), y.elements().end(), made.elements().begin()), what);
+    };
+    check(summands(here, {7}), whole(there, {7}), 1, "summands to whole");
+    check(one_partial(here, {7}), whole(there, {7}), 1, "summands and copies to whole");
+    check(summands(here, {8}), slices(there, {8}), 1, "summands to slices");
+    check(cut_summands(here, {7}), whole(there, {7}), 2, "cut summands to whole");
+    check(cut_summands(here, {40000}), whole(there, {40000}), 2, "many cut summands to whole");
+  });
+}
+
 TEST_CASE("a redistribution that is repeated is planned once") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 2});

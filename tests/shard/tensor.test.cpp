@@ -148,6 +148,11 @@ TEST_CASE("extents that are missing, too many, negative or not those of the type
     says("1 extents are given, and the tensor's type leaves 2 open", [&] { matrix(ranks, std::span(one)); });
     me.check(rows(ranks, std::span(one)).sizes() == std::array<std::size_t, 2>{64, 3}, "as many as wanted");
     says("an extent is negative", [&] { matrix(ranks, {4, -1}); });
+    constexpr std::size_t large = std::size_t{1} << 32;
+    says("the tensor has 4294967296 x 4294967296 elements of 8 bytes", [&] { matrix(ranks, {large, large}); });
+    says("more than can be counted", [&] { matrix::of_sizes(ranks, {large, large / 16}); });
+    says("more than can be counted", [&] { matrix::unwritten(ranks, {3, large * (large / 8)}); });
+    me.check(matrix(ranks, {large, 0}).elements().empty(), "no elements at all can be counted");
     std::vector<double> data(8);
     says("extent 1 is 4; the tensor's type says 3", [&] { rows::of_sizes(ranks, {2, 4}); });
     says("extent 1 is 4; the tensor's type says 3", [&] { rows::unwritten(ranks, {2, 4}); });
@@ -276,6 +281,38 @@ TEST_CASE("copies have storage of their own, borrowed tensors do not") {
     const double* const before = copied.elements().data();
     const vector moved = std::move(copied);
     me.check(moved.elements().data() == before, "moving copies");
+  });
+}
+
+TEST_CASE("a tensor that is moved from reaches no elements") {
+  on_ranks(1, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {1});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using summands = hocket::tensor<double, extents<3>, mesh_type, on<"tp", hocket::partial<hocket::sum>>>;
+    summands x(ranks);
+    const double* const storage = x.elements().data();
+    summands y(std::move(x));
+    me.check(x.elements().data() == nullptr && y.elements().data() == storage, "moved");
+    x = std::move(y);
+    me.check(y.elements().data() == nullptr && x.elements().data() == storage, "assigned");
+    const auto z = convert<"tp", replicated>(std::move(x));
+    me.check(x.elements().data() == nullptr && z.elements().data() == storage, "converted");
+  });
+}
+
+TEST_CASE("partial means without their counts are refused on all ranks") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<double, extents<4>, mesh_type, on<"tp", hocket::partial<hocket::mean>>> means(ranks);
+    for (int counted = 0; counted < 2; ++counted) {
+      if (counted == 1 && me.rank() == 0) means.set_count(3);  // on one rank alone
+      const auto found = me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", replicated>(means); });
+      me.check(found && std::string(found->what()).find("call set_count on every rank") != std::string::npos, "why");
+      me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", shard<0>>(means); });
+    }
+    means.set_count(1);
+    me.check(convert<"tp", replicated>(means).count() == 2, "counted");
   });
 }
 

@@ -139,6 +139,7 @@ static_assert(refuses<product>(misuse::whole_with_shard, R, S(0)));
 static_assert(refuses<product>(misuse::different_shards, S(0), S(1)));
 static_assert(refuses<product>(misuse::partial_times_partial, P, P));
 static_assert(refuses<multilinear<"a,a,a->a">>(misuse::partial_times_partial, P, R, P));
+static_assert(refuses<multilinear<"a,a,a->a">>(misuse::partial_times_partial, P, P, P));
 static_assert(refuses<product>(misuse::partial_times_local, P, S(0)));
 static_assert(refuses<product>(misuse::partial_times_local, S(1), P));
 static_assert(refuses<product>(misuse::partial_times_local, P, V));

@@ -8,6 +8,7 @@
 #include <hocket/collective/detail/push.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/core/agreement.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
@@ -35,7 +36,7 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
     auto& state = communicator_access::state(comm);
     if (can_push(state, in, out) && !stop_of(options).stop_requested()) {
       constexpr std::uint32_t kind_of_call = call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
-      const std::uint32_t signature = call_signature(kind_of_call, in.size());
+      const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
       return push_all_reduce(state, in, out, job.op, signature, job_type::name, options, site);
     }
   }

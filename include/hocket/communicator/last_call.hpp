@@ -39,6 +39,7 @@ struct call_request {
   block_lengths lengths = block_lengths::equal;
   std::uint32_t lengths_signature = 0;  ///< stands for the lengths of all blocks
   std::size_t total_elements = 0;       ///< of all blocks, where they differ and all ranks know them
+  std::uint32_t agreement = 0;          ///< what else all ranks must have alike: see core/agreement.hpp
 
   friend constexpr bool operator==(const call_request&, const call_request&) = default;
 };

@@ -27,6 +27,7 @@ struct wire {};
 struct observer {};
 struct exactness {};
 struct integrity {};
+struct agreement {};
 }  // namespace kind
 
 template <class Property>
@@ -79,6 +80,8 @@ class options : detail::held<Properties>... {
 
  public:
   constexpr options() requires(sizeof...(Properties) == 0) = default;
+  /// A template, so that `options()` is never ambiguous: after another error, g++ takes all constraints for satisfied.
+  template <class = void>
   constexpr explicit options(Properties... values) requires(sizeof...(Properties) > 0)
       : detail::held<Properties>{std::move(values)}... {}
 
@@ -100,6 +103,12 @@ class options : detail::held<Properties>... {
   static constexpr bool only =
       ((detail::is_hinted<Properties>::value || detail::is_one_of<typename Properties::kind, Kinds...>)&&...);
 
+  /// These properties, and `one`.
+  template <class More>
+  constexpr options<Properties..., More> and_also(More one) const {
+    return options<Properties..., More>(static_cast<const detail::held<Properties>&>(*this).value..., std::move(one));
+  }
+
   /// Whether the property of `Kind` is only a hint.
   template <class Kind>
   static constexpr bool is_hint =
@@ -117,6 +126,9 @@ class options : detail::held<Properties>... {
     }
   }
 };
+
+template <property... Properties>
+options(Properties...) -> options<Properties...>;
 
 namespace detail {
 

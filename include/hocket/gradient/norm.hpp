@@ -79,6 +79,13 @@ void add_over(const communicator<Wire>& comm, exact_sum<double>& sum, const std:
   all_reduce(comm, in_place(std::span(&sum, 1)), std::plus<>{}, options<>{}, site);
 }
 
+/// Whether there are buckets of gradients in it. Tensors have a `norm` of their own.
+template <class T>
+concept has_buckets = requires(T& gradients) {
+  typename T::sharding;
+  gradients.layout();
+};
+
 inline gradient_norm norm_of(const exact_sum<double>& squares) noexcept {
   const double value = std::sqrt(squares.value());
   return {value, std::isfinite(value)};
@@ -90,7 +97,7 @@ inline gradient_norm norm_of(const exact_sum<double>& squares) noexcept {
 ///
 /// Elements of parameters with `counted` count once; double precision. Divide by what the gradient is to be divided by:
 /// the count, and the loss scale.
-template <class Gradients>
+template <detail::has_buckets Gradients>
 gradient_norm norm(Gradients& gradients, const std::source_location& site = std::source_location::current()) {
   exact_sum<double> squares = detail::squares_here(gradients);
   if constexpr (Gradients::sharding::shards_states) detail::add_over(gradients.shards(), squares, site);
@@ -99,7 +106,7 @@ gradient_norm norm(Gradients& gradients, const std::source_location& site = std:
 
 /// The same where ranks of `model` hold other parameters, or other slices of them: pipeline stages, tensor-parallel
 /// ranks. Collective over both; every rank of `model` must call it.
-template <class Gradients, class Wire>
+template <detail::has_buckets Gradients, class Wire>
 gradient_norm norm(Gradients& gradients, const communicator<Wire>& model,
                    const std::source_location& site = std::source_location::current()) {
   exact_sum<double> squares = detail::squares_here(gradients);

@@ -22,10 +22,11 @@
 #include <hocket/mesh/factors.hpp>
 #include <hocket/mesh/kept_objects.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <memory>
-#include <numeric>
 #include <source_location>
 #include <span>
 #include <string>
@@ -71,8 +72,9 @@ class rank_mesh {
 
   /// The communicator along a set of axes, bit i for axis i. Throws `invalid_argument` for none, and for axes that the
   /// mesh has not.
-  const communicator<Wire>& along(detail::axis_set set) const {
-    if (set == 0 || set > axes::whole) refuse_set();
+  const communicator<Wire>& along(detail::axis_set set,
+                                  const std::source_location& site = std::source_location::current()) const {
+    if (set == 0 || set > axes::whole) refuse_set(site);
     return *state_->groups[set];
   }
 
@@ -103,7 +105,7 @@ class rank_mesh {
   /// What is kept as long as the mesh, for all its copies on this rank.
   detail::kept_objects& kept() const noexcept { return state_->kept; }
 
-  friend bool operator==(const rank_mesh& a, const rank_mesh& b) noexcept { return a.state_ == b.state_; }
+  bool operator==(const rank_mesh& other) const noexcept { return state_ == other.state_; }
 
  private:
   struct state {
@@ -163,12 +165,12 @@ class rank_mesh {
              site);
     }
     infer_one(comm.size(), extents);
-    const long long needed = std::accumulate(extents.begin(), extents.end(), 1LL,
-                                             [](long long product, int each) { return each > 0 ? product * each : 0; });
+    const long long needed = product_of(extents);
     if (needed != comm.size()) {
       refuse(comm,
              named(extents) +
-                 (needed > 0 ? " needs " + std::to_string(needed) + " ranks"
+                 (needed == too_many ? " needs more ranks than there can be"
+                  : needed > 0     ? " needs " + std::to_string(needed) + " ranks"
                              : std::string(" is not a mesh: extents are positive, and `inferred` "
                                            "stands once, where the others divide the ranks")) +
                  ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents),
@@ -199,19 +201,24 @@ class rank_mesh {
     return own;
   }
 
-  static void infer_one(int ranks, std::vector<int>& extents) {
-    long long others = 1;
-    int* open = nullptr;
-    for (int& each : extents) {
-      if (each != inferred) {
-        others *= each;
-      } else if (open == nullptr) {
-        open = &each;
-      } else {
-        return;
-      }
+  static constexpr long long too_many = std::numeric_limits<long long>::max();
+
+  /// `too_many` where it can't be counted; 0 unless all are positive.
+  static long long product_of(const std::vector<int>& extents) noexcept {
+    long long product = 1;
+    for (const int each : extents) {
+      if (each <= 0) return 0;
+      product = product > too_many / each ? too_many : product * each;
     }
-    if (open != nullptr && others > 0 && ranks % others == 0) *open = static_cast<int>(ranks / others);
+    return product;
+  }
+
+  static void infer_one(int ranks, std::vector<int>& extents) {
+    const auto open = std::find(extents.begin(), extents.end(), inferred);
+    if (open == extents.end()) return;
+    *open = 1;
+    const long long others = product_of(extents);
+    *open = others > 0 && ranks % others == 0 ? static_cast<int>(ranks / others) : inferred;
   }
 
   /// "dp=2 x tp=4"
@@ -239,8 +246,8 @@ class rank_mesh {
           {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size(), .site = site});
   }
 
-  [[noreturn]] HOCKET_COLD void refuse_set() const {
-    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not", {});
+  [[noreturn]] HOCKET_COLD void refuse_set(const std::source_location& site) const {
+    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not", site);
   }
 
   std::shared_ptr<const state> state_;

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -336,7 +337,8 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
 /// microbatches. Both must be placed alike; a summand that is placed in another way is counted wrongly, and does not
 /// compile.
 template <tensor_type Total, tensor_type Addend>
-void accumulate(Total& total, const Addend& addend) {
+void accumulate(Total& total, const Addend& addend,
+                const std::source_location& site = std::source_location::current()) {
   constexpr bool on_one_mesh = std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>;
   static_assert(on_one_mesh, "a gradient on another mesh can't be added: redistribute it to this mesh first");
   static_assert(Total::rank == Addend::rank, "the gradient has another number of dimensions than the total");
@@ -351,7 +353,10 @@ void accumulate(Total& total, const Addend& addend) {
   if constexpr (on_one_mesh && Total::rank == Addend::rank) {
     if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
       raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",
-            {.operation = "accumulate", .rank = total.mesh().rank(), .ranks = total.mesh().size()});
+            {.operation = "accumulate",
+             .rank = total.mesh().rank(),
+             .ranks = total.mesh().size(),
+             .site = site});
     }
     const auto to = total.elements();
     const auto from = addend.elements();

@@ -29,8 +29,10 @@
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
+#include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/moves.hpp>
@@ -225,7 +227,17 @@ constexpr auto options_of_counts(const Options& all) {
   return std::apply(
       [](const auto&... properties) { return with(properties...); },
       std::tuple_cat(kept(std::type_identity<kind::timeout>()), kept(std::type_identity<kind::stop>()),
-                     kept(std::type_identity<kind::integrity>()), kept(std::type_identity<kind::observer>())));
+                     kept(std::type_identity<kind::integrity>()), kept(std::type_identity<kind::observer>()),
+                     kept(std::type_identity<kind::agreement>())));
+}
+
+/// All ranks find it, as what is not a number stays so in a sum.
+template <class Comm>
+[[noreturn]] HOCKET_COLD void refuse_uncounted(const Comm& comm, const std::source_location& site) {
+  raise(errc::invalid_argument,
+        "on some rank nobody has said how many elements its partial means stand for: call set_count on every rank, or "
+        "make the means by mean_over",
+        {.operation = "mean", .rank = comm.rank(), .ranks = comm.size(), .site = site});
 }
 
 /// Weighs each rank's means, which stand for `own` elements each, so that their sum is the mean of all; tells how many
@@ -236,6 +248,7 @@ double weigh_means(std::span<T> means, double own, const Comm& comm, const Optio
   static_cast<void>(checked_mean<T>());
   double total = 0;
   all_reduce(comm, std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options_of_counts(options), site);
+  if (!(total >= 0)) refuse_uncounted(comm, site);
   const double weight = total > 0 ? own / total : std::numeric_limits<double>::quiet_NaN();
   for (T& each : means) {
     // What stands for no elements may be anything, also not a number.
@@ -291,12 +304,16 @@ struct conversion {
       }
     } else if constexpr (kind == step::reduce_to_slices && std::is_same_v<From, partial<mean>>) {
       detail::writable_t<from_type> weighed = detail::owned(std::forward<Tensor>(tensor));
+      const auto& all_options = detail::with_extents(options, weighed);
       weighed.set_count(detail::weigh_means(weighed.elements(), weighed.count(), weighed.mesh().along(1U << position),
-                                            options, site));
-      return detail::converting<to_type, detail::writable_t<from_type>, Options>(weighed, position, options, site)
+                                            all_options, site));
+      return detail::converting<to_type, detail::writable_t<from_type>, std::remove_cvref_t<decltype(all_options)>>(
+                 weighed, position, all_options, site)
           .reduce_to_slices(std::plus<>{});
     } else {
-      const detail::converting<to_type, from_type, Options> work(tensor, position, options, site);
+      const auto& all_options = detail::with_extents(options, tensor);
+      const detail::converting<to_type, from_type, std::remove_cvref_t<decltype(all_options)>> work(
+          tensor, position, all_options, site);
       if constexpr (kind == step::gather) {
         return work.gather();
       } else if constexpr (kind == step::exchange) {
@@ -323,11 +340,13 @@ struct conversion {
   HOCKET_ALWAYS_INLINE static Result in_place(Tensor& tensor, detail::axis_set along, const Options& options,
                                               const std::source_location& site) {
     const auto& comm = tensor.mesh().along(along);
+    const auto& all_options = detail::with_extents(options, tensor);
     if constexpr (std::is_same_v<From, partial<mean>>) {
-      tensor.set_count(detail::weigh_means(tensor.elements(), tensor.count(), comm, options, site));
+      tensor.set_count(detail::weigh_means(tensor.elements(), tensor.count(), comm, all_options, site));
     }
     if constexpr (kind == detail::conversion_kind::reduce) {
-      all_reduce(comm, hocket::in_place(tensor.elements()), typename detail::reduction_of<From>::type{}, options, site);
+      all_reduce(comm, hocket::in_place(tensor.elements()), typename detail::reduction_of<From>::type{}, all_options,
+                 site);
     } else if constexpr (kind == detail::conversion_kind::keep_on_first) {
       using value_type = typename Tensor::element_type;
       if (comm.rank() != 0) std::fill(tensor.elements().begin(), tensor.elements().end(), value_type{});

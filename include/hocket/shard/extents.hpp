@@ -14,6 +14,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <source_location>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -61,12 +62,13 @@ class given_extents {
     if constexpr (detail::checked_extent_count<Given, Count>::value) sizes_ = given;
   }
   /// Throws `invalid_argument` unless there are `Count`.
-  given_extents(std::span<const std::size_t> given) {  // NOLINT: implicit
+  given_extents(std::span<const std::size_t> given,  // NOLINT: implicit
+                const std::source_location& site = std::source_location::current()) {
     if (given.size() != Count) {
       raise(errc::invalid_argument,
             std::to_string(given.size()) + " extents are given, and the tensor's type leaves " + std::to_string(Count) +
                 " open",
-            {.operation = "tensor"});
+            {.operation = "tensor", .site = site});
     }
     std::copy(given.begin(), given.end(), sizes_.begin());
   }

@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -71,7 +72,8 @@ double squared_norm_of(const Options& options, const std::source_location& site,
   }
   const double own = (squares_counted_here(first) + ... + squares_counted_here(rest));
   double total = 0;
-  all_reduce(first.mesh().all(), std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options, site);
+  all_reduce(first.mesh().all(), std::span(&own, 1), std::span(&total, 1), std::plus<>{},
+             with_extents(options, first, rest...), site);
   return total;
 }
 
@@ -82,9 +84,15 @@ double squared_norm_of(const Options& options, const std::source_location& site,
 /// Collective over the ranks of the mesh, by one all_reduce of one number; equal on all ranks. All tensors are on one
 /// mesh. Accumulated in double precision. Does not compile for partial results. Throws
 /// `invalid_argument` if tensors are on two meshes of one type; else errors as for all_reduce.
-template <tensor_type First, tensor_type... Rest>
-double squared_norm(const First& first, const Rest&... rest) {
-  return detail::squared_norm_of(options<>(), std::source_location(), first, rest...);
+template <tensor_type First, tensor_type Second, tensor_type... Rest>
+double squared_norm(const First& first, const Second& second, const Rest&... rest) {
+  return detail::squared_norm_of(options<>(), std::source_location(), first, second, rest...);
+}
+
+/// The same of one tensor; errors tell the caller's line.
+template <tensor_type Tensor>
+double squared_norm(const Tensor& tensor, const std::source_location& site = std::source_location::current()) {
+  return detail::squared_norm_of(options<>(), site, tensor);
 }
 
 /// The same of the tensors of a tuple, such as `std::tie(weights, bias)`, with options; errors tell the caller's line.
@@ -95,9 +103,13 @@ double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& optio
 }
 
 /// The square root of `squared_norm`.
-template <tensor_type First, tensor_type... Rest>
-double norm(const First& first, const Rest&... rest) {
-  return std::sqrt(squared_norm(first, rest...));
+template <tensor_type First, tensor_type Second, tensor_type... Rest>
+double norm(const First& first, const Second& second, const Rest&... rest) {
+  return std::sqrt(squared_norm(first, second, rest...));
+}
+template <tensor_type Tensor>
+double norm(const Tensor& tensor, const std::source_location& site = std::source_location::current()) {
+  return std::sqrt(squared_norm(tensor, site));
 }
 
 /// The same of the tensors of a tuple, with options.

@@ -155,6 +155,16 @@ class parts_of_ranks {
     return most;
   }
 
+  /// What the rank that lacks most lacks of its part.
+  static constexpr std::size_t most_lacking(const placed& from, const placed& to) {
+    std::size_t most = 0;
+    for (std::size_t rank = 0; rank < to.parts.size(); ++rank) {
+      const std::size_t lacking = to.parts[rank].volume() - common(from.parts[rank], to.parts[rank]);
+      if (lacking > most) most = lacking;
+    }
+    return most;
+  }
+
  private:
   using coordinates = std::array<int, Axes>;
 

@@ -18,6 +18,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/convert.hpp>
@@ -29,8 +30,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -84,7 +87,8 @@ template <class T, std::size_t Rank, std::size_t Axes>
 struct held_part {
   std::array<placement, Axes> placed{};
   box<Rank> part;
-  T* data = nullptr;
+  const T* data = nullptr;
+  T* writable = nullptr;  ///< the same, or null where the caller's tensor may only be read
   scratch_array<T> owned{0};
 };
 
@@ -98,14 +102,18 @@ class redistributing {
   using reduction = typename reduction_of<Partial>::type;
 
  public:
-  /// From `data`, placed as `placed`, which it may write to, into `out`. Partial means stand for `count` elements each.
+  /// Whether what it starts from is written to: means are weighed where they are.
+  static constexpr bool writes = std::is_same_v<Partial, partial<mean>>;
+
+  /// From `data`, placed as `placed`, into `out`. Partial means stand for `count` elements each.
   redistributing(const Mesh& mesh, const std::array<std::size_t, Rank>& sizes,
-                 const std::array<placement, axes>& placed, T* data, T* out, double count, const Options& options,
-                 const std::source_location& site)
+                 const std::array<placement, axes>& placed, std::conditional_t<writes, T*, const T*> data, T* out,
+                 double count, const Options& options, const std::source_location& site)
       : mesh_(mesh), sizes_(sizes), out_(out), count_(count), options_(options), site_(site) {
     now_.placed = placed;
     now_.part = part_at(placed);
     now_.data = data;
+    if constexpr (writes) now_.writable = data;
   }
 
   template <move_kind Kind>
@@ -114,10 +122,11 @@ class redistributing {
     next.placed = move.after;
     next.part = part_at(move.after);
     if (!last) next.owned = scratch_array<T>(next.part.volume());
-    next.data = last ? out_ : next.owned.data();
+    next.writable = last ? out_ : next.owned.data();
+    next.data = next.writable;
     // A slice may need no other rank, and so no communicator.
     const auto comm = [&]() -> const auto& { return mesh_.along(move.along); };
-    const block<T, Rank> target{next.data, next.part};
+    const block<T, Rank> target{next.writable, next.part};
     const block<const T, Rank> source{now_.data, now_.part};
     if constexpr (Kind == move_kind::slice) {
       copy_region<T, Rank>(target, source, next.part);
@@ -125,16 +134,16 @@ class redistributing {
       if (comm().rank() == 0) {
         copy_region<T, Rank>(target, source, next.part);
       } else {
-        std::fill_n(next.data, next.part.volume(), T{});
+        std::fill_n(next.writable, next.part.volume(), T{});
       }
     } else if constexpr (Kind == move_kind::gather) {
       gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed), options_, site_);
     } else if constexpr (Kind == move_kind::reduce) {
       weigh(comm());
-      all_reduce(comm(), elements(), std::span(next.data, next.part.volume()), reduction{}, options_, site_);
+      all_reduce(comm(), elements(), std::span(next.writable, next.part.volume()), reduction{}, options_, site_);
     } else if constexpr (Kind == move_kind::reduce_to_slices) {
       weigh(comm());
-      reduce_parts<T, Rank>(comm(), {next.data, next.part.volume()}, source, parts(move.along, next.placed),
+      reduce_parts<T, Rank>(comm(), {next.writable, next.part.volume()}, source, parts(move.along, next.placed),
                             reduction{}, options_, site_);
     } else {
       exchange(move, target, source);
@@ -172,8 +181,8 @@ class redistributing {
 
   template <class Comm>
   void weigh(const Comm& comm) {
-    if constexpr (std::is_same_v<Partial, partial<mean>>) {
-      count_ = weigh_means(std::span(now_.data, now_.part.volume()), count_, comm, options_, site_);
+    if constexpr (writes) {
+      count_ = weigh_means(std::span(now_.writable, now_.part.volume()), count_, comm, options_, site_);
     }
   }
 
@@ -231,24 +240,39 @@ using redistributed_t =
 
 /// Where no sequence of moves leads: with placements that the types allow, that is an error of the library.
 template <class Mesh>
-[[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh) {
+[[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh, const std::source_location& site) {
   raise(errc::invalid_argument,
         "no sequence of moves leads from this placement to the wanted one: redistribute along one axis after the other",
-        {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size()});
+        {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 
-template <class To, class From, class Options>
-To run_redistribution(From&& from, const Options& options, const std::source_location& site) {
-  static_assert(!std::is_reference_v<From>);
+/// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the
+/// caller's, or a copy if it `Writes`.
+template <bool Writes, class Tensor>
+decltype(auto) source_of(Tensor&& tensor) {
+  using original = std::remove_cvref_t<Tensor>;
+  if constexpr (std::is_same_v<Tensor, writable_t<original>>) {
+    return original(std::move(tensor));
+  } else if constexpr (Writes) {
+    return copy(tensor);
+  } else {
+    return static_cast<const original&>(tensor);
+  }
+}
+
+template <class To, class Tensor, class Options>
+To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
+  using From = writable_t<std::remove_cvref_t<Tensor>>;
   static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
   using placed = typename From::placements_type;
+  const auto& all_options = with_extents(options, from);
   using work_type = redistributing<typename From::element_type, From::rank, typename From::mesh_type,
-                                   typename first_partial<placed>::type, Options>;
+                                   typename first_partial<placed>::type, std::remove_cvref_t<decltype(all_options)>>;
   const auto run = [&](const auto& run_moves) {
-    From source = std::move(from);  // freed at the end of this call
+    auto&& source = source_of<work_type::writes>(std::forward<Tensor>(from));
     To to = To::unwritten(source.mesh(), source.sizes());
     work_type work(source.mesh(), source.sizes(), placement_array<placed>(), source.elements().data(),
-                   to.elements().data(), source.count(), options, site);
+                   to.elements().data(), source.count(), all_options, site);
     run_moves(work);
     to.set_count(work.count());
     return to;
@@ -257,7 +281,7 @@ To run_redistribution(From&& from, const Options& options, const std::source_loc
     constexpr auto& plan = compiled_plan<From, To>;
     static_assert(plan.possible);
     if constexpr (plan.size == 0) {
-      return std::move(from).template reinterpret<To>();
+      return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     } else {
       return run([&](work_type& work) {
         [&]<std::size_t... Index>(std::index_sequence<Index...>) {
@@ -268,26 +292,35 @@ To run_redistribution(From&& from, const Options& options, const std::source_loc
     }
   } else {
     const auto plan = remembered_plan<From, To>(from.sizes(), from.mesh());
-    if (!plan.possible) refuse_unreachable(from.mesh());
-    if (plan.size == 0) return std::move(from).template reinterpret<To>();
+    if (!plan.possible) refuse_unreachable(from.mesh(), site);
+    if (plan.size == 0) return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
   }
 }
 
-/// The placements after which a tensor can go to another mesh: partial results are combined, each rank getting a slice of
-/// the result.
-template <class Placed, std::size_t Rank>
-struct combined;
-template <class... Placements, std::size_t Rank>
-struct combined<placements<Placements...>, Rank> {
-  using target = std::conditional_t<Rank == 0, invariant, shard<0>>;
-  using type = placements<std::conditional_t<Placements::value.partial(), target, Placements>...>;
+/// Placements after which a tensor can go to another mesh: partial results are combined to `Combined`, and what is cut
+/// stays so, or is gathered.
+template <class Placed, class Combined, bool Gathers>
+struct before_change;
+template <class... Placements, class Combined, bool Gathers>
+struct before_change<placements<Placements...>, Combined, Gathers> {
+  using type = placements<std::conditional_t<
+      Placements::value.partial(), Combined,
+      std::conditional_t<Gathers && Placements::value.sharded(), replicated, Placements>>...>;
 };
 
 template <class Placed>
 constexpr bool any_of_kind(placement_kind kind) noexcept {
   for (const placement& each : Placed::values) {
     if (each.kind == kind) return true;
+  }
+  return false;
+}
+
+template <class Placed>
+constexpr bool any_partial_of() noexcept {
+  for (const placement& each : Placed::values) {
+    if (each.partial()) return true;
   }
   return false;
 }
@@ -306,14 +339,15 @@ constexpr bool may_have_same_extents() noexcept {
 
 /// Throws unless `sizes` are those that the type of `To` tells.
 template <class To>
-void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh) {
+void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh,
+                   const std::source_location& site) {
   for (std::size_t d = 0; d < To::rank; ++d) {
     const std::size_t told = To::extents_type::sizes[d];
     if (told == dynamic || told == sizes[d]) continue;
     raise(errc::invalid_argument,
           "extent " + std::to_string(d) + " is " + std::to_string(sizes[d]) +
               "; the type of the tensor on the other mesh says " + std::to_string(told),
-          {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size()});
+          {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 }
 
@@ -337,23 +371,78 @@ struct checked_change_of_mesh {
 
 /// Throws unless two meshes have the same ranks in the same order.
 template <class A, class B>
-void check_same_ranks(const A& a, const B& b) {
+void check_same_ranks(const A& a, const B& b, const std::source_location& site) {
   const auto& of_a = communicator_access::state(a.all());
   const auto& of_b = communicator_access::state(b.all());
   if (a.size() == b.size() && *of_a.members() == *of_b.members()) return;
   raise(errc::invalid_argument,
         "the other mesh has other ranks, or the same in another order; make both from one "
         "communicator",
-        {.operation = "redistribute", .rank = a.rank(), .ranks = a.size()});
+        {.operation = "redistribute", .rank = a.rank(), .ranks = a.size(), .site = site});
 }
 
-/// Whether every rank has its part after a move before it already. All ranks find the same.
+/// What the rank that lacks most lacks of its part after a move. All ranks find the same; 0 if nothing has to move.
 template <std::size_t Rank>
-bool at_hand(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
+std::size_t most_lacking(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
+  std::size_t most = 0;
   for (std::size_t rank = 0; rank < after.size(); ++rank) {
-    if (intersection(before[rank], after[rank]).volume() != after[rank].volume()) return false;
+    most = std::max(most, after[rank].volume() - intersection(before[rank], after[rank]).volume());
   }
-  return true;
+  return most;
+}
+
+/// The last step to another mesh, as a move that has a price.
+struct last_step {
+  std::size_t elements = 0;  ///< received by all ranks together
+  double seconds = 0;
+  bool exchanges = false;
+};
+
+/// From `Way`, a tensor type on the old mesh, to `To` on the new one.
+template <class To, class Way>
+last_step last_step_to(const typename Way::mesh_type& old_mesh, const typename To::mesh_type& mesh,
+                       const typename Way::sizes_type& sizes) {
+  constexpr std::size_t rank = Way::rank;
+  const auto before = parts_along<rank>(old_mesh, Way::axes::whole, sizes, Way::placements_type::values);
+  const auto after = parts_along<rank>(mesh, To::axes::whole, sizes, To::placements_type::values);
+  const std::size_t most = most_lacking(before, after);
+  last_step step;
+  step.exchanges = most > 0;
+  for (std::size_t each = 0; each < after.size(); ++each) {
+    step.elements += after[each].volume() - intersection(before[each], after[each]).volume();
+  }
+  const move_costs costs;
+  const double bytes = sizeof(typename To::element_type);
+  step.seconds = static_cast<double>(after.front().volume()) * bytes * costs.copy_per_byte;
+  if (step.exchanges) {
+    step.seconds += costs.latency * static_cast<double>(std::bit_width(after.size() - 1)) +
+                    static_cast<double>(most) * bytes * costs.seconds_per_byte;
+  }
+  return step;
+}
+
+/// Calls `go` with the cheapest of the placements from which a partial tensor can go to another mesh, last step
+/// included: slices of the results, whole results, or all of it whole.
+template <class To, class From, class Go>
+auto by_cheapest_way(const From& from, const typename To::mesh_type& mesh, const Go& go) {
+  using placed = typename From::placements_type;
+  using target = std::conditional_t<From::rank == 0, invariant, shard<0>>;
+  using slices = placed_as<From, typename before_change<placed, target, false>::type>;
+  using results = placed_as<From, typename before_change<placed, replicated, false>::type>;
+  using whole = placed_as<From, typename before_change<placed, replicated, true>::type>;
+  const auto price = [&]<class Way>(std::type_identity<Way>) {
+    const auto plan = remembered_plan<writable_t<From>, Way>(from.sizes(), from.mesh());
+    const double last = last_step_to<To, Way>(from.mesh(), mesh, from.sizes()).seconds;
+    return plan.possible ? plan.seconds() + last : std::numeric_limits<double>::infinity();
+  };
+  const double of_slices = price(std::type_identity<slices>());
+  const double of_results = price(std::type_identity<results>());
+  if constexpr (!std::is_same_v<results, whole>) {
+    const double of_whole = price(std::type_identity<whole>());
+    if (of_whole < std::min(of_slices, of_results)) return go(std::type_identity<whole>());
+  }
+  if (of_results < of_slices) return go(std::type_identity<results>());
+  return go(std::type_identity<slices>());
 }
 
 /// One exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is served by the one that
@@ -377,10 +466,11 @@ To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Opti
   const block<const value_type, rank> source{from.elements().data(), from.part()};
   const auto before = parts_along<rank>(old_mesh, From::axes::whole, from.sizes(), From::placements_type::values);
   const auto after = parts_along<rank>(mesh, To::axes::whole, from.sizes(), To::placements_type::values);
-  if (at_hand(before, after)) {
+  if (most_lacking(before, after) == 0) {
     copy_region<value_type, rank>(target, source, to.part());
   } else {
-    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves, options, site);
+    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves,
+                                      with_extents(options, from), site);
   }
   return to;
 }
@@ -405,12 +495,12 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
   using to_type = detail::redistributed_t<from_type, Said...>;
-  return detail::run_redistribution<to_type>(detail::owned(std::forward<Tensor>(tensor)), options, site);
+  return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
 }
 
-/// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange among
-/// all ranks, after partial results have been combined; none where every rank has its new part already. Every placement
-/// of `To` must be one that is not partial.
+/// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange
+/// among all ranks, or none where every rank has its new part already. Partial results are combined before that, to slices or
+/// whole, whichever is cheaper with the exchange that follows. Every placement of `To` must be one that is not partial.
 ///
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
 /// else as the collectives.
@@ -419,43 +509,74 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
                 const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
   static_assert(detail::checked_change_of_mesh<from_type, To>::value);
-  detail::check_same_ranks(tensor.mesh(), mesh);
-  detail::check_extents<To>(tensor.sizes(), mesh);
-  using combined =
-      detail::placed_as<from_type,
-                        typename detail::combined<typename from_type::placements_type, from_type::rank>::type>;
-  if constexpr (std::is_same_v<typename combined::placements_type, typename from_type::placements_type>) {
+  detail::check_same_ranks(tensor.mesh(), mesh, site);
+  detail::check_extents<To>(tensor.sizes(), mesh, site);
+  if constexpr (!detail::any_partial_of<typename from_type::placements_type>()) {
     return detail::move_to_mesh<To>(tensor, mesh, options, site);
   } else {
-    return detail::move_to_mesh<To>(
-        detail::run_redistribution<combined>(detail::owned(std::forward<Tensor>(tensor)), options, site), mesh, options,
-        site);
+    return detail::by_cheapest_way<To>(tensor, mesh, [&]<class Way>(std::type_identity<Way>) -> To {
+      const auto on_the_way = detail::run_redistribution<Way>(std::forward<Tensor>(tensor), options, site);
+      return detail::move_to_mesh<To>(on_the_way, mesh, options, site);
+    });
   }
 }
 
-/// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves.
-template <class... Said, tensor_type Tensor>
-std::string explain_redistribution(const Tensor& tensor) {
-  using to_type = detail::redistributed_t<Tensor, Said...>;
-  static_assert(detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::value);
-  const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
-  if (!plan.possible) detail::refuse_unreachable(tensor.mesh());
-  std::string text = "redistribution: " + std::to_string(plan.collectives()) + " collectives\n";
+namespace detail {
+
+template <class From, class Plan>
+std::string plan_text(const From& tensor, const Plan& plan) {
+  std::string text;
   for (const auto& each : plan) {
     std::string along;
-    for (std::size_t a = 0; a < Tensor::axes::all.size(); ++a) {
+    for (std::size_t a = 0; a < From::axes::all.size(); ++a) {
       if ((each.along >> a & 1U) == 0) continue;
-      along += (along.empty() ? "" : " x ") + std::string(Tensor::axes::all[a].name.view());
+      along += (along.empty() ? "" : " x ") + std::string(From::axes::all[a].name.view());
     }
     if (each.counts > 0) {
       const int others = tensor.mesh().along(each.along).size() - 1;
-      text += detail::move_text("counts' all_reduce", along, 2.0 * others * sizeof(double), each.counts);
+      text += move_text("counts' all_reduce", along, 2.0 * others * sizeof(double), each.counts);
     }
-    text += detail::move_text(to_string(each.kind), along,
-                              static_cast<double>(each.elements * sizeof(typename Tensor::element_type)),
-                              each.seconds - each.counts);
+    text += move_text(to_string(each.kind), along,
+                      static_cast<double>(each.elements * sizeof(typename From::element_type)),
+                      each.seconds - each.counts);
   }
   return text;
+}
+
+}  // namespace detail
+
+/// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves.
+template <class... Said, tensor_type Tensor>
+std::string explain_redistribution(const Tensor& tensor,
+                                   const std::source_location& site = std::source_location::current()) {
+  using to_type = detail::redistributed_t<Tensor, Said...>;
+  static_assert(detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::value);
+  const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
+  if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
+  return "redistribution: " + std::to_string(plan.collectives()) + " collectives\n" +
+         detail::plan_text(tensor, plan);
+}
+
+/// The same of `redistribute<To>(tensor, mesh)`, with its last step. Local, too.
+template <tensor_type To, tensor_type Tensor>
+std::string explain_redistribution(const Tensor& tensor, const typename To::mesh_type& mesh,
+                                   const std::source_location& site = std::source_location::current()) {
+  static_assert(detail::checked_change_of_mesh<Tensor, To>::value);
+  detail::check_same_ranks(tensor.mesh(), mesh, site);
+  detail::check_extents<To>(tensor.sizes(), mesh, site);
+  const auto explained = [&]<class Way>(std::type_identity<Way>) {
+    const auto plan = detail::remembered_plan<Tensor, Way>(tensor.sizes(), tensor.mesh());
+    const auto last = detail::last_step_to<To, Way>(tensor.mesh(), mesh, tensor.sizes());
+    const double bytes = static_cast<double>(last.elements * sizeof(typename To::element_type));
+    return "redistribution: " + std::to_string(plan.collectives() + (last.exchanges ? 1U : 0U)) + " collectives\n" +
+           detail::plan_text(tensor, plan) +
+           detail::move_text(last.exchanges ? "all_to_all" : "slice", "all, to the other mesh", bytes, last.seconds);
+  };
+  if constexpr (detail::any_partial_of<typename Tensor::placements_type>()) {
+    return detail::by_cheapest_way<To>(tensor, mesh, explained);
+  } else {
+    return explained(std::type_identity<detail::writable_t<Tensor>>());
+  }
 }
 
 HOCKET_END_NAMESPACE

@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -78,15 +79,29 @@ constexpr auto known_part_sizes() noexcept {
   return sizes;
 }
 
+/// A pointer that is null once it is moved from.
+template <class T>
+struct passed_on {
+  T* pointer = nullptr;
+
+  explicit constexpr passed_on(T* to) noexcept : pointer(to) {}
+  constexpr passed_on(passed_on&& other) noexcept : pointer(std::exchange(other.pointer, nullptr)) {}
+  constexpr passed_on& operator=(passed_on&& other) noexcept {
+    pointer = std::exchange(other.pointer, nullptr);
+    return *this;
+  }
+};
+
 }  // namespace detail
 
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
-/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`.
+/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`. Of a tensor that is moved
+/// from, no element can be reached.
 ///
 /// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
-/// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; calls on
-/// tensors
-///   whose extents differ between ranks end with `mismatch`, as any such calls.
+/// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; what
+///   communicates parts of tensors whose extents differ between its ranks ends with `mismatch`, also where the parts are
+///   of equal sizes.
 template <class T, class Extents, class Mesh, class Placed>
 class sharded_tensor {
  public:
@@ -113,32 +128,37 @@ class sharded_tensor {
 
   /// In storage of its own. `sizes` are the dynamic extents, in order; of the whole tensor, not of this rank's part.
   /// As many as there are, else it does not compile; throws `invalid_argument` if one is negative.
-  explicit sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes = {})
-      : sharded_tensor(mesh, all_sizes(sizes), static_cast<T*>(nullptr), placed_over()) {
+  explicit sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes = {},
+                          const std::source_location& site = std::source_location::current())
+      : sharded_tensor(mesh, all_sizes(sizes, site), static_cast<T*>(nullptr), placed_over()) {
     owned_ = std::make_unique<T[]>(part_.volume());
-    data_ = owned_.get();
+    data_.pointer = owned_.get();
   }
 
   /// In the caller's storage, which has as many elements as this rank's part. Throws `invalid_argument` if it has not.
-  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, std::span<T> storage)
-      : sharded_tensor(mesh, all_sizes(sizes), storage.data(), placed_over()) {
+  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, std::span<T> storage,
+                 const std::source_location& site = std::source_location::current())
+      : sharded_tensor(mesh, all_sizes(sizes, site), storage.data(), placed_over()) {
     if (storage.size() == part_.volume()) return;
     refuse("the storage has " + std::to_string(storage.size()) + " elements, and this rank's part of the tensor has " +
-           std::to_string(part_.volume()));
+           std::to_string(part_.volume()),
+           site);
   }
 
   /// The data of a view of any type that looks like std::mdspan, without a copy. Its extents are those of this rank's
   /// part; throws `invalid_argument` if they are not, or if it is not dense and row-major.
   template <mdspan_like View>
-  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, const View& view)
-      : sharded_tensor(mesh, all_sizes(sizes), view.data_handle(), placed_over()) {
+  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, const View& view,
+                 const std::source_location& site = std::source_location::current())
+      : sharded_tensor(mesh, all_sizes(sizes, site), view.data_handle(), placed_over()) {
     static_assert(View::rank() == rank, "the view has another number of dimensions than the tensor");
     // All sizes first: a wrong one makes strides wrong too.
     for (std::size_t d = 0; d < rank; ++d) {
       const auto size = static_cast<std::size_t>(view.extent(static_cast<decltype(View::rank())>(d)));
       if (size != part_.size[d]) {
         refuse("dimension " + std::to_string(d) + " of the view has " + std::to_string(size) +
-               " elements, and this rank's part of the tensor has " + std::to_string(part_.size[d]));
+                   " elements, and this rank's part of the tensor has " + std::to_string(part_.size[d]),
+               site);
       }
     }
     const auto own = local();
@@ -146,7 +166,8 @@ class sharded_tensor {
       const auto stride = static_cast<std::size_t>(view.stride(static_cast<decltype(View::rank())>(d)));
       if (part_.size[d] > 1 && part_.volume() > 0 && stride != own.stride(d)) {
         refuse("the view is not dense and row-major: dimension " + std::to_string(d) + " has the stride " +
-               std::to_string(stride) + " instead of " + std::to_string(own.stride(d)));
+                   std::to_string(stride) + " instead of " + std::to_string(own.stride(d)),
+               site);
       }
     }
   }
@@ -172,13 +193,13 @@ class sharded_tensor {
   const box<rank>& part() const noexcept { return part_; }
 
   /// This rank's elements.
-  array_view<T, rank> local() noexcept { return {data_, local_sizes()}; }
-  array_view<const T, rank> local() const noexcept { return {data_, local_sizes()}; }
-  std::span<T> elements() noexcept { return {data_, local().size()}; }
-  std::span<const T> elements() const noexcept { return {data_, local().size()}; }
+  array_view<T, rank> local() noexcept { return {data_.pointer, local_sizes()}; }
+  array_view<const T, rank> local() const noexcept { return {data_.pointer, local_sizes()}; }
+  std::span<T> elements() noexcept { return {data_.pointer, local().size()}; }
+  std::span<const T> elements() const noexcept { return {data_.pointer, local().size()}; }
 
   /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not
-  /// partial.
+  /// partial. `mean_over` sets it; means of one's own making need `set_count` before they can be reduced.
   double count() const noexcept { return count_; }
   void set_count(double elements) noexcept { count_ = elements; }
 
@@ -193,23 +214,26 @@ class sharded_tensor {
 
   /// Over as many elements from `data` as this rank's part has, with all extents given. Throws `invalid_argument` if
   /// the tensor's type tells another one, as do the two below.
-  static sharded_tensor over(const Mesh& mesh, const sizes_type& sizes, T* data) {
-    return {mesh, checked(mesh, sizes), data, placed_over()};
+  static sharded_tensor over(const Mesh& mesh, const sizes_type& sizes, T* data,
+                             const std::source_location& site = std::source_location::current()) {
+    return {mesh, checked(mesh, sizes, site), data, placed_over()};
   }
 
   /// In storage of its own, with all extents given.
-  static sharded_tensor of_sizes(const Mesh& mesh, const sizes_type& sizes) {
-    sharded_tensor made(mesh, checked(mesh, sizes), nullptr, placed_over());
+  static sharded_tensor of_sizes(const Mesh& mesh, const sizes_type& sizes,
+                                 const std::source_location& site = std::source_location::current()) {
+    sharded_tensor made(mesh, checked(mesh, sizes, site), nullptr, placed_over());
     made.owned_ = std::make_unique<T[]>(made.elements().size());
-    made.data_ = made.owned_.get();
+    made.data_.pointer = made.owned_.get();
     return made;
   }
 
   /// The same, for who writes all elements before anybody reads one: until then they have no values.
-  static sharded_tensor unwritten(const Mesh& mesh, const sizes_type& sizes) {
-    sharded_tensor made(mesh, checked(mesh, sizes), nullptr, placed_over());
+  static sharded_tensor unwritten(const Mesh& mesh, const sizes_type& sizes,
+                                  const std::source_location& site = std::source_location::current()) {
+    sharded_tensor made(mesh, checked(mesh, sizes, site), nullptr, placed_over());
     made.owned_ = std::make_unique_for_overwrite<T[]>(made.elements().size());
-    made.data_ = made.owned_.get();
+    made.data_.pointer = made.owned_.get();
     return made;
   }
 
@@ -220,13 +244,13 @@ class sharded_tensor {
   struct placed_over {};
   sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data, placed_over)
       : mesh_(mesh), sizes_(sizes), part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())),
-        data_(data) {}
+        data_{data} {}
 
   struct same_parts {};
   template <class Other>
   sharded_tensor(Other&& other, same_parts) noexcept
       : mesh_(std::move(other.mesh_)), sizes_(other.sizes_), part_(other.part_), owned_(std::move(other.owned_)),
-        data_(other.data_), count_(other.count_) {}
+        data_(std::move(other.data_)), count_(other.count_) {}
 
   /// Those of this rank's part: constants where the types tell them, so that code for parts is compiled for these.
   constexpr sizes_type local_sizes() const noexcept {
@@ -237,47 +261,74 @@ class sharded_tensor {
     (std::make_index_sequence<rank>());
   }
 
-  static constexpr sizes_type all_sizes(const given_extents<Extents::dynamic_rank>& given) {
+  static constexpr auto most_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+
+  /// Whether the bytes of the whole tensor can be counted.
+  static constexpr bool fits(const sizes_type& sizes) noexcept {
+    std::size_t bytes = sizeof(T);
+    for (const std::size_t each : sizes) {
+      if (each == 0) return true;
+      if (bytes > most_bytes / each) return false;
+      bytes *= each;
+    }
+    return true;
+  }
+
+  static constexpr sizes_type all_sizes(const given_extents<Extents::dynamic_rank>& given,
+                                        const std::source_location& site) {
     sizes_type sizes = Extents::sizes;
     std::size_t next = 0;
     for (std::size_t& each : sizes) {
       if (each == dynamic) each = given.sizes()[next++];
       // What has become so large was negative.
-      if (each > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) refuse_negative();
+      if (each > most_bytes) refuse_negative(site);
     }
+    if (Extents::dynamic_rank > 0 && !fits(sizes)) refuse_volume(sizes, site);
     return sizes;
   }
 
   /// The same sizes, if they are those that the type tells.
-  static constexpr const sizes_type& checked(const Mesh& mesh, const sizes_type& sizes) {
+  static constexpr const sizes_type& checked(const Mesh& mesh, const sizes_type& sizes,
+                                             const std::source_location& site) {
     for (std::size_t d = 0; d < rank; ++d) {
-      if (Extents::sizes[d] != dynamic && Extents::sizes[d] != sizes[d]) refuse_extent(mesh, d, sizes[d]);
+      if (Extents::sizes[d] != dynamic && Extents::sizes[d] != sizes[d]) refuse_extent(mesh, d, sizes[d], site);
     }
+    if (Extents::dynamic_rank > 0 && !fits(sizes)) refuse_volume(sizes, site);
     return sizes;
   }
 
-  [[noreturn]] HOCKET_COLD static void refuse_negative() {
-    raise(errc::invalid_argument, "an extent is negative", {.operation = "tensor"});
+  [[noreturn]] HOCKET_COLD static void refuse_negative(const std::source_location& site) {
+    raise(errc::invalid_argument, "an extent is negative", {.operation = "tensor", .site = site});
   }
 
-  [[noreturn]] HOCKET_COLD static void refuse_extent(const Mesh& mesh, std::size_t dimension, std::size_t size) {
+  [[noreturn]] HOCKET_COLD static void refuse_volume(const sizes_type& sizes, const std::source_location& site) {
+    std::string product;
+    for (const std::size_t each : sizes) product += (product.empty() ? "" : " x ") + std::to_string(each);
+    raise(errc::invalid_argument,
+          "the tensor has " + product + " elements of " + std::to_string(sizeof(T)) +
+              " bytes, more than can be counted: 2^63 bytes and above",
+          {.operation = "tensor", .site = site});
+  }
+
+  [[noreturn]] HOCKET_COLD static void refuse_extent(const Mesh& mesh, std::size_t dimension, std::size_t size,
+                                                     const std::source_location& site) {
     raise(errc::invalid_argument,
           "extent " + std::to_string(dimension) + " is " + std::to_string(size) + "; the tensor's type says " +
               std::to_string(Extents::sizes[dimension]),
-          {.operation = "tensor", .rank = mesh.rank(), .ranks = mesh.size()});
+          {.operation = "tensor", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 
-  [[noreturn]] HOCKET_COLD void refuse(std::string reason) const {
+  [[noreturn]] HOCKET_COLD void refuse(std::string reason, const std::source_location& site) const {
     raise(errc::invalid_argument, std::move(reason),
-          {.operation = "tensor", .rank = mesh_.rank(), .ranks = mesh_.size()});
+          {.operation = "tensor", .rank = mesh_.rank(), .ranks = mesh_.size(), .site = site});
   }
 
   Mesh mesh_;
   sizes_type sizes_;
   box<rank> part_;
   std::unique_ptr<T[]> owned_;  ///< null where the storage is the caller's
-  T* data_;
-  double count_ = 0;
+  detail::passed_on<T> data_;
+  double count_ = std::numeric_limits<double>::quiet_NaN();  ///< until it is set
 };
 
 namespace detail {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: an invariant operand is used beside one that is not
+// expect: the weight of a column-parallel layer must be cut by its outputs
 //
 // The weight is not cut at all, and its gradient would be that of one rank.
 #include <shard/setting_with_wires.hpp>

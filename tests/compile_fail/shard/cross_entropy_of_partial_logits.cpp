@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a non-linear function of partial results is not the partial result of the function
+// expect: the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary
 //
 // The last product is not reduced.
 #include <shard/setting_with_wires.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: operands are sharded along different dimensions
+// expect: the weight of a row-parallel layer must be cut by its inputs
 //
 // The weight of a column-parallel layer.
 #include <shard/setting_with_wires.hpp>

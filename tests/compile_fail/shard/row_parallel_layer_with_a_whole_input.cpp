@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: one operand has a slice of a dimension and another one the whole of it
+// expect: the input of a row-parallel layer must be cut by its features
 //
 // The activation before it was gathered, or never cut.
 #include <shard/setting_with_wires.hpp>

@@ -4,6 +4,7 @@
 #include <hocket/parallel.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <utility>
 
 using hocket::dynamic;
@@ -40,14 +41,19 @@ placed<invariant> redistribute(placed<invariant>&& x) { return std::move(x); }
 
 // ── Collectives ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+// Where extents are known when running, their hash goes into the call's signature; by hand too, as bare::checked says.
 namespace typed {
 unknown<invariant> reduce(unknown<summands>&& x) { return hocket::convert<"tp", invariant>(std::move(x)); }
 placed<replicated> gather(const placed<shard<0>>& x) { return hocket::convert<"tp", replicated>(x); }
 placed<shard<0>> scatter(const placed<summands>& x) { return hocket::convert<"tp", shard<0>>(x); }
 }  // namespace typed
 namespace bare {
+template <class Tensor>
+inline auto checked(const Tensor& x) {
+  return hocket::detail::with_extents(hocket::options<>(), x);
+}
 unknown<summands> reduce(unknown<summands>&& x) {
-  hocket::all_reduce(x.mesh().along<"tp">(), hocket::in_place(x.elements()));
+  hocket::all_reduce(x.mesh().along<"tp">(), hocket::in_place(x.elements()), std::plus<>(), checked(x));
   return std::move(x);
 }
 template <class To, class From>
@@ -77,12 +83,12 @@ unknown<shard<0>> unknown_scatter(const unknown<summands>& x) { return hocket::c
 namespace bare {
 unknown<replicated> unknown_gather(const unknown<shard<0>>& x) {
   auto to = made_for<unknown<replicated>>(x);
-  hocket::all_gather(x.mesh().along<"tp">(), x.elements(), to.elements());
+  hocket::all_gather(x.mesh().along<"tp">(), x.elements(), to.elements(), checked(x));
   return to;
 }
 unknown<shard<0>> unknown_scatter(const unknown<summands>& x) {
   auto to = made_for<unknown<shard<0>>>(x);
-  hocket::reduce_scatter(x.mesh().along<"tp">(), x.elements(), to.elements());
+  hocket::reduce_scatter(x.mesh().along<"tp">(), x.elements(), to.elements(), std::plus<>(), checked(x));
   return to;
 }
 }  // namespace bare

@@ -7,8 +7,10 @@
 #include <hocket/shard/layer/embedding.hpp>
 #include <hocket/shard/layer/linear.hpp>
 #include <hocket/shard/norm.hpp>
+#include <hocket/shard/redistribute.hpp>
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -41,6 +43,21 @@ TEST_CASE("errors of meshes, norms and layers tell the caller's line") {
     hocket::fill(ids, [](const auto&) { return 3; });
     using embedding = hocket::vocabulary_parallel_embedding<"tp">;
     is_here(me.expect(hocket::errc::invalid_argument, [&] { embedding::forward(ids, table); }), "no such token");
+
+    using rows = hocket::tensor<double, extents<hocket::dynamic>, mesh_type, on<"tp", invariant>>;
+    is_here(me.expect(hocket::errc::invalid_argument, [&] { rows(ranks, {-1}); }), "a negative extent");
+    is_here(me.expect(hocket::errc::invalid_argument, [&] { rows(ranks, {4}, std::span<double>()); }), "no storage");
+    rows few(ranks, {2});
+    const rows many(ranks, {3});
+    is_here(me.expect(hocket::errc::invalid_argument, [&] { hocket::accumulate(few, many); }), "other extents");
+    is_here(me.expect(hocket::errc::invalid_argument, [&] { ranks.along(8U); }), "no such axis");
+    const auto reversed = hocket::mesh<"fs">(hocket::split(me.comm(), hocket::color{0}, hocket::key{-me.rank()}), {2});
+    using reversed_mesh = std::remove_const_t<decltype(reversed)>;
+    using moved = hocket::tensor<double, extents<2>, reversed_mesh, on<"fs", shard<0>>>;
+    const auto move_to = [&](const auto& mesh) { return [&] { hocket::redistribute<moved>(many, mesh); }; };
+    is_here(me.expect(hocket::errc::invalid_argument, move_to(reversed)), "other ranks");
+    const auto same = hocket::mesh<"fs">(me.comm(), {2});
+    is_here(me.expect(hocket::errc::invalid_argument, move_to(same)), "extents of the type");
 
     // What fails within the collective of a layer, as the other rank does not come.
     const auto soon = hocket::with(hocket::timeout(std::chrono::milliseconds(50)));

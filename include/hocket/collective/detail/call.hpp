@@ -9,6 +9,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/visit.hpp>
+#include <hocket/core/agreement.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
@@ -220,6 +221,11 @@ constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t b
   return mix(kind_of_call, block_elements);
 }
 
+/// The signature of a call whose options have an agreement, if that is not 0.
+constexpr std::uint32_t with_agreement(std::uint32_t signature, std::uint32_t agreement) noexcept {
+  return HOCKET_MISMATCH_DETECTION && agreement != 0 ? mix(signature, agreement) : signature;
+}
+
 /// Why no call may begin; no failure if one may. A call that was stopped before it began ends the communicator as any
 /// other does, as its peers may have begun it.
 template <class State, class Stop>
@@ -263,6 +269,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
                                     asked.block_elements);
   if (HOCKET_MISMATCH_DETECTION && !equal) result.signature = mix(result.signature, asked.lengths_signature);
   if (HOCKET_MISMATCH_DETECTION && asked.checksummed) result.signature = mix(result.signature, 1);
+  result.signature = with_agreement(result.signature, asked.agreement);
   if constexpr (!named) state.last().remember(asked, result);
   return result;
 }
@@ -275,6 +282,7 @@ planned_call plan_job(State& state, const Job& job, const Options& options, outc
   if (refused.failed()) return {};
   call_request asked = job.asked(state);
   asked.checksummed = Options::template has<kind::integrity>;
+  asked.agreement = agreement_of(options);
   return plan_call<Job::goal>(state, asked, options, refused);
 }
 

@@ -17,6 +17,7 @@
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/layer/linear.hpp>
+#include <hocket/shard/layer/placed_along.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
@@ -45,6 +46,19 @@ struct softmax_sums {
   }
 };
 
+/// What a cross entropy is given: whether each is placed as it needs it.
+template <bool Logits, bool Targets, bool Gradient = true>
+struct checked_cross_entropy {
+  static_assert(Logits,
+                "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its "
+                "axis; of whole logits, every entry would count once per rank");
+  static_assert(Targets, "the targets of a vocabulary-parallel cross entropy must be invariant along its axis");
+  static_assert(Gradient,
+                "the gradient of a vocabulary-parallel cross entropy's losses must be placed as these: invariant along "
+                "its axis");
+  static constexpr bool value = Logits && Targets && Gradient;
+};
+
 }  // namespace detail
 
 template <class U, class T>
@@ -62,33 +76,45 @@ struct vocabulary_parallel_cross_entropy {
   template <tensor_type Logits, tensor_type Targets, call_options Options = options<>>
   auto forward(Logits&& logits, Targets&& targets, const Options& options = {},
                const std::source_location& site = std::source_location::current()) const {
-    using element_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
-    using value_type = detail::sum_type_t<element_type>;
-    check(targets, logits.sizes()[1], site);
-    auto held_logits = detail::kept(std::forward<Logits>(logits));
-    auto held_targets = detail::kept(std::forward<Targets>(targets));
-    auto largest =
-        convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, held_logits), options, site);
-    auto sums = convert<Axis, invariant>(
-        apply<detail::softmax_sums<value_type>>(
-            sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{held_logits.part().begin[1], label_smoothing > 0},
-            held_logits, entered(held_targets), entered(largest)),
-        options, site);
-    auto loss =
-        apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(held_logits)}, sums, held_targets);
-    using saved_type = saved_values<decltype(held_logits), decltype(held_targets), decltype(largest), decltype(sums)>;
-    return forward_result<decltype(loss), saved_type>{
-        std::move(loss), {std::move(held_logits), std::move(held_targets), std::move(largest), std::move(sums)}};
+    constexpr bool logits_fit = detail::is_placed_along<Axis, Logits, shard<1>>();
+    constexpr bool targets_fit = detail::is_placed_along<Axis, Targets, invariant>();
+    if constexpr (!detail::checked_cross_entropy<logits_fit, targets_fit>::value) {
+      return forward(detail::or_stand_in<logits_fit, Axis>(logits), detail::or_stand_in<targets_fit, Axis>(targets),
+                     options, site);
+    } else {
+      using element_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
+      using value_type = detail::sum_type_t<element_type>;
+      check(targets, logits.sizes()[1], site);
+      auto held_logits = detail::kept(std::forward<Logits>(logits));
+      auto held_targets = detail::kept(std::forward<Targets>(targets));
+      auto largest =
+          convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, held_logits), options, site);
+      auto sums = convert<Axis, invariant>(
+          apply<detail::softmax_sums<value_type>>(
+              sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{held_logits.part().begin[1], label_smoothing > 0},
+              held_logits, entered(held_targets), entered(largest)),
+          options, site);
+      auto loss =
+          apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(held_logits)}, sums, held_targets);
+      using saved_type = saved_values<decltype(held_logits), decltype(held_targets), decltype(largest), decltype(sums)>;
+      return forward_result<decltype(loss), saved_type>{
+          std::move(loss), {std::move(held_logits), std::move(held_targets), std::move(largest), std::move(sums)}};
+    }
   }
 
   /// The gradient of the logits, from that of the loss. Moves nothing.
   template <class Saved, tensor_type Gradient>
   auto backward(const Saved& saved, const Gradient& gradient) const {
-    using element_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
-    using value_type = detail::sum_type_t<element_type>;
-    return apply(nonlinear<"tv,t,t,t,t->tv">(),
-                 gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]}, saved.logits,
-                 entered(saved.targets), entered(saved.largest), entered(saved.sums), entered(gradient));
+    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, invariant>();
+    if constexpr (!detail::checked_cross_entropy<true, true, gradient_fits>::value) {
+      return backward(saved, detail::or_stand_in<gradient_fits, Axis>(gradient));
+    } else {
+      using element_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
+      using value_type = detail::sum_type_t<element_type>;
+      return apply(nonlinear<"tv,t,t,t,t->tv">(),
+                   gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]}, saved.logits,
+                   entered(saved.targets), entered(saved.largest), entered(saved.sums), entered(gradient));
+    }
   }
 
   template <class Logits, class Targets, class Largest, class Sums>

@@ -13,6 +13,7 @@
 #include <hocket/shard/array_view.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/layer/linear.hpp>
+#include <hocket/shard/layer/placed_along.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
@@ -41,6 +42,19 @@ void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::sourc
   }
 }
 
+/// What an embedding is given: whether each is placed as it needs it.
+template <bool Tokens, bool Table, bool Gradient = true>
+struct checked_embedding {
+  static_assert(Tokens,
+                "the tokens of a vocabulary-parallel embedding must be invariant or replicated along its axis: each "
+                "rank looks up all of them");
+  static_assert(Table, "the table of a vocabulary-parallel embedding must be cut by its rows: shard<0> along its axis");
+  static_assert(Gradient,
+                "the gradient of a vocabulary-parallel embedding must be placed as its output's gradient: invariant, "
+                "shard<d>, or partial<sum> of a replicated output");
+  static constexpr bool value = Tokens && Table && Gradient;
+};
+
 }  // namespace detail
 
 /// Rows of a table [vocabulary, features] that is shard<0> along `Axis`, one for each token; given out as `Output`:
@@ -53,17 +67,24 @@ struct vocabulary_parallel_embedding {
   static auto forward(const Tokens& tokens, const Table& table, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
     static_assert(std::is_integral_v<typename Tokens::element_type>, "tokens must be integers");
-    detail::check_tokens(tokens, table.sizes()[0], site);
-    const std::size_t first = table.part().begin[0];
-    auto summands = apply<std::remove_const_t<typename Table::element_type>>(
-        multilinear<"t,vh->th">(),
-        [first](auto ids, auto rows, auto to) {
-          for_each_known(ids, first, rows.extent(0), [&](std::size_t t, std::size_t row) {
-            for (std::size_t h = 0; h < rows.extent(1); ++h) to(t, h) = rows(row, h);
-          });
-        },
-        detail::entered<Axis, replicated>(tokens, options, site), table);
-    return convert<Axis, Output>(std::move(summands), options, site);
+    constexpr bool tokens_fit = detail::is_placed_along<Axis, Tokens, invariant, replicated>();
+    constexpr bool table_fits = detail::is_placed_along<Axis, Table, shard<0>>();
+    if constexpr (!detail::checked_embedding<tokens_fit, table_fits>::value) {
+      return forward(detail::or_stand_in<tokens_fit, Axis>(tokens), detail::or_stand_in<table_fits, Axis>(table),
+                     options, site);
+    } else {
+      detail::check_tokens(tokens, table.sizes()[0], site);
+      const std::size_t first = table.part().begin[0];
+      auto summands = apply<std::remove_const_t<typename Table::element_type>>(
+          multilinear<"t,vh->th">(),
+          [first](auto ids, auto rows, auto to) {
+            for_each_known(ids, first, rows.extent(0), [&](std::size_t t, std::size_t row) {
+              for (std::size_t h = 0; h < rows.extent(1); ++h) to(t, h) = rows(row, h);
+            });
+          },
+          detail::entered<Axis, replicated>(tokens, options, site), table);
+      return convert<Axis, Output>(std::move(summands), options, site);
+    }
   }
 
   /// The gradient of the table. Moves nothing, or all-gathers `gradient` if the output was shard<0>. Of elements that are
@@ -71,27 +92,35 @@ struct vocabulary_parallel_embedding {
   template <tensor_type Tokens, tensor_type Table, tensor_type Gradient, call_options Options = options<>>
   static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient, const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
-    const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient), options, site);
-    const std::size_t first = table.part().begin[0];
-    return apply<std::remove_const_t<typename Table::element_type>>(
-        multilinear<"t,th,vh->vh">(),
-        [first](auto ids, auto rows, auto like, auto to) {
-          using value_type = typename decltype(to)::value_type;
-          const auto add_rows = [&](const auto& total) {
-            for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
-              for (std::size_t h = 0; h < to.extent(1); ++h) total(row, h) += rows(t, h);
-            });
-          };
-          if constexpr (std::is_same_v<detail::sum_type_t<value_type>, value_type>) {
-            add_rows(to);
-          } else {
-            std::vector<detail::sum_type_t<value_type>> total(to.size());
-            add_rows(array_view<detail::sum_type_t<value_type>, 2>(total.data(), to.sizes()));
-            std::transform(total.begin(), total.end(), to.elements().begin(),
-                           [](auto each) { return static_cast<value_type>(each); });
-          }
-        },
-        detail::entered<Axis, replicated>(tokens, options, site), of_sum, table);
+    constexpr bool tokens_fit = detail::is_placed_along<Axis, Tokens, invariant, replicated>();
+    constexpr bool table_fits = detail::is_placed_along<Axis, Table, shard<0>>();
+    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<Output>>();
+    if constexpr (!detail::checked_embedding<tokens_fit, table_fits, gradient_fits>::value) {
+      return backward(detail::or_stand_in<tokens_fit, Axis>(tokens), detail::or_stand_in<table_fits, Axis>(table),
+                      detail::or_stand_in<gradient_fits, Axis>(gradient), options, site);
+    } else {
+      const auto of_sum = detail::before_sum<Axis, Output>(borrow(gradient), options, site);
+      const std::size_t first = table.part().begin[0];
+      return apply<std::remove_const_t<typename Table::element_type>>(
+          multilinear<"t,th,vh->vh">(),
+          [first](auto ids, auto rows, auto like, auto to) {
+            using value_type = typename decltype(to)::value_type;
+            const auto add_rows = [&](const auto& total) {
+              for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
+                for (std::size_t h = 0; h < to.extent(1); ++h) total(row, h) += rows(t, h);
+              });
+            };
+            if constexpr (std::is_same_v<detail::sum_type_t<value_type>, value_type>) {
+              add_rows(to);
+            } else {
+              std::vector<detail::sum_type_t<value_type>> total(to.size());
+              add_rows(array_view<detail::sum_type_t<value_type>, 2>(total.data(), to.sizes()));
+              std::transform(total.begin(), total.end(), to.elements().begin(),
+                             [](auto each) { return static_cast<value_type>(each); });
+            }
+          },
+          detail::entered<Axis, replicated>(tokens, options, site), of_sum, table);
+    }
   }
 
  private:

@@ -30,6 +30,7 @@
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>
+#include <hocket/shard/layer/placed_along.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
@@ -86,10 +87,20 @@ auto entered(Tensor&& tensor, const Options& options = {},
 template <axis_name Axis, class From, class To, class Gradient, class Options = options<>>
 auto left_backwards(Gradient&& gradient, const Options& options = {},
                     const std::source_location& site = std::source_location::current()) {
-  if constexpr (std::is_same_v<From, To>) {
+  if constexpr (std::is_same_v<From, To> || is_placed_along<Axis, Gradient>()) {  // the same, or after an error
     return std::forward<Gradient>(gradient);
   } else {
     return backward_t<conversion<Axis, From, To>>()(std::forward<Gradient>(gradient), options, site);
+  }
+}
+
+/// The gradient of a partial sum that was given out as `Output`.
+template <axis_name Axis, class Output, class Gradient, class Options>
+auto before_sum(Gradient&& gradient, const Options& options, const std::source_location& site) {
+  if constexpr (is_placed_along<Axis, Gradient>()) {
+    return std::move(gradient);  // after an error
+  } else {
+    return backward_t<conversion<Axis, partial<sum>, Output>>()(std::move(gradient), options, site);
   }
 }
 
@@ -107,36 +118,32 @@ using product_weight_gradient = multilinear<"tk,tn->kn">;
 template <class T>
 using sum_type_t = decltype(T() + T());
 
-/// Adds a vector to every row.
-template <class Rows, class Vector>
-auto plus_vector(const Rows& rows, const Vector& vector) {
-  return apply(
-      linear<"tn,n->tn">(),
-      [](auto x, auto b, auto to) {
-        for (std::size_t t = 0; t < x.extent(0); ++t) {
-          for (std::size_t n = 0; n < x.extent(1); ++n) {
-            to(t, n) = static_cast<typename decltype(to)::value_type>(x(t, n) + b(n));
-          }
-        }
-      },
-      rows, vector);
-}
+}  // namespace detail
 
-/// The sum of all rows.
-template <class Rows>
-auto sum_of_rows(const Rows& rows) {
-  return apply(
-      linear<"tn->n">(),
-      [](auto x, auto to) {
-        using value_type = typename decltype(to)::value_type;
-        std::vector<sum_type_t<value_type>> total(x.extent(1));
-        for (std::size_t t = 0; t < x.extent(0); ++t) {
-          for (std::size_t n = 0; n < x.extent(1); ++n) total[n] += x(t, n);
-        }
-        for (std::size_t n = 0; n < x.extent(1); ++n) to(n) = static_cast<value_type>(total[n]);
-      },
-      rows);
-}
+namespace detail {
+
+/// What a column-parallel layer is given: whether each is placed as the layer needs it.
+template <bool Input, bool Weight, bool Gradient = true>
+struct checked_column_parallel {
+  static_assert(Input,
+                "the input of a column-parallel layer must be invariant, replicated or shard<0> along the layer's "
+                "axis: reduce or gather it first");
+  static_assert(Weight, "the weight of a column-parallel layer must be cut by its outputs: shard<1> along its axis");
+  static_assert(Gradient,
+                "the gradient of a column-parallel layer's output must be placed as that: shard<1> along its axis");
+  static constexpr bool value = Input && Weight && Gradient;
+};
+
+/// The same of a row-parallel layer.
+template <bool Input, bool Weight, bool Gradient = true>
+struct checked_row_parallel {
+  static_assert(Input, "the input of a row-parallel layer must be cut by its features: shard<1> along its axis");
+  static_assert(Weight, "the weight of a row-parallel layer must be cut by its inputs: shard<0> along its axis");
+  static_assert(Gradient,
+                "the gradient of a row-parallel layer's output must be placed as its output's gradient: invariant, "
+                "shard<d>, or partial<sum> of a replicated output");
+  static constexpr bool value = Input && Weight && Gradient;
+};
 
 }  // namespace detail
 
@@ -150,11 +157,18 @@ struct column_parallel_linear {
   template <class Math, tensor_type Input, tensor_type Weight, call_options Options = options<>>
   static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
-    using from = typename std::remove_cvref_t<Input>::template placement_on<Axis>;
-    auto input = detail::entered<Axis, replicated>(std::forward<Input>(x), options, site);
-    auto output = detail::computed<detail::product_rule>(math, input, w);
-    using saved = saved_values<from, decltype(input)>;
-    return forward_result<decltype(output), saved>{std::move(output), {std::move(input)}};
+    constexpr bool input_fits = detail::is_placed_along<Axis, Input, invariant, replicated, shard<0>>();
+    constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<1>>();
+    if constexpr (!detail::checked_column_parallel<input_fits, weight_fits>::value) {
+      return forward(math, detail::or_stand_in<input_fits, Axis>(x), detail::or_stand_in<weight_fits, Axis>(w), options,
+                     site);
+    } else {
+      using from = typename std::remove_cvref_t<Input>::template placement_on<Axis>;
+      auto input = detail::entered<Axis, replicated>(std::forward<Input>(x), options, site);
+      auto output = detail::computed<detail::product_rule>(math, input, w);
+      using saved = saved_values<from, decltype(input)>;
+      return forward_result<decltype(output), saved>{std::move(output), {std::move(input)}};
+    }
   }
 
   /// Gradients of input and weight, placed as the gradients of what `forward` was given. The input's is all-reduced if
@@ -163,10 +177,17 @@ struct column_parallel_linear {
   static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
-    auto of_weight = detail::computed<detail::product_weight_gradient>(math, saved.input, gradient);
-    auto of_input = detail::left_backwards<Axis, typename Saved::from, replicated>(
-        detail::computed<detail::product_input_gradient>(math, gradient, w), options, site);
-    return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
+    constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<1>>();
+    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, shard<1>>();
+    if constexpr (!detail::checked_column_parallel<true, weight_fits, gradient_fits>::value) {
+      return backward(math, saved, detail::or_stand_in<weight_fits, Axis>(w),
+                      detail::or_stand_in<gradient_fits, Axis>(gradient), options, site);
+    } else {
+      auto of_weight = detail::computed<detail::product_weight_gradient>(math, saved.input, gradient);
+      auto of_input = detail::left_backwards<Axis, typename Saved::from, replicated>(
+          detail::computed<detail::product_input_gradient>(math, gradient, w), options, site);
+      return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
+    }
   }
 
   template <class From, class Input>
@@ -185,9 +206,16 @@ struct row_parallel_linear {
   template <class Math, tensor_type Input, tensor_type Weight, call_options Options = options<>>
   static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
-    auto input = detail::kept(std::forward<Input>(x));
-    auto output = convert<Axis, Output>(detail::computed<detail::product_rule>(math, input, w), options, site);
-    return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
+    constexpr bool input_fits = detail::is_placed_along<Axis, Input, shard<1>>();
+    constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<0>>();
+    if constexpr (!detail::checked_row_parallel<input_fits, weight_fits>::value) {
+      return forward(math, detail::or_stand_in<input_fits, Axis>(x), detail::or_stand_in<weight_fits, Axis>(w), options,
+                     site);
+    } else {
+      auto input = detail::kept(std::forward<Input>(x));
+      auto output = convert<Axis, Output>(detail::computed<detail::product_rule>(math, input, w), options, site);
+      return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
+    }
   }
 
   /// Gradients of input and weight. Moves nothing, or all-gathers `gradient` if the output was shard<0>.
@@ -195,23 +223,50 @@ struct row_parallel_linear {
   static auto backward(const Math& math, const Saved& x, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
-    const auto of_sum = backward_t<conversion<Axis, partial<sum>, Output>>()(borrow(gradient), options, site);
-    auto of_weight = detail::computed<detail::product_weight_gradient>(math, x, of_sum);
-    auto of_input = detail::computed<detail::product_input_gradient>(math, of_sum, w);
-    return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
+    constexpr bool input_fits = detail::is_placed_along<Axis, Saved, shard<1>>();
+    constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<0>>();
+    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<Output>>();
+    if constexpr (!detail::checked_row_parallel<input_fits, weight_fits, gradient_fits>::value) {
+      return backward(math, detail::or_stand_in<input_fits, Axis>(x), detail::or_stand_in<weight_fits, Axis>(w),
+                      detail::or_stand_in<gradient_fits, Axis>(gradient), options, site);
+    } else {
+      const auto of_sum = detail::before_sum<Axis, Output>(borrow(gradient), options, site);
+      auto of_weight = detail::computed<detail::product_weight_gradient>(math, x, of_sum);
+      auto of_input = detail::computed<detail::product_input_gradient>(math, of_sum, w);
+      return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
+    }
   }
 };
 
 /// `x` [tokens, features] plus `bias` [features]. Moves nothing.
 template <tensor_type Rows, tensor_type Bias>
 auto plus_bias(const Rows& x, const Bias& bias) {
-  return detail::plus_vector(x, bias);
+  return apply(
+      linear<"tn,n->tn">(),
+      [](auto rows, auto added, auto to) {
+        for (std::size_t t = 0; t < rows.extent(0); ++t) {
+          for (std::size_t n = 0; n < rows.extent(1); ++n) {
+            to(t, n) = static_cast<typename decltype(to)::value_type>(rows(t, n) + added(n));
+          }
+        }
+      },
+      x, bias);
 }
 
-/// The gradient of the bias of `plus_bias`, from that of its result. Moves nothing.
+/// The gradient of the bias of `plus_bias`, from that of its result: the sum of all rows. Moves nothing.
 template <tensor_type Gradient>
 auto bias_gradient(const Gradient& gradient) {
-  return detail::sum_of_rows(gradient);
+  return apply(
+      linear<"tn->n">(),
+      [](auto rows, auto to) {
+        using value_type = typename decltype(to)::value_type;
+        std::vector<detail::sum_type_t<value_type>> total(rows.extent(1));
+        for (std::size_t t = 0; t < rows.extent(0); ++t) {
+          for (std::size_t n = 0; n < rows.extent(1); ++n) total[n] += rows(t, n);
+        }
+        for (std::size_t n = 0; n < rows.extent(1); ++n) to(n) = static_cast<value_type>(total[n]);
+      },
+      gradient);
 }
 
 HOCKET_END_NAMESPACE

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How layers check that what they are given is placed as their documentation says: a conversion or a product in their
+/// middle may well accept other placements, and would then communicate more, or compute something else.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/convert.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Whether a tensor is placed along `Axis` in one of the ways of `Allowed`. After other errors, which the compiler has
+/// reported or will, it is.
+template <axis_name Axis, class Tensor, class... Allowed>
+constexpr bool is_placed_along() noexcept {
+  using tensor = std::remove_cvref_t<Tensor>;
+  if constexpr (tensor::axes::find(Axis) == tensor::axes::size) {
+    return true;
+  } else {
+    using placed = typename tensor::template placement_on<Axis>;
+    return std::is_same_v<placed, undetermined> || (std::is_same_v<placed, Allowed> || ...);
+  }
+}
+
+/// `tensor` if it fits; else a stand-in of which nothing is known along `Axis`, so that no other error follows.
+template <bool Fits, axis_name Axis, class Tensor>
+decltype(auto) or_stand_in(const Tensor& tensor) {
+  if constexpr (Fits) {
+    return (tensor);
+  } else {
+    constexpr int position = position_of<typename Tensor::axes, Axis>();
+    using placed = typename with_placement<position, undetermined, typename Tensor::placements_type>::type;
+    return sharded_tensor<const typename Tensor::element_type, typename Tensor::extents_type,
+                          typename Tensor::mesh_type, placed>::over(tensor.mesh(), tensor.sizes(),
+                                                                    tensor.elements().data());
+  }
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the input of a column-parallel layer must be invariant, replicated or shard<0>
+//
+// The features would be gathered, unasked.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto up(const matrix_on_tp<shard<1>>& x, const matrix_on_tp<shard<1>>& w) {
+  return column_parallel_linear<"tp">::forward(compute, x, w);
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the gradient of a vocabulary-parallel cross entropy's losses must be placed as these
+//
+// All ranks' losses were added up to a total that all have, and its gradient counted once per rank.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/cross_entropy.hpp>
+
+auto gradient_of(const matrix_on_tp<shard<1>>& logits,
+                 const tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", invariant>>& targets,
+                 const vector_on_tp<partial<sum>>& g) {
+  const vocabulary_parallel_cross_entropy<"tp"> layer;
+  return layer.backward(layer.forward(logits, targets).saved, g);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the table of a vocabulary-parallel embedding must be cut by its rows
+//
+// Every token would be looked up by all ranks, and the features gathered.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/embedding.hpp>
+
+auto embedded(const tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", invariant>>& tokens,
+              const matrix_on_tp<shard<1>>& table) {
+  return vocabulary_parallel_embedding<"tp">::forward(tokens, table);
+}

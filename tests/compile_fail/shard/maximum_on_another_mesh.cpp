@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a tensor can't become partial on another mesh
+//
+// Of a maximum, all ranks but one would need the smallest number there is.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/operation/operations.hpp>
+#include <hocket/shard/redistribute.hpp>
+
+using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using stored =
+    hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::partial<hocket::maximum>>>;
+
+using whole = hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>;
+
+auto store(const whole& x, const line& where) { return hocket::redistribute<stored>(x, where); }

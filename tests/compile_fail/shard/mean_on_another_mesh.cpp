@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a tensor can't become partial on another mesh
+//
+// Each rank would have to know how many elements its mean stands for.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/operation/operations.hpp>
+#include <hocket/shard/redistribute.hpp>
+
+using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using stored =
+    hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::partial<hocket::mean>>>;
+
+using whole = hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>;
+
+auto store(const whole& x, const line& where) { return hocket::redistribute<stored>(x, where); }

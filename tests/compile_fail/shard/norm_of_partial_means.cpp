@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the norm of partial results is not the norm of what they are parts of
+//
+// A gradient that was averaged per rank, and not over the ranks.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/norm.hpp>
+
+double clip(const vector_of<on<"dp", partial<mean>>, on<"tp", shard<0>>>& gradient) { return norm(gradient); }

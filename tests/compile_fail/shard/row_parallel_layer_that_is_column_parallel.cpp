@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the input of a row-parallel layer must be cut by its features
+//
+// Whole input and a weight cut by columns: the output would be gathered, unasked.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto down(const matrix_on_tp<replicated>& x, const matrix_on_tp<shard<1>>& w) {
+  return row_parallel_linear<"tp">::forward(compute, x, w);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: replicated data can't become invariant
+//
+// The conversion is the only error, however much follows it.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/norm.hpp>
+
+void train() {
+  local::run(2, [](auto comm) {
+    const auto mesh_of_two = mesh<"tp">(comm, {2});
+    using mesh_type = std::remove_cvref_t<decltype(mesh_of_two)>;
+    const tensor<double, extents<dynamic>, mesh_type, on<"tp", replicated>> x(mesh_of_two, {4});
+    auto result = convert<"tp", invariant>(x);
+    auto used = convert<"tp", replicated>(result);
+    accumulate(used, used);
+    norm(result);
+  });
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an invariant operand is used beside one that is not
+//
+// Tokens are cut along dp, and the weight is not entered along it: said of a product within the layer.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/linear.hpp>
+
+void train() {
+  local::run(2, [](auto comm) {
+    const auto mesh_of_two = mesh<"tp">(comm, {2});
+    using mesh_type = std::remove_cvref_t<decltype(mesh_of_two)>;
+    const tensor<double, extents<4, 6>, mesh_type, on<"tp", shard<0>>> x(mesh_of_two);
+    const tensor<double, extents<6>, mesh_type, on<"tp", invariant>> bias(mesh_of_two);
+    auto result = plus_bias(x, bias);
+    auto gathered = convert<"tp", replicated>(result);
+  });
+}

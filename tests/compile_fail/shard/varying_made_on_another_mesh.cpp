@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: varying data are no parts of a whole, so they can't go to another mesh
+//
+// The copies would become nothing that is known.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/operation/operations.hpp>
+#include <hocket/shard/redistribute.hpp>
+
+using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using stored = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::varying>>;
+
+using whole = hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>;
+
+auto store(const whole& x, const line& where) { return hocket::redistribute<stored>(x, where); }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The norm of a tensor is a tensor's, also where the header of the norm of bucketed gradients is included.
+#include <hocket/communicator/local.hpp>
+#include <hocket/gradient/norm.hpp>
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/norm.hpp>
+
+#include <type_traits>
+#include <utility>
+
+using ranks = hocket::rank_mesh<hocket::local::wire, "tp">;
+using slices = hocket::tensor<double, hocket::extents<4>, ranks, hocket::on<"tp", hocket::shard<0>>>;
+
+static_assert(std::is_same_v<decltype(hocket::norm(std::declval<slices&>())), double>);
+static_assert(std::is_same_v<decltype(hocket::norm(std::declval<const slices&>())), double>);
+static_assert(std::is_same_v<decltype(hocket::norm(std::declval<slices&>(), std::declval<slices&>())), double>);
