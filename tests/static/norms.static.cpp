@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-using ranks = hocket::rank_mesh<hocket::local::wire, "tp">;
-using slices = hocket::tensor<double, hocket::extents<4>, ranks, hocket::on<"tp", hocket::shard<0>>>;
+using mesh_type = hocket::rank_mesh<hocket::local::wire, "tp">;
+using slices = hocket::tensor<double, hocket::extents<4>, mesh_type, hocket::on<"tp", hocket::shard<0>>>;
 
 static_assert(std::is_same_v<decltype(hocket::norm(std::declval<slices&>())), double>);
 static_assert(std::is_same_v<decltype(hocket::norm(std::declval<const slices&>())), double>);
