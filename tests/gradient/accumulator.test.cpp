@@ -6,6 +6,7 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/communicator/split.hpp>
+#include <hocket/gradient/norm.hpp>
 #include <hocket/operation/exact_sum.hpp>
 #include <hocket/scalar/bfloat16.hpp>
 
@@ -220,9 +221,7 @@ TEST_CASE("a step that can't be right is refused, with the parameter's name") {
     refused("a step begins with microbatch 0", [&] { made.begin_microbatch(0, 0); });
     made.begin_microbatch(0, 2);
     refused("there are 2 parameters", [&] { made.ready(2); });
-    refused("'weights' has 3 elements, its gradient 2", [&] {
-      made.add(0, std::span<const float>(std::vector{1.F, 2.F}));
-    });
+    refused("'weights' has 3 elements, its gradient 2", [&] { made.add(0, std::vector{1.F, 2.F}); });
     made.ready(0);
     refused("'weights' was ready before, in microbatch 0", [&] { made.ready(0); });
     refused("'weights' was ready before", [&] { made.of(0); });
@@ -234,6 +233,7 @@ TEST_CASE("a step that can't be right is refused, with the parameter's name") {
     made.begin_microbatch(1, 2);
     made.end_microbatch(0, 1);
     refused("call finish", [&] { made.begin_microbatch(2, 3); });
+    refused("norm: the step's sums are not there yet", [&] { hocket::norm(made); });
     made.finish();
     me.check(made.was_used(0) && !made.was_used(1), "bias was never ready");
   });

@@ -321,6 +321,55 @@ TEST_CASE("the norm counts what model-parallel ranks hold once") {
   });
 }
 
+TEST_CASE("a copy that is not finite skips the step too, although it does not count in the norm") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto data = hocket::split(me.comm(), hocket::color{me.rank() % 2}, hocket::key{me.rank()});
+    const auto model = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
+    const hocket::parameter_layout layout({{"bias", 30, me.rank() % 2 == 0}});
+    for (const int infinite : {0, 1, 2, 3}) {
+      auto gradients = hocket::gradients<float>(data, layout, hocket::every_microbatch, hocket::zero<2>);
+      gradients.begin_microbatch(0, 1);
+      for (float& each : gradients.of(0)) each = 1;
+      if (me.rank() == infinite) gradients.of(0)[29] = -std::numeric_limits<float>::infinity();
+      gradients.end_microbatch(0, 1);
+      gradients.finish();
+      me.check(gradients.was_used(0), "what was added is used, though it was never ready");
+      me.check(!hocket::norm(gradients, model).finite, [&] { return "rank " + std::to_string(infinite); });
+    }
+  });
+}
+
+TEST_CASE("a step is refused before the sums are there, a second time, with other ranks, and without any token") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto half = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
+    const hocket::parameter_layout layout({{"a", 200}});
+    auto parameters = hocket::parameters<float>(me.comm(), layout, hocket::zero<1>);
+    auto optimizer = hocket::make_optimizer<float>(parameters, hocket::sgd{});
+    auto gradients = hocket::gradients<float>(me.comm(), layout, hocket::last_microbatch, hocket::zero<1>);
+    const auto refused = [&](const std::string& part, auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(found && std::string(found->what()).find(part) != std::string::npos,
+               [&] { return "'" + part + "' is not in: " + (found ? found->what() : ""); });
+    };
+    refused("call finish first", [&] { optimizer.step(gradients, 0.1, 1); });
+    gradients.begin_microbatch(0, 1);
+    gradients.end_microbatch(0, 0);
+    const auto totals = gradients.finish();
+    refused("as no rank had any token", [&] { optimizer.step(gradients, 0.1, 1 / totals.count); });
+    optimizer.step(gradients, 0.1, 1);
+    refused("a step was taken with this gradient", [&] { optimizer.step(gradients, 0.1, 1); });
+    auto of_half = hocket::gradients<float>(half, layout, hocket::last_microbatch, hocket::zero<1>);
+    of_half.begin_microbatch(0, 1);
+    of_half.end_microbatch(0, 1);
+    of_half.finish();
+    refused("of 2, the parameters those of rank", [&] { optimizer.step(of_half, 0.1, 1); });
+    // Sizes that take equally many blocks.
+    auto other = hocket::gradients<float>(me.comm(), hocket::parameter_layout({{"a", 199}}), hocket::last_microbatch,
+                                          hocket::zero<1>);
+    refused("is not that of the parameters", [&] { optimizer.step(other, 0.1, 1); });
+  });
+}
+
 TEST_CASE("a loss scale waits, shrinks to its least, and refuses what can't be") {
   hocket::loss_scale patient({.initial = 8, .interval = 3, .least = 2, .hysteresis = 2});
   CHECK_FALSE(patient.update(false));

@@ -45,6 +45,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -95,6 +96,10 @@ class gradient_accumulator {
     kept_ = flat_buffer<T>(keeps_whole ? layout_.size() : elements, memory);
   }
 
+  gradient_accumulator(gradient_accumulator&&) = default;
+  /// Not assignable: what is on its way must end before its memory does.
+  gradient_accumulator& operator=(gradient_accumulator&&) = delete;
+
   const parameter_layout& layout() const noexcept { return layout_; }
   /// This rank among those that share the gradient, and how many they are.
   int rank() const noexcept { return group_.shards->rank(); }
@@ -123,13 +128,15 @@ class gradient_accumulator {
   /// is still on its way from the last microbatch.
   std::span<T> of(std::size_t i) {
     check_open(i, "of");
+    used(i) = 1;
     const std::size_t b = layout_.bucket_of(i);
     return formed(b).subspan(layout_.of(i).first - layout_.bucket(b).first, layout_.of(i).size);
   }
 
   /// Adds `gradient` to that of parameter `i`: `of(i)` for those who have it elsewhere, or add it exactly.
-  template <class V>
-  void add(std::size_t i, std::span<const V> gradient) {
+  template <contiguous_buffer Range>
+  void add(std::size_t i, const Range& range) {
+    const auto gradient = detail::as_input(range);
     const std::span<T> to = of(i);
     if (gradient.size() != to.size()) {
       refuse("add: parameter '" + layout_[i].name + "' has " + std::to_string(to.size()) + " elements, its gradient " +
@@ -190,6 +197,7 @@ class gradient_accumulator {
       sum_report();
     }
     next_ = 0;
+    finished_ = true;
     totals_.loss = report_[0];
     totals_.count = report_[1];
     return totals_;
@@ -202,6 +210,16 @@ class gradient_accumulator {
   /// Where that lies in the layout.
   element_range own_range(std::size_t b) const noexcept {
     return Sharding::shards_states ? layout_.piece(b, rank(), ranks()) : layout_.bucket(b);
+  }
+
+  /// For what works on results: refuses before `finish`.
+  void check_finished(const char* call) const {
+    if (!finished_) refuse(std::string(call) + ": the step's sums are not there yet: call finish first");
+  }
+  /// For optimizers: the same, and refuses the second time, as one gradient is one step.
+  void use() {
+    check_finished("step");
+    if (std::exchange(used_, true)) refuse("step: a step was taken with this gradient: add up another one first");
   }
 
   /// After `finish`: whether any rank had a gradient of parameter `i` in any microbatch.
@@ -253,6 +271,7 @@ class gradient_accumulator {
 
   void begin_step(int microbatches) {
     of_ = microbatches;
+    finished_ = used_ = false;
     totals_ = {};
     std::fill(report_.begin(), report_.end(), 0.0);
     std::fill(kept_.elements().begin(), kept_.elements().end(), T{});
@@ -342,15 +361,28 @@ class gradient_accumulator {
     while (!across_.empty() && across_.front().started.test()) end_first_across();
   }
 
-  /// Waits for the first that is on its way; false if none is.
+  /// Waits for one that is on its way; false if none is.
   bool waits_for_one() {
-    move_on();
-    if (!within_.empty()) {
+    if (!within_.empty() && !across_.empty()) wait_on_both();
+    if (!within_.empty() && across_.empty()) {
       end_first_within();
-    } else if (!across_.empty()) {
+    } else if (!across_.empty() && within_.empty()) {
       end_first_across();
     }
     return !within_.empty() || !across_.empty();
+  }
+
+  /// A blocking wait moves one communicator on, and here two have something under way: other ranks may wait for either,
+  /// so both are moved on until one of them has nothing left. Past the deadline, a blocking wait says what is wrong.
+  void wait_on_both() {
+    const auto end = std::chrono::steady_clock::now() + group_.shards->timeout();
+    for (unsigned polls = 1; !within_.empty() && !across_.empty(); ++polls) {
+      const std::size_t before = within_.size() + across_.size();
+      move_on();
+      if (within_.size() + across_.size() != before) continue;
+      polls < 1000 ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (std::chrono::steady_clock::now() > end) end_first_across();
+    }
   }
 
   void end_first_within() {
@@ -385,6 +417,8 @@ class gradient_accumulator {
   int next_ = 0;  ///< how many microbatches of this step have begun
   int of_ = 0;
   bool inside_ = false;
+  bool finished_ = false;
+  bool used_ = false;  ///< by an optimizer
   std::size_t to_launch_ = 0;
   gradient_totals totals_;
 

@@ -26,7 +26,7 @@ HOCKET_BEGIN_NAMESPACE
 /// Of a sum of gradients, before it is divided by anything.
 struct gradient_norm {
   double value = 0;    ///< infinite or not a number if the gradient is not finite
-  bool finite = true;  ///< whether every element is, on every rank
+  bool finite = true;  ///< whether it is, and with it every element on every rank, copies included
 };
 
 namespace detail {
@@ -53,6 +53,15 @@ double squares_of(std::span<const T> block) noexcept {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
+/// What a copy, which counts elsewhere, adds: nothing, unless it is not finite. Copies may differ in that.
+template <class T>
+void add_if_not_finite(std::span<const T> copy, exact_sum<double>& sum) noexcept {
+  for (const T& each : copy) {
+    const auto value = static_cast<double>(rounded_sum(each));
+    if (!std::isfinite(value)) sum.add(value);
+  }
+}
+
 /// Of what this rank has: blocks of a layout are whole on one rank, so their sums, added exactly, do not depend on how
 /// many ranks there are.
 template <class Gradients>
@@ -64,10 +73,14 @@ exact_sum<double> squares_here(Gradients& gradients) {
     const element_range own = gradients.own_range(b);
     const std::span<const T> values = gradients.result(b);
     for (const std::size_t i : layout.members(b)) {
-      if (!layout[i].counted) continue;
       const std::size_t end = std::min(layout.of(i).end(), own.end());
       for (std::size_t at = std::max(layout.of(i).first, own.first); at < end; at += parameter_layout::block) {
-        sum.add(squares_of(values.subspan(at - own.first, std::min(parameter_layout::block, end - at))));
+        const auto block = values.subspan(at - own.first, std::min(parameter_layout::block, end - at));
+        if (layout[i].counted) {
+          sum.add(squares_of(block));
+        } else {
+          add_if_not_finite(block, sum);
+        }
       }
     }
   }
@@ -99,6 +112,7 @@ inline gradient_norm norm_of(const exact_sum<double>& squares) noexcept {
 /// the count, and the loss scale.
 template <detail::has_buckets Gradients>
 gradient_norm norm(Gradients& gradients, const std::source_location& site = std::source_location::current()) {
+  gradients.check_finished("norm");
   exact_sum<double> squares = detail::squares_here(gradients);
   if constexpr (Gradients::sharding::shards_states) detail::add_over(gradients.shards(), squares, site);
   return detail::norm_of(squares);
@@ -109,6 +123,7 @@ gradient_norm norm(Gradients& gradients, const std::source_location& site = std:
 template <detail::has_buckets Gradients, class Wire>
 gradient_norm norm(Gradients& gradients, const communicator<Wire>& model,
                    const std::source_location& site = std::source_location::current()) {
+  gradients.check_finished("norm");
   exact_sum<double> squares = detail::squares_here(gradients);
   if constexpr (Gradients::sharding::shards_states) detail::add_over(gradients.shards(), squares, site);
   detail::add_over(model, squares, site);

@@ -10,8 +10,9 @@
 ///     zero<2>   P n + (G + K F) n/N
 ///     zero<3>   (P + G + K F) n/N
 ///
-/// and, with zero<2> and zero<3>, buckets that are gathered or on their way. Traffic per step and rank, in elements
-/// that leave it: 2 n (N-1)/N up to zero<2>, 3 n (N-1)/N with zero<3>, which gathers for both passes.
+/// and, with zero<2> and zero<3>, buckets that are gathered or on their way. Traffic per step of one microbatch and
+/// rank, in elements that leave it: 2 n (N-1)/N up to zero<2>, 3 n (N-1)/N with zero<3>, which gathers for both passes;
+/// these two reduce once more for each further microbatch.
 ///
 /// Source: ZeRO, Rajbhandari et al., 2020.
 #pragma once

@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -112,13 +113,25 @@ class optimizer {
   /// Parameters without a gradient on any rank stay as they are, and so do their states.
   ///
   /// Collective; `factor`, `learning_rate` and the rule must be equal on all ranks.
-  /// Raises `invalid_argument` if the layouts differ.
+  /// Raises `invalid_argument` if layouts or ranks differ, if `factor` is not finite, before `finish`, and for a second
+  /// step with one gradient.
   template <class Gradients>
   void step(Gradients& gradients, double learning_rate, double factor) {
     static_assert(std::is_same_v<typename Gradients::sharding, sharding>,
                   "optimizer::step: gradients and parameters are kept in different ways: give gradients(...) and "
                   "parameters(...) the same zero<stage>");
     check_layouts(gradients.layout());
+    if (gradients.rank() != parameters_->rank() || gradients.ranks() != parameters_->ranks()) {
+      refuse("the gradients are those of rank " + std::to_string(gradients.rank()) + " of " +
+             std::to_string(gradients.ranks()) + ", the parameters those of rank " +
+             std::to_string(parameters_->rank()) + " of " + std::to_string(parameters_->ranks()) +
+             ": make both with the same ranks, in the same order");
+    }
+    if (!std::isfinite(factor)) {
+      refuse("the gradient is to be multiplied with " + std::to_string(factor) +
+             ": was it divided by a count of 0, as no rank had any token?");
+    }
+    gradients.use();
     ++steps_;
     const auto constants = rule_.template at<F>(steps_, learning_rate);
     for (std::size_t b = layout().buckets(); b-- > 0;) {
@@ -140,16 +153,20 @@ class optimizer {
  private:
   const parameter_layout& layout() const noexcept { return parameters_->layout(); }
 
+  [[noreturn]] void refuse(std::string why) const {
+    raise(errc::invalid_argument, std::move(why),
+          {.operation = "optimizer", .rank = parameters_->rank(), .ranks = parameters_->ranks()});
+  }
+
   void check_layouts(const parameter_layout& of_gradients) const {
     bool equal = of_gradients.size() == layout().size() && of_gradients.buckets() == layout().buckets();
     for (std::size_t b = 0; equal && b < layout().buckets(); ++b) {
       equal = of_gradients.bucket(b) == layout().bucket(b) && of_gradients.members(b) == layout().members(b);
     }
+    for (std::size_t i = 0; equal && i < layout().parameters(); ++i) equal = of_gradients.of(i) == layout().of(i);
     if (equal) return;
-    raise(errc::invalid_argument,
-          "the layout of the gradients, " + described(of_gradients) + ", is not that of the parameters, " +
-              described(layout()) + ": give both the same one",
-          {.operation = "optimizer", .rank = parameters_->rank(), .ranks = parameters_->ranks()});
+    refuse("the layout of the gradients, " + described(of_gradients) + ", is not that of the parameters, " +
+           described(layout()) + ": give both the same one");
   }
   static std::string described(const parameter_layout& layout) {
     return std::to_string(layout.parameters()) + " parameters with " + std::to_string(layout.size()) + " elements in " +

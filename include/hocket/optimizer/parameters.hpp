@@ -66,6 +66,10 @@ class flat_parameters {
     kept_ = flat_buffer<P>(Sharding::shards_parameters ? elements : layout_.size(), memory);
   }
 
+  flat_parameters(flat_parameters&&) = default;
+  /// Not assignable: what is on its way must end before its memory does.
+  flat_parameters& operator=(flat_parameters&&) = delete;
+
   const parameter_layout& layout() const noexcept { return layout_; }
   const Group& group() const noexcept { return group_; }
   int rank() const noexcept { return group_.shards->rank(); }
@@ -80,6 +84,7 @@ class flat_parameters {
              std::to_string(values.size()));
     }
     const std::size_t b = layout_.bucket_of(i);
+    wait(b);
     const element_range kept = Sharding::shards_parameters ? own_range(b) : layout_.bucket(b);
     const std::span<P> memory = Sharding::shards_parameters ? own(b) : whole(b);
     const std::size_t begin = std::max(kept.first, where.first), end = std::min(kept.end(), where.end());
@@ -113,7 +118,8 @@ class flat_parameters {
     return Sharding::shards_states ? layout_.piece(b, rank(), ranks()) : layout_.bucket(b);
   }
 
-  /// Begins to fetch the other ranks' pieces of bucket `b`, if they are not here or on their way. Collective.
+  /// Begins to fetch the other ranks' pieces of bucket `b`. With zero<3>, nothing if they are here or on their way; with
+  /// zero<1> and zero<2> they are fetched again, which is what an optimizer wants. Collective.
   void gather(std::size_t b) {
     if constexpr (!Sharding::shards_states) return;
     if (b >= layout_.buckets()) {
@@ -123,6 +129,7 @@ class flat_parameters {
       if (!gathered_[b].empty()) return;
       gathered_[b] = flat_buffer<P>(layout_.bucket(b).size, memory_);
     }
+    wait(b);
     coming_[b] =
         all_gather_v_async(*group_.shards, std::span<const P>(own(b)), whole(b), counts{lengths_[b]}, options_, site_);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: axis
+// expect: this mesh has no axis of that name
 //
 // There is no such axis.
 #include <shard/setting_with_wires.hpp>
