@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 find "$include" -name '*.hpp' | LC_ALL=C sort | xargs cat >"$folder/text"
 failed=0
 complain() { echo "$*" >&2; failed=1; }
-segments() { find /dev/shm -maxdepth 1 -name '*hocket*' | wc -l; }
+segments() { find /dev/shm -maxdepth 1 -type f | sort; }
 mesh=(--dp 2 --pp 2 --zero 1 --microbatches 4)
 
 # The last rank to be started is killed while it trains.
@@ -32,7 +32,9 @@ took=$((($(date +%s%N) - begin) / 1000000))
 [ "$status" != 0 ] || complain "a killed rank, and success"
 [ "$took" -lt 4000 ] || complain "a killed rank: the others took $took ms to end"
 [ "$(grep -c 'peer lost' "$folder/log")" -ge 1 ] || { complain "a killed rank: no rank says so"; cat "$folder/log"; }
-[ "$(segments)" -le "$before" ] || complain "a killed rank: segments are left in /dev/shm"
+left=$(comm -13 <(echo "$before") <(segments))
+[ -z "$left" ] || complain "a killed rank: segments are left in /dev/shm: $left"
+! pgrep -f "$folder/text" >/dev/null || complain "a killed rank: processes are left"
 [ -z "$(find "$folder/killed" -type f)" ] || complain "a killed rank: files are left: $(find "$folder/killed" -type f)"
 echo "killed: all ended within $took ms"
 
