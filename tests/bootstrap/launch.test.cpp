@@ -263,7 +263,8 @@ TEST_CASE("what a killed launcher left is removed by the next one, and nothing t
   const std::string files = "d=${HOCKET_STORE#dir://}; mkdir -p $d/job/session; echo > $d/job/session/file; ";
   const auto launched = [&](const std::string& script) {
     return run_processes(1, [&](const world_description&) {
-      return spawn(2, {"sh", "-c", files + script}, options);
+      // One rank: another one could still make its files when the next launcher has removed the directory.
+      return spawn(1, {"sh", "-c", files + script}, options);
     })[0];
   };
   ::mkdir((scratch.path() + "/hocket-launch-of-somebody").c_str(), 0700);
