@@ -22,7 +22,7 @@ hocket::parameter_layout layout_of(const std::vector<entry>& entries, bool first
   for (const entry& each : entries) {
     parameters.push_back({each.name(), each.elements(), each.block >= 0 || first_of_copies});
   }
-  return hocket::parameter_layout(std::move(parameters), {.first_bytes = bucket_bytes, .bytes = bucket_bytes});
+  return hocket::parameter_layout(std::move(parameters), hocket::bucket_limits::of<float>(bucket_bytes, bucket_bytes));
 }
 
 /// @tparam T `float` or `exact_sum<float>`
