@@ -37,18 +37,23 @@ using clock_type = std::chrono::steady_clock;
 /// Rank 0 calls what rank 1 never comes to: it has to fail as `expected`, long before communicators give up.
 template <class Call>
 void check_alone(hocket::errc expected, Call call) {
-  std::atomic<bool> over{false};
+  std::atomic<bool> elsewhere{false}, over{false};
   on_ranks(2, [&](thread_rank& me) {
     if (me.rank() == 0) {
-      const auto begin = clock_type::now();
       call(me, [&](auto last) {
+        elsewhere.wait(false);  // what both called before is over on both
+        const auto begin = clock_type::now();
         me.expect(expected, last);
         me.check(clock_type::now() - begin < hocket_test::rank_timeout / 3, "it waited as long as communicators do");
         over = true;
         over.notify_all();
       });
     } else {
-      call(me, [&](auto) { over.wait(false); });
+      call(me, [&](auto) {
+        elsewhere = true;
+        elsewhere.notify_all();
+        over.wait(false);
+      });
     }
   });
 }

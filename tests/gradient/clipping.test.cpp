@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norm and clipping of a model that is spread over data-, pipeline- and tensor-parallel ranks, in numbers that others got
-// wrong; and that a gradient that is not finite on any of these ranks skips the step on all.
+// Norm and clipping of a model that is spread over data-, pipeline- and tensor-parallel ranks, in numbers that others
+// got wrong; and that a gradient that is not finite on any of these ranks skips the step on all.
 #include <hocket/parallel.hpp>
 
 #include "support/catch.hpp"
@@ -39,7 +39,7 @@ std::size_t elements_of(std::size_t all, int stage, int stages) {
   return all * (s + 1) / n - all * s / n;
 }
 
-/// One stage of a model: a parameter whose elements are dealt to the tensor-parallel ranks, one of which they have copies.
+/// A model of two parameters: one whose elements are dealt out, and one that tensor-parallel ranks have copies of.
 struct model {
   std::size_t sliced = 0;  ///< elements of the whole model, dealt to stages, and in each to tensor-parallel ranks
   float sliced_value = 0;  ///< of their gradient

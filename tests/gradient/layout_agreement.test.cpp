@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Layouts that differ between ranks, also those that move equally many bytes: an error on all ranks, with the difference.
+// Layouts that differ between ranks, also those that move equally many bytes: an error on all ranks, which says where.
 #include <hocket/gradient/layout_agreement.hpp>
 
 #include "support/catch.hpp"

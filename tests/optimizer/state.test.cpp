@@ -284,7 +284,7 @@ TEST_CASE("what can't be restored is refused by name, and changes nothing") {
         refused("there is no piece of the parameter of 'b2'", [&] { parameters.restore(pieces); });
         me.check(same_bits(all_values(parameters), before), "what was refused has changed something");
         pieces = whole("first moment");
-        // Each rank keeps a part: what another rank alone misses is no error here; the array that is not there at all is.
+        // What another rank alone misses is no error here; an array that is not there at all is.
         refused("there is no piece of the second moment of", [&] { optimizer.restore({3, pieces}); });
         me.check(optimizer.steps() == 0, "the count of steps has changed");
         for (const auto& each : optimizer.state().pieces) {

@@ -25,11 +25,11 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/flat_buffer.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/gradient/bucket_flights.hpp>
 #include <hocket/gradient/communication_time.hpp>
 #include <hocket/gradient/data_parallel.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
@@ -40,17 +40,13 @@
 #include <hocket/gradient/totals.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory_resource>
-#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -174,7 +170,7 @@ class gradient_accumulator {
   /// Moves on what is on its way; for long computations between two parameters. Does not block.
   void progress() {
     const detail::stopwatch watch(totals_.driving_seconds);
-    move_on();
+    flights_.move_on(landed());
   }
 
   /// Ends the microbatch. Parameters that were not ready have no gradient in it: their gradient is what was added, if
@@ -226,7 +222,7 @@ class gradient_accumulator {
   void wait(std::size_t b) {
     if (!flying_[b]) return;
     const detail::stopwatch watch(totals_.exposed_seconds);
-    while (flying_[b]) waits_for_one();
+    while (flying_[b]) wait_for_one();
   }
 
   /// What the last call of `finish` gave, with the waits since then.
@@ -252,7 +248,8 @@ class gradient_accumulator {
     return finish();
   }
 
-  /// After `finish`, or `wait(b)`: the part of bucket `b` that this rank has the sum of. All of it at stage 0, else a piece.
+  /// After `finish`, or `wait(b)`: the part of bucket `b` that this rank has the sum of. All of it at stage 0, else a
+  /// piece.
   std::span<T> result(std::size_t b) noexcept {
     if constexpr (keeps_whole) return kept_.elements().subspan(own_range(b).first, own_range(b).size);
     return share_.of(kept_.elements(), b);
@@ -288,13 +285,6 @@ class gradient_accumulator {
 
   static constexpr bool scatters_before_adding = std::is_same_v<When, scatter_every_reduce_last_t>;
 
-  /// A bucket on its way.
-  struct flight {
-    std::size_t bucket;
-    bool goes_on;  ///< from the ranks that share a copy to those that have others
-    launched started;
-  };
-
   [[noreturn]] void refuse(std::string reason) const {
     raise(errc::invalid_argument, std::move(reason),
           {.operation = "gradients", .rank = rank(), .ranks = ranks(), .site = site_});
@@ -328,10 +318,10 @@ class gradient_accumulator {
   double& used(std::size_t i) noexcept { return report_[uses + i]; }
 
   void begin_step(int microbatches) {
-    wait_for_all();
+    totals_ = {};
+    wait_for_all();  // of a step that was not taken after `finish_counts`
     of_ = microbatches;
     finished_ = used_ = false;
-    totals_ = {};
     std::fill(report_.begin(), report_.end(), 0.0);
     std::fill(kept_.elements().begin(), kept_.elements().end(), T{});
   }
@@ -341,16 +331,15 @@ class gradient_accumulator {
     if constexpr (keeps_whole) {
       return kept_.elements().subspan(layout_.bucket(b).first, layout_.bucket(b).size);
     } else {
-      if (flying_[b] || (passing_[b].empty() && under_way() > layout_.limits().in_flight)) {
+      const std::size_t most = layout_.limits().in_flight;
+      if (flying_[b] || (passing_[b].empty() && flights_.size() > most)) {
         const detail::stopwatch watch(totals_.exposed_seconds);
-        while (flying_[b] || under_way() > layout_.limits().in_flight) waits_for_one();
+        while (flying_[b] || flights_.size() > most) wait_for_one();
       }
       if (passing_[b].empty()) passing_[b] = flat_buffer<T>(layout_.bucket(b).size, memory_);
       return passing_[b].elements();
     }
   }
-
-  std::size_t under_way() const noexcept { return within_.size() + across_.size(); }
 
   /// This rank's part of it.
   std::span<T> own(std::size_t b) {
@@ -378,11 +367,11 @@ class gradient_accumulator {
     flying_[b] = true;
     const bool goes_on = Group::has_replicas && (!scatters_before_adding || next_ == of_);
     if constexpr (Sharding::shards_states) {
-      within_.push_back({b, goes_on,
-                         reduction_.reduce_scatter(*group_.shards, b, all, own(b), counts{share_.lengths(layout_, b)},
-                                                   options_, site_)});
+      flights_.launch_within(b, goes_on,
+                             reduction_.reduce_scatter(*group_.shards, b, all, own(b),
+                                                       counts{share_.lengths(layout_, b)}, options_, site_));
     } else {
-      within_.push_back({b, goes_on, reduction_.all_reduce(*group_.shards, b, all, options_, site_)});
+      flights_.launch_within(b, goes_on, reduction_.all_reduce(*group_.shards, b, all, options_, site_));
     }
   }
 
@@ -392,7 +381,7 @@ class gradient_accumulator {
       if constexpr (scatters_before_adding) fold(b);
       if (goes_on) {
         const std::span<T> part = scatters_before_adding ? result(b) : own(b);
-        across_.push_back({b, false, reduction_.all_reduce(*group_.replicas, b, part, options_, site_)});
+        flights_.launch_across(b, reduction_.all_reduce(*group_.replicas, b, part, options_, site_));
         return;
       }
       if constexpr (!scatters_before_adding) fold(b);
@@ -417,56 +406,16 @@ class gradient_accumulator {
     }
   }
 
-  /// What is over is dealt with in the order in which it was launched, so that all ranks launch what follows it in one
-  /// order too.
-  void move_on() {
-    while (!within_.empty() && within_.front().started.test()) end_first_within();
-    while (!across_.empty() && across_.front().started.test()) end_first_across();
+  auto landed() {
+    return [this](std::size_t b, bool across, bool goes_on) { across ? is_across(b) : is_within(b, goes_on); };
   }
-
+  void wait_for_one() {
+    flights_.wait_for_one(options_.template get<kind::timeout>(timeout_property{group_.shards->timeout()}).duration,
+                          landed());
+  }
   void wait_for_all() {
     const detail::stopwatch watch(totals_.exposed_seconds);
-    while (waits_for_one()) {}
-  }
-
-  /// Waits for one that is on its way; false if none is.
-  bool waits_for_one() {
-    if (!within_.empty() && !across_.empty()) wait_on_both();
-    if (!within_.empty() && across_.empty()) {
-      end_first_within();
-    } else if (!across_.empty() && within_.empty()) {
-      end_first_across();
-    }
-    return !within_.empty() || !across_.empty();
-  }
-
-  /// A blocking wait moves one communicator on, and here two have something under way: other ranks may wait for either,
-  /// so both are moved on until one of them has nothing left. Past the deadline, a blocking wait says what is wrong.
-  void wait_on_both() {
-    const auto end =
-        deadline::after(options_.template get<kind::timeout>(timeout_property{group_.shards->timeout()}).duration);
-    for (unsigned polls = 1; !within_.empty() && !across_.empty(); ++polls) {
-      const std::size_t before = within_.size() + across_.size();
-      move_on();
-      if (within_.size() + across_.size() != before) continue;
-      polls < 1000 ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
-      if (end.passed()) end_first_across();
-    }
-  }
-
-  void end_first_within() {
-    within_.front().started.wait();
-    const std::size_t b = within_.front().bucket;
-    const bool goes_on = within_.front().goes_on;
-    within_.pop_front();
-    is_within(b, goes_on);
-  }
-
-  void end_first_across() {
-    across_.front().started.wait();
-    const std::size_t b = across_.front().bucket;
-    across_.pop_front();
-    is_across(b);
+    while (flights_.size() > 0) wait_for_one();
   }
 
   void sum_report() {
@@ -497,15 +446,15 @@ class gradient_accumulator {
   std::vector<bool> done_;            ///< of each parameter: ready, or over with the microbatch
   std::vector<double> report_;        ///< see `report_entry`
   flat_buffer<T> kept_;
-  std::vector<flat_buffer<T>> passing_;  ///< of each bucket: the microbatch's gradient, while there is one
-  std::deque<flight> within_;            ///< the last members, so that they end before their memory does
-  std::deque<flight> across_;
+  std::vector<flat_buffer<T>> passing_;       ///< of each bucket: the microbatch's gradient, while there is one
+  detail::bucket_flights<launched> flights_;  ///< the last member, so that they end before their memory does
 };
 
 /// Where the gradients of `layout` are added up, over microbatches and the ranks of `group`.
 ///
-/// Collective over `group`, a communicator, or `hybrid(shards, replicas)`; it must outlive the result, and carry nothing
-/// else from `begin_microbatch` to `finish`. Raises `mismatch` on all ranks if their layouts differ, and says where.
+/// Collective over `group`, a communicator, or `hybrid(shards, replicas)`; it must outlive the result, and carry
+/// nothing else from `begin_microbatch` to `finish`. Raises `mismatch` on all ranks if their layouts differ, and says
+/// where.
 /// @tparam T what is added: `float` even where less travels (`with(wire<bfloat16>)`); or `exact_sum<float>`, for bits
 ///   that do not depend on how tokens were spread over microbatches and ranks
 /// @param when, what when to reduce, and what each rank keeps: see policy.hpp for the pairs that there are

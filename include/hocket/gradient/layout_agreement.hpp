@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether all ranks have the same layout. Two that differ in a name or in the order of equal sizes move the same number
-/// of bytes, so that no call of theirs fails: each rank would add one parameter's gradient to another's.
+/// Whether all ranks have the same layout. Two that differ in a name or in the order of equal sizes move the same
+/// number of bytes, so that no call of theirs fails: each rank would add one parameter's gradient to another's.
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>

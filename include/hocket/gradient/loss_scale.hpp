@@ -54,8 +54,8 @@ class loss_scale {
     check(how.hysteresis >= 1, "hysteresis is at least 1");
   }
 
-  /// For checkpoints: all of it, and going on from it. `restore` raises `invalid_argument` for what can't have come from
-  /// a scale with these options.
+  /// For checkpoints: all of it, and going on from it. `restore` raises `invalid_argument` for what can't have come
+  /// from a scale with these options.
   loss_scale_state state() const noexcept { return {value_, patience_, finite_, skipped_}; }
   void restore(const loss_scale_state& kept) {
     check(std::isfinite(kept.value) && kept.value >= how_.least && kept.value > 0,

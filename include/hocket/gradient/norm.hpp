@@ -30,8 +30,8 @@ struct gradient_norm {
   double value = 0;    ///< infinite or not a number if the gradient is not finite
   bool finite = true;  ///< whether it is, and with it every element on every rank, copies included
 
-  /// What the sum is to be multiplied with in `optimizer::step`: 1 / `divisor`, or less, so that the norm of the product
-  /// is at most `most`.
+  /// What the sum is to be multiplied with in `optimizer::step`: 1 / `divisor`, or less, so that the norm of the
+  /// product is at most `most`.
   /// @param divisor the count of what was added, times the loss scale that it was computed with
   constexpr double step_factor(double divisor, double most = std::numeric_limits<double>::infinity()) const noexcept;
 };

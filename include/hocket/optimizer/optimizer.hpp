@@ -38,8 +38,8 @@
 HOCKET_BEGIN_NAMESPACE
 
 /// How parameters are moved: a number of states per element, what is the same for all elements of a step, and what is
-/// done to one. A member `weight_decay` is taken as 0 for parameters that do not decay; `state_names` are what states are
-/// called in checkpoints ("state 0" … otherwise). See optimizer/rule/.
+/// done to one. A member `weight_decay` is taken as 0 for parameters that do not decay; `state_names` are what states
+/// are called in checkpoints ("state 0" … otherwise). See optimizer/rule/.
 template <class Rule, class F>
 concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const std::array<F*, Rule::states>& state) {
   rule.template at<F>(std::uint64_t{1}, 0.1);
@@ -163,9 +163,10 @@ class optimizer {
     return now;
   }
 
-  /// Goes on from `kept`: pieces of `state` of any number of ranks, at any stage, in any order, also of more than this
-  /// rank updates. The parameters are to be restored as well. To be called on all ranks, with equal steps and values.
-  /// Raises `invalid_argument` if an array is missing in part, or a parameter has another size; then nothing is changed.
+  /// Goes on from `kept`: pieces of `state` of any number of ranks, at any stage, in any order, also of more than
+  /// this rank updates. The parameters are to be restored as well. To be called on all ranks, with equal steps and
+  /// values. Raises `invalid_argument` if an array is missing in part, or a parameter has another size; then nothing is
+  /// changed.
   void restore(const optimizer_state<F>& kept) {
     const detail::state_reader<F> reader(kept.pieces);
     visit_arrays([&](const std::string& array, std::span<F> memory) {

@@ -46,8 +46,8 @@ HOCKET_BEGIN_NAMESPACE
 /// meanwhile, its communicator must be one of its own: `split(comm, color{0}, key{comm.rank()})`.
 /// **Cost.** A gather of n bytes: an all_gather of n on the ranks that share a copy. Made by an all_gather of 16 bytes
 /// per rank, from zero<1> on.
-/// **Memory.** All parameters; with zero<3> this rank's pieces, and the buckets that are gathered: `passing_bytes` of as
-/// many as the caller has gathered at once.
+/// **Memory.** All parameters; with zero<3> this rank's pieces, and the buckets that are gathered: `passing_bytes` of
+/// as many as the caller has gathered at once.
 /// **Threads.** As its communicator.
 template <class P, class Sharding, class Group, class Options>
 class flat_parameters {
@@ -116,8 +116,8 @@ class flat_parameters {
   }
   const element_range& own_range(std::size_t b) const noexcept { return share_.range(b); }
 
-  /// The part of bucket `b` that this rank writes into a checkpoint: over all ranks of the group, replicas included, each
-  /// element is in one.
+  /// The part of bucket `b` that this rank writes into a checkpoint: over all ranks of the group, replicas included,
+  /// each element is in one.
   element_range dealt_range(std::size_t b) const noexcept {
     const element_range piece = layout_.piece(b, rank(), ranks());
     if constexpr (Group::has_replicas) return piece_of(piece, group_.replicas->rank(), group_.replicas->size());
@@ -134,8 +134,8 @@ class flat_parameters {
     return pieces;
   }
 
-  /// Sets all that this rank keeps to what `pieces` have, which may be those of any number of ranks at any stage, also
-  /// more than this rank keeps. Gathered buckets are released. To be called on all ranks, with equal values.
+  /// Sets all that this rank keeps to what `pieces` have, which may be those of any number of ranks at any stage,
+  /// also more than this rank keeps. Gathered buckets are released. To be called on all ranks, with equal values.
   /// Raises `invalid_argument` if a parameter is missing in part, or has another size; then nothing is changed.
   void restore(std::span<const state_piece<P>> pieces) {
     const detail::state_reader<P> reader(pieces);
@@ -151,8 +151,8 @@ class flat_parameters {
     });
   }
 
-  /// Begins to fetch the other ranks' pieces of bucket `b`. With zero<3>, nothing if they are here or on their way; with
-  /// zero<1> and zero<2> they are fetched again, which is what an optimizer wants. Collective.
+  /// Begins to fetch the other ranks' pieces of bucket `b`. With zero<3>, nothing if they are here or on their way;
+  /// with zero<1> and zero<2> they are fetched again, which is what an optimizer wants. Collective.
   void gather(std::size_t b) {
     if constexpr (!Sharding::shards_states) return;
     if (b >= layout_.buckets()) {
@@ -238,8 +238,8 @@ class flat_parameters {
 };
 
 /// The parameters of `layout`, zero at first, kept as `Sharding` says by the ranks of `group`: a communicator, or
-/// `hybrid(shards, replicas)`, which must outlive the result. Collective from zero<1> on: raises `mismatch` on all ranks if
-/// their layouts differ, and says where.
+/// `hybrid(shards, replicas)`, which must outlive the result. Collective from zero<1> on: raises `mismatch` on all
+/// ranks if their layouts differ, and says where.
 /// @param options those of the all_gather_v: an algorithm, a timeout …
 /// @param memory where they are allocated; must outlive the result
 template <class P, class Over, sharding_stage Sharding, call_options Options = options<>>

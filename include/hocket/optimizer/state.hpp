@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What training has to keep so that it can go on later, perhaps on another number of ranks: parameters, wider copies of
-/// them, the optimizer's states, each cut among ranks in its own way. Here all are lists of *pieces*: elements
-/// `first` … of a named parameter, which says nothing of buckets, ranks or stages. So any dealing can be read by any other.
+/// What training has to keep so that it can go on later, perhaps on another number of ranks: parameters, wider copies
+/// of them, the optimizer's states, each cut among ranks in its own way. Here all are lists of *pieces*: elements
+/// `first` … of a named parameter, which says nothing of buckets, ranks or stages. So any dealing can be read by any
+/// other.
 ///
 /// @code
 /// const auto now = optimizer.state();            // this rank's pieces: over all ranks, each element once
