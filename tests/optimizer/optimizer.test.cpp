@@ -85,6 +85,37 @@ TEST_CASE("exact sums train the same bits at every stage, on any number of ranks
   check_stages<float, float>("lion", hocket::lion{.weight_decay = 0.1});
 }
 
+/// Three steps of one microbatch on floats that are rounded at each addition.
+template <class When, class Sharding, class Reduction>
+std::vector<float> train_floats(thread_rank& me, When when, Sharding sharding, const Reduction& reduction) {
+  const auto layout = small_layout();
+  auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, hocket::options<>{}, reduction);
+  auto parameters = hocket::parameters<float>(me.comm(), layout, sharding);
+  set_first_values<float>(parameters);
+  auto optimizer = hocket::make_optimizer<float>(parameters, hocket::sgd{});
+  for (int step = 0; step < steps; ++step) {
+    take_step(gradients, {me.rank(), me.size(), 1, step});
+    optimizer.step(gradients, 0.01, hocket::norm(gradients).step_factor(samples, clipped_at));
+  }
+  return all_values(parameters);
+}
+
+TEST_CASE("in the order of ranks, floats too have the same bits at every stage") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      const hocket::rank_ordered_reduction ordered;
+      const auto expected = train_floats(me, hocket::last_microbatch, hocket::zero<0>, ordered);
+      const auto check = [&](const char* name, const std::vector<float>& found) {
+        me.check(same_bits(found, expected), [&] { return std::string(name) + " differs from zero<0>"; });
+      };
+      check("zero<0>, every", train_floats(me, hocket::every_microbatch, hocket::zero<0>, ordered));
+      check("zero<1>", train_floats(me, hocket::last_microbatch, hocket::zero<1>, ordered));
+      check("zero<2>", train_floats(me, hocket::every_microbatch, hocket::zero<2>, ordered));
+      check("zero<3>", train_floats(me, hocket::every_microbatch, hocket::zero<3>, ordered));
+    });
+  }
+}
+
 TEST_CASE("rules are their formulas") {
   using state = std::array<double*, 2>;
   double p = 0.5, m = 0, v = 0;
