@@ -186,7 +186,23 @@ class flat_parameters {
     if constexpr (Sharding::shards_parameters) {
       wait(b);
       gathered_[b] = {};
+      holders_[b] = 0;
     }
+  }
+
+  /// Gathers the buckets of the parameters `first` to `first + count - 1`, unless somebody holds them already: what a
+  /// layer calls before it computes, or a stage of a pipeline as its `unshard()`, at the points that the schedule lists
+  /// (`lower(plan, {.shard_parameters = true})`). Nothing before zero<3>. Collective, as `gather`.
+  void hold(std::size_t first, std::size_t count) {
+    visit_buckets(first, count, [&](std::size_t b) {
+      if (holders_[b]++ == 0) gather(b);
+    });
+  }
+  /// Releases those of these buckets that nobody holds any more: `reshard()`.
+  void let_go(std::size_t first, std::size_t count) {
+    visit_buckets(first, count, [&](std::size_t b) {
+      if (holders_[b] > 0 && --holders_[b] == 0) release(b);
+    });
   }
 
  private:
@@ -209,6 +225,15 @@ class flat_parameters {
     if constexpr (Sharding::shards_parameters) return own(b);
     return whole(b);
   }
+  /// The buckets of these parameters, in the order of the forward pass, where they are gathered at all.
+  template <class Visit>
+  void visit_buckets(std::size_t first, std::size_t count, Visit visit) const {
+    if (!Sharding::shards_parameters || count == 0) return;
+    check(first, "hold");
+    check(first + count - 1, "hold");
+    for (std::size_t b = layout_.bucket_of(first) + 1; b-- > layout_.bucket_of(first + count - 1);) visit(b);
+  }
+
   template <class Visit>
   void visit_all_kept(Visit visit) {
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
@@ -231,6 +256,7 @@ class flat_parameters {
   std::source_location site_;
   detail::layout_share share_;
   communication_time time_;
+  std::vector<int> holders_ = std::vector<int>(layout_.buckets(), 0);  ///< of each bucket: see `hold`
   std::vector<bool> under_way_ = std::vector<bool>(layout_.buckets(), false);
   flat_buffer<P> kept_;
   std::vector<flat_buffer<P>> gathered_;
