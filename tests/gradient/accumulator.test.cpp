@@ -146,19 +146,56 @@ TEST_CASE("exact sums have the same bits for any number of ranks and microbatche
   }
 }
 
-TEST_CASE("floats that travel as bfloat16 are added as float") {
+/// Each rank adds 1 + 2^-9, which is 1 in bfloat16: the sum tells which type travelled.
+template <class Sharding, class When, class Options>
+void check_travelled(thread_rank& me, When when, Sharding stage, const Options& options, float each_rank_added) {
+  const hocket::parameter_layout layout({{"w", 1000}});
+  auto made = hocket::gradients<float>(me.comm(), layout, when, stage, options);
+  made.begin_microbatch(0, 1);
+  for (float& each : made.of(0)) each = 1.0F + 1.0F / 512;
+  made.ready(0);
+  made.end_microbatch(0, 1);
+  made.finish();
+  const auto own = hocket::common_part(layout.of(0), made.own_range(0));
+  for (std::size_t at = own.first; at < own.end(); ++at) {
+    const float found = made.result(0)[at - made.own_range(0).first];
+    if (!me.check(found == each_rank_added * static_cast<float>(me.size()), [&] {
+          return std::to_string(me.size()) + " ranks of " + std::to_string(each_rank_added) + " give " +
+                 std::to_string(found);
+        })) {
+      return;
+    }
+  }
+}
+
+TEST_CASE("floats travel as bfloat16 where that is said, and as floats elsewhere") {
+  for (const int ranks : {2, 3, 5, 7, 8}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      const auto narrow = hocket::with(hocket::wire<hocket::bfloat16>);
+      const hocket::options<> plain;
+      check_travelled(me, hocket::last_microbatch, hocket::zero<0>, narrow, 1.0F);
+      check_travelled(me, hocket::last_microbatch, hocket::zero<1>, narrow, 1.0F);
+      check_travelled(me, hocket::every_microbatch, hocket::zero<2>, narrow, 1.0F);
+      check_travelled(me, hocket::last_microbatch, hocket::zero<0>, plain, 1.0F + 1.0F / 512);
+      check_travelled(me, hocket::last_microbatch, hocket::zero<1>, plain, 1.0F + 1.0F / 512);
+    });
+  }
+}
+
+TEST_CASE("... and are added up over microbatches as floats, whatever travels") {
   on_ranks(3, [](thread_rank& me) {
-    const hocket::parameter_layout layout({{"w", 1000}});
-    auto made = hocket::gradients<float>(me.comm(), layout, hocket::last_microbatch, hocket::zero<1>,
-                                         hocket::with(hocket::wire<hocket::bfloat16>));
-    made.begin_microbatch(0, 1);
-    for (float& each : made.of(0)) each = 1.0F + static_cast<float>(me.rank());
-    made.ready(0);
-    made.end_microbatch(0, 1);
+    auto made = hocket::gradients<float>(me.comm(), hocket::parameter_layout({{"w", 100}}), hocket::every_microbatch,
+                                         hocket::zero<2>, hocket::with(hocket::wire<hocket::bfloat16>));
+    for (int m = 0; m < 2; ++m) {
+      made.begin_microbatch(m, 2);
+      for (float& each : made.of(0)) each = m == 0 ? 256.0F : 0.25F;  // each a bfloat16, as are their sums over ranks
+      made.ready(0);
+      made.end_microbatch(0, 1);
+    }
     made.finish();
-    for (const float each : made.result(0).first(std::min<std::size_t>(1000, made.result(0).size()))) {
-      if (made.own_range(0).first + made.result(0).size() > 1000) break;
-      me.check(each == 6, [&] { return "1 + 2 + 3 = " + std::to_string(each); });
+    const auto own = hocket::common_part(made.layout().of(0), made.own_range(0));
+    for (const float each : made.result(0).first(own.size)) {
+      me.check(each == 768.75F, [&] { return "768 + 0.75 = " + std::to_string(each); });
     }
   });
 }
@@ -177,7 +214,7 @@ struct counting_reduction : hocket::plain_reduction {
 
 TEST_CASE("buckets leave in one order, each as soon as all before it are complete, whatever is ready when") {
   on_ranks(3, [](thread_rank& me) {
-    const hocket::parameter_layout layout({{"a", 64}, {"b", 64}, {"c", 64}, {"d", 64}}, {1, 1, 4});
+    const hocket::parameter_layout layout({{"a", 64}, {"b", 64}, {"c", 64}, {"d", 64}}, {1, 1});
     me.check(layout.buckets() == 4, "four buckets");
     std::vector<std::size_t> order;
     counting_reduction counting;

@@ -22,7 +22,8 @@ constexpr hocket::plan::cost_model machine{.latency = 5e-6, .seconds_per_byte = 
 hocket::parameter_layout layout_of_layers() {
   std::vector<hocket::parameter> parameters;
   for (std::size_t i = 0; i < layers; ++i) parameters.push_back({"layer " + std::to_string(i), layer_elements});
-  return hocket::parameter_layout(parameters, {1, 1, 4});
+  // Ranks that share a thread can't wait for one of many buckets before the next one is formed.
+  return hocket::parameter_layout(parameters, {.first_elements = 1, .elements = 1, .in_flight = layers});
 }
 
 /// Seconds of one step beyond what its backward pass computes.

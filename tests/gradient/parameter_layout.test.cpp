@@ -13,6 +13,7 @@ namespace {
 
 using hocket::bucket_limits;
 using hocket::element_range;
+using hocket::layout_block;
 using hocket::parameter;
 using hocket::parameter_layout;
 
@@ -41,28 +42,28 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
     for (const std::size_t i : layout.members(b)) {
       REQUIRE(layout.bucket_of(i) == b);
       REQUIRE(layout.of(i).first == at);
-      REQUIRE(at % parameter_layout::block == 0);
-      at = (layout.of(i).end() + parameter_layout::block - 1) / parameter_layout::block * parameter_layout::block;
+      REQUIRE(at % layout_block == 0);
+      at = (layout.of(i).end() + layout_block - 1) / layout_block * layout_block;
     }
     end = whole.end();
     REQUIRE(at == end);
     // Closed when it has reached its limit: not before, and by its last member.
-    const std::size_t limit = b == 0 ? limits.first_bytes : limits.bytes;
+    const std::size_t limit = b == 0 ? limits.first_elements : limits.elements;
     const element_range last = layout.of(layout.members(b).back());
-    if (b + 1 < layout.buckets()) REQUIRE(whole.size * limits.element_bytes >= limit);
-    if (layout.members(b).size() > 1) REQUIRE((last.first - whole.first) * limits.element_bytes < limit);
+    if (b + 1 < layout.buckets()) REQUIRE(whole.size >= limit);
+    if (layout.members(b).size() > 1) REQUIRE(last.first - whole.first < limit);
     for (const int ranks : {1, 2, 3, 5, 7, 8, 100}) {
       std::size_t cut = whole.first, least = whole.size, most = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         const element_range piece = layout.piece(b, rank, ranks);
         REQUIRE(piece.first == cut);  // pieces too
-        REQUIRE(piece.size % parameter_layout::block == 0);
+        REQUIRE(piece.size % layout_block == 0);
         cut = piece.end();
         least = std::min(least, piece.size);
         most = std::max(most, piece.size);
       }
       REQUIRE(cut == whole.end());
-      REQUIRE(most - least <= parameter_layout::block);
+      REQUIRE(most - least <= layout_block);
     }
   }
   REQUIRE(end == layout.size());
@@ -71,7 +72,7 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
 TEST_CASE("a layout puts each parameter in one bucket, from the last of the forward pass on") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const std::vector<std::size_t> sizes = sizes_of(seed, seed);
-    for (const bucket_limits limits : {bucket_limits{}, bucket_limits{4096, 16384, 4}, bucket_limits{0, 0, 8}}) {
+    for (const bucket_limits limits : {bucket_limits{}, bucket_limits{1024, 4096}, bucket_limits{0, 0}}) {
       const parameter_layout layout(parameters_of(sizes), limits);
       REQUIRE(layout.parameters() == sizes.size());
       std::size_t last = layout.buckets();
@@ -94,6 +95,49 @@ TEST_CASE("a first bucket of 1 MiB, then of 25 MiB") {
   CHECK(layout.find("p7") == 7);
 }
 
+TEST_CASE("limits in bytes are those of the type that is added") {
+  const std::vector<std::size_t> sizes(4, 1 << 17);  // of 1 MiB each as doubles
+  CHECK(parameter_layout(parameters_of(sizes), bucket_limits::of<double>()).bucket(0).size == std::size_t{1} << 17);
+  CHECK(parameter_layout(parameters_of(sizes), bucket_limits::of<float>()).bucket(0).size == std::size_t{1} << 18);
+  CHECK(bucket_limits::of<float>().elements == bucket_limits().elements);
+  CHECK(bucket_limits::of<float>(1, 9).first_elements == 1);
+  CHECK(bucket_limits::of<float>(1, 9).elements == 3);
+}
+
+TEST_CASE("pieces of any range make it up, also where its last block is not whole") {
+  for (const std::size_t size : {0U, 1U, 63U, 64U, 65U, 100U, 128U, 1000U, 4097U}) {
+    for (const int ranks : {1, 2, 3, 5, 7, 8, 100}) {
+      std::size_t end = 17;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const element_range piece = hocket::piece_of({17, size}, rank, ranks);
+        CHECK(piece.first == end);
+        end = piece.end();
+        if (end != 17 + size) CHECK(piece.size % layout_block == 0);
+      }
+      CHECK(end == 17 + size);
+    }
+  }
+}
+
+TEST_CASE("parts of parameters are visited once each, in what is asked for") {
+  const parameter_layout layout(parameters_of({100, 0, 64, 1, 300}));
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    std::vector<std::size_t> seen(layout.parameters());
+    for (std::size_t b = 0; b < layout.buckets(); ++b) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        const element_range piece = layout.piece(b, rank, ranks);
+        layout.visit_parts(b, piece, [&](std::size_t i, const element_range& part) {
+          CHECK(part.size > 0);
+          CHECK(hocket::common_part(part, piece) == part);
+          CHECK(part.first == layout.of(i).first + seen[i]);
+          seen[i] += part.size;
+        });
+      }
+    }
+    for (std::size_t i = 0; i < layout.parameters(); ++i) CHECK(seen[i] == layout[i].elements);
+  }
+}
+
 TEST_CASE("what a layout can't be made of is refused") {
   const auto what = [](auto call) {
     try {
@@ -109,7 +153,6 @@ TEST_CASE("what a layout can't be made of is refused") {
                parameter_layout({{"w", std::numeric_limits<std::size_t>::max() - 3}});
              }),
              Contains("'w' has 18446744073709551612 elements"));
-  CHECK_THAT(what([] { parameter_layout({{"w", 3}}, {.element_bytes = 0}); }), Contains("element_bytes is 0"));
   CHECK_THAT(what([] { parameter_layout({{"w", 3}}).find("v"); }), Contains("'v'"));
 }
 

@@ -88,8 +88,8 @@ template <class Comm>
 double exposed_seconds(const Comm& comm, bool overlap) {
   std::vector<hocket::parameter> parameters;
   for (std::size_t i = 0; i < layers; ++i) parameters.push_back({"layer " + std::to_string(i), 10000});
-  auto gradients = hocket::gradients<float>(comm, hocket::parameter_layout(parameters, {1, 1, 4}),
-                                            hocket::last_microbatch, hocket::zero<0>);
+  auto gradients = hocket::gradients<float>(comm, hocket::parameter_layout(parameters, {1, 1}), hocket::last_microbatch,
+                                            hocket::zero<0>);
   gradients.begin_microbatch(0, 1);
   for (std::size_t i = layers; i-- > 0;) {
     for (float& each : gradients.of(i)) each += 1;

@@ -30,7 +30,7 @@ inline hocket::parameter_layout small_layout() {
                                    {"b1", 63},
                                    {"w2", 300},
                                    {"b2", 7}},
-                                  {1024, 2048, 8});
+                                  {128, 256});
 }
 
 struct position {

@@ -41,7 +41,8 @@ void check_meshes(When when, Stage stage) {
       const copied bias(ranks, {whole});
       const hocket::parameter_layout layout(
           {hocket::parameter_of<"dp">("weights", weights), hocket::parameter_of<"dp">("bias", bias)});
-      me.check(layout[0].counted && layout[1].counted == (ranks.template coordinate<"tp">() == 0), "who counts");
+      me.check(layout[0].counts_in_norm && layout[1].counts_in_norm == (ranks.template coordinate<"tp">() == 0),
+               "who counts");
 
       auto gradients = hocket::gradients<float>(ranks.template along<"dp">(), layout, when, stage);
       sliced_gradient of_weights(ranks, {cut});
@@ -70,6 +71,54 @@ TEST_CASE("a norm over data and model axes counts each element once, on every me
   check_meshes(hocket::last_microbatch, hocket::zero<1>);
   check_meshes(hocket::every_microbatch, hocket::zero<2>);
   check_meshes(hocket::every_microbatch, hocket::zero<3>);
+}
+
+TEST_CASE("a gradient is refused by an accumulator over other axes, also where these have as many ranks") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using gradient_type = hocket::tensor<float, vector, mesh_type, on<"dp", partial<sum>>, on<"tp", invariant>>;
+    const gradient_type gradient(ranks, {5});
+    const hocket::parameter_layout layout({{"bias", 5}});
+    const auto check = [&](const auto& group, bool fits) {
+      auto gradients = hocket::gradients<float>(group, layout, hocket::last_microbatch, hocket::zero<0>);
+      gradients.begin_microbatch(0, 1);
+      if (fits) {
+        hocket::add_gradient<"dp">(gradients, 0, gradient);
+        return;
+      }
+      const auto found =
+          me.expect(hocket::errc::invalid_argument, [&] { hocket::add_gradient<"dp">(gradients, 0, gradient); });
+      me.check(found && std::string(found->what()).find("over the 2 ranks along \"dp\"") != std::string::npos,
+               [&] { return found ? found->what() : ""; });
+    };
+    const auto& data = ranks.template along<"dp">();
+    check(data, true);
+    check(hocket::split(data, hocket::color{0}, hocket::key{-data.rank()}), true);  // the same ranks in another order
+    check(ranks.template along<"tp">(), false);
+    check(ranks.all(), false);
+    check(hocket::hybrid(data, ranks.template along<"tp">()), false);
+  });
+}
+
+TEST_CASE("... and taken where shards and replicas are the data axes together") {
+  on_ranks(8, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"replica", "dp", "tp">(me.comm(), {2, 2, 2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using gradient_type = hocket::tensor<float, vector, mesh_type, on<"replica", partial<sum>>, on<"dp", partial<sum>>,
+                                         on<"tp", invariant>>;
+    const gradient_type gradient(ranks, {5});
+    const auto group = hocket::hybrid(ranks.template along<"dp">(), ranks.template along<"replica">());
+    auto gradients = hocket::gradients<float>(group, hocket::parameter_layout({{"bias", 5}}), hocket::last_microbatch,
+                                              hocket::zero<0>);
+    gradients.begin_microbatch(0, 1);
+    hocket::add_gradient<"replica", "dp">(gradients, 0, gradient);
+    const auto other = hocket::hybrid(ranks.template along<"dp">(), ranks.template along<"tp">());
+    auto others = hocket::gradients<float>(other, hocket::parameter_layout({{"bias", 5}}), hocket::last_microbatch,
+                                           hocket::zero<0>);
+    others.begin_microbatch(0, 1);
+    me.expect(hocket::errc::invalid_argument, [&] { hocket::add_gradient<"replica", "dp">(others, 0, gradient); });
+  });
 }
 
 }  // namespace

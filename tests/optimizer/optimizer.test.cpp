@@ -2,6 +2,7 @@
 #include <hocket/optimizer/optimizer.hpp>
 
 #include "gradient/step.hpp"
+#include "optimizer/training.hpp"
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
@@ -29,39 +30,9 @@
 namespace {
 
 using namespace hocket_test::gradient;
+using namespace hocket_test::optimizer;
 using hocket_test::on_ranks;
 using hocket_test::thread_rank;
-
-template <class P>
-std::vector<P> first_values(const hocket::parameter_layout& layout, std::size_t i) {
-  std::vector<P> values;
-  for (std::size_t e = 0; e < layout.of(i).size; ++e) {
-    values.push_back(static_cast<P>(static_cast<float>(number(i * 100000 + e) / magnitude)));
-  }
-  return values;
-}
-
-template <class P, class Parameters>
-void set_first_values(Parameters& parameters) {
-  for (std::size_t i = 0; i < parameters.layout().parameters(); ++i) {
-    parameters.set(i, std::span<const P>(first_values<P>(parameters.layout(), i)));
-  }
-}
-
-/// All parameters, gathered; in the layout's order, without gaps.
-template <class Parameters>
-auto all_values(Parameters& parameters) {
-  std::vector<typename Parameters::value_type> values;
-  for (std::size_t b = parameters.layout().buckets(); b-- > 0;) {
-    if constexpr (Parameters::sharding::shards_parameters) parameters.gather(b);
-  }
-  for (std::size_t i = 0; i < parameters.layout().parameters(); ++i) {
-    const auto part = parameters.of(i);
-    values.insert(values.end(), part.begin(), part.end());
-  }
-  for (std::size_t b = 0; b < parameters.layout().buckets(); ++b) parameters.release(b);
-  return values;
-}
 
 constexpr int steps = 3;
 constexpr double clipped_at = 2000;
@@ -84,11 +55,6 @@ std::pair<std::vector<P>, std::vector<double>> train(thread_rank& me, int microb
     optimizer.step(gradients, 0.01, factor * hocket::clip_factor(found.value * factor, clipped_at / (step + 1)));
   }
   return {all_values(parameters), norms};
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 template <class P, class F, class Rule>
@@ -117,6 +83,37 @@ TEST_CASE("exact sums train the same bits at every stage, on any number of ranks
   check_stages<hocket::bfloat16, float>("adamw, bfloat16", hocket::adamw{});
   check_stages<float, float>("sgd", hocket::sgd{.weight_decay = 0.01, .nesterov = true});
   check_stages<float, float>("lion", hocket::lion{.weight_decay = 0.1});
+}
+
+/// Three steps of one microbatch on floats that are rounded at each addition.
+template <class When, class Sharding, class Reduction>
+std::vector<float> train_floats(thread_rank& me, When when, Sharding sharding, const Reduction& reduction) {
+  const auto layout = small_layout();
+  auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, hocket::options<>{}, reduction);
+  auto parameters = hocket::parameters<float>(me.comm(), layout, sharding);
+  set_first_values<float>(parameters);
+  auto optimizer = hocket::make_optimizer<float>(parameters, hocket::sgd{});
+  for (int step = 0; step < steps; ++step) {
+    take_step(gradients, {me.rank(), me.size(), 1, step});
+    optimizer.step(gradients, 0.01, hocket::norm(gradients).step_factor(samples, clipped_at));
+  }
+  return all_values(parameters);
+}
+
+TEST_CASE("in the order of ranks, floats too have the same bits at every stage") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      const hocket::rank_ordered_reduction ordered;
+      const auto expected = train_floats(me, hocket::last_microbatch, hocket::zero<0>, ordered);
+      const auto check = [&](const char* name, const std::vector<float>& found) {
+        me.check(same_bits(found, expected), [&] { return std::string(name) + " differs from zero<0>"; });
+      };
+      check("zero<0>, every", train_floats(me, hocket::every_microbatch, hocket::zero<0>, ordered));
+      check("zero<1>", train_floats(me, hocket::last_microbatch, hocket::zero<1>, ordered));
+      check("zero<2>", train_floats(me, hocket::every_microbatch, hocket::zero<2>, ordered));
+      check("zero<3>", train_floats(me, hocket::every_microbatch, hocket::zero<3>, ordered));
+    });
+  }
 }
 
 TEST_CASE("rules are their formulas") {
@@ -174,8 +171,10 @@ void check_ledger(thread_rank& me, When when, Sharding sharding) {
       });
       me.check(ledger.bytes() == expected.total(), "the total");
     }
-    const std::size_t most = expected.total() + layout.size() * (sizeof(P) + sizeof(float));
-    me.check(ledger.peak_bytes() <= most, "more than everything gathered and on its way at once");
+    const std::size_t most = expected.gradients + hocket::passing_bytes<float>(buckets, buckets.size());
+    me.check(ledger.peak_bytes("gradients") <= most, "more gradients than everything on its way at once");
+    me.check(ledger.peak_bytes("parameters") <= expected.parameters + layout.size() * sizeof(P),
+             "more parameters than everything gathered at once");
   }
   me.check(ledger.bytes() == 0, "nothing is left");
 }
@@ -207,6 +206,27 @@ static_assert(gigabytes<0>() == 120);
 static_assert(gigabytes<1>() > 31.40 && gigabytes<1>() < 31.41);
 static_assert(gigabytes<2>() > 16.64 && gigabytes<2>() < 16.65);
 static_assert(gigabytes<3>() > 1.87 && gigabytes<3>() < 1.88);
+
+// Of any sizes, also those that have no whole number of blocks: over all ranks, nothing is dropped.
+template <int Stage>
+constexpr std::size_t states_of_all(int ranks) {
+  constexpr std::size_t sizes[] = {100, 0, 1, 64, 4097};
+  std::size_t sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    sum +=
+        hocket::bytes_of_training<float, float, float, hocket::sgd, hocket::zero_t<Stage>>(sizes, rank, ranks).states;
+  }
+  return sum;
+}
+static_assert(states_of_all<1>(1) == 4262 * sizeof(float) && states_of_all<1>(2) == states_of_all<1>(1));
+static_assert(states_of_all<2>(3) == states_of_all<1>(1) && states_of_all<3>(8) == states_of_all<1>(1));
+
+constexpr std::size_t four_buckets[] = {3, 10, 1, 5};
+static_assert(hocket::passing_bytes<float>(four_buckets, 0) == 0);
+static_assert(hocket::passing_bytes<float>(four_buckets, 1) == 40);
+static_assert(hocket::passing_bytes<float>(four_buckets, 2) == 52);
+static_assert(hocket::passing_bytes<float>(four_buckets, 3) == 72);  // 5, 3, 10: from the last to the first
+static_assert(hocket::passing_bytes<double>(four_buckets, 9) == 152);
 
 /// Bytes that this rank sends in one step of two microbatches, or one, around rings.
 template <class Sharding, class When>
@@ -244,8 +264,8 @@ TEST_CASE("a step sends 2 (N-1)/N of the parameters up to stage 2, and 3 (N-1)/N
   for (const int ranks : {1, 2, 4, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       // One bucket per parameter, each of a size that can be divided, and one of a size that can't.
-      const auto blocks = static_cast<std::size_t>(ranks) * hocket::parameter_layout::block;
-      const hocket::parameter_layout layout({{"a", 3 * blocks}, {"b", 7 * blocks}, {"c", blocks}}, {1, 1, 4});
+      const auto blocks = static_cast<std::size_t>(ranks) * hocket::layout_block;
+      const hocket::parameter_layout layout({{"a", 3 * blocks}, {"b", 7 * blocks}, {"c", blocks}}, {1, 1});
       const double n = 11.0 * static_cast<double>(blocks) * sizeof(float) * (ranks - 1) / ranks;
       const auto check = [&](int stage, double found, double expected) {
         me.check(found == expected, [&] {
@@ -258,7 +278,7 @@ TEST_CASE("a step sends 2 (N-1)/N of the parameters up to stage 2, and 3 (N-1)/N
       check(2, sent_bytes(me, layout, hocket::every_microbatch, hocket::zero<2>), 2 * n);
       check(3, sent_bytes(me, layout, hocket::every_microbatch, hocket::zero<3>), 3 * n);
       // Sizes that can't be divided: no padding travels; over all ranks the sum is the same.
-      const hocket::parameter_layout uneven({{"a", 100}, {"b", 1}, {"c", 700}}, {1, 1, 4});
+      const hocket::parameter_layout uneven({{"a", 100}, {"b", 1}, {"c", 700}}, {1, 1});
       double mine = sent_bytes(me, uneven, hocket::every_microbatch, hocket::zero<2>), all = 0;
       hocket::all_reduce(me.comm(), std::span<const double>(&mine, 1), std::span<double>(&all, 1));
       check(2, all, 2.0 * static_cast<double>(uneven.size() * sizeof(float)) * (ranks - 1));
@@ -269,7 +289,7 @@ TEST_CASE("a step sends 2 (N-1)/N of the parameters up to stage 2, and 3 (N-1)/N
 TEST_CASE("a gradient that is not finite on one rank skips the step on all") {
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
-      const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1, 4});
+      const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1});
       auto gradients = hocket::gradients<float>(me.comm(), layout, hocket::every_microbatch, hocket::zero<2>);
       hocket::loss_scale scale({.initial = 1024, .interval = 2});
       std::vector<double> scales;
@@ -388,7 +408,7 @@ TEST_CASE("a loss scale waits, shrinks to its least, and refuses what can't be")
 
 TEST_CASE("parameters that are not here, and layouts that differ, are refused") {
   on_ranks(2, [](thread_rank& me) {
-    const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1, 4});
+    const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1});
     auto parameters = hocket::parameters<float>(me.comm(), layout, hocket::zero<3>);
     const auto refused = [&](const std::string& part, auto call) {
       const auto found = me.expect(hocket::errc::invalid_argument, call);

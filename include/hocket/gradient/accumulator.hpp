@@ -29,48 +29,41 @@
 #include <hocket/core/flat_buffer.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/gradient/bucket_flights.hpp>
+#include <hocket/gradient/communication_time.hpp>
 #include <hocket/gradient/data_parallel.hpp>
+#include <hocket/gradient/layout_agreement.hpp>
+#include <hocket/gradient/layout_share.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/gradient/policy.hpp>
 #include <hocket/gradient/reduction.hpp>
+#include <hocket/gradient/totals.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory_resource>
-#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 
-/// What a step adds up to, over all microbatches and ranks. Equal on all ranks, the times apart.
-struct gradient_totals {
-  double loss = 0;   ///< sum of what `end_microbatch` was told
-  double count = 0;  ///< likewise; what gradients and loss are to be divided by
-
-  /// How long this rank did nothing but wait for other ranks' gradients.
-  double exposed_seconds = 0;
-  /// How long it moved gradients on in between, while the backward pass waited.
-  double driving_seconds = 0;
-};
-
-/// Made by `gradients`. `T` is what is added: a floating-point type, or `exact_sum` of one.
+/// Made by `gradients`. `T` is what is added: float, double, or `exact_sum` of one.
 ///
-/// **Ranks.** All ranks must have equal layouts, and make equal steps: as many microbatches, each parameter ready at
-/// most once in each. Which are ready, in which order and when may differ: buckets go in their own order.
+/// **Ranks.** All ranks must make equal steps: as many microbatches, each parameter ready at most once in each. Which
+/// are ready, in which order and when may differ: buckets go in their own order. Layouts are compared when it is made.
 /// **Cost.** With n bytes of gradients on p ranks, an all_reduce (stage 0) or a reduce_scatter of n bytes in total each
-/// time they are reduced; at the end one small all_reduce of p numbers, p being the number of parameters, plus two.
-/// **Memory.** `last_microbatch`: n. Else: n at stage 0, n/p at stages 2 and 3, and what is on its way.
-/// **Threads.** As its communicator. **Failure.** What a call throws has ended the communicator; make a new one.
+/// time they are reduced; at the end one small all_reduce of one number per parameter, and three.
+/// **Memory.** `last_microbatch`: n. Else: n at stage 0, n/p at stages 2 and 3, and buckets that are formed or on their
+/// way: where one is formed after the other, at most `passing_bytes` of the layout's `in_flight` + 1. When so many are
+/// on their way, `of` waits for one before it gives memory for another.
+/// **Threads.** As its communicator. **Failure.** What a call throws has ended the communicator, unless it is
+/// `invalid_argument`; make a new one. After a failure of the caller's own, `abandon` gives up the step.
 template <class T, class When, class Sharding, class Group, class Options, class Reduction>
 class gradient_accumulator {
  public:
@@ -82,18 +75,14 @@ class gradient_accumulator {
   gradient_accumulator(Group group, parameter_layout layout, Options options, Reduction reduction,
                        std::pmr::memory_resource* memory, const std::source_location& site)
       : group_(group), layout_(std::move(layout)), options_(std::move(options)), reduction_(std::move(reduction)),
-        site_(site), memory_(memory), missing_(layout_.buckets()), flying_(layout_.buckets(), false),
-        done_(layout_.parameters(), false), report_(layout_.parameters() + 2),
-        passing_(keeps_whole ? 0 : layout_.buckets()) {
-    std::size_t elements = 0;
-    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
-      std::vector<std::size_t> lengths;
-      for (int rank = 0; rank < ranks(); ++rank) lengths.push_back(layout_.piece(b, rank, ranks()).size);
-      lengths_.push_back(std::move(lengths));
-      kept_at_.push_back(elements);
-      elements += own_range(b).size;
+        site_(site), memory_(memory), share_(layout_, Sharding::shards_states, rank(), ranks()),
+        missing_(layout_.buckets()), flying_(layout_.buckets(), false), done_(layout_.parameters(), false),
+        report_(uses + layout_.parameters()), passing_(keeps_whole ? 0 : layout_.buckets()) {
+    detail::check_same_layout(*group_.shards, layout_, bounds(), "gradients", site_);
+    if constexpr (Group::has_replicas) {
+      detail::check_same_layout(*group_.replicas, layout_, bounds(), "gradients", site_);
     }
-    kept_ = flat_buffer<T>(keeps_whole ? layout_.size() : elements, memory);
+    kept_ = flat_buffer<T>(keeps_whole ? layout_.size() : share_.elements(), memory);
   }
 
   gradient_accumulator(gradient_accumulator&&) = default;
@@ -106,6 +95,25 @@ class gradient_accumulator {
   int ranks() const noexcept { return group_.shards->size(); }
   /// The communicator of these.
   const auto& shards() const noexcept { return *group_.shards; }
+
+  /// The timeout and the stop token that all of its calls have.
+  auto bounds() const { return detail::bounds_of(options_); }
+
+  /// Whether it adds up over the ranks of `comm`, and no others.
+  template <class Wire>
+  bool adds_over(const communicator<Wire>& comm) const {
+    std::vector<int> all = members_of(comm), own = members_of(*group_.shards);
+    std::sort(all.begin(), all.end());
+    if constexpr (Group::has_replicas) {
+      const std::vector<int> others = members_of(*group_.replicas);
+      if (own.size() * others.size() != all.size()) return false;
+      own.insert(own.end(), others.begin(), others.end());
+    } else {
+      if (own.size() != all.size()) return false;
+    }
+    return std::all_of(own.begin(), own.end(),
+                       [&](int each) { return std::binary_search(all.begin(), all.end(), each); });
+  }
 
   /// Begins microbatch `index`, from 0, of the `microbatches` of this step. The first begins a new step.
   void begin_microbatch(int index, int microbatches) {
@@ -161,8 +169,8 @@ class gradient_accumulator {
 
   /// Moves on what is on its way; for long computations between two parameters. Does not block.
   void progress() {
-    const stopwatch watch(totals_.driving_seconds);
-    move_on();
+    const detail::stopwatch watch(totals_.driving_seconds);
+    flights_.move_on(landed());
   }
 
   /// Ends the microbatch. Parameters that were not ready have no gradient in it: their gradient is what was added, if
@@ -177,40 +185,77 @@ class gradient_accumulator {
       }
     }
     inside_ = false;
-    report_[0] += loss;
-    report_[1] += count;
+    report_[losses] += loss;
+    report_[counts_of_losses] += count;
     progress();
   }
 
   /// Waits for all buckets, and gives what the step adds up to. Then `result` is this rank's share of the sum.
   /// Collective.
   gradient_totals finish() {
-    if (inside_ || next_ == 0 || next_ != of_) {
-      refuse("finish: " + std::string(inside_      ? "a microbatch has not ended: call end_microbatch first"
-                                      : next_ == 0 ? "no microbatch has begun"
-                                                   : "only " + std::to_string(next_) + " of " + std::to_string(of_) +
-                                                         " microbatches are done"));
-    }
+    check_complete("finish");
+    wait_for_all();
+    return finish_counts();
+  }
+
+  /// The same without the wait: buckets may be on their way still, until `wait` or whoever needs them: `norm` waits for
+  /// all of them, `optimizer::step` for one after the other, those first that the next forward pass needs first.
+  /// With `bucket_order::forward` these come first too. What they are waited for is in `totals` afterwards. With
+  /// replicas, as `finish`. Collective.
+  gradient_totals finish_counts() {
+    check_complete("finish");
+    // Each replica must be called in one order by all: what goes on to it before what is summed over it here.
+    if constexpr (Group::has_replicas) wait_for_all();
     {
-      const stopwatch watch(totals_.exposed_seconds);
-      while (waits_for_one()) {}
+      const detail::stopwatch watch(totals_.exposed_seconds);
       sum_report();
     }
     next_ = 0;
     finished_ = true;
-    totals_.loss = report_[0];
-    totals_.count = report_[1];
+    totals_.loss = report_[losses];
+    totals_.count = report_[counts_of_losses];
+    totals_.abandoned = static_cast<int>(report_[abandonments]);
     return totals_;
   }
 
-  /// After `finish`: the part of bucket `b` that this rank has the sum of. All of it at stage 0, else a piece.
+  /// Waits until the sum of bucket `b` is there.
+  void wait(std::size_t b) {
+    if (!flying_[b]) return;
+    const detail::stopwatch watch(totals_.exposed_seconds);
+    while (flying_[b]) wait_for_one();
+  }
+
+  /// What the last call of `finish` gave, with the waits since then.
+  const gradient_totals& totals() const noexcept { return totals_; }
+
+  /// Gives up a step that can't be completed, so that the next one can begin: after an exception in a layer, or where
+  /// this rank has no data. Sends what the step owes the other ranks, as empty as it is, and waits for theirs.
+  ///
+  /// Collective, in the place of `finish`: all ranks that have begun the step call either. On all of them the step then
+  /// has no gradient: `gradient_totals::abandoned` is how many gave up, `norm` is not a number, also on the ranks
+  /// of the model that it is taken with, and an optimizer refuses the step. Between steps: drops the last gradient, and
+  /// calls nobody.
+  gradient_totals abandon() {
+    if (next_ == 0) {
+      finished_ = false;
+      return {};
+    }
+    report_[abandonments] = 1;
+    while (inside_ || next_ != of_) {
+      if (!inside_) begin_microbatch(next_, of_);
+      end_microbatch(0, 0);
+    }
+    return finish();
+  }
+
+  /// After `finish`, or `wait(b)`: the part of bucket `b` that this rank has the sum of. All of it at stage 0, else a
+  /// piece.
   std::span<T> result(std::size_t b) noexcept {
-    return kept_.elements().subspan(keeps_whole ? own_range(b).first : kept_at_[b], own_range(b).size);
+    if constexpr (keeps_whole) return kept_.elements().subspan(own_range(b).first, own_range(b).size);
+    return share_.of(kept_.elements(), b);
   }
   /// Where that lies in the layout.
-  element_range own_range(std::size_t b) const noexcept {
-    return Sharding::shards_states ? layout_.piece(b, rank(), ranks()) : layout_.bucket(b);
-  }
+  const element_range& own_range(std::size_t b) const noexcept { return share_.range(b); }
 
   /// For what works on results: refuses before `finish`.
   void check_finished(const char* call) const {
@@ -219,40 +264,35 @@ class gradient_accumulator {
   /// For optimizers: the same, and refuses the second time, as one gradient is one step.
   void use() {
     check_finished("step");
+    if (abandoned()) {
+      refuse("step: " + std::to_string(totals_.abandoned) +
+             " ranks abandoned this step, and there is no gradient: skip it where norm(...).finite is false");
+    }
     if (std::exchange(used_, true)) refuse("step: a step was taken with this gradient: add up another one first");
   }
 
+  /// After `finish`: whether any rank gave the step up.
+  bool abandoned() const noexcept { return totals_.abandoned > 0; }
+
   /// After `finish`: whether any rank had a gradient of parameter `i` in any microbatch.
-  bool was_used(std::size_t i) const noexcept { return report_[2 + i] > 0; }
+  bool was_used(std::size_t i) const noexcept { return report_[uses + i] > 0; }
 
  private:
   using launched = detail::started_by<Reduction, typename Group::wire_type, T, Options>;
 
+  /// Where things are in the report that is summed over ranks: behind `uses`, of each parameter how often it was used.
+  enum report_entry : std::size_t { losses, counts_of_losses, abandonments, uses };
+
   static constexpr bool scatters_before_adding = std::is_same_v<When, scatter_every_reduce_last_t>;
-
-  /// A bucket on its way.
-  struct flight {
-    std::size_t bucket;
-    bool goes_on;  ///< from the ranks that share a copy to those that have others
-    launched started;
-  };
-
-  /// Adds the time until its end to a sum.
-  class stopwatch {
-   public:
-    explicit stopwatch(double& sum) noexcept : sum_(sum) {}
-    stopwatch(const stopwatch&) = delete;
-    stopwatch& operator=(const stopwatch&) = delete;
-    ~stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-
-   private:
-    double& sum_;
-    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  };
 
   [[noreturn]] void refuse(std::string reason) const {
     raise(errc::invalid_argument, std::move(reason),
           {.operation = "gradients", .rank = rank(), .ranks = ranks(), .site = site_});
+  }
+
+  template <class Wire>
+  static const std::vector<int>& members_of(const communicator<Wire>& comm) noexcept {
+    return *detail::communicator_access::state(comm).members();
   }
 
   void check_open(std::size_t i, const char* call) const {
@@ -267,12 +307,21 @@ class gradient_accumulator {
     }
   }
 
-  double& used(std::size_t i) noexcept { return report_[2 + i]; }
+  void check_complete(const char* call) const {
+    if (!inside_ && next_ != 0 && next_ == of_) return;
+    refuse(std::string(call) + ": " +
+           (inside_      ? std::string("a microbatch has not ended: call end_microbatch first")
+            : next_ == 0 ? std::string("no microbatch has begun")
+                         : "only " + std::to_string(next_) + " of " + std::to_string(of_) + " microbatches are done"));
+  }
+
+  double& used(std::size_t i) noexcept { return report_[uses + i]; }
 
   void begin_step(int microbatches) {
+    totals_ = {};
+    wait_for_all();  // of a step that was not taken after `finish_counts`
     of_ = microbatches;
     finished_ = used_ = false;
-    totals_ = {};
     std::fill(report_.begin(), report_.end(), 0.0);
     std::fill(kept_.elements().begin(), kept_.elements().end(), T{});
   }
@@ -282,9 +331,10 @@ class gradient_accumulator {
     if constexpr (keeps_whole) {
       return kept_.elements().subspan(layout_.bucket(b).first, layout_.bucket(b).size);
     } else {
-      if (flying_[b]) {
-        const stopwatch watch(totals_.exposed_seconds);
-        while (flying_[b]) waits_for_one();
+      const std::size_t most = layout_.limits().in_flight;
+      if (flying_[b] || (passing_[b].empty() && flights_.size() > most)) {
+        const detail::stopwatch watch(totals_.exposed_seconds);
+        while (flying_[b] || flights_.size() > most) wait_for_one();
       }
       if (passing_[b].empty()) passing_[b] = flat_buffer<T>(layout_.bucket(b).size, memory_);
       return passing_[b].elements();
@@ -306,20 +356,22 @@ class gradient_accumulator {
     done_[i] = true;
     --missing_[layout_.bucket_of(i)];
     if (keeps_whole && next_ != of_) return;
-    while (to_launch_ < layout_.buckets() && missing_[to_launch_] == 0) launch(to_launch_++);
+    while (to_launch_ < layout_.buckets() && missing_[layout_.leaves(to_launch_)] == 0) {
+      launch(layout_.leaves(to_launch_++));
+    }
   }
 
   void launch(std::size_t b) {
-    const stopwatch watch(totals_.driving_seconds);
-    const std::span<T> all = formed(b);
+    const std::span<T> all = formed(b);  // may wait, which is another's time
+    const detail::stopwatch watch(totals_.driving_seconds);
     flying_[b] = true;
     const bool goes_on = Group::has_replicas && (!scatters_before_adding || next_ == of_);
     if constexpr (Sharding::shards_states) {
-      within_.push_back(
-          {b, goes_on,
-           reduction_.reduce_scatter(*group_.shards, b, all, own(b), counts{lengths_[b]}, options_, site_)});
+      flights_.launch_within(b, goes_on,
+                             reduction_.reduce_scatter(*group_.shards, b, all, own(b),
+                                                       counts{share_.lengths(layout_, b)}, options_, site_));
     } else {
-      within_.push_back({b, goes_on, reduction_.all_reduce(*group_.shards, b, all, options_, site_)});
+      flights_.launch_within(b, goes_on, reduction_.all_reduce(*group_.shards, b, all, options_, site_));
     }
   }
 
@@ -329,7 +381,7 @@ class gradient_accumulator {
       if constexpr (scatters_before_adding) fold(b);
       if (goes_on) {
         const std::span<T> part = scatters_before_adding ? result(b) : own(b);
-        across_.push_back({b, false, reduction_.all_reduce(*group_.replicas, b, part, options_, site_)});
+        flights_.launch_across(b, reduction_.all_reduce(*group_.replicas, b, part, options_, site_));
         return;
       }
       if constexpr (!scatters_before_adding) fold(b);
@@ -354,56 +406,22 @@ class gradient_accumulator {
     }
   }
 
-  /// What is over is dealt with in the order in which it was launched, so that all ranks launch what follows it in one
-  /// order too.
-  void move_on() {
-    while (!within_.empty() && within_.front().started.test()) end_first_within();
-    while (!across_.empty() && across_.front().started.test()) end_first_across();
+  auto landed() {
+    return [this](std::size_t b, bool across, bool goes_on) { across ? is_across(b) : is_within(b, goes_on); };
   }
-
-  /// Waits for one that is on its way; false if none is.
-  bool waits_for_one() {
-    if (!within_.empty() && !across_.empty()) wait_on_both();
-    if (!within_.empty() && across_.empty()) {
-      end_first_within();
-    } else if (!across_.empty() && within_.empty()) {
-      end_first_across();
-    }
-    return !within_.empty() || !across_.empty();
+  void wait_for_one() {
+    flights_.wait_for_one(options_.template get<kind::timeout>(timeout_property{group_.shards->timeout()}).duration,
+                          landed());
   }
-
-  /// A blocking wait moves one communicator on, and here two have something under way: other ranks may wait for either,
-  /// so both are moved on until one of them has nothing left. Past the deadline, a blocking wait says what is wrong.
-  void wait_on_both() {
-    const auto end = std::chrono::steady_clock::now() + group_.shards->timeout();
-    for (unsigned polls = 1; !within_.empty() && !across_.empty(); ++polls) {
-      const std::size_t before = within_.size() + across_.size();
-      move_on();
-      if (within_.size() + across_.size() != before) continue;
-      polls < 1000 ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
-      if (std::chrono::steady_clock::now() > end) end_first_across();
-    }
-  }
-
-  void end_first_within() {
-    within_.front().started.wait();
-    const std::size_t b = within_.front().bucket;
-    const bool goes_on = within_.front().goes_on;
-    within_.pop_front();
-    is_within(b, goes_on);
-  }
-
-  void end_first_across() {
-    across_.front().started.wait();
-    const std::size_t b = across_.front().bucket;
-    across_.pop_front();
-    is_across(b);
+  void wait_for_all() {
+    const detail::stopwatch watch(totals_.exposed_seconds);
+    while (flights_.size() > 0) wait_for_one();
   }
 
   void sum_report() {
-    all_reduce(*group_.shards, in_place(std::span(report_)), std::plus<>{}, options<>{}, site_);
+    all_reduce(*group_.shards, in_place(std::span(report_)), std::plus<>{}, bounds(), site_);
     if constexpr (Group::has_replicas) {
-      all_reduce(*group_.replicas, in_place(std::span(report_)), std::plus<>{}, options<>{}, site_);
+      all_reduce(*group_.replicas, in_place(std::span(report_)), std::plus<>{}, bounds(), site_);
     }
   }
 
@@ -413,6 +431,7 @@ class gradient_accumulator {
   Reduction reduction_;
   std::source_location site_;
   std::pmr::memory_resource* memory_;
+  detail::layout_share share_;
 
   int next_ = 0;  ///< how many microbatches of this step have begun
   int of_ = 0;
@@ -422,26 +441,25 @@ class gradient_accumulator {
   std::size_t to_launch_ = 0;
   gradient_totals totals_;
 
-  std::vector<std::size_t> missing_;               ///< of each bucket: parameters that are not ready
-  std::vector<bool> flying_;                       ///< whether it is on its way
-  std::vector<bool> done_;                         ///< of each parameter: ready, or over with the microbatch
-  std::vector<double> report_;                     ///< loss, count, and of each parameter how often it was used
-  std::vector<std::vector<std::size_t>> lengths_;  ///< of each bucket: of the ranks' pieces
-  std::vector<std::size_t> kept_at_;               ///< where this rank's piece of each bucket is kept
+  std::vector<std::size_t> missing_;  ///< of each bucket: parameters that are not ready
+  std::vector<bool> flying_;          ///< whether it is on its way
+  std::vector<bool> done_;            ///< of each parameter: ready, or over with the microbatch
+  std::vector<double> report_;        ///< see `report_entry`
   flat_buffer<T> kept_;
-  std::vector<flat_buffer<T>> passing_;  ///< of each bucket: the microbatch's gradient, while there is one
-  std::deque<flight> within_;            ///< the last members, so that they end before their memory does
-  std::deque<flight> across_;
+  std::vector<flat_buffer<T>> passing_;       ///< of each bucket: the microbatch's gradient, while there is one
+  detail::bucket_flights<launched> flights_;  ///< the last member, so that they end before their memory does
 };
 
 /// Where the gradients of `layout` are added up, over microbatches and the ranks of `group`.
 ///
-/// Collective calls follow on `group`, a communicator, or `hybrid(shards, replicas)`; it must outlive the result, and
-/// carry nothing else from `begin_microbatch` to `finish`.
+/// Collective over `group`, a communicator, or `hybrid(shards, replicas)`; it must outlive the result, and carry
+/// nothing else from `begin_microbatch` to `finish`. Raises `mismatch` on all ranks if their layouts differ, and says
+/// where.
 /// @tparam T what is added: `float` even where less travels (`with(wire<bfloat16>)`); or `exact_sum<float>`, for bits
 ///   that do not depend on how tokens were spread over microbatches and ranks
 /// @param when, what when to reduce, and what each rank keeps: see policy.hpp for the pairs that there are
-/// @param options those of the collectives: an algorithm, a wire type, a timeout …
+/// @param options those of the collectives: an algorithm, a wire type …; a timeout and a stop token also hold for the
+///   small sums of `finish` and `norm`
 /// @param reduction what sends a bucket: see reduction.hpp
 /// @param memory where all of it is allocated; must outlive the result
 template <class T, class Over, class When, class Sharding, call_options Options = options<>,
@@ -450,7 +468,8 @@ auto gradients(const Over& group, parameter_layout layout, When, Sharding, const
                Reduction reduction = {}, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                const std::source_location& site = std::source_location::current()) {
   using group_type = decltype(detail::as_group(group));
-  if constexpr (detail::checked_accumulation<When, Sharding, group_type::has_replicas>::value &&
+  if constexpr (detail::checked_sum_type<T>::value &&
+                detail::checked_accumulation<When, Sharding, group_type::has_replicas>::value &&
                 detail::checked_reduction<Reduction, typename group_type::wire_type, T, Options>::value) {
     return gradient_accumulator<T, When, Sharding, group_type, Options, Reduction>(
         detail::as_group(group), std::move(layout), options, std::move(reduction), memory, site);

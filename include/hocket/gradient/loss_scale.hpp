@@ -8,8 +8,8 @@
 /// hocket::loss_scale scale;
 /// ...                                                      // backward pass of scale.value() * loss
 /// const auto found = hocket::norm(gradients, model);       // finite or not: equal on all ranks of both
-/// const double factor = 1 / (totals.count * scale.value());  // the scale of this step, before update()
-/// if (scale.update(found.finite)) optimizer.step(gradients, parameters, rate, factor);
+/// const double factor = found.step_factor(totals.count * scale.value(), 1.0);  // this step's scale: before update()
+/// if (scale.update(found.finite)) optimizer.step(gradients, rate, factor);
 /// @endcode
 ///
 /// Source: dynamic loss scaling as in torch.amp (factors, interval) and Megatron-LM (least value, hysteresis).
@@ -33,6 +33,14 @@ struct loss_scale_options {
   int hysteresis = 1;   ///< it shrinks at this many steps that were not finite; 1: at each
 };
 
+/// What has to be kept of a loss scale so that it can go on: a few numbers, equal on all ranks.
+struct loss_scale_state {
+  double value = 0;
+  int patience = 0;  ///< so many more steps that are not finite, and it shrinks
+  int finite = 0;    ///< steps in a row
+  long long skipped = 0;
+};
+
 /// Equal on all ranks if it is told the same on all.
 class loss_scale {
  public:
@@ -44,6 +52,21 @@ class loss_scale {
     check(how.interval >= 1, "interval is at least 1");
     check(how.least >= 0 && how.least <= how.initial, "least is at least 0 and at most initial");
     check(how.hysteresis >= 1, "hysteresis is at least 1");
+  }
+
+  /// For checkpoints: all of it, and going on from it. `restore` raises `invalid_argument` for what can't have come
+  /// from a scale with these options.
+  loss_scale_state state() const noexcept { return {value_, patience_, finite_, skipped_}; }
+  void restore(const loss_scale_state& kept) {
+    check(std::isfinite(kept.value) && kept.value >= how_.least && kept.value > 0,
+          "restore: the value is finite, positive, and not below least");
+    check(kept.patience <= how_.hysteresis, "restore: patience is at most hysteresis");
+    check(kept.finite >= 0 && kept.finite < how_.interval, "restore: finite is at least 0 and below interval");
+    check(kept.skipped >= 0, "restore: skipped is at least 0");
+    value_ = kept.value;
+    patience_ = kept.patience;
+    finite_ = kept.finite;
+    skipped_ = kept.skipped;
   }
 
   /// What the next loss is to be multiplied with.

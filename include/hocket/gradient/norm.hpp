@@ -18,8 +18,10 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <source_location>
 #include <span>
+#include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -27,7 +29,19 @@ HOCKET_BEGIN_NAMESPACE
 struct gradient_norm {
   double value = 0;    ///< infinite or not a number if the gradient is not finite
   bool finite = true;  ///< whether it is, and with it every element on every rank, copies included
+
+  /// What the sum is to be multiplied with in `optimizer::step`: 1 / `divisor`, or less, so that the norm of the
+  /// product is at most `most`.
+  /// @param divisor the count of what was added, times the loss scale that it was computed with
+  constexpr double step_factor(double divisor, double most = std::numeric_limits<double>::infinity()) const noexcept;
 };
+
+/// What a gradient of this norm is to be multiplied with so that its norm is at most `most`; 1 if it is.
+constexpr double clip_factor(double norm, double most) noexcept { return norm > most ? most / norm : 1.0; }
+
+constexpr double gradient_norm::step_factor(double divisor, double most) const noexcept {
+  return clip_factor(value / divisor, most) / divisor;
+}
 
 namespace detail {
 
@@ -69,27 +83,23 @@ exact_sum<double> squares_here(Gradients& gradients) {
   using T = typename Gradients::value_type;
   const parameter_layout& layout = gradients.layout();
   exact_sum<double> sum;
+  if (gradients.abandoned()) sum.add(std::numeric_limits<double>::quiet_NaN());
   for (std::size_t b = 0; b < layout.buckets(); ++b) {
-    const element_range own = gradients.own_range(b);
+    gradients.wait(b);
+    const element_range& own = gradients.own_range(b);
     const std::span<const T> values = gradients.result(b);
-    for (const std::size_t i : layout.members(b)) {
-      const std::size_t end = std::min(layout.of(i).end(), own.end());
-      for (std::size_t at = std::max(layout.of(i).first, own.first); at < end; at += parameter_layout::block) {
-        const auto block = values.subspan(at - own.first, std::min(parameter_layout::block, end - at));
-        if (layout[i].counted) {
+    layout.visit_parts(b, own, [&](std::size_t i, const element_range& part) {
+      for (std::size_t at = part.first; at < part.end(); at += layout_block) {
+        const auto block = values.subspan(at - own.first, std::min(layout_block, part.end() - at));
+        if (layout[i].counts_in_norm) {
           sum.add(squares_of(block));
         } else {
           add_if_not_finite(block, sum);
         }
       }
-    }
+    });
   }
   return sum;
-}
-
-template <class Wire>
-void add_over(const communicator<Wire>& comm, exact_sum<double>& sum, const std::source_location& site) {
-  all_reduce(comm, in_place(std::span(&sum, 1)), std::plus<>{}, options<>{}, site);
 }
 
 /// Whether there are buckets of gradients in it. Tensors have a `norm` of their own.
@@ -99,7 +109,21 @@ concept has_buckets = requires(T& gradients) {
   gradients.layout();
 };
 
-inline gradient_norm norm_of(const exact_sum<double>& squares) noexcept {
+/// Over the ranks that have parts of the gradient, and those of `models`: none, or one.
+template <class Gradients, class Options, class... Models>
+gradient_norm norm_over(Gradients& gradients, const Options& options, const std::source_location& site,
+                        const Models&... models) {
+  gradients.check_finished("norm");
+  exact_sum<double> squares = squares_here(gradients);
+  const auto add_over = [&](const auto& comm) {
+    if constexpr (std::is_same_v<Options, hocket::options<>>) {
+      all_reduce(comm, in_place(std::span(&squares, 1)), std::plus<>{}, gradients.bounds(), site);
+    } else {
+      all_reduce(comm, in_place(std::span(&squares, 1)), std::plus<>{}, options, site);
+    }
+  };
+  if constexpr (Gradients::sharding::shards_states) add_over(gradients.shards());
+  (add_over(models), ...);
   const double value = std::sqrt(squares.value());
   return {value, std::isfinite(value)};
 }
@@ -108,29 +132,22 @@ inline gradient_norm norm_of(const exact_sum<double>& squares) noexcept {
 
 /// The norm of the gradient that `gradients` has the sum of, after `finish`. Collective over its ranks.
 ///
-/// Elements of parameters with `counted` count once; double precision. Divide by what the gradient is to be divided by:
-/// the count, and the loss scale.
-template <detail::has_buckets Gradients>
-gradient_norm norm(Gradients& gradients, const std::source_location& site = std::source_location::current()) {
-  gradients.check_finished("norm");
-  exact_sum<double> squares = detail::squares_here(gradients);
-  if constexpr (Gradients::sharding::shards_states) detail::add_over(gradients.shards(), squares, site);
-  return detail::norm_of(squares);
+/// Elements of parameters with `counts_in_norm` count once; double precision. Divide by what the gradient is to be
+/// divided by, the count and the loss scale, or let `gradient_norm::step_factor` do it. Not a number if the step was
+/// abandoned.
+/// @param options of the small all_reduce; if there are none, the timeout and the stop token of `gradients`
+template <detail::has_buckets Gradients, call_options Options = options<>>
+gradient_norm norm(Gradients& gradients, const Options& options = {},
+                   const std::source_location& site = std::source_location::current()) {
+  return detail::norm_over(gradients, options, site);
 }
 
 /// The same where ranks of `model` hold other parameters, or other slices of them: pipeline stages, tensor-parallel
 /// ranks. Collective over both; every rank of `model` must call it.
-template <detail::has_buckets Gradients, class Wire>
-gradient_norm norm(Gradients& gradients, const communicator<Wire>& model,
+template <detail::has_buckets Gradients, class Wire, call_options Options = options<>>
+gradient_norm norm(Gradients& gradients, const communicator<Wire>& model, const Options& options = {},
                    const std::source_location& site = std::source_location::current()) {
-  gradients.check_finished("norm");
-  exact_sum<double> squares = detail::squares_here(gradients);
-  if constexpr (Gradients::sharding::shards_states) detail::add_over(gradients.shards(), squares, site);
-  detail::add_over(model, squares, site);
-  return detail::norm_of(squares);
+  return detail::norm_over(gradients, options, site, model);
 }
-
-/// What a gradient of this norm is to be multiplied with so that its norm is at most `most`; 1 if it is.
-constexpr double clip_factor(double norm, double most) noexcept { return norm > most ? most / norm : 1.0; }
 
 HOCKET_END_NAMESPACE

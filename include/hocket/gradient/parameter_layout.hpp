@@ -14,6 +14,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -28,16 +29,43 @@ HOCKET_BEGIN_NAMESPACE
 struct parameter {
   std::string name;
   std::size_t elements = 0;
-  /// Whether this rank's copy counts in norms over ranks. False where another rank of a model-parallel axis holds the
-  /// same elements and is first: see `counts_here`.
-  bool counted = true;
+  /// Whether this rank's elements count in norms over ranks. False where another rank of a model-parallel axis has the
+  /// same elements and is first: see `holds_first_copy`.
+  bool counts_in_norm = true;
+  /// Whether weight decay draws it to zero. Gains and biases usually are not: see `undecayed`.
+  bool decays = true;
+
+  friend bool operator==(const parameter&, const parameter&) = default;
 };
 
-/// A bucket is closed by the parameter that brings it to its limit or beyond.
+/// The same parameter, left alone by weight decay: `undecayed({"gain", 64})`.
+inline parameter undecayed(parameter of) {
+  of.decays = false;
+  return of;
+}
+
+/// In which order the buckets of one backward pass leave. The same on all ranks, whatever is ready when.
+enum class bucket_order : unsigned char {
+  backward,  ///< as the backward pass is done with them: most of the communication is hidden behind it
+  forward    ///< those that the next forward pass needs first come first: for `optimizer::step` after `finish_counts`
+};
+
+/// A bucket is closed by the parameter that brings it to its limit or beyond. The defaults are 1 MiB and 25 MiB of
+/// floats; `of<T>()` has those of another type.
 struct bucket_limits {
-  std::size_t first_bytes = std::size_t{1} << 20;
-  std::size_t bytes = std::size_t{25} << 20;
-  std::size_t element_bytes = sizeof(float);
+  std::size_t first_elements = std::size_t{1} << 18;
+  std::size_t elements = std::size_t{25} << 18;
+  /// Where gradients are reduced at each microbatch, so many buckets may be on their way while the next one is formed:
+  /// what they need is memory beyond what stays. See `passing_bytes`.
+  std::size_t in_flight = 4;
+  bucket_order order = bucket_order::backward;
+
+  /// Limits in bytes, for elements of `T`.
+  template <class T>
+  static constexpr bucket_limits of(std::size_t first_bytes = std::size_t{1} << 20,
+                                    std::size_t bytes = std::size_t{25} << 20) noexcept {
+    return {(first_bytes + sizeof(T) - 1) / sizeof(T), (bytes + sizeof(T) - 1) / sizeof(T)};
+  }
 };
 
 /// Elements `first` … `first + size - 1`.
@@ -49,38 +77,43 @@ struct element_range {
   friend constexpr bool operator==(const element_range&, const element_range&) = default;
 };
 
+/// The elements that are in both.
+constexpr element_range common_part(const element_range& a, const element_range& b) noexcept {
+  const std::size_t first = std::max(a.first, b.first), end = std::min(a.end(), b.end());
+  return {first, end > first ? end - first : 0};
+}
+
 /// Buckets are cut among ranks at multiples of so many elements: what is computed in blocks of this size does not
-/// depend on how many ranks there are.
+/// depend on how many ranks there are. Parameters begin at such multiples; gaps are zero, and travel.
 inline constexpr std::size_t layout_block = 64;
 
 /// The part of `bucket` that is rank `rank`'s, of `ranks` that share it: whole blocks, as many as any other's or one
-/// more or less, possibly none.
+/// more or less, possibly none; what is left of a last block that is not whole goes with it.
 constexpr element_range piece_of(const element_range& bucket, int rank, int ranks) noexcept {
-  const std::size_t blocks = bucket.size / layout_block;
+  const std::size_t blocks = bucket.size / layout_block + (bucket.size % layout_block != 0 ? 1 : 0);
   const auto cut = [&](int at) {
     const auto all = static_cast<std::size_t>(ranks), below = static_cast<std::size_t>(at);
-    return (blocks / all * below + blocks % all * below / all) * layout_block;  // blocks * below / all: no overflow
+    // blocks * below / all: no overflow
+    return std::min(bucket.size, (blocks / all * below + blocks % all * below / all) * layout_block);
   };
   return {bucket.first + cut(rank), cut(rank + 1) - cut(rank)};
 }
 
 class parameter_layout {
  public:
-  /// Parameters begin at multiples of so many elements; gaps are zero, and travel.
-  static constexpr std::size_t block = layout_block;
-
   parameter_layout() = default;
 
   /// @param in_forward_order the parameters, in the order in which the forward pass needs them
   /// Raises `invalid_argument` for two parameters of one name, and for more elements than memory can have.
   explicit parameter_layout(std::vector<parameter> in_forward_order, const bucket_limits& limits = {})
-      : parameters_(std::move(in_forward_order)), ranges_(parameters_.size()), bucket_of_(parameters_.size()) {
-    check(limits);
-    std::size_t limit = limits.first_bytes;
+      : parameters_(std::move(in_forward_order)), limits_(limits), ranges_(parameters_.size()),
+        bucket_of_(parameters_.size()) {
+    check();
+    std::size_t limit = limits.first_elements;
     for (std::size_t i = parameters_.size(); i-- > 0;) {
-      const bool closed = buckets_.empty() || buckets_.back().size * limits.element_bytes >= limit;
+      const bool closed = buckets_.empty() || buckets_.back().size >= limit;
       if (closed) {
-        if (!buckets_.empty()) limit = limits.bytes;
+        if (!buckets_.empty()) limit = limits.elements;
         buckets_.push_back({size_, 0});
         members_.emplace_back();
       }
@@ -96,6 +129,7 @@ class parameter_layout {
   std::size_t size() const noexcept { return size_; }
   std::size_t parameters() const noexcept { return parameters_.size(); }
   std::size_t buckets() const noexcept { return buckets_.size(); }
+  const bucket_limits& limits() const noexcept { return limits_; }
 
   const parameter& operator[](std::size_t i) const noexcept { return parameters_[i]; }
   /// Where parameter `i`, in forward order, lies.
@@ -105,6 +139,41 @@ class parameter_layout {
   const element_range& bucket(std::size_t b) const noexcept { return buckets_[b]; }
   /// The parameters in bucket `b`, as they lie in it: the last of the forward pass first.
   const std::vector<std::size_t>& members(std::size_t b) const noexcept { return members_[b]; }
+
+  /// Which bucket leaves as number `place`, from 0.
+  std::size_t leaves(std::size_t place) const noexcept {
+    return limits_.order == bucket_order::backward ? place : buckets() - 1 - place;
+  }
+
+  /// Elements of each bucket, gaps included: for the formulas of optimizer/memory.hpp.
+  std::vector<std::size_t> bucket_elements() const {
+    std::vector<std::size_t> all;
+    for (const element_range& each : buckets_) all.push_back(each.size);
+    return all;
+  }
+
+  /// Calls `visit(i, part)` for each parameter of bucket `b` that has elements in `within`: `part` is where these lie.
+  /// Both count from the beginning of the flat memory.
+  template <class Visit>
+  void visit_parts(std::size_t b, const element_range& within, Visit visit) const {
+    for (const std::size_t i : members(b)) {
+      const element_range part = common_part(of(i), within);
+      if (part.size > 0) visit(i, part);
+    }
+  }
+
+  /// Whether both put the same parameters into the same buckets.
+  friend bool operator==(const parameter_layout& a, const parameter_layout& b) noexcept {
+    return a.parameters_ == b.parameters_ && a.buckets_ == b.buckets_;
+  }
+
+  /// Parameter `i` in words, for errors.
+  std::string describe(std::size_t i) const {
+    const parameter& each = parameters_[i];
+    return "parameter " + std::to_string(i) + " '" + each.name + "' of " + std::to_string(each.elements) +
+           " elements in bucket " + std::to_string(bucket_of_[i]) + (each.counts_in_norm ? "" : ", not in norms") +
+           (each.decays ? "" : ", not decayed");
+  }
 
   /// The number of the parameter with this name. Raises `invalid_argument` if there is none.
   std::size_t find(std::string_view name) const {
@@ -117,19 +186,14 @@ class parameter_layout {
   /// The part of bucket `b` that is rank `rank`'s: see `piece_of`. Counted from the beginning of the flat memory.
   element_range piece(std::size_t b, int rank, int ranks) const noexcept { return piece_of(buckets_[b], rank, ranks); }
 
-  /// How many elements of all buckets are rank `rank`'s.
-  std::size_t piece_elements(int rank, int ranks) const noexcept {
-    std::size_t sum = 0;
-    for (std::size_t b = 0; b < buckets(); ++b) sum += piece(b, rank, ranks).size;
-    return sum;
+ private:
+  static constexpr std::size_t rounded(std::size_t elements) noexcept {
+    return (elements + layout_block - 1) / layout_block * layout_block;
   }
 
- private:
-  static constexpr std::size_t rounded(std::size_t elements) noexcept { return (elements + block - 1) / block * block; }
-
-  void check(const bucket_limits& limits) const {
-    if (limits.element_bytes == 0) raise(errc::invalid_argument, "bucket_limits: element_bytes is 0; say sizeof(T)");
-    std::size_t room = std::numeric_limits<std::size_t>::max() / 2 / limits.element_bytes;
+  void check() const {
+    constexpr std::size_t largest_element = 512;
+    std::size_t room = std::numeric_limits<std::size_t>::max() / 2 / largest_element;
     std::unordered_set<std::string_view> names;
     for (const parameter& each : parameters_) {
       if (each.elements > room || rounded(each.elements) > room) {
@@ -143,6 +207,7 @@ class parameter_layout {
   }
 
   std::vector<parameter> parameters_;
+  bucket_limits limits_;
   std::vector<element_range> ranges_;
   std::vector<std::size_t> bucket_of_;
   std::vector<element_range> buckets_;

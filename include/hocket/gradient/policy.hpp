@@ -63,46 +63,58 @@ template <class T>
 concept reduction_time = std::is_same_v<T, last_microbatch_t> || std::is_same_v<T, every_microbatch_t> ||
     std::is_same_v<T, scatter_every_reduce_last_t>;
 
-/// Whether gradients that are kept as `Sharding` says can be reduced when `When` says.
-template <class When, class Sharding>
-concept accumulates = reduction_time<When> && sharding_stage<Sharding> &&
-    (std::is_same_v<When, last_microbatch_t>    ? Sharding::stage <= 1
-     : std::is_same_v<When, every_microbatch_t> ? Sharding::stage != 1
-                                                : Sharding::stage >= 2);
-
 namespace detail {
 
-/// Says in words why a pair is not in the table.
+/// Why a pair is not in the table.
+enum class policy_fault { none, no_time, no_stage, whole_of_parts, part_of_the_whole, scattered_whole, no_replicas };
+
+template <class When, class Sharding>
+constexpr policy_fault fault_of_policy(bool with_replicas) noexcept {
+  if constexpr (!reduction_time<When>) {
+    return policy_fault::no_time;
+  } else if constexpr (!sharding_stage<Sharding>) {
+    return policy_fault::no_stage;
+  } else {
+    constexpr int stage = Sharding::stage;
+    constexpr bool scatters = std::is_same_v<When, scatter_every_reduce_last_t>;
+    if (std::is_same_v<When, last_microbatch_t>) return stage >= 2 ? policy_fault::whole_of_parts : policy_fault::none;
+    if (stage == 1) return policy_fault::part_of_the_whole;
+    if (scatters && stage == 0) return policy_fault::scattered_whole;
+    return scatters && !with_replicas ? policy_fault::no_replicas : policy_fault::none;
+  }
+}
+
+/// Says it in words.
 template <class When, class Sharding, bool WithReplicas>
 struct checked_accumulation {
-  static constexpr bool last = std::is_same_v<When, last_microbatch_t>;
-  static constexpr bool scatters = std::is_same_v<When, scatter_every_reduce_last_t>;
-  static constexpr bool is_time = reduction_time<When>;
-  static constexpr bool is_stage = sharding_stage<Sharding>;
-  static_assert(is_time,
+  static constexpr policy_fault fault = fault_of_policy<When, Sharding>(WithReplicas);
+  static_assert(fault != policy_fault::no_time,
                 "gradients(...): when to reduce is last_microbatch, every_microbatch or "
                 "scatter_every_reduce_last");
-  static_assert(is_stage, "gradients(...): what is kept is zero<0>, zero<1>, zero<2> or zero<3>");
-  static constexpr int stage = [] {
-    if constexpr (sharding_stage<Sharding>) return Sharding::stage;
-    return -1;
-  }();
+  static_assert(fault != policy_fault::no_stage,
+                "gradients(...): what is kept is zero<0>, zero<1>, zero<2> or zero<3>");
   static_assert(
-      !(last && stage >= 2),
+      fault != policy_fault::whole_of_parts,
       "gradients(...): zero<2> and zero<3> keep a part of the gradient, and with last_microbatch the whole is "
       "kept until the last one: say every_microbatch, or zero<1>");
   static_assert(
-      !(!last && stage == 1),
+      fault != policy_fault::part_of_the_whole,
       "gradients(...): zero<1> keeps the whole gradient, and with a reduction at every microbatch only a part "
       "is left: say zero<2>, which needs less memory, or last_microbatch");
-  static_assert(!(scatters && stage == 0),
+  static_assert(fault != policy_fault::scattered_whole,
                 "gradients(...): scatter_every_reduce_last leaves each rank a part of the gradient, and zero<0> keeps "
                 "the whole: say every_microbatch, or zero<2>");
-  static_assert(!(scatters && stage >= 2 && !WithReplicas),
+  static_assert(fault != policy_fault::no_replicas,
                 "gradients(...): scatter_every_reduce_last reduces over replicas at the end, and there are none here: "
                 "pass hybrid(shards, replicas), or say every_microbatch");
-  static constexpr bool value = accumulates<When, Sharding> && (WithReplicas || !scatters);
+  static constexpr bool value = fault == policy_fault::none;
 };
 
 }  // namespace detail
+
+/// Whether gradients that are kept as `Sharding` says can be reduced when `When` says, over a group with replicas.
+template <class When, class Sharding>
+concept accumulates = detail::fault_of_policy<When, Sharding>(true)
+== detail::policy_fault::none;
+
 HOCKET_END_NAMESPACE

@@ -11,6 +11,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/selection/algorithm.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -60,6 +61,24 @@ struct plain_reduction {
   request reduce_scatter(const communicator<Wire>& comm, std::size_t /*bucket*/, std::span<T> values, std::span<T> own,
                          counts lengths, const Options& options, const std::source_location& site) const {
     return reduce_scatter_v_async(comm, std::span<const T>(values), own, lengths, std::plus<>{}, options, site);
+  }
+};
+
+/// The same, adding in the order of ranks at every stage: with floats too, the stages of one microbatch per step have the
+/// same bits, at any number of ranks. (What is chosen otherwise goes around in rings, that begin elsewhere in an
+/// all_reduce than in a reduce_scatter.) Needs ranks that can read each other's memory; raises `invalid_argument` for
+/// others, and does not compile with an algorithm among the options.
+struct rank_ordered_reduction {
+  template <class Wire, class T, class Options>
+  request all_reduce(const communicator<Wire>& comm, std::size_t bucket, std::span<T> values, const Options& options,
+                     const std::source_location& site) const {
+    return plain_reduction().all_reduce(comm, bucket, values, options.and_also(two_shot), site);
+  }
+
+  template <class Wire, class T, class Options>
+  request reduce_scatter(const communicator<Wire>& comm, std::size_t bucket, std::span<T> values, std::span<T> own,
+                         counts lengths, const Options& options, const std::source_location& site) const {
+    return plain_reduction().reduce_scatter(comm, bucket, values, own, lengths, options.and_also(direct), site);
   }
 };
 

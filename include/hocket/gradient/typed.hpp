@@ -13,6 +13,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/placement.hpp>
@@ -26,7 +27,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// What is wrong with a gradient's placements for an accumulator over some axes.
-enum class misplaced { nowhere, reduced_on_data, cut_on_data, no_sum_on_data, partial_elsewhere };
+enum class misplaced { nowhere, reduced_on_data, cut_on_data, no_sum_on_data, partial_elsewhere, unknown_elsewhere };
 
 template <class Tensor, axis_name... DataAxes>
 constexpr misplaced misplacement_of_gradient() noexcept {
@@ -36,6 +37,7 @@ constexpr misplaced misplacement_of_gradient() noexcept {
     const placement& found = Tensor::placements_type::values[i];
     if ((data >> i & 1U) == 0) {
       if (found.partial()) return misplaced::partial_elsewhere;
+      if (found.kind == placement_kind::varying) return misplaced::unknown_elsewhere;
     } else if (found.kind == placement_kind::shard) {
       return misplaced::cut_on_data;
     } else if (found.whole()) {
@@ -63,15 +65,52 @@ struct checked_gradient {
   static_assert(found != misplaced::partial_elsewhere,
                 "this gradient is a partial result along an axis that is no data axis, and nobody adds it up later: "
                 "reduce it along that axis first, or name the axis among the data axes");
+  static_assert(found != misplaced::unknown_elsewhere,
+                "this gradient is varying along an axis that is no data axis: whether its ranks hold copies, slices or "
+                "summands is not known, and so neither whether it is complete nor whose elements count in a norm: make "
+                "the tensor with shard<d>, or convert it");
   static constexpr bool value = found == misplaced::nowhere;
 };
 
+/// Whether it is known along all axes but `DataAxes` what a tensor's ranks hold.
+template <class Tensor, axis_name... DataAxes>
+struct checked_parameter {
+  static constexpr bool value = [] {
+    using axes = typename Tensor::axes;
+    for (std::size_t i = 0; i < axes::all.size(); ++i) {
+      const bool varies = Tensor::placements_type::values[i].kind == placement_kind::varying;
+      if (varies && (set_of<axes, DataAxes...>() >> i & 1U) == 0) return false;
+    }
+    return true;
+  }();
+  static_assert(
+      value,
+      "this parameter is varying along an axis that is no data axis: whether its ranks hold copies or slices "
+      "is not known, and so not whose elements count in a norm: make the tensor with shard<d>, or convert it");
+};
+
+/// Refuses a gradient of another mesh's axes than those that an accumulator adds up over.
+template <axis_name... DataAxes, class Accumulator, class Tensor>
+void check_group(const Accumulator& accumulator, std::size_t i, const Tensor& gradient) {
+  const auto& along = gradient.mesh().template along<DataAxes...>();
+  if (accumulator.adds_over(along)) return;
+  std::string names;
+  ((names += (names.empty() ? "\"" : ", \"") + std::string(DataAxes.view()) + '"'), ...);
+  raise(errc::invalid_argument,
+        "parameter " + std::to_string(i) + ": the accumulator does not add up over the " +
+            std::to_string(along.size()) + " ranks along " + names +
+            " of this gradient's mesh: make it with gradients(mesh.along<" + names +
+            ">(), ...), or name the axes that it was made with",
+        {.operation = "add_gradient", .rank = accumulator.rank(), .ranks = accumulator.ranks()});
+}
+
 }  // namespace detail
 
-/// Whether this rank's elements of `tensor` count in norms over the axes other than `DataAxes`: where ranks have
-/// copies, the first counts.
+/// Whether this rank has the first copy of its elements of `tensor`, along the axes other than `DataAxes`: where ranks
+/// have copies, the first one's count in norms.
 template <axis_name... DataAxes, tensor_type Tensor>
-bool counts_here(const Tensor& tensor) {
+bool holds_first_copy(const Tensor& tensor) {
+  static_cast<void>(detail::checked_parameter<Tensor, DataAxes...>{});
   using axes = typename Tensor::axes;
   const detail::axis_set data = detail::set_of<axes, DataAxes...>();
   for (std::size_t i = 0; i < axes::all.size(); ++i) {
@@ -84,14 +123,18 @@ bool counts_here(const Tensor& tensor) {
 /// The entry of a typed parameter in a layout: this rank's part of it.
 template <axis_name... DataAxes, tensor_type Tensor>
 parameter parameter_of(std::string name, const Tensor& tensor) {
-  return {std::move(name), tensor.elements().size(), counts_here<DataAxes...>(tensor)};
+  return {std::move(name), tensor.elements().size(), holds_first_copy<DataAxes...>(tensor)};
 }
 
 /// Adds this rank's part of `gradient` to that of parameter `i` in `accumulator`, whose group are the ranks along
-/// `DataAxes`. Along these the gradient is partial<sum> or varying, along all others anything but a partial result.
+/// `DataAxes`. Along these the gradient is partial<sum> or varying, along all others replicated, invariant or shard<d>.
+/// Raises `invalid_argument` if the group is another one.
 template <axis_name... DataAxes, class Accumulator, tensor_type Tensor>
 void add_gradient(Accumulator& accumulator, std::size_t i, const Tensor& gradient) {
-  if constexpr (detail::checked_gradient<Tensor, DataAxes...>::value) accumulator.add(i, gradient.elements());
+  if constexpr (detail::checked_gradient<Tensor, DataAxes...>::value) {
+    detail::check_group<DataAxes...>(accumulator, i, gradient);
+    accumulator.add(i, gradient.elements());
+  }
 }
 
 HOCKET_END_NAMESPACE

@@ -16,12 +16,14 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/flat_buffer.hpp>
+#include <hocket/gradient/layout_agreement.hpp>
+#include <hocket/gradient/layout_share.hpp>
 #include <hocket/gradient/norm.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/gradient/policy.hpp>
 #include <hocket/optimizer/parameters.hpp>
+#include <hocket/optimizer/state.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -36,7 +38,8 @@
 HOCKET_BEGIN_NAMESPACE
 
 /// How parameters are moved: a number of states per element, what is the same for all elements of a step, and what is
-/// done to one. See optimizer/rule/.
+/// done to one. A member `weight_decay` is taken as 0 for parameters that do not decay; `state_names` are what states
+/// are called in checkpoints ("state 0" … otherwise). See optimizer/rule/.
 template <class Rule, class F>
 concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const std::array<F*, Rule::states>& state) {
   rule.template at<F>(std::uint64_t{1}, 0.1);
@@ -88,18 +91,15 @@ class optimizer {
 
   /// See `make_optimizer`.
   optimizer(Parameters& parameters, const Rule& rule, std::pmr::memory_resource* memory)
-      : parameters_(&parameters), rule_(rule) {
-    std::size_t elements = 0;
-    for (std::size_t b = 0; b < layout().buckets(); ++b) {
-      kept_at_.push_back(elements);
-      elements += parameters.own_range(b).size;
-    }
-    for (auto& each : states_) each = flat_buffer<F>(elements, memory);
+      : parameters_(&parameters), rule_(rule),
+        share_(parameters.layout(), sharding::shards_states, parameters.rank(), parameters.ranks()) {
+    for (auto& each : states_) each = flat_buffer<F>(share_.elements(), memory);
     if constexpr (has_masters) {
-      masters_ = flat_buffer<F>(elements, memory);
+      masters_ = flat_buffer<F>(share_.elements(), memory);
       for (std::size_t b = 0; b < layout().buckets(); ++b) {
         const auto own = parameters.own(b);
-        for (std::size_t i = 0; i < own.size(); ++i) masters_.data()[kept_at_[b] + i] = static_cast<F>(own[i]);
+        const auto masters = share_.of(masters_.elements(), b);
+        for (std::size_t i = 0; i < own.size(); ++i) masters[i] = static_cast<F>(own[i]);
       }
     }
   }
@@ -110,11 +110,12 @@ class optimizer {
   /// Moves the parameters by the gradient that `gradients` has the sum of, times `factor`: one divided by the count,
   /// and by the loss scale; times a `clip_factor`. Then begins to send them round, those that the next forward pass
   /// needs first before others; `parameters.of(i)` waits for them. With zero<3>, gathered buckets are released.
-  /// Parameters without a gradient on any rank stay as they are, and so do their states.
+  /// Parameters without a gradient on any rank stay as they are, and so do their states. Those that do not decay (see
+  /// `undecayed`) are moved as by a rule whose `weight_decay` is 0.
   ///
   /// Collective; `factor`, `learning_rate` and the rule must be equal on all ranks.
-  /// Raises `invalid_argument` if layouts or ranks differ, if `factor` is not finite, before `finish`, and for a second
-  /// step with one gradient.
+  /// Raises `invalid_argument` if layouts or ranks differ, if `factor` is not finite, before `finish`, for a step that
+  /// was abandoned, and for a second step with one gradient.
   template <class Gradients>
   void step(Gradients& gradients, double learning_rate, double factor) {
     static_assert(std::is_same_v<typename Gradients::sharding, sharding>,
@@ -134,9 +135,11 @@ class optimizer {
     gradients.use();
     ++steps_;
     const auto constants = rule_.template at<F>(steps_, learning_rate);
+    const auto undecayed = without_decay(rule_).template at<F>(steps_, learning_rate);
     for (std::size_t b = layout().buckets(); b-- > 0;) {
+      gradients.wait(b);
       parameters_->wait(b);
-      update(b, gradients, factor, constants);
+      update(b, gradients, factor, constants, undecayed);
       if constexpr (sharding::shards_parameters) {
         parameters_->release(b);  // what was gathered is not what it was any more
       } else {
@@ -145,9 +148,38 @@ class optimizer {
     }
   }
 
-  /// The states of what this rank updates of bucket `b`: state `k`, in the order of the layout. For checkpoints.
-  std::span<F> state(std::size_t k, std::size_t b) noexcept {
-    return states_[k].elements().subspan(kept_at_[b], parameters_->own_range(b).size);
+  /// All that has to be kept so that training can go on, the parameters apart, which have a `state` of their own: the
+  /// steps taken, the array "master" where parameters are narrower, and the states by the names that the rule gives
+  /// them. Pieces lie in this object's memory, valid until the next step; over all ranks of the group, replicas
+  /// included, each element of each array is in one.
+  optimizer_state<F> state() {
+    optimizer_state<F> now{steps_, {}};
+    visit_arrays([&](const std::string& array, std::span<F> kept) {
+      for (std::size_t b = 0; b < layout().buckets(); ++b) {
+        detail::add_pieces<F>(now.pieces, array, layout(), b, parameters_->dealt_range(b), share_.range(b),
+                              share_.of(kept, b));
+      }
+    });
+    return now;
+  }
+
+  /// Goes on from `kept`: pieces of `state` of any number of ranks, at any stage, in any order, also of more than
+  /// this rank updates. The parameters are to be restored as well. To be called on all ranks, with equal steps and
+  /// values. Raises `invalid_argument` if an array is missing in part, or a parameter has another size; then nothing is
+  /// changed.
+  void restore(const optimizer_state<F>& kept) {
+    const detail::state_reader<F> reader(kept.pieces);
+    visit_arrays([&](const std::string& array, std::span<F> memory) {
+      visit_all(memory, [&](const parameter& of, const element_range& part, std::span<F>) {
+        if (std::string why = reader.missing(array, of, part); !why.empty()) refuse("restore: " + std::move(why));
+      });
+    });
+    visit_arrays([&](const std::string& array, std::span<F> memory) {
+      visit_all(memory, [&](const parameter& of, const element_range& part, std::span<F> to) {
+        reader.read(array, of, part, to);
+      });
+    });
+    steps_ = kept.steps;
   }
 
  private:
@@ -159,40 +191,62 @@ class optimizer {
   }
 
   void check_layouts(const parameter_layout& of_gradients) const {
-    bool equal = of_gradients.size() == layout().size() && of_gradients.buckets() == layout().buckets();
-    for (std::size_t b = 0; equal && b < layout().buckets(); ++b) {
-      equal = of_gradients.bucket(b) == layout().bucket(b) && of_gradients.members(b) == layout().members(b);
-    }
-    for (std::size_t i = 0; equal && i < layout().parameters(); ++i) equal = of_gradients.of(i) == layout().of(i);
-    if (equal) return;
-    refuse("the layout of the gradients, " + described(of_gradients) + ", is not that of the parameters, " +
-           described(layout()) + ": give both the same one");
+    if (of_gradients == layout()) return;
+    refuse(
+        "the layout of the gradients, " + described(of_gradients) + ", is not that of the parameters, " +
+        described(layout()) + ": " +
+        detail::first_difference(detail::text_of(of_gradients), detail::text_of(layout()), "the former", "the latter") +
+        "; give both the same one");
   }
   static std::string described(const parameter_layout& layout) {
     return std::to_string(layout.parameters()) + " parameters with " + std::to_string(layout.size()) + " elements in " +
            std::to_string(layout.buckets()) + " buckets";
   }
 
-  template <class Gradients, class Constants>
-  void update(std::size_t b, Gradients& gradients, double factor, const Constants& constants) {
-    const element_range own = parameters_->own_range(b);
-    for (const std::size_t i : layout().members(b)) {
-      if (!gradients.was_used(i)) continue;
-      const std::size_t begin = std::max(layout().of(i).first, own.first);
-      const std::size_t end = std::min(layout().of(i).end(), own.end());
-      if (begin >= end) continue;
-      const std::size_t at = begin - own.first, kept = kept_at_[b] + at;
-      std::array<F*, Rule::states> states{};
-      for (std::size_t k = 0; k < Rule::states; ++k) states[k] = states_[k].data() + kept;
-      detail::update_all<Rule, F>(constants, end - begin, parameters_->own(b).data() + at,
-                                  has_masters ? masters_.data() + kept : nullptr, gradients.result(b).data() + at,
-                                  factor, states);
+  /// The rule, with a `weight_decay` of 0 if it has one.
+  static Rule without_decay(Rule rule) {
+    if constexpr (requires { rule.weight_decay = 0; }) rule.weight_decay = 0;
+    return rule;
+  }
+
+  /// Calls `visit(name, memory)` for each array that is kept from step to step.
+  template <class Visit>
+  void visit_arrays(Visit visit) {
+    if constexpr (has_masters) visit(std::string("master"), masters_.elements());
+    for (std::size_t k = 0; k < Rule::states; ++k) {
+      if constexpr (requires { Rule::state_names[k]; }) {
+        visit(std::string(Rule::state_names[k]), states_[k].elements());
+      } else {
+        visit("state " + std::to_string(k), states_[k].elements());
+      }
     }
+  }
+  template <class Visit>
+  void visit_all(std::span<F> memory, Visit visit) {
+    for (std::size_t b = 0; b < layout().buckets(); ++b) {
+      detail::visit_kept(layout(), b, share_.range(b), share_.of(memory, b), visit);
+    }
+  }
+
+  template <class Gradients, class Constants>
+  void update(std::size_t b, Gradients& gradients, double factor, const Constants& constants,
+              const Constants& undecayed) {
+    const element_range& own = share_.range(b);
+    layout().visit_parts(b, own, [&](std::size_t i, const element_range& part) {
+      if (!gradients.was_used(i)) return;
+      const std::size_t at = part.first - own.first;
+      std::array<F*, Rule::states> states{};
+      for (std::size_t k = 0; k < Rule::states; ++k) states[k] = share_.of(states_[k].elements(), b).data() + at;
+      detail::update_all<Rule, F>(layout()[i].decays ? constants : undecayed, part.size,
+                                  parameters_->own(b).data() + at,
+                                  has_masters ? share_.of(masters_.elements(), b).data() + at : nullptr,
+                                  gradients.result(b).data() + at, factor, states);
+    });
   }
 
   Parameters* parameters_;
   Rule rule_;
-  std::vector<std::size_t> kept_at_;
+  detail::layout_share share_;
   std::array<flat_buffer<F>, Rule::states> states_;
   flat_buffer<F> masters_;
   std::uint64_t steps_ = 0;

@@ -19,9 +19,13 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/gradient/communication_time.hpp>
 #include <hocket/gradient/data_parallel.hpp>
+#include <hocket/gradient/layout_agreement.hpp>
+#include <hocket/gradient/layout_share.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/gradient/policy.hpp>
+#include <hocket/optimizer/state.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -40,8 +44,10 @@ HOCKET_BEGIN_NAMESPACE
 /// **Order.** `gather` is collective: every rank of the group gathers the same buckets in the same order. With zero<0>
 /// to zero<2> the optimizer does it after its step. With zero<3> whoever computes says when; as gradients leave
 /// meanwhile, its communicator must be one of its own: `split(comm, color{0}, key{comm.rank()})`.
-/// **Cost.** A gather of n bytes: an all_gather of n on the ranks that share a copy.
-/// **Memory.** All parameters; with zero<3> this rank's pieces, and the buckets that are gathered.
+/// **Cost.** A gather of n bytes: an all_gather of n on the ranks that share a copy. Made by an all_gather of 16 bytes
+/// per rank, from zero<1> on.
+/// **Memory.** All parameters; with zero<3> this rank's pieces, and the buckets that are gathered: `passing_bytes` of
+/// as many as the caller has gathered at once.
 /// **Threads.** As its communicator.
 template <class P, class Sharding, class Group, class Options>
 class flat_parameters {
@@ -54,16 +60,12 @@ class flat_parameters {
   flat_parameters(Group group, parameter_layout layout, Options options, std::pmr::memory_resource* memory,
                   const std::source_location& site)
       : group_(group), layout_(std::move(layout)), options_(std::move(options)), memory_(memory), site_(site),
+        share_(layout_, Sharding::shards_states, rank(), ranks()),
         gathered_(Sharding::shards_parameters ? layout_.buckets() : 0), coming_(layout_.buckets()) {
-    std::size_t elements = 0;
-    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
-      std::vector<std::size_t> lengths;
-      for (int rank = 0; rank < ranks(); ++rank) lengths.push_back(layout_.piece(b, rank, ranks()).size);
-      lengths_.push_back(std::move(lengths));
-      kept_at_.push_back(elements);
-      elements += own_range(b).size;
+    if constexpr (Sharding::shards_states) {
+      detail::check_same_layout(*group_.shards, layout_, detail::bounds_of(options_), "parameters", site_);
     }
-    kept_ = flat_buffer<P>(Sharding::shards_parameters ? elements : layout_.size(), memory);
+    kept_ = flat_buffer<P>(Sharding::shards_parameters ? share_.elements() : layout_.size(), memory);
   }
 
   flat_parameters(flat_parameters&&) = default;
@@ -85,12 +87,10 @@ class flat_parameters {
     }
     const std::size_t b = layout_.bucket_of(i);
     wait(b);
-    const element_range kept = Sharding::shards_parameters ? own_range(b) : layout_.bucket(b);
-    const std::span<P> memory = Sharding::shards_parameters ? own(b) : whole(b);
-    const std::size_t begin = std::max(kept.first, where.first), end = std::min(kept.end(), where.end());
-    if (begin < end) {
-      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(begin - where.first), end - begin,
-                  memory.begin() + static_cast<std::ptrdiff_t>(begin - kept.first));
+    const element_range kept = kept_range(b), part = common_part(kept, where);
+    if (part.size > 0) {
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(part.first - where.first), part.size,
+                  kept_values(b).begin() + static_cast<std::ptrdiff_t>(part.first - kept.first));
     }
   }
 
@@ -111,15 +111,48 @@ class flat_parameters {
 
   /// What this rank updates of bucket `b`: all of it at stage 0, else a piece.
   std::span<P> own(std::size_t b) noexcept {
-    const element_range range = own_range(b);
-    return kept_.elements().subspan(Sharding::shards_parameters ? kept_at_[b] : range.first, range.size);
+    if constexpr (Sharding::shards_parameters) return share_.of(kept_.elements(), b);
+    return kept_.elements().subspan(own_range(b).first, own_range(b).size);
   }
-  element_range own_range(std::size_t b) const noexcept {
-    return Sharding::shards_states ? layout_.piece(b, rank(), ranks()) : layout_.bucket(b);
+  const element_range& own_range(std::size_t b) const noexcept { return share_.range(b); }
+
+  /// The part of bucket `b` that this rank writes into a checkpoint: over all ranks of the group, replicas included,
+  /// each element is in one.
+  element_range dealt_range(std::size_t b) const noexcept {
+    const element_range piece = layout_.piece(b, rank(), ranks());
+    if constexpr (Group::has_replicas) return piece_of(piece, group_.replicas->rank(), group_.replicas->size());
+    return piece;
   }
 
-  /// Begins to fetch the other ranks' pieces of bucket `b`. With zero<3>, nothing if they are here or on their way; with
-  /// zero<1> and zero<2> they are fetched again, which is what an optimizer wants. Collective.
+  /// The parameters' values, as pieces of the array "parameter": over all ranks of the group, each element once. They
+  /// lie in this object's memory: valid until parameters change.
+  std::vector<state_piece<P>> state() {
+    std::vector<state_piece<P>> pieces;
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
+      detail::add_pieces<P>(pieces, "parameter", layout_, b, dealt_range(b), own_range(b), own(b));
+    }
+    return pieces;
+  }
+
+  /// Sets all that this rank keeps to what `pieces` have, which may be those of any number of ranks at any stage,
+  /// also more than this rank keeps. Gathered buckets are released. To be called on all ranks, with equal values.
+  /// Raises `invalid_argument` if a parameter is missing in part, or has another size; then nothing is changed.
+  void restore(std::span<const state_piece<P>> pieces) {
+    const detail::state_reader<P> reader(pieces);
+    visit_all_kept([&](const parameter& of, const element_range& part, std::span<P>) {
+      if (std::string why = reader.missing("parameter", of, part); !why.empty()) refuse("restore: " + std::move(why));
+    });
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
+      wait(b);
+      release(b);
+    }
+    visit_all_kept([&](const parameter& of, const element_range& part, std::span<P> to) {
+      reader.read("parameter", of, part, to);
+    });
+  }
+
+  /// Begins to fetch the other ranks' pieces of bucket `b`. With zero<3>, nothing if they are here or on their way;
+  /// with zero<1> and zero<2> they are fetched again, which is what an optimizer wants. Collective.
   void gather(std::size_t b) {
     if constexpr (!Sharding::shards_states) return;
     if (b >= layout_.buckets()) {
@@ -130,22 +163,46 @@ class flat_parameters {
       gathered_[b] = flat_buffer<P>(layout_.bucket(b).size, memory_);
     }
     wait(b);
-    coming_[b] =
-        all_gather_v_async(*group_.shards, std::span<const P>(own(b)), whole(b), counts{lengths_[b]}, options_, site_);
+    const detail::stopwatch watch(time_.driving_seconds);
+    coming_[b] = all_gather_v_async(*group_.shards, std::span<const P>(own(b)), whole(b),
+                                    counts{share_.lengths(layout_, b)}, options_, site_);
+    under_way_[b] = true;
   }
 
   /// Waits until bucket `b` is here. What went wrong on the way is thrown.
   void wait(std::size_t b) {
+    if (!under_way_[b]) return;
+    const detail::stopwatch watch(time_.exposed_seconds);
     coming_[b].wait();
     coming_[b] = request();
+    under_way_[b] = false;
   }
+
+  /// How long communication of parameters kept this rank from computing since this was last asked.
+  communication_time take_time() noexcept { return std::exchange(time_, {}); }
 
   /// Gives up what other ranks keep of bucket `b`; nothing before zero<3>.
   void release(std::size_t b) {
     if constexpr (Sharding::shards_parameters) {
       wait(b);
       gathered_[b] = {};
+      holders_[b] = 0;
     }
+  }
+
+  /// Gathers the buckets of the parameters `first` to `first + count - 1`, unless somebody holds them already: what a
+  /// layer calls before it computes, or a stage of a pipeline as its `unshard()`, at the points that the schedule lists
+  /// (`lower(plan, {.shard_parameters = true})`). Nothing before zero<3>. Collective, as `gather`.
+  void hold(std::size_t first, std::size_t count) {
+    visit_buckets(first, count, [&](std::size_t b) {
+      if (holders_[b]++ == 0) gather(b);
+    });
+  }
+  /// Releases those of these buckets that nobody holds any more: `reshard()`.
+  void let_go(std::size_t first, std::size_t count) {
+    visit_buckets(first, count, [&](std::size_t b) {
+      if (holders_[b] > 0 && --holders_[b] == 0) release(b);
+    });
   }
 
  private:
@@ -157,6 +214,30 @@ class flat_parameters {
     if (i >= layout_.parameters()) {
       refuse(std::string(call) + "(" + std::to_string(i) + "): there are " + std::to_string(layout_.parameters()) +
              " parameters, numbered from 0");
+    }
+  }
+
+  /// What of bucket `b` stays on this rank, and its memory.
+  const element_range& kept_range(std::size_t b) const noexcept {
+    return Sharding::shards_parameters ? own_range(b) : layout_.bucket(b);
+  }
+  std::span<P> kept_values(std::size_t b) noexcept {
+    if constexpr (Sharding::shards_parameters) return own(b);
+    return whole(b);
+  }
+  /// The buckets of these parameters, in the order of the forward pass, where they are gathered at all.
+  template <class Visit>
+  void visit_buckets(std::size_t first, std::size_t count, Visit visit) const {
+    if (!Sharding::shards_parameters || count == 0) return;
+    check(first, "hold");
+    check(first + count - 1, "hold");
+    for (std::size_t b = layout_.bucket_of(first) + 1; b-- > layout_.bucket_of(first + count - 1);) visit(b);
+  }
+
+  template <class Visit>
+  void visit_all_kept(Visit visit) {
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
+      detail::visit_kept(layout_, b, kept_range(b), kept_values(b), visit);
     }
   }
 
@@ -173,15 +254,18 @@ class flat_parameters {
   Options options_;
   std::pmr::memory_resource* memory_;
   std::source_location site_;
-  std::vector<std::vector<std::size_t>> lengths_;
-  std::vector<std::size_t> kept_at_;
+  detail::layout_share share_;
+  communication_time time_;
+  std::vector<int> holders_ = std::vector<int>(layout_.buckets(), 0);  ///< of each bucket: see `hold`
+  std::vector<bool> under_way_ = std::vector<bool>(layout_.buckets(), false);
   flat_buffer<P> kept_;
   std::vector<flat_buffer<P>> gathered_;
   std::vector<request> coming_;  ///< the last member: what is on its way ends before its memory does
 };
 
 /// The parameters of `layout`, zero at first, kept as `Sharding` says by the ranks of `group`: a communicator, or
-/// `hybrid(shards, replicas)`, which must outlive the result.
+/// `hybrid(shards, replicas)`, which must outlive the result. Collective from zero<1> on: raises `mismatch` on all
+/// ranks if their layouts differ, and says where.
 /// @param options those of the all_gather_v: an algorithm, a timeout …
 /// @param memory where they are allocated; must outlive the result
 template <class P, class Over, sharding_stage Sharding, call_options Options = options<>>

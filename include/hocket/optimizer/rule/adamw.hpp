@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -23,6 +24,7 @@ struct adamw {
   double weight_decay = 0.01;
 
   static constexpr std::size_t states = 2;
+  static constexpr std::array<std::string_view, 2> state_names{"first moment", "second moment"};
 
   template <class F>
   struct constants {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -20,6 +21,7 @@ struct lion {
   double weight_decay = 0;
 
   static constexpr std::size_t states = 1;
+  static constexpr std::array<std::string_view, 1> state_names{"momentum"};
 
   template <class F>
   struct constants {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -18,6 +19,7 @@ struct sgd {
   bool nesterov = false;
 
   static constexpr std::size_t states = 1;
+  static constexpr std::array<std::string_view, 1> state_names{"momentum"};
 
   template <class F>
   struct constants {

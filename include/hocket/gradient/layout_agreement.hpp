@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Whether all ranks have the same layout. Two that differ in a name or in the order of equal sizes move the same
+/// number of bytes, so that no call of theirs fails: each rank would add one parameter's gradient to another's.
+#pragma once
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_gather_v.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/gradient/parameter_layout.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Timeout and stop token of `options`: what bounds also those calls that make no other use of them.
+template <class Options>
+constexpr auto bounds_of(const Options& options) {
+  constexpr bool timed = Options::template has<kind::timeout>, stopped = Options::template has<kind::stop>;
+  if constexpr (timed && stopped) {
+    return with(options.template get<kind::timeout>(0), options.template get<kind::stop>(0));
+  } else if constexpr (timed) {
+    return with(options.template get<kind::timeout>(0));
+  } else if constexpr (stopped) {
+    return with(options.template get<kind::stop>(0));
+  } else {
+    return hocket::options<>();
+  }
+}
+
+/// A layout in words, a line per parameter.
+inline std::string text_of(const parameter_layout& layout) {
+  std::string text;
+  for (std::size_t i = 0; i < layout.parameters(); ++i) text += layout.describe(i) + '\n';
+  return text;
+}
+
+/// The first line in which two texts differ: that of each, or that it has none.
+inline std::string first_difference(std::string_view one, std::string_view other, const std::string& one_is,
+                                    const std::string& other_is) {
+  std::size_t begin = 0;  // of the line in which they differ
+  for (std::size_t at = 0; at < one.size() && at < other.size() && one[at] == other[at]; ++at) {
+    if (one[at] == '\n') begin = at + 1;
+  }
+  const auto line = [&](std::string_view text) {
+    const std::string_view rest = text.substr(begin);
+    return rest.empty() ? std::string("no more parameters") : std::string(rest.substr(0, rest.find('\n')));
+  };
+  return one_is + " has " + line(one) + ", " + other_is + " has " + line(other);
+}
+
+/// Of the bytes of a text, from 1 on: FNV-1a.
+constexpr std::uint64_t fingerprint_of(std::string_view text) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
+  return hash;
+}
+
+struct layout_print {
+  std::uint64_t hash;
+  std::uint64_t length;
+  friend bool operator==(const layout_print&, const layout_print&) = default;
+};
+
+/// Says on every rank how the layout of rank `culprit` differs from that of rank 0.
+template <class Wire, class Bounds>
+[[noreturn]] HOCKET_COLD void raise_layouts_differ(const communicator<Wire>& comm, const std::string& own,
+                                                   const std::vector<layout_print>& all, std::size_t culprit,
+                                                   const Bounds& bounds, const char* operation,
+                                                   const std::source_location& site) {
+  std::vector<std::size_t> lengths(all.size());
+  lengths[0] = static_cast<std::size_t>(all[0].length);
+  lengths[culprit] = static_cast<std::size_t>(all[culprit].length);
+  const auto rank = static_cast<std::size_t>(comm.rank());
+  std::string both(lengths[0] + lengths[culprit], '\0');
+  all_gather_v(comm, std::as_bytes(std::span(own).first(lengths[rank])), std::as_writable_bytes(std::span(both)),
+               counts{lengths}, bounds, site);
+  const std::string_view texts = both;
+  raise(errc::mismatch,
+        "the layouts of ranks differ: " +
+            first_difference(texts.substr(0, lengths[0]), texts.substr(lengths[0]), "rank 0",
+                             "rank " + std::to_string(culprit)) +
+            "; give all ranks the same parameters, in the same order, and the same bucket limits",
+        {.operation = operation,
+         .rank = comm.rank(),
+         .ranks = comm.size(),
+         .peer = static_cast<int>(rank == culprit ? 0 : culprit),
+         .site = site});
+}
+
+/// Raises `mismatch` on all ranks of `comm` if their layouts differ. Collective: an all_gather of 16 bytes per rank.
+/// Nothing on simulated ranks, which share a thread and can't wait.
+template <class Wire, class Bounds>
+void check_same_layout(const communicator<Wire>& comm, const parameter_layout& layout, const Bounds& bounds,
+                       const char* operation, const std::source_location& site) {
+  if constexpr (!transport::keeps_virtual_time<typename Wire::port_type>) {
+    if (comm.size() == 1) return;
+    const std::string text = text_of(layout);
+    const layout_print own{fingerprint_of(text), text.size()};
+    std::vector<layout_print> all(static_cast<std::size_t>(comm.size()));
+    all_gather(comm, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)), bounds, site);
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+      if (!(all[rank] == all[0])) raise_layouts_differ(comm, text, all, rank, bounds, operation, site);
+    }
+  }
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What training has to keep so that it can go on later, perhaps on another number of ranks: parameters, wider copies
+/// of them, the optimizer's states, each cut among ranks in its own way. Here all are lists of *pieces*: elements
+/// `first` … of a named parameter, which says nothing of buckets, ranks or stages. So any dealing can be read by any
+/// other.
+///
+/// @code
+/// const auto now = optimizer.state();            // this rank's pieces: over all ranks, each element once
+/// for (const auto& piece : now.pieces) write(piece.array, piece.parameter, piece.first, piece.values);
+/// ...
+/// optimizer.restore({steps, pieces_of_all_files});  // takes what this rank keeps, and refuses if any of it is missing
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/gradient/parameter_layout.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// Consecutive elements of one parameter, or of what is kept beside it.
+template <class F>
+struct state_piece {
+  std::string array;         ///< "parameter", "master", or a state of the rule: "first moment"
+  std::string parameter;     ///< its name in the layout
+  std::size_t elements = 0;  ///< that all of the parameter has, in this layout
+  std::size_t first = 0;     ///< of the piece, counted in the parameter
+  std::span<const F> values;
+};
+
+/// What an optimizer has to keep: on each rank its pieces, the steps equal on all.
+template <class F>
+struct optimizer_state {
+  std::uint64_t steps = 0;
+  std::vector<state_piece<F>> pieces;
+};
+
+namespace detail {
+
+/// Adds to `pieces` what of bucket `b` lies in `dealt`. `kept` lies in `memory`, and `dealt` in `kept`.
+template <class F>
+void add_pieces(std::vector<state_piece<F>>& pieces, const std::string& array, const parameter_layout& layout,
+                std::size_t b, const element_range& dealt, const element_range& kept, std::span<const F> memory) {
+  layout.visit_parts(b, dealt, [&](std::size_t i, const element_range& part) {
+    pieces.push_back({array, layout[i].name, layout[i].elements, part.first - layout.of(i).first,
+                      memory.subspan(part.first - kept.first, part.size)});
+  });
+}
+
+/// Pieces that were read, of any dealing, to be found by what they are pieces of.
+template <class F>
+class state_reader {
+ public:
+  explicit state_reader(std::span<const state_piece<F>> pieces) {
+    for (const auto& each : pieces) found_[{each.array, each.parameter}].push_back(&each);
+    for (auto& [name, all] : found_) {
+      std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+    }
+  }
+
+  /// Why the elements `wanted` of `of`, counted in it, are not there; empty if they are.
+  std::string missing(const std::string& array, const parameter& of, const element_range& wanted) const {
+    const std::string name = "the " + array + " of '" + of.name + "'";
+    const auto all = found_.find({array, of.name});
+    if (all == found_.end()) return "there is no piece of " + name + " among what is to be restored";
+    std::size_t at = wanted.first;  // all before it are there
+    for (const auto* each : all->second) {
+      if (each->elements != of.elements) {
+        return name + " has " + std::to_string(each->elements) + " elements where it was kept, and " +
+               std::to_string(of.elements) + " here: restore what a model of the same shape, cut in the same way, kept";
+      }
+      if (each->first + each->values.size() > of.elements || each->first > of.elements) {
+        return "a piece of " + name + " ends at element " + std::to_string(each->first + each->values.size()) +
+               ", and it has " + std::to_string(of.elements);
+      }
+      if (each->first > at) break;
+      at = std::max(at, each->first + each->values.size());
+    }
+    if (at >= wanted.end()) return "";
+    return "element " + std::to_string(at) + " of " + name +
+           " is in no piece of what is to be restored, and this rank "
+           "keeps " +
+           std::to_string(wanted.first) + " to " + std::to_string(wanted.end() - 1) +
+           ": give the pieces of all ranks that kept them";
+  }
+
+  /// Copies `wanted`, none of which is missing.
+  void read(const std::string& array, const parameter& of, const element_range& wanted, std::span<F> to) const {
+    for (const auto* each : found_.at({array, of.name})) {
+      const element_range part = common_part({each->first, each->values.size()}, wanted);
+      std::copy_n(each->values.begin() + static_cast<std::ptrdiff_t>(part.size > 0 ? part.first - each->first : 0),
+                  part.size, to.begin() + static_cast<std::ptrdiff_t>(part.size > 0 ? part.first - wanted.first : 0));
+    }
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<const state_piece<F>*>> found_;
+};
+
+/// Calls `visit(parameter, range in it, memory)` for all that lies in bucket `b` in `kept`, whose memory is given.
+template <class F, class Visit>
+void visit_kept(const parameter_layout& layout, std::size_t b, const element_range& kept, std::span<F> memory,
+                Visit visit) {
+  layout.visit_parts(b, kept, [&](std::size_t i, const element_range& part) {
+    visit(layout[i], element_range{part.first - layout.of(i).first, part.size},
+          memory.subspan(part.first - kept.first, part.size));
+  });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

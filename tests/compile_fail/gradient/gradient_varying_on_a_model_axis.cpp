@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this gradient is varying along an axis that is no data axis
+//
+// It may be a summand that nobody adds up.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/gradient/typed.hpp>
+
+using accumulator = decltype(hocket::gradients<float>(std::declval<const hocket::local::communicator&>(),
+                                                      hocket::parameter_layout(), hocket::last_microbatch,
+                                                      hocket::zero<0>));
+
+void misuse(accumulator& gradients, const tensor<float, extents<dynamic>, ranks, on<"dp", partial<sum>>, on<"tp", varying>>& gradient) {
+  hocket::add_gradient<"dp">(gradients, 0, gradient);
+}

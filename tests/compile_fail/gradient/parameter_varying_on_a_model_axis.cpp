@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this parameter is varying along an axis that is no data axis
+//
+// Whether its elements count in a norm on each rank, or on one, is not known.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/gradient/typed.hpp>
+
+hocket::parameter misuse(const tensor<float, extents<dynamic>, ranks, on<"dp", invariant>, on<"tp", varying>>& weights) {
+  return hocket::parameter_of<"dp">("weights", weights);
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: T is what sums are kept in
+//
+// Small summands would be lost; what travels can be narrow.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<hocket::bfloat16>(comm, layout, hocket::last_microbatch, hocket::zero<0>);
+}
