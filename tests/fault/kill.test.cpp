@@ -38,6 +38,7 @@ using clock = std::chrono::steady_clock;
 /// What processes tell the test, in memory that all of them share.
 struct blackboard {
   static constexpr std::size_t most_ranks = 8;
+  std::atomic<int> met{0};  ///< ranks for which the time has come that others may die
   std::atomic<std::int64_t> died_at{0};
   std::atomic<std::int64_t> noticed_at[most_ranks] = {};
 };
@@ -94,11 +95,12 @@ void call(communicator& comm, findings& found, std::mt19937& random) {
   }
 }
 
-/// Kills this process after a while, or stops it.
+/// Kills this process, or stops it, a while after `ranks` ranks have met.
 class doom {
  public:
-  doom(const shared_blackboard& board, std::chrono::microseconds moment, int signal = SIGKILL)
-      : killer_([&board, moment, signal] {
+  doom(const shared_blackboard& board, int ranks, std::chrono::microseconds moment, int signal = SIGKILL)
+      : killer_([&board, ranks, moment, signal] {
+          while (board->met.load() < ranks) std::this_thread::sleep_for(100us);
           std::this_thread::sleep_for(moment);
           std::int64_t nobody_has = 0;
           board->died_at.compare_exchange_strong(nobody_has, now());
@@ -199,9 +201,10 @@ std::string during_stream(const trial& what, std::vector<double>& milliseconds) 
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
     meet_all(comm);
+    ++board->met;
     std::mt19937 random(what.seed);
     std::optional<doom> end;
-    if (what.is_victim(where.rank)) end.emplace(board, what.moment(20'000));
+    if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(20'000));
     const hocket::failure cause = until_failure(board, where.rank, [&] { call(comm, found, random); });
     if (end) return end.reset();
     expect_loss(what, found, cause);
@@ -218,10 +221,11 @@ std::string stopped_in_stream(const trial& what, std::vector<double>& millisecon
     const std::vector<int> own{static_cast<int>(::getpid())};
     std::vector<int> processes(static_cast<std::size_t>(what.ranks));
     hocket::all_gather(comm, own, processes);
+    ++board->met;
     comm.set_timeout(600ms);
     std::mt19937 random(what.seed);
     std::optional<doom> end;
-    if (what.is_victim(where.rank)) end.emplace(board, what.moment(20'000), SIGSTOP);
+    if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(20'000), SIGSTOP);
     const hocket::failure cause = until_failure(board, where.rank, [&] { call(comm, found, random); });
     if (end) return end.reset();
     found.expect(cause.code == errc::timeout, "another error than timeout: " + cause.message());
@@ -239,7 +243,7 @@ std::string stopped_in_stream(const trial& what, std::vector<double>& millisecon
 std::string during_connect(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     std::optional<doom> end;
-    if (what.is_victim(where.rank)) end.emplace(board, what.moment(60'000));
+    if (what.is_victim(where.rank)) end.emplace(board, 0, what.moment(60'000));
     const hocket::failure cause = until_failure(board, where.rank, [&] {
       auto comm = hocket::ucx::connect(where);
       for (;;) hocket::barrier(comm);
@@ -253,8 +257,9 @@ std::string during_split(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
     meet_all(comm);
+    ++board->met;
     std::optional<doom> end;
-    if (what.is_victim(where.rank)) end.emplace(board, what.moment(20'000));
+    if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(20'000));
     const hocket::failure cause = until_failure(board, where.rank, [&] {
       const auto part = hocket::split(comm, hocket::color{where.rank % 2});
       try {
@@ -276,11 +281,12 @@ std::string during_shrink(const trial& what, std::vector<double>& milliseconds) 
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
     meet_all(comm);
+    ++board->met;
     std::mt19937 random(what.seed);
     std::optional<doom> end;
-    if (where.rank == what.victims[0]) end.emplace(board, what.moment(10'000));
+    if (where.rank == what.victims[0]) end.emplace(board, what.ranks, what.moment(10'000));
     const hocket::failure cause = until_failure(board, where.rank, [&] { call(comm, found, random); });
-    if (where.rank == what.victims[1]) end.emplace(board, what.moment(4'000));
+    if (where.rank == what.victims[1]) end.emplace(board, what.ranks, what.moment(4'000));
     if (where.rank == what.victims[0]) return end.reset();
     expect_loss(what, found, cause);
     go_on(std::move(comm), what, where.rank, found);
@@ -295,13 +301,10 @@ std::string during_destruction(const trial& what, std::vector<double>& milliseco
       auto comm = std::make_optional(hocket::ucx::connect(where));
       meet_all(*comm);
       const auto part = hocket::split(*comm, hocket::color{0});
-      try {
-        hocket::barrier(*comm);
-      } catch (const hocket::error& cause) {
-        expect_loss(what, found, cause.cause());
-      }
+      hocket::barrier(*comm);
+      ++board->met;
       std::optional<doom> end;
-      if (what.is_victim(where.rank)) end.emplace(board, what.moment(2'000));
+      if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(2'000));
       begin = clock::now();
       comm.reset();
     }
