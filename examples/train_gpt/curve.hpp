@@ -77,8 +77,8 @@ class loss_curve {
   }
 
   static std::string grid_line(double x1, double y1, double x2, double y2) {
-    return "<line stroke=\"#ddd\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) +
-           "\" y2=\"" + number(y2) + "\"/>\n";
+    return "<line stroke=\"#ddd\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" +
+           number(y2) + "\"/>\n";
   }
 
   /// A round distance (1, 2 or 5 times a power of ten) that divides `range` into at most eight parts.

@@ -3,8 +3,8 @@
 /// What the parameters of the model are before it has learned anything.
 #pragma once
 
-#include "text.hpp"
 #include "shape.hpp"
+#include "text.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "layer.hpp"
 
+#include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/reduce_scatter_v.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +15,22 @@ namespace gpt {
 namespace {
 
 matrix rectified(const matrix& h) { return h.array().max(0.0F).square(); }
+
+/// Adds the time until its end to a sum.
+class stopwatch {
+ public:
+  explicit stopwatch(double& sum) : sum_(sum) {}
+  stopwatch(const stopwatch&) = delete;
+  stopwatch& operator=(const stopwatch&) = delete;
+  ~stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  double& sum_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+std::span<const float> elements(const matrix& x) { return {x.data(), static_cast<std::size_t>(x.size())}; }
+std::span<float> elements(matrix& x) { return {x.data(), static_cast<std::size_t>(x.size())}; }
 
 }  // namespace
 
@@ -28,7 +46,7 @@ void block_sum::begin(Index rows, Index columns) {
 }
 
 void block_sum::add(const matrix& part) {
-  const std::span<const float> values(part.data(), static_cast<std::size_t>(part.size()));
+  const std::span<const float> values = elements(part);
   if (exact_) {
     hocket::exact_sum<float>::add(exact_sums_, values);
   } else {
@@ -37,8 +55,14 @@ void block_sum::add(const matrix& part) {
 }
 
 matrix block_sum::total() {
-  matrix result(rows_, columns_);
-  const std::span<float> values(result.data(), static_cast<std::size_t>(result.size()));
+  matrix result(rows_here(rows_).size(), columns_);
+  const std::span<float> values = elements(result);
+  if (spread_) {
+    const stopwatch watch(seconds_);
+    hocket::reduce_scatter_v(*ranks_, std::span<const float>(sums_), values,
+                             hocket::counts{elements_of_ranks(rows_, columns_)});
+    return result;
+  }
   if (ranks_ != nullptr) add_over_ranks();
   if (exact_) {
     hocket::exact_sum<float>::value(exact_sums_, values);
@@ -49,32 +73,71 @@ matrix block_sum::total() {
 }
 
 void block_sum::add_over_ranks() {
-  const auto begin = std::chrono::steady_clock::now();
+  const stopwatch watch(seconds_);
   if (exact_) {
     hocket::all_reduce(*ranks_, hocket::in_place(std::span(exact_sums_)), std::plus<>{});
   } else {
     hocket::all_reduce(*ranks_, hocket::in_place(std::span(sums_)), std::plus<>{});
   }
-  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::vector<std::size_t> block_sum::elements_of_ranks(Index rows, Index columns) const {
+  std::vector<std::size_t> lengths;
+  for (int rank = 0; rank < ranks_->size(); ++rank) {
+    const int size = part_of(static_cast<int>(rows), rank, ranks_->size()).size();
+    lengths.push_back(static_cast<std::size_t>(size * columns));
+  }
+  return lengths;
+}
+
+range block_sum::rows_here(Index rows) const {
+  const int all = static_cast<int>(rows);
+  return spread_ ? part_of(all, ranks_->rank(), ranks_->size()) : range{0, all};
+}
+
+matrix block_sum::part(const matrix& all) const {
+  const range rows = rows_here(all.rows());
+  return all.middleRows(rows.first, rows.size());
+}
+
+matrix block_sum::whole(const matrix& part, Index rows) {
+  if (!spread_) return part;
+  const stopwatch watch(seconds_);
+  matrix all(rows, part.cols());
+  hocket::all_gather_v(*ranks_, elements(part), elements(all), hocket::counts{elements_of_ranks(rows, part.cols())});
+  return all;
+}
+
+void block_sum::add_up(std::vector<float>& values) {
+  if (!spread_) return;
+  const stopwatch watch(seconds_);
+  hocket::all_reduce(*ranks_, hocket::in_place(values), std::plus<>{});
 }
 
 float layer::scale() const { return 1 / std::sqrt(static_cast<float>(shape_.head_width())); }
 
-void layer::add_gradient(std::size_t i, const matrix& gradient) {
-  memory_.add_gradient(i, {gradient.data(), static_cast<std::size_t>(gradient.size())});
-}
+void layer::add_gradient(std::size_t i, const matrix& gradient) { memory_.add_gradient(i, elements(gradient)); }
 
-matrix layer::forward(matrix in, layer_memory& kept) {
+matrix layer::forward(matrix in, Index rows, layer_memory& kept) {
+  kept.rows = rows;
   kept.in = std::move(in);
   kept.in_scales = row_scales(kept.in);
-  kept.middle = kept.in + attention(normalised(kept.in, kept.in_scales, memory_.weights(first_)), kept);
+  kept.middle = kept.in + attention(attention_input(kept), kept);
   kept.middle_scales = row_scales(kept.middle);
-  return kept.middle + hidden(normalised(kept.middle, kept.middle_scales, memory_.weights(hidden_gain())), kept);
+  return kept.middle + hidden(hidden_input(kept), kept);
+}
+
+matrix layer::attention_input(const layer_memory& kept) {
+  return sum_.whole(normalised(kept.in, kept.in_scales, memory_.weights(first_)), kept.rows);
+}
+
+matrix layer::hidden_input(const layer_memory& kept) {
+  return sum_.whole(normalised(kept.middle, kept.middle_scales, memory_.weights(hidden_gain())), kept.rows);
 }
 
 matrix layer::backward(const matrix& gradient, const layer_memory& kept) {
-  const matrix middle = hidden_backward(gradient, kept) + gradient;
-  return attention_backward(middle, kept) + middle;
+  const matrix middle = hidden_backward(sum_.whole(gradient, kept.rows), kept) + gradient;
+  return attention_backward(sum_.whole(middle, kept.rows), kept) + middle;
 }
 
 matrix layer::attention(const matrix& x, layer_memory& kept) {
@@ -109,8 +172,7 @@ matrix layer::attention(const matrix& x, layer_memory& kept) {
 
 matrix layer::attention_backward(const matrix& gradient, const layer_memory& kept) {
   const Index d = shape_.width, w = shape_.head_width(), t = shape_.context;
-  const auto gain = memory_.weights(first_);
-  const matrix x = normalised(kept.in, kept.in_scales, gain);
+  const matrix x = attention_input(kept);
   sum_.begin(x.rows(), d);
   for (int b = 0; b < blocks_.size(); ++b) {
     const layer_memory::head& head = kept.heads[static_cast<std::size_t>(b)];
@@ -151,7 +213,7 @@ matrix layer::hidden(const matrix& x, layer_memory& kept) {
 
 matrix layer::hidden_backward(const matrix& gradient, const layer_memory& kept) {
   const Index d = shape_.width, f = shape_.hidden_slice();
-  const matrix x = normalised(kept.middle, kept.middle_scales, memory_.weights(hidden_gain()));
+  const matrix x = hidden_input(kept);
   sum_.begin(x.rows(), d);
   for (int b = 0; b < blocks_.size(); ++b) {
     const matrix& h = kept.hidden[static_cast<std::size_t>(b)];
@@ -169,6 +231,7 @@ matrix layer::through_norm(const matrix& before, const std::vector<float>& scale
   matrix dx = matrix::Zero(before.rows(), before.cols());
   std::vector<float> dgain(static_cast<std::size_t>(before.cols()));
   normalised_backward(before, scales, memory_.weights(gain), dy, dx, dgain);
+  sum_.add_up(dgain);
   memory_.add_gradient(gain, dgain);
   return dx;
 }

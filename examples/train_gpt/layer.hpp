@@ -4,6 +4,10 @@
 /// added to what came in. Both are sums over blocks, of which tensor-parallel ranks have a part each: the sum over the
 /// ranks is the layer's communication, one in front of each of the two additions, and one behind each in the backward
 /// pass.
+///
+/// With sequence parallelism each tensor-parallel rank has some rows of the activations between blocks: rows are
+/// gathered in front of the blocks, and sums are scattered behind them. As many bytes travel, and each rank keeps and
+/// normalises a part. Source: Korthikanti et al., 2022.
 #pragma once
 
 #include "mathematics.hpp"
@@ -24,12 +28,22 @@ namespace gpt {
 class block_sum {
  public:
   /// @param ranks the tensor-parallel ones; null: this rank has all blocks
-  block_sum(const hocket::ucx::communicator* ranks, bool exact) : ranks_(ranks), exact_(exact) {}
+  /// @param spread whether each of them has some of the rows; not with `exact`
+  block_sum(const hocket::ucx::communicator* ranks, bool exact, bool spread = false)
+      : ranks_(ranks), exact_(exact), spread_(spread && ranks != nullptr) {}
 
   void begin(Index rows, Index columns);
   void add(const matrix& part);
-  /// Over all blocks of all ranks. Collective.
+  /// Over all blocks of all ranks; those rows that this rank has. Collective.
   matrix total();
+
+  /// Which of `rows` rows this rank has: all, unless they are spread.
+  range rows_here(Index rows) const;
+  matrix part(const matrix& all) const;
+  /// All rows, from those that each rank has. Collective where they are spread; `rows` is how many there are in all.
+  matrix whole(const matrix& part, Index rows);
+  /// What ranks found from their rows, added up in place. Collective where they are spread.
+  void add_up(std::vector<float>& values);
 
   /// How long the sums over ranks took, since `forget_seconds`.
   double seconds() const noexcept { return seconds_; }
@@ -37,9 +51,11 @@ class block_sum {
 
  private:
   void add_over_ranks();
+  std::vector<std::size_t> elements_of_ranks(Index rows, Index columns) const;
 
   const hocket::ucx::communicator* ranks_;
   bool exact_;
+  bool spread_;
   Index rows_ = 0;
   Index columns_ = 0;
   std::vector<float> sums_;
@@ -54,8 +70,9 @@ struct layer_memory {
     std::vector<matrix> probabilities;  ///< of each sequence
     matrix out;                         ///< what attention gives, before it leads out of the block
   };
-  matrix in;      ///< of the layer
-  matrix middle;  ///< after attention
+  Index rows = 0;  ///< of all ranks
+  matrix in;       ///< of the layer; as `middle`, the rows that this rank has
+  matrix middle;   ///< after attention
   std::vector<float> in_scales, middle_scales;
   std::vector<head> heads;
   std::vector<matrix> hidden;  ///< of each slice, before the rectifier
@@ -71,7 +88,9 @@ class layer {
   std::size_t first_parameter() const noexcept { return first_; }
   std::size_t parameters() const noexcept { return 2 + 4 * static_cast<std::size_t>(blocks_.size()); }
 
-  matrix forward(matrix in, layer_memory& kept);
+  /// @param in the rows that this rank has of the activations of some sequences
+  /// @param rows how many there are in all
+  matrix forward(matrix in, Index rows, layer_memory& kept);
   /// The gradient of `in`, from that of what `forward` gave; adds those of the parameters.
   matrix backward(const matrix& gradient, const layer_memory& kept);
 
@@ -89,6 +108,9 @@ class layer {
   Index sequences(const matrix& x) const { return x.rows() / shape_.context; }
   float scale() const;
 
+  /// What goes into the blocks: all rows, normalised.
+  matrix attention_input(const layer_memory& kept);
+  matrix hidden_input(const layer_memory& kept);
   matrix attention(const matrix& x, layer_memory& kept);
   matrix attention_backward(const matrix& gradient, const layer_memory& kept);
   matrix hidden(const matrix& x, layer_memory& kept);

@@ -7,7 +7,6 @@
 
 namespace gpt {
 
-
 learned_model::learned_model(const model_shape& shape, std::vector<std::vector<float>> parameters)
     : shape_(shape), memory_(std::move(parameters)), sum_(nullptr, false),
       all_(shape, {0, shape.layers}, {0, shape.heads}, 0, memory_, sum_, 1, false) {}
@@ -18,7 +17,8 @@ double learned_model::loss(byte_span text, std::size_t sequences) {
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::vector<microbatch> one{{text.subspan((text.size() - length) * i / count, length)}};
-    all_.begin_step(one);
+    all_.begin_step();
+    all_.begin_pass(one);
     all_.forward(0, {}, {});
     sum += all_.loss().value();
   }

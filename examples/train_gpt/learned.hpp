@@ -4,10 +4,10 @@
 /// with all parameters.
 #pragma once
 
-#include "text.hpp"
 #include "plain_memory.hpp"
 #include "shape.hpp"
 #include "stage.hpp"
+#include "text.hpp"
 
 #include <cstddef>
 #include <cstdint>

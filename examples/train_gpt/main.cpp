@@ -40,8 +40,15 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--zero", training.spread.zero,
                  "what dp ranks keep once: 1 optimizer states, 2 and gradients, 3 and parameters")
       ->check(CLI::Range(0, 3));
-  app.add_option("--schedule", options.schedule, "of the pipeline")->check(CLI::IsMember({"gpipe", "1f1b"}));
-  app.add_option("--microbatches", training.spread.microbatches, "parts of each dp rank's sequences")
+  app.add_flag("--sequence-parallel", training.spread.spread_rows,
+               "tp ranks keep some rows each of what lies between heads and hidden units");
+  app.add_option("--schedule", options.schedule, "of the pipeline")
+      ->check(CLI::IsMember({"gpipe", "1f1b", "breadth_first", "interleaved"}));
+  app.add_option("--stages-per-rank", options.stages_per_rank, "of the pipeline; breadth_first and interleaved alone")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--microbatches", training.spread.microbatches, "of each pass of the pipeline")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--accumulate", training.spread.passes, "passes of the pipeline whose gradients make one step")
       ->check(CLI::Range(1, 1024));
   app.add_option("--sequences", training.sequences, "of a step, over all ranks")->check(CLI::Range(1, 1 << 20));
   app.add_option("--steps", training.steps, "optimizer steps")->check(CLI::Range(1, 10'000'000));
@@ -54,9 +61,18 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--seed", training.seed, "of first parameters and of which sequences come when");
   app.add_flag("--exact", training.exact,
                "the same bits for every --dp, --pp, --tp, --zero and --microbatches: sums are rounded once");
+  app.add_option("--precision", options.precision, "of the parameters that are computed with")
+      ->check(CLI::IsMember({"float", "bfloat16"}));
+  app.add_option("--wire", options.wire, "what gradients travel as")->check(CLI::IsMember({"float", "bfloat16"}));
+  app.add_option("--loss-scale", training.loss_scale,
+                 "what the loss is multiplied with at first; follows what gradients allow; 0: nothing")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--seconds", options.seconds, "stop training after so long")->check(CLI::PositiveNumber);
   app.add_flag("--stop-on-nan", options.stop_on_nan,
                "fail at the first gradient that is not finite, instead of skipping the step");
+  app.add_option("--fail-in-step", training.fail_in_step,
+                 "throw in a layer of one rank, to see how a training ends; 0: never")
+      ->check(CLI::Range(0, 10'000'000));
   app.add_flag("--must-learn", options.must_learn, "fail unless the model beats the bigram model in the end");
   app.add_option("--out", options.out, "folder for the loss curve and the report, made if it is missing");
   app.set_config("--config", "", "a file with any of these options, as name=value lines");
@@ -70,21 +86,42 @@ void check(const program_options& options) {
   const training_options& training = options.training;
   const parallelism& spread = training.spread;
   gpt::check(training.shape);
-  if (spread.pipeline > training.shape.layers) {
-    refuse("--pp " + std::to_string(spread.pipeline) + " is more than the model has layers: at most --pp " +
-           std::to_string(training.shape.layers) + ", or more --layers");
+  const bool cuts = options.schedule == "breadth_first" || options.schedule == "interleaved";
+  if (options.stages_per_rank > 1 && !cuts) {
+    refuse("--schedule " + options.schedule +
+           " has one stage per rank: --stages-per-rank 1, or --schedule interleaved");
+  }
+  const int stages = spread.pipeline * options.stages_per_rank;
+  if (stages > training.shape.layers) {
+    const std::string each =
+        options.stages_per_rank > 1 ? " with --stages-per-rank " + std::to_string(options.stages_per_rank) : "";
+    const int most = training.shape.layers / options.stages_per_rank;
+    refuse("--pp " + std::to_string(spread.pipeline) + each + " makes more stages than the model has layers: " +
+           (most > 0 ? "at most --pp " + std::to_string(most) + each : "fewer --stages-per-rank") +
+           ", or at least --layers " + std::to_string(stages));
+  }
+  if (options.schedule == "interleaved" && spread.microbatches < spread.pipeline) {
+    refuse("--schedule interleaved needs at least as many microbatches as pipeline ranks: at least --microbatches " +
+           std::to_string(spread.pipeline));
   }
   if (spread.tensor > training.shape.heads) {
     refuse("--tp " + std::to_string(spread.tensor) + " is more than a layer has heads: at most --tp " +
            std::to_string(training.shape.heads) + ", or more --heads");
   }
-  const int parts = spread.data * spread.microbatches;
+  const std::string keeps_no_bits = " adds up in an order that depends on the mesh, so --exact can't keep every bit: ";
+  if (training.exact && training.spread.spread_rows) refuse("--sequence-parallel" + keeps_no_bits + "leave out one");
+  if (training.exact && options.wire != "float") {
+    refuse("--wire " + options.wire + " rounds on the way, so --exact can't keep every bit: --wire float");
+  }
+  const int parts = spread.parts();
   if (training.sequences % parts != 0) {
+    const std::string passes = spread.passes > 1 ? " times --accumulate " + std::to_string(spread.passes) : "";
     refuse("--sequences " + std::to_string(training.sequences) + " can't be cut into --dp " +
-           std::to_string(spread.data) + " times --microbatches " + std::to_string(spread.microbatches) +
+           std::to_string(spread.data) + " times --microbatches " + std::to_string(spread.microbatches) + passes +
            " equal parts: the nearest that can is --sequences " +
            std::to_string(std::max(1, (training.sequences + parts / 2) / parts) * parts));
   }
+  schedule_of(options);  // knows more rules
 }
 
 }  // namespace
@@ -94,6 +131,8 @@ int main(int argument_count, char** arguments) {
   CLI::App app("Trains a byte-level transformer, data-, pipeline- and tensor-parallel.");
   declare(app, options);
   CLI11_PARSE(app, argument_count, arguments);
+  options.training.narrow = options.precision == "bfloat16";
+  options.training.narrow_wire = options.wire == "bfloat16";
   try {
     check(options);
     const int ranks = options.training.spread.ranks();

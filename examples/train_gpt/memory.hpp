@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace gpt {
@@ -18,7 +19,9 @@ namespace gpt {
 struct memory_options {
   int zero = 0;
   bool exact = false;
-  double clip = 1;  ///< the largest norm of the mean gradient
+  bool narrow = false;       ///< parameters in bfloat16, and a wider copy with the optimizer's states
+  bool narrow_wire = false;  ///< gradients travel as bfloat16; not with `exact`
+  double clip = 1;           ///< the largest norm of the mean gradient
   double weight_decay = 0.1;
   std::size_t bucket_bytes = std::size_t{256} << 10;
 };
@@ -47,26 +50,42 @@ class training_memory {
   virtual void release(std::size_t first, std::size_t count) = 0;
   virtual std::span<const float> weights(std::size_t i) = 0;
 
-  virtual void begin_step() = 0;
+  /// One pass of the pipeline, of which a step has `of`.
+  virtual void begin_pass(int pass, int of) = 0;
   virtual void add_gradient(std::size_t i, std::span<const float> gradient) = 0;
-  /// All microbatches of this rank have added theirs.
+  /// All microbatches of this pass have added theirs.
   virtual void ready(std::size_t i) = 0;
-  /// Adds up over the data-parallel ranks, and takes the step. Collective over these and the model's.
+  /// Whether gradients leave when they are ready, or all of them at the end of the pass.
+  virtual void set_overlap(bool overlaps) = 0;
   /// @param tokens that the microbatches of this rank predicted
-  virtual step_found end_step(double tokens, double learning_rate) = 0;
+  virtual void end_pass(double tokens) = 0;
+  /// Adds up over the data-parallel ranks, and takes the step. Collective over these and the model's.
+  /// @param scale what losses were multiplied with
+  virtual step_found end_step(double scale, double learning_rate) = 0;
+
+  /// Ends what this rank has under way with others, with a reason that they hear.
+  virtual void revoke(const std::string& reason) = 0;
 
   /// Bytes that stay from step to step, and the most that there were, as counted.
   virtual std::size_t bytes() const = 0;
   virtual std::size_t peak_bytes() const = 0;
   /// What the formula says of the former.
   virtual std::size_t predicted_bytes() const = 0;
+  /// What this rank sends in a step for gradients and parameters, by the formula.
+  virtual double predicted_traffic(int passes) const = 0;
 };
+
+using memory_maker = std::unique_ptr<training_memory>(const hocket::ucx::communicator& data,
+                                                      const hocket::ucx::communicator& model,
+                                                      const std::vector<entry>& entries, bool first_of_copies,
+                                                      const memory_options& options);
 
 /// @param data the ranks with the same part of the model
 /// @param model the ranks with the same data
 /// @param first_of_copies whether this rank is the one that counts where ranks of `model` have copies
-std::unique_ptr<training_memory> make_memory(const hocket::ucx::communicator& data,
-                                             const hocket::ucx::communicator& model, const std::vector<entry>& entries,
-                                             bool first_of_copies, const memory_options& options);
+memory_maker make_memory;
+
+// What `make_memory` chooses from. Each is in a file of its own, as it takes as long to compile as all the rest.
+memory_maker make_float_memory, make_bfloat16_memory, make_exact_float_memory, make_exact_bfloat16_memory;
 
 }  // namespace gpt

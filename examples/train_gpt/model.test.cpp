@@ -26,8 +26,7 @@ struct text {
   std::vector<microbatch> batch;
 
   text() {
-    for (std::size_t i = 0; i < 200; ++i)
-      bytes.push_back(static_cast<std::uint8_t>(mix(i / 3) % 40 + 'a'));
+    for (std::size_t i = 0; i < 200; ++i) bytes.push_back(static_cast<std::uint8_t>(mix(i / 3) % 40 + 'a'));
     for (int m = 0; m < 2; ++m) {
       batch.emplace_back();
       for (int s = 0; s < sequences; ++s) {
@@ -59,8 +58,8 @@ double pass(plain_memory& memory, const text& data, int stages, bool exact) {
                      exact);
     next = all.back().end_parameter();
   }
-  memory.begin_step();
-  for (stage& each : all) each.begin_step(data.batch);
+  memory.begin_pass(0, 1);
+  for (stage& each : all) each.begin_pass(data.batch);
   std::vector<float> between(all.front().output_size()), gradient(all.front().output_size());
   for (int m = 0; m < 2; ++m) {
     all.front().forward(m, {}, between);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,19 +25,23 @@ class plain_memory final : public training_memory {
   void release(std::size_t, std::size_t) override {}
   std::span<const float> weights(std::size_t i) override { return parameters_[i]; }
 
-  void begin_step() override {
+  void begin_pass(int, int) override {
     for (std::size_t i = 0; i < gradients_.size(); ++i) gradients_[i].assign(parameters_[i].size(), 0);
   }
   void add_gradient(std::size_t i, std::span<const float> gradient) override {
     for (std::size_t at = 0; at < gradient.size(); ++at) gradients_[i][at] += static_cast<double>(gradient[at]);
   }
   void ready(std::size_t) override {}
+  void set_overlap(bool) override {}
+  void end_pass(double) override {}
   /// Takes no step.
-  step_found end_step(double tokens, double) override { return {.tokens = tokens}; }
+  step_found end_step(double, double) override { return {}; }
+  void revoke(const std::string&) override {}
 
   std::size_t bytes() const override { return 0; }
   std::size_t peak_bytes() const override { return 0; }
   std::size_t predicted_bytes() const override { return 0; }
+  double predicted_traffic(int) const override { return 0; }
 
   std::span<float> parameter(std::size_t i) { return parameters_[i]; }
   std::span<const double> gradient(std::size_t i) const { return gradients_[i]; }

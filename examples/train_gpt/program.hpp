@@ -12,6 +12,9 @@ namespace gpt {
 struct program_options {
   std::string text = "build/text/jargon.txt";
   std::string schedule = "1f1b";
+  int stages_per_rank = 1;
+  std::string precision = "float";
+  std::string wire = "float";
   std::string losses;
   std::string out = ".";
   bool must_learn = false;
@@ -19,6 +22,9 @@ struct program_options {
   double seconds = 100;
   training_options training;
 };
+
+/// The pipeline's. Throws where there is none for these options, and says which there would be.
+hocket::plan::pipeline::schedule schedule_of(const program_options& options);
 
 /// Connects, trains, and reports. Returns the exit code.
 int run_rank(const program_options& options);

@@ -12,10 +12,12 @@
 #include <hocket/plan/pipeline/draw_comparison.hpp>
 #include <hocket/plan/pipeline/draw_text.hpp>
 #include <hocket/plan/pipeline/gpipe.hpp>
+#include <hocket/plan/pipeline/interleaved.hpp>
 #include <hocket/plan/pipeline/measured_costs.hpp>
 #include <hocket/plan/pipeline/one_forward_one_backward.hpp>
 #include <hocket/ucx.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cinttypes>
@@ -34,12 +36,6 @@ namespace {
 namespace schedules = hocket::plan::pipeline;
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
-
-schedules::schedule schedule_of(const program_options& options) {
-  const parallelism& spread = options.training.spread;
-  if (options.schedule == "gpipe") return schedules::gpipe(spread.pipeline, spread.microbatches);
-  return schedules::one_forward_one_backward(spread.pipeline, spread.microbatches);
-}
 
 template <class... Values>
 std::string formatted(const char* format, Values... values) {
@@ -79,10 +75,31 @@ std::vector<std::pair<std::string, std::string>> facts_of(const program_options&
           {"mesh",
            formatted("%d ranks: dp %d x pp %d x tp %d", spread.ranks(), spread.data, spread.pipeline, spread.tensor)},
           {"sharding", formatted("zero %d: each dp rank keeps %s", spread.zero, kept[spread.zero])},
-          {"batch", formatted("%d sequences: %d microbatches on each dp rank, %s sums", training.sequences,
-                              spread.microbatches, training.exact ? "exact" : "floating-point")},
+          {"batch", formatted("%d sequences: %d passes of %d microbatches on each dp rank, %s sums", training.sequences,
+                              spread.passes, spread.microbatches, training.exact ? "exact" : "floating-point")},
+          {"numbers", formatted("parameters in %s, gradients travel as %s%s", options.precision.c_str(),
+                                training.exact ? "exact sums" : options.wire.c_str(),
+                                spread.spread_rows ? "; rows between blocks spread over tp" : "")},
           {"schedule", formatted("%s, bubble %.0f %% if all stages take equally long", std::string(plan.name()).c_str(),
                                  100 * bubble)}};
+}
+
+void print(const std::vector<std::pair<std::string, std::string>>& facts) {
+  for (const auto& [name, value] : facts)
+    std::printf("%-10s %s\n", (name + (name.empty() ? "" : ":")).c_str(), value.c_str());
+}
+
+/// What the parts of the model are over each axis.
+std::vector<std::pair<std::string, std::string>> placements_of(const training_options& training) {
+  const int zero = training.spread.zero;
+  const std::string copies = "dp replicated", spread = "dp shard";
+  const std::string own = ", pp by stage, tp by block";
+  return {{"placement", "heads, hidden units: parameters " + (zero >= 3 ? spread : copies) + ", gradients " +
+                            (zero >= 2 ? spread : "dp partial sum, then replicated") + ", states " +
+                            (zero >= 1 ? spread : copies) + own},
+          {"", "embedding, gains, scores: the same along dp and pp, tp replicated"},
+          {"", std::string("activations: dp by sequence, pp by stage, between blocks tp ") +
+                   (training.spread.spread_rows ? "shard of rows" : "replicated") + ", inside partial sums"}};
 }
 
 std::vector<rank_memory> gather_memory(const hocket::ucx::communicator& comm, const trainer& training) {
@@ -115,6 +132,53 @@ std::string draw_step(const schedules::schedule& plan, schedules::timeline run) 
   return schedules::draw_comparison_svg(plan, planned, run, {.unit = "ms"});
 }
 
+/// How much of the last step's time ranks of the pipeline did not compute.
+double bubble_of(const schedules::timeline& run, int ranks) {
+  double busy = 0, begin = run.empty() ? 0 : run.front().begin, end = begin;
+  for (const auto& each : run) {
+    busy += each.end - each.begin;
+    begin = std::min(begin, each.begin);
+    end = std::max(end, each.end);
+  }
+  return end > begin ? 1 - busy / (ranks * (end - begin)) : 0;
+}
+
+/// The median wait for gradients, of the steps in which they left while the backward pass still ran, or of the others.
+double exposed_seconds(const std::vector<step_record>& steps, bool overlapped) {
+  std::vector<double> seconds;
+  for (const step_record& step : steps) {
+    if (step.overlapped == overlapped) seconds.push_back(step.gradient_seconds);
+  }
+  if (seconds.empty()) return -1;
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+/// What became of what was predicted.
+std::vector<std::pair<std::string, std::string>> found_of(const program_options& options,
+                                                          const std::vector<step_record>& steps, double planned_bubble,
+                                                          double bubble, const trainer& training) {
+  std::vector<std::pair<std::string, std::string>> found;
+  found.emplace_back("bubble", formatted("%.0f %% of the last step, with waits for messages; %.0f %% by the plan",
+                                         100 * bubble, 100 * planned_bubble));
+  const double with = exposed_seconds(steps, true), without = exposed_seconds(steps, false);
+  if (without > 0) {
+    const double hidden = 100 * (1 - with / without);
+    found.emplace_back("overlap",
+                       formatted("%.2f ms of a step wait for gradients; %.2f ms where they leave after the backward "
+                                 "pass, as in every eighth step: %s",
+                                 1e3 * with, 1e3 * without,
+                                 hidden > 0 ? formatted("%.0f %% hidden", hidden).c_str() : "nothing gained here"));
+  }
+  if (options.training.loss_scale > 0 || training.skipped() > 0) {
+    found.emplace_back("loss scale", formatted("%g in the last step; %lld of %zu steps skipped, as a gradient was not "
+                                               "finite",
+                                               steps.back().loss_scale, training.skipped(), steps.size()));
+  }
+  return found;
+}
+
 struct result {
   double held_out = 0;
   double bigram = 0;
@@ -138,9 +202,11 @@ std::vector<step_record> train(trainer& training, const program_options& options
                                progress_line* progress) {
   std::vector<step_record> steps;
   const auto begin = std::chrono::steady_clock::now();
+  // Some steps send gradients only after the backward pass, to compare.
+  const auto overlaps = [&](int step) { return options.training.spread.data == 1 || step % 8 != 7; };
   for (int step = 0; step < options.training.steps; ++step) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    steps.push_back(training.step(text.train, step, seconds > options.seconds));
+    steps.push_back(training.step(text.train, step, seconds > options.seconds, overlaps(step)));
     if (progress != nullptr) (*progress)(steps.back());
     if (options.stop_on_nan && !steps.back().finite) break;
     if (steps.back().stop) break;
@@ -159,6 +225,15 @@ void check_text(const program_options& options, const split_text& text) {
 
 }  // namespace
 
+hocket::plan::pipeline::schedule schedule_of(const program_options& options) {
+  const parallelism& spread = options.training.spread;
+  const int v = options.stages_per_rank;
+  if (options.schedule == "gpipe") return schedules::gpipe(spread.pipeline, spread.microbatches);
+  if (options.schedule == "breadth_first") return schedules::breadth_first(spread.pipeline, spread.microbatches, v);
+  if (options.schedule == "interleaved") return schedules::interleaved(spread.pipeline, spread.microbatches, v);
+  return schedules::one_forward_one_backward(spread.pipeline, spread.microbatches);
+}
+
 int run_rank(const program_options& options) {
   auto comm = hocket::ucx::connect();
   const bool speaks = comm.rank() == 0;
@@ -171,13 +246,21 @@ int run_rank(const program_options& options) {
   check_text(options, text);
   const schedules::schedule plan = schedule_of(options);
   auto facts = facts_of(options, bytes.size(), plan);
+  for (auto& each : placements_of(options.training)) facts.push_back(std::move(each));
   trainer training(comm, options.training, plan);
   const std::vector<rank_memory> predicted = gather_memory(comm, training);
   if (speaks) {
     std::filesystem::create_directories(options.out);
-    for (const auto& [name, value] : facts) std::printf("%-9s %s\n", (name + ":").c_str(), value.c_str());
-    std::printf("memory:   %.2f MB on rank 0, by the formula\n\n%s\n",
-                static_cast<double>(predicted[0].predicted) / 1e6, schedules::draw_text(plan).c_str());
+    const traffic sent = training.predicted_traffic();
+    facts.emplace_back(
+        "memory", formatted("%.2f MB on rank 0, by the formula", static_cast<double>(predicted[0].predicted) / 1e6));
+    facts.emplace_back("traffic",
+                       formatted("rank 0 sends %.3f MB per step by the formulas: gradients and parameters %.3f, "
+                                 "pipeline %.3f, tensor-parallel sums %.3f",
+                                 (sent.gradients + sent.pipeline + sent.tensor) / 1e6, sent.gradients / 1e6,
+                                 sent.pipeline / 1e6, sent.tensor / 1e6));
+    print(facts);
+    std::printf("\n%s\n", schedules::draw_text(plan).c_str());
     std::fflush(stdout);
   }
 
@@ -201,7 +284,11 @@ int run_rank(const program_options& options) {
     std::printf("\n%zu steps in %.1f s, %.0f %% of it in communication\n", steps.size(), progress.seconds(),
                 100 * progress.communication_share());
     std::printf("rank 0 keeps %zu bytes, by the formula %zu\n", memory[0].counted, memory[0].predicted);
+    const auto measured = found_of(options, steps, schedules::run_clock(plan).bubble_share(),
+                                   bubble_of(run, options.training.spread.pipeline), training);
+    print(measured);
     print(found);
+    facts.insert(facts.end(), measured.begin(), measured.end());
     facts.emplace_back("training", formatted("%zu steps in %.1f s, %.0f %% of it in communication", steps.size(),
                                              progress.seconds(), 100 * progress.communication_share()));
     facts.emplace_back("held-out loss",

@@ -2,14 +2,15 @@
 #include "stage.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace gpt {
 
 stage::stage(const model_shape& shape, range layers, range blocks, std::size_t first_parameter, training_memory& memory,
-             block_sum& sum, int sequences, bool exact)
-    : shape_(shape), range_(layers), first_(first_parameter), memory_(memory), sequences_(sequences),
-      chunk_(exact ? 1 : sequences) {
+             block_sum& sum, int sequences, bool split)
+    : shape_(shape), range_(layers), first_(first_parameter), memory_(memory), sum_(sum), sequences_(sequences),
+      chunk_(split ? 1 : sequences) {
   std::size_t next = first_parameter + (is_first() ? 1U : 0U);
   for (int i = 0; i < layers.size(); ++i) {
     layers_.emplace_back(shape, blocks, next, memory, sum);
@@ -43,14 +44,16 @@ void stage::for_each_position(int m, std::size_t c, Visit visit) const {
 }
 
 void stage::forward(int m, std::span<const float> in, std::span<float> out) {
+  if (!failure_.empty()) throw std::runtime_error(std::exchange(failure_, ""));
   std::vector<chunk>& kept = kept_[static_cast<std::size_t>(m)];
   kept.resize(static_cast<std::size_t>(sequences_ / chunk_));
   for (std::size_t c = 0; c < kept.size(); ++c) {
-    matrix x = is_first() ? looked_up(m, c) : chunk_of(in, c);
+    matrix x = is_first() ? sum_.part(looked_up(m, c)) : chunk_of(in, c);
     kept[c].layers.resize(layers_.size());
-    with_parameters(true, [&](std::size_t i) { x = layers_[i].forward(std::move(x), kept[c].layers[i]); });
+    with_parameters(true,
+                    [&](std::size_t i) { x = layers_[i].forward(std::move(x), chunk_rows(), kept[c].layers[i]); });
     if (is_last()) {
-      score(m, c, std::move(x), kept[c]);
+      score(m, c, sum_.whole(x, chunk_rows()), kept[c]);
     } else {
       std::copy(x.data(), x.data() + x.size(), out.begin() + static_cast<std::ptrdiff_t>(c) * chunk_elements());
     }
@@ -62,14 +65,14 @@ void stage::backward(int m, std::span<const float>, std::span<const float> out_g
   --left_;
   for (std::size_t c = 0; c < kept.size(); ++c) {
     const bool last_chunk = left_ == 0 && c + 1 == kept.size();
-    matrix gradient = is_last() ? score_backward(kept[c]) : chunk_of(out_gradient, c);
+    matrix gradient = is_last() ? sum_.part(score_backward(kept[c])) : chunk_of(out_gradient, c);
     if (last_chunk && is_last()) ready(end_ - 2, end_);
     with_parameters(false, [&](std::size_t i) {
       gradient = layers_[i].backward(std::move(gradient), kept[c].layers[i]);
       if (last_chunk) ready(layers_[i].first_parameter(), layers_[i].first_parameter() + layers_[i].parameters());
     });
     if (is_first()) {
-      looked_up_backward(m, c, gradient);
+      looked_up_backward(m, c, sum_.whole(gradient, chunk_rows()));
       if (last_chunk) ready(first_, first_ + 1);
     } else {
       std::copy(gradient.data(), gradient.data() + gradient.size(),
@@ -80,7 +83,7 @@ void stage::backward(int m, std::span<const float>, std::span<const float> out_g
 }
 
 matrix stage::chunk_of(std::span<const float> values, std::size_t c) const {
-  return matrix_view(values.data() + static_cast<std::ptrdiff_t>(c) * chunk_elements(), Index{chunk_} * shape_.context,
+  return matrix_view(values.data() + static_cast<std::ptrdiff_t>(c) * chunk_elements(), chunk_elements() / shape_.width,
                      shape_.width);
 }
 
@@ -113,6 +116,7 @@ void stage::score(int m, std::size_t c, matrix x, chunk& kept) {
     scores[target] -= 1;
     loss_.add(divisor - wanted);
   });
+  if (scale_ != 1) kept.scores_gradient *= scale_;
   memory_.release(end_ - 2, 2);
 }
 
@@ -137,19 +141,19 @@ matrix stage::scores_of(const matrix& x) {
          matrix_view(memory_.weights(end_ - 1).data(), shape_.width, model_shape::vocabulary);
 }
 
-void stage::begin_step(const std::vector<microbatch>& batch) {
+void stage::begin_pass(const std::vector<microbatch>& batch, float scale) {
   batch_ = &batch;
   kept_.resize(batch.size());
   left_ = batch.size();
-  loss_ = {};
+  scale_ = scale;
 }
 
 std::vector<float> stage::scores_after(std::span<const std::uint8_t> bytes, std::size_t position) {
   const std::vector<microbatch> one{{bytes}};
-  begin_step(one);
+  begin_pass(one);
   matrix x = looked_up(0, 0);
   layer_memory unused;
-  for (layer& each : layers_) x = each.forward(std::move(x), unused);
+  for (layer& each : layers_) x = each.forward(std::move(x), chunk_rows(), unused);
   const matrix scores = scores_of(x);
   const float* const row = scores.data() + static_cast<std::ptrdiff_t>(position) * model_shape::vocabulary;
   return {row, row + model_shape::vocabulary};

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,16 +33,24 @@ class stage {
 
   /// @param layers those of the stage
   /// @param sequences of each microbatch
+  /// @param split whether each sequence is computed with alone
   stage(const model_shape& shape, range layers, range blocks, std::size_t first_parameter, training_memory& memory,
-        block_sum& sum, int sequences, bool exact);
+        block_sum& sum, int sequences, bool split);
 
+  int layers() const noexcept { return range_.size(); }
   bool is_first() const noexcept { return range_.first == 0; }
   bool is_last() const noexcept { return range_.end == shape_.layers; }
-  std::size_t input_size() const noexcept { return is_first() ? 0 : elements(); }
-  std::size_t output_size() const noexcept { return is_last() ? 0 : elements(); }
+  std::size_t input_size() const { return is_first() ? 0 : elements(); }
+  std::size_t output_size() const { return is_last() ? 0 : elements(); }
 
-  /// What the next step computes with. Must outlive it.
-  void begin_step(const std::vector<microbatch>& batch);
+  /// Forgets the losses of the step before.
+  void begin_step() noexcept { loss_ = {}; }
+  /// What the next pass of the pipeline computes with. Must outlive it.
+  /// @param scale what the loss is multiplied with, in front of the backward pass
+  void begin_pass(const std::vector<microbatch>& batch, float scale = 1);
+
+  /// For tests of what happens then: the next forward pass throws.
+  void fail_next(std::string reason) { failure_ = std::move(reason); }
 
   /// The sum of the losses of all bytes predicted since `begin_step`, in nats; of the last stage.
   const hocket::exact_sum<double>& loss() const noexcept { return loss_; }
@@ -63,8 +72,10 @@ class stage {
     matrix scores_gradient;
   };
 
-  std::size_t elements() const noexcept { return static_cast<std::size_t>(sequences_ * shape_.context * shape_.width); }
-  std::ptrdiff_t chunk_elements() const noexcept { return std::ptrdiff_t{chunk_} * shape_.context * shape_.width; }
+  Index chunk_rows() const noexcept { return Index{chunk_} * shape_.context; }
+  /// That this rank has of a chunk, and of a microbatch, between layers.
+  std::ptrdiff_t chunk_elements() const { return std::ptrdiff_t{sum_.rows_here(chunk_rows()).size()} * shape_.width; }
+  std::size_t elements() const { return static_cast<std::size_t>(sequences_ / chunk_ * chunk_elements()); }
 
   matrix chunk_of(std::span<const float> values, std::size_t c) const;
 
@@ -89,6 +100,7 @@ class stage {
 
   /// The scores of the byte after each position of `x`.
   matrix scores_of(const matrix& x);
+  /// `x` has the whole rows here, whoever has which between layers.
   void score(int m, std::size_t c, matrix x, chunk& kept);
 
   matrix score_backward(const chunk& kept);
@@ -98,12 +110,15 @@ class stage {
   std::size_t first_;
   std::size_t end_ = 0;
   training_memory& memory_;
+  block_sum& sum_;
   int sequences_;
   int chunk_;
   std::vector<layer> layers_;
   const std::vector<microbatch>* batch_ = nullptr;
   std::vector<std::vector<chunk>> kept_;  ///< of each microbatch that is under way
   std::size_t left_ = 0;                  ///< microbatches whose backward pass has not begun
+  float scale_ = 1;
+  std::string failure_;
   hocket::exact_sum<double> loss_;
 };
 

@@ -7,6 +7,7 @@
 #include "stage.hpp"
 
 #include <hocket/collective/all_gather_v.hpp>
+#include <hocket/gradient/loss_scale.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/pipeline/measured.hpp>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <map>
 #include <numbers>
 #include <optional>
@@ -40,8 +42,9 @@ struct trainer::parts {
   parts(const hocket::ucx::communicator& comm, const training_options& how,
         const hocket::plan::pipeline::schedule& schedule)
       : options(how), ranks(comm, {how.spread.data, how.spread.pipeline, how.spread.tensor}),
-        sum(how.spread.tensor > 1 ? &ranks.along<"tp">() : nullptr, how.exact) {
+        sum(how.spread.tensor > 1 ? &ranks.along<"tp">() : nullptr, how.exact, how.spread.spread_rows) {
     make_products_repeatable();
+    if (how.loss_scale > 0) scale.emplace(hocket::loss_scale_options{.initial = how.loss_scale, .interval = 200});
     const range blocks = part_of(how.shape.heads, ranks.coordinate<"tp">(), how.spread.tensor);
     std::vector<std::pair<range, std::size_t>> of_stages;  // layers of a stage, and where its parameters begin
     for (int s = 0; s < schedule.stages(); ++s) {
@@ -50,9 +53,13 @@ struct trainer::parts {
       of_stages.emplace_back(layers, entries.size());
       for (const entry& each : entries_of(how.shape, layers, blocks)) entries.push_back(each);
     }
-    memory =
-        make_memory(ranks.along<"dp">(), ranks.along<"pp", "tp">(), entries, ranks.coordinate<"tp">() == 0,
-                    {.zero = how.spread.zero, .exact = how.exact, .clip = how.clip, .weight_decay = how.weight_decay});
+    memory = make_memory(ranks.along<"dp">(), ranks.along<"pp", "tp">(), entries, ranks.coordinate<"tp">() == 0,
+                         {.zero = how.spread.zero,
+                          .exact = how.exact,
+                          .narrow = how.narrow,
+                          .narrow_wire = how.narrow_wire,
+                          .clip = how.clip,
+                          .weight_decay = how.weight_decay});
     for (std::size_t i = 0; i < entries.size(); ++i) memory->set(i, first_values(entries[i], how.shape, how.seed));
     std::vector<hocket::pipeline::any_stage> erased;
     stages.reserve(of_stages.size());
@@ -63,14 +70,13 @@ struct trainer::parts {
     executor.emplace(ranks.along<"pp">(), schedule, erased);
   }
 
-  int sequences_per_microbatch() const noexcept {
-    return options.sequences / (options.spread.data * options.spread.microbatches);
-  }
+  int sequences_per_microbatch() const noexcept { return options.sequences / options.spread.parts(); }
 
-  /// This data-parallel rank's part of the sequences of a step.
-  std::vector<microbatch> draw(byte_span text, int number) const {
+  /// This data-parallel rank's sequences in one pass of a step.
+  std::vector<microbatch> draw(byte_span text, int number, int pass) const {
     const int per_microbatch = sequences_per_microbatch();
-    int next = ranks.coordinate<"dp">() * options.spread.microbatches * per_microbatch;
+    const int passes_before = ranks.coordinate<"dp">() * options.spread.passes + pass;
+    int next = passes_before * options.spread.microbatches * per_microbatch;
     std::vector<microbatch> batch(static_cast<std::size_t>(options.spread.microbatches));
     for (microbatch& each : batch) {
       for (int i = 0; i < per_microbatch; ++i) {
@@ -92,7 +98,54 @@ struct trainer::parts {
     return {sums[0].value(), sums[1].value() > 0};
   }
 
-  /// How long this rank computed in the last step.
+  /// One pass of the pipeline. Adds to the times of `record`.
+  void run_pass(byte_span text, int number, int pass, step_record& record) {
+    const std::vector<microbatch> batch = draw(text, number, pass);
+    memory->begin_pass(pass, options.spread.passes);
+    for (stage& each : stages) {
+      each.begin_pass(batch, static_cast<float>(record.loss_scale));
+      const bool first_copy = ranks.coordinate<"dp">() == 0 && ranks.coordinate<"tp">() == 0;
+      if (number + 1 == options.fail_in_step && each.is_last() && first_copy) each.fail_next("as --fail-in-step says");
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    executor->run();
+    record.pipeline_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() - computed_seconds();
+    memory->end_pass(static_cast<double>(options.spread.microbatches * sequences_per_microbatch()) *
+                     options.shape.context);
+  }
+
+  /// Whoever waits for this rank, on whatever axis, hears what went wrong here.
+  void revoke(const std::string& reason) {
+    ranks.revoke(reason);
+    memory->revoke(reason);
+  }
+
+  step_record step(byte_span text, int number, bool stop, bool overlaps) {
+    const auto begin = std::chrono::steady_clock::now();
+    step_record record;
+    record.loss_scale = scale ? scale->value() : 1;
+    record.overlapped = overlaps;
+    memory->set_overlap(overlaps);
+    sum.forget_seconds();
+    for (stage& each : stages) each.begin_step();
+    for (int pass = 0; pass < options.spread.passes; ++pass) run_pass(text, number, pass, record);
+    record.tensor_seconds = sum.seconds();
+    const step_found found =
+        memory->end_step(record.loss_scale, learning_rate_at(number, options.steps, options.learning_rate));
+    if (scale) scale->update(found.finite);
+    skipped += found.finite ? 0 : 1;
+    const auto [loss, stops] = agree(stop);
+    record.loss = loss / found.tokens;
+    record.stop = stops;
+    record.gradient_norm = found.gradient_norm;
+    record.finite = found.finite;
+    record.gradient_seconds = found.exposed_seconds;
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return record;
+  }
+
+  /// How long this rank computed in the last pass.
   double computed_seconds() const {
     double seconds = 0;
     for (const auto& each : executor->measured()) seconds += each.end - each.begin;
@@ -102,9 +155,11 @@ struct trainer::parts {
   training_options options;
   mesh_type ranks;
   block_sum sum;
+  std::optional<hocket::loss_scale> scale;
   std::vector<entry> entries;  ///< the parameters of this rank
   std::unique_ptr<training_memory> memory;
   std::vector<stage> stages;
+  long long skipped = 0;
   std::optional<hocket::pipeline::executor<hocket::ucx::wire>> executor;
 };
 
@@ -113,33 +168,38 @@ trainer::trainer(const hocket::ucx::communicator& comm, const training_options& 
     : parts_(std::make_unique<parts>(comm, options, schedule)) {}
 trainer::~trainer() = default;
 
-step_record trainer::step(byte_span text, int number, bool stop) {
-  using clock = std::chrono::steady_clock;
-  const auto seconds_since = [](clock::time_point begin) {
-    return std::chrono::duration<double>(clock::now() - begin).count();
-  };
-  parts& at = *parts_;
-  const auto begin = clock::now();
-  const std::vector<microbatch> batch = at.draw(text, number);
-  at.memory->begin_step();
-  for (stage& each : at.stages) each.begin_step(batch);
-  at.sum.forget_seconds();
-  const auto run = clock::now();
-  at.executor->run();
-  step_record record;
-  record.pipeline_seconds = seconds_since(run) - at.computed_seconds();
-  record.tensor_seconds = at.sum.seconds();
-  const double tokens = static_cast<double>(at.options.sequences / at.options.spread.data) * at.options.shape.context;
-  const step_found found =
-      at.memory->end_step(tokens, learning_rate_at(number, at.options.steps, at.options.learning_rate));
-  const auto [loss, stops] = at.agree(stop);
-  record.loss = loss / found.tokens;
-  record.stop = stops;
-  record.gradient_norm = found.gradient_norm;
-  record.finite = found.finite;
-  record.gradient_seconds = found.exposed_seconds;
-  record.seconds = seconds_since(begin);
-  return record;
+step_record trainer::step(byte_span text, int number, bool stop, bool overlaps) {
+  try {
+    return parts_->step(text, number, stop, overlaps);
+  } catch (const hocket::error& problem) {
+    parts_->revoke(problem.reason());
+    throw;
+  } catch (const std::exception& problem) {
+    parts_->revoke(problem.what());
+    throw;
+  }
+}
+
+long long trainer::skipped() const noexcept { return parts_->skipped; }
+
+traffic trainer::predicted_traffic() const {
+  const parts& at = *parts_;
+  const parallelism& spread = at.options.spread;
+  traffic sent{.gradients = at.memory->predicted_traffic(spread.passes)};
+  const double microbatches = spread.passes * spread.microbatches;
+  for (const stage& each : at.stages) {
+    sent.pipeline += microbatches * static_cast<double>((each.output_size() + each.input_size()) * sizeof(float));
+  }
+  if (spread.tensor > 1) {
+    // Four sums per layer and microbatch; scattered and gathered, two passes of each are as much.
+    const double element = at.options.exact ? sizeof(hocket::exact_sum<float>) : sizeof(float);
+    const double rows = static_cast<double>(at.sequences_per_microbatch()) * at.options.shape.context;
+    const double others = static_cast<double>(spread.tensor - 1) / spread.tensor;
+    int layers = 0;
+    for (const stage& each : at.stages) layers += each.layers();
+    sent.tensor = 4 * layers * microbatches * 2 * others * rows * at.options.shape.width * element;
+  }
+  return sent;
 }
 
 std::size_t trainer::bytes() const { return parts_->memory->bytes(); }

@@ -26,7 +26,12 @@ struct parallelism {
   int pipeline = 1;
   int tensor = 1;
   int zero = 0;
-  int microbatches = 1;  ///< that each data-parallel rank cuts its sequences into
+  int microbatches = 1;      ///< of each pass of the pipeline
+  int passes = 1;            ///< of the pipeline in a step, whose gradients are added up
+  bool spread_rows = false;  ///< sequence parallelism: tensor-parallel ranks keep some rows each between blocks
+
+  /// That the sequences of a step are cut into, over all ranks.
+  int parts() const noexcept { return data * microbatches * passes; }
   int ranks() const noexcept { return data * pipeline * tensor; }
 };
 
@@ -40,6 +45,10 @@ struct training_options {
   double weight_decay = 0.1;
   std::uint64_t seed = 1;
   bool exact = false;
+  bool narrow = false;       ///< parameters in bfloat16, with a wider copy beside the optimizer's states
+  bool narrow_wire = false;  ///< gradients travel as bfloat16
+  double loss_scale = 0;     ///< the first one; 0: none
+  int fail_in_step = 0;      ///< counted from 1: the last stage of one rank throws in it, to see what happens then
 };
 
 /// One step, as all ranks know it; the seconds are this rank's.
@@ -48,12 +57,21 @@ struct step_record {
   double gradient_norm = 0;
   bool finite = true;  ///< whether the gradient was, on every rank; else the step was skipped
   bool stop = false;   ///< whether any rank wanted this step to be the last
+  double loss_scale = 1;
+  bool overlapped = true;  ///< whether gradients left while the backward pass still ran
   double seconds = 0;
   double gradient_seconds = 0;  ///< of them: waiting for gradients of other ranks, that no backward pass hides
   double tensor_seconds = 0;    ///< sums over the tensor-parallel ranks
   double pipeline_seconds = 0;  ///< between stages: waiting for activations and gradients, bubbles included
 
   double communication_seconds() const noexcept { return gradient_seconds + tensor_seconds + pipeline_seconds; }
+};
+
+/// Bytes that a rank sends in a step, by what they are for.
+struct traffic {
+  double gradients = 0;  ///< and parameters
+  double pipeline = 0;   ///< activations and their gradients, between stages
+  double tensor = 0;     ///< sums over blocks
 };
 
 /// A rank's part of the training.
@@ -65,14 +83,20 @@ class trainer {
           const hocket::plan::pipeline::schedule& schedule);
   ~trainer();
 
-  /// Takes step `number`, from 0. Collective over all ranks.
+  /// Takes step `number`, from 0. Collective over all ranks. What is thrown on one of them, all others hear of, in
+  /// this step.
   /// @param stop whether this rank wants it to be the last
-  step_record step(byte_span text, int number, bool stop);
+  /// @param overlaps whether gradients leave while the backward pass still runs; else after it, to compare
+  step_record step(byte_span text, int number, bool stop, bool overlaps = true);
 
   /// What this rank keeps from step to step, in bytes: as counted, at most, and by the formula.
   std::size_t bytes() const;
   std::size_t peak_bytes() const;
   std::size_t predicted_bytes() const;
+  /// What this rank sends in a step, by the formulas.
+  traffic predicted_traffic() const;
+  /// Steps that were skipped, as a gradient was not finite.
+  long long skipped() const noexcept;
 
   /// When each stage computed what in the last step, of all pipeline ranks of this rank's copy. Collective.
   hocket::plan::pipeline::timeline measured();

@@ -7,8 +7,10 @@
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/mesh/mesh.hpp>
 
+#include <atomic>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -164,6 +166,39 @@ TEST_CASE("a mesh prints its axes and who is where") {
     if (me.rank() == 0) text = to_string(ranks);
   });
   CHECK(text == "mesh dp=2 x tp=3\n  dp=0 tp: 0 1 2\n  dp=1 tp: 3 4 5\n");
+}
+
+TEST_CASE("what goes wrong on one rank is heard along all axes, by whoever passes it on") {
+  for (const std::vector<int>& extents : {std::vector<int>{1, 1}, {2, 2}, {2, 3}, {4, 2}}) {
+    const int count = extents[0] * extents[1];
+    std::atomic<int> ready{0}, done{0};
+    on_ranks(count, [&](thread_rank& me) {
+      const auto ranks = mesh<"dp", "pp">(me.comm(), extents);
+      ++ready;
+      while (ready.load() < count) std::this_thread::yield();  // else it ends what makes the others' meshes
+      float number = 1;
+      const auto add_up = [&](const hocket::local::communicator& along) {
+        hocket::all_reduce(along, hocket::in_place(std::span(&number, 1)));
+      };
+      if (me.rank() == count - 1) {
+        ranks.revoke("the disk is full");
+        const auto own = me.expect(hocket::errc::aborted, [&] { add_up(ranks.all()); });
+        me.check(own && own->reason() == "the disk is full", "this rank's own next call has another reason");
+      } else {
+        // The failed rank is in few of the communicators that the others wait on.
+        const auto found = me.expect(hocket::errc::aborted, [&] {
+          for (;;) {
+            add_up(ranks.template along<"dp">());
+            add_up(ranks.template along<"pp">());
+          }
+        });
+        me.check(found && contains(found->reason(), "the disk is full"), "another reason than the first one's");
+        if (found) ranks.revoke(found->reason());
+      }
+      ++done;
+      while (done.load() < count) std::this_thread::yield();  // whoever leaves is heard to have left
+    });
+  }
 }
 
 TEST_CASE("along no axes there is no communicator") {

@@ -29,6 +29,7 @@ void for_every_plan(int ranks, Visit visit) {
   visit(plan::halving_doubling{});
   visit(plan::double_tree{.pieces = 1});
   visit(plan::double_tree{.pieces = 3});
+  visit(plan::double_tree{});
   visit(plan::one_shot{});
   visit(plan::two_shot{});
   visit(plan::push_all_reduce{});

@@ -13,9 +13,11 @@
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
 #include <hocket/communicator/local.hpp>
+#include <hocket/plan/price.hpp>
 #include <hocket/selection/explain.hpp>
 #include <hocket/selection/select.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <set>
 #include <string>
@@ -90,6 +92,53 @@ TEST_CASE("for vectors of at most a line among few ranks that reach each other's
         CHECK(candidates.best().name == std::string_view("push"));
       }
     }
+  }
+}
+
+// Closed forms are fast; the virtual clock, which runs the plan's own steps, is right.
+TEST_CASE("what the table says of messages is what the clock of plans says") {
+  const auto ratio = [](plan::goal_kind kind, const char* name, int ranks, std::size_t block,
+                        const hocket::transport::link_costs& costs) {
+    const query asked{{kind, 0}, block, ranks, true, false, 0, costs};
+    const table candidates(asked);
+    for (const auto& each : candidates) {
+      if (each.name != std::string_view(name)) continue;
+      const plan::cost_model model{.latency = costs.message_latency,
+                                   .seconds_per_byte = costs.message_per_byte,
+                                   .reduce_seconds_per_byte = costs.reduce_per_byte};
+      const std::size_t bytes = block * static_cast<std::size_t>(asked.what.blocks(ranks));
+      return each.seconds / plan::price(each.make(0), ranks, bytes, model).seconds;
+    }
+    return 0.0;
+  };
+  using kind = plan::goal_kind;
+  for (const auto& costs : all_costs()) {
+    for (int ranks = 2; ranks <= 64; ++ranks) {
+      const bool power = std::has_single_bit(static_cast<unsigned>(ranks));
+      const std::size_t block = std::size_t{1024} * static_cast<std::size_t>(ranks);
+      const auto exact = [&](kind what, const char* name) {
+        INFO(name << ", " << ranks << " ranks, latency " << costs.message_latency << " s");
+        CHECK(ratio(what, name, ranks, block, costs) == Approx(1).epsilon(1e-9));
+      };
+      const auto near = [&](kind what, const char* name) {
+        INFO(name << ", " << ranks << " ranks, latency " << costs.message_latency << " s");
+        const double found = ratio(what, name, ranks, block, costs);
+        CHECK((found > 1 / 2.1 && found < 2.1));
+      };
+      exact(kind::all_reduce, "ring");
+      exact(kind::reduce_scatter, "ring");
+      exact(kind::all_gather, "ring");
+      exact(kind::broadcast, "binomial");
+      for (const char* name : {"recursive_doubling", "halving_doubling"}) {
+        power ? exact(kind::all_reduce, name) : near(kind::all_reduce, name);
+      }
+      // Messages of these meet at a rank's port, which no closed form tells exactly.
+      near(kind::all_reduce, "double_tree");
+      near(kind::all_to_all, "pairwise");
+    }
+  }
+  for (int ranks = 2; ranks <= 64; ++ranks) {
+    CHECK(ratio(kind::barrier, "dissemination", ranks, 0, all_costs().back()) == Approx(1).epsilon(1e-9));
   }
 }
 

@@ -46,6 +46,21 @@ status=0
 [ "$(grep -c 'the gradient is not finite' "$folder/log")" = 4 ] || { complain "not all ranks say why"; cat "$folder/log"; }
 echo "not finite: $(grep -m 1 -o 'step [0-9]*: the gradient is not finite' "$folder/log"), on all ranks"
 
+# A layer throws on one rank of eight: all end in that step, with its words.
+status=0
+begin=$(date +%s%N)
+"$program" --text "$folder/text" --dp 2 --tp 2 --pp 2 --context 16 --fail-in-step 3 --out "$folder/thrown" >"$folder/log" 2>&1 ||
+  status=$?
+took=$((($(date +%s%N) - begin) / 1000000))
+[ "$status" != 0 ] || complain "an exception in a layer, and success"
+[ "$(grep -c 'train_gpt: .*as --fail-in-step says' "$folder/log")" = 8 ] ||
+  { complain "an exception in a layer: not all ranks say so"; cat "$folder/log"; }
+[ "$took" -lt 30000 ] || complain "an exception in a layer: the others took $took ms to end"
+[ -z "$(find "$folder/thrown" -type f)" ] || complain "an exception in a layer: files are left"
+left=$(comm -13 <(echo "$before") <(segments))
+[ -z "$left" ] || complain "an exception in a layer: segments are left in /dev/shm: $left"
+echo "thrown: all eight ranks say why"
+
 # Refused before anything starts.
 refused() {  # words, options...
   local words=$1
@@ -60,5 +75,9 @@ refused 'at most --pp 4' --pp 5
 refused 'at most --tp 4' --tp 8
 refused 'nearest that can is --sequences 33' --dp 3 --sequences 32
 refused 'whole, even number' --width 30 --heads 4
-echo "four meshes that can't be: refused, with the nearest that can"
+refused 'at most --pp 2 with --stages-per-rank 2' --pp 3 --schedule interleaved --stages-per-rank 2
+refused 'or --schedule interleaved' --stages-per-rank 2
+refused 'leave out one' --exact --tp 2 --sequence-parallel
+refused 'bit: --wire float' --exact --wire bfloat16
+echo "eight meshes that can't be: refused, with the nearest that can"
 exit $failed

@@ -6,6 +6,7 @@
 #include <hocket/communicator/state.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <chrono>
@@ -49,6 +50,11 @@ class communicator {
   /// others, and all later ones with `errc::revoked`. From any thread. The others hear of it from that operation, or when
   /// this rank destroys the communicator.
   void abort() noexcept { state_->abort(); }
+  /// Ends the communicator on all ranks, with the caller's words: for what goes wrong between two calls. The others'
+  /// operation under way, or else their next one, fails with `errc::aborted` and "rank R reports: REASON"; this rank's
+  /// next one likewise. Without it they would hear `peer_lost` once this rank has gone. Does nothing if the communicator
+  /// has failed before. From the thread that uses it; waits for nobody.
+  void revoke(std::string reason) const { state_->revoke_unheard(make_failure(errc::aborted, std::move(reason))); }
   /// Whether an earlier failure ended this communicator.
   bool revoked() const noexcept { return state_->revoked(); }
 

@@ -92,6 +92,12 @@ class rank_mesh {
     return coordinates()[static_cast<std::size_t>(detail::position_of<axes, Name>())];
   }
 
+  /// Ends all communicators of the mesh: `communicator::revoke` for each. A rank that hears the reason along one axis
+  /// and does the same tells it to those who wait along another: so all ranks end with the first failure's words.
+  void revoke(const std::string& reason) const {
+    for (detail::axis_set set = 1; set <= axes::whole; ++set) state_->groups[set]->revoke(reason);
+  }
+
   int rank() const noexcept { return all().rank(); }
   int size() const noexcept { return all().size(); }
   const extents_type& extents() const noexcept { return state_->extents; }

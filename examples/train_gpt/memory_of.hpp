@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// `training_memory` for one type of gradients, one of parameters, and all ZeRO stages. Compiled once for each pair of
+/// types, in memory_*.cpp.
+#pragma once
+
+#include "memory.hpp"
+
+#include <hocket/communicator/split.hpp>
+#include <hocket/core/memory_ledger.hpp>
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/gradient/norm.hpp>
+#include <hocket/operation/exact_sum.hpp>
+#include <hocket/optimizer/memory.hpp>
+#include <hocket/optimizer/optimizer.hpp>
+#include <hocket/optimizer/parameters.hpp>
+#include <hocket/optimizer/rule/adamw.hpp>
+#include <hocket/scalar/bfloat16.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace gpt {
+
+inline hocket::parameter_layout layout_of(const std::vector<entry>& entries, bool first_of_copies,
+                                          std::size_t bucket_bytes) {
+  std::vector<hocket::parameter> parameters;
+  for (const entry& each : entries) {
+    parameters.push_back({each.name(), each.elements(), each.block >= 0 || first_of_copies});
+  }
+  return hocket::parameter_layout(std::move(parameters), hocket::bucket_limits::of<float>(bucket_bytes, bucket_bytes));
+}
+
+/// Sends a bucket of gradients as it is, or, where that is wanted and the sum is not exact, as bfloat16.
+struct wire_reduction : hocket::plain_reduction {
+  bool narrow = false;
+
+  template <class Wire, class T, class Options>
+  hocket::request all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+                             const Options& options, const std::source_location& site) const {
+    if constexpr (std::same_as<T, float>) {
+      if (narrow) return plain_reduction::all_reduce(comm, bucket, values, as_bfloat16, site);
+    }
+    return plain_reduction::all_reduce(comm, bucket, values, options, site);
+  }
+
+  template <class Wire, class T, class Options>
+  hocket::request reduce_scatter(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+                                 std::span<T> own, hocket::counts lengths, const Options& options,
+                                 const std::source_location& site) const {
+    if constexpr (std::same_as<T, float>) {
+      if (narrow) return plain_reduction::reduce_scatter(comm, bucket, values, own, lengths, as_bfloat16, site);
+    }
+    return plain_reduction::reduce_scatter(comm, bucket, values, own, lengths, options, site);
+  }
+
+ private:
+  static constexpr auto as_bfloat16 = hocket::with(hocket::wire<hocket::bfloat16>);
+};
+
+/// @tparam T of gradients: `float` or `exact_sum<float>`
+/// @tparam P of parameters: `float` or `bfloat16`
+template <class T, class P, int Stage>
+class memory_of final : public training_memory {
+  static constexpr auto stage = hocket::zero<Stage>;
+  using when = std::conditional_t<(Stage >= 2), hocket::every_microbatch_t, hocket::last_microbatch_t>;
+  using communicator = hocket::ucx::communicator;
+  using gradients_type = decltype(hocket::gradients<T>(std::declval<const communicator&>(), hocket::parameter_layout(),
+                                                       when(), stage, hocket::options<>{}, wire_reduction{}));
+  using parameters_type =
+      decltype(hocket::parameters<P>(std::declval<const communicator&>(), hocket::parameter_layout(), stage));
+  using optimizer_type = hocket::optimizer<float, hocket::adamw, parameters_type>;
+
+ public:
+  memory_of(const communicator& data, const communicator& model, const std::vector<entry>& entries,
+            bool first_of_copies, const memory_options& options)
+      : data_(data), model_(model), options_(options),
+        layout_(layout_of(entries, first_of_copies, options.bucket_bytes)),
+        fetching_(hocket::split(data, hocket::color{0}, hocket::key{data.rank()})),
+        parameters_(
+            hocket::parameters<P>(fetching_, layout_, stage, hocket::options<>{}, ledger_.account("parameters"))),
+        gradients_(hocket::gradients<T>(data, layout_, when(), stage, hocket::options<>{},
+                                        wire_reduction{{}, options.narrow_wire}, ledger_.account("gradients"))),
+        users_(layout_.buckets()), widened_(layout_.parameters()) {}
+
+  void set(std::size_t i, std::span<const float> values) override {
+    if constexpr (is_narrow) {
+      std::vector<P> narrowed;
+      for (const float value : values) narrowed.push_back(static_cast<P>(value));
+      parameters_.set(i, narrowed);
+    } else {
+      parameters_.set(i, values);
+    }
+  }
+
+  void fetch(std::size_t first, std::size_t count) override {
+    if constexpr (Stage == 3) {
+      for_each_bucket(first, count, [&](std::size_t b) {
+        if (users_[b]++ == 0) parameters_.gather(b);
+      });
+    }
+  }
+  void release(std::size_t first, std::size_t count) override {
+    if constexpr (Stage == 3) {
+      for_each_bucket(first, count, [&](std::size_t b) {
+        if (--users_[b] != 0) return;
+        parameters_.release(b);
+        for (const std::size_t i : layout_.members(b)) widened_[i] = {};
+      });
+    }
+  }
+  std::span<const float> weights(std::size_t i) override {
+    if constexpr (!is_narrow) {
+      return parameters_.of(i);
+    } else {
+      if (widened_[i].empty()) {
+        const std::span<const P> narrow = parameters_.of(i);
+        widened_[i] = hocket::flat_buffer<float>(narrow.size(), ledger_.account("parameters in use"));
+        std::copy(narrow.begin(), narrow.end(), widened_[i].elements().begin());
+      }
+      return widened_[i].elements();
+    }
+  }
+
+  void begin_pass(int pass, int of) override {
+    if (!optimizer_) {  // it makes a wider copy of the parameters, which have their values now
+      optimizer_.emplace(parameters_, hocket::adamw{.weight_decay = options_.weight_decay}, ledger_.account("states"));
+    }
+    gradients_.begin_microbatch(pass, of);
+  }
+  void add_gradient(std::size_t i, std::span<const float> gradient) override { gradients_.add(i, gradient); }
+  void ready(std::size_t i) override {
+    if (overlaps_) gradients_.ready(i);
+  }
+  void set_overlap(bool overlaps) override { overlaps_ = overlaps; }
+  void end_pass(double tokens) override { gradients_.end_microbatch(0, tokens); }
+
+  step_found end_step(double scale, double learning_rate) override {
+    const hocket::gradient_totals totals = gradients_.finish();
+    const hocket::gradient_norm norm = hocket::norm(gradients_, model_);
+    const double factor = 1 / (totals.count * scale);
+    for (auto& each : widened_) each = {};
+    if (norm.finite) {
+      optimizer_->step(gradients_, learning_rate, factor * hocket::clip_factor(norm.value * factor, options_.clip));
+    }
+    // Whether it is infinite or not a number depends on where the first sum overflows.
+    const double length = norm.finite ? norm.value * factor : std::numeric_limits<double>::infinity();
+    return {totals.count, length, norm.finite, totals.exposed_seconds};
+  }
+
+  void revoke(const std::string& reason) override {
+    for (const communicator* each : {&data_, &model_, &std::as_const(fetching_)}) each->revoke(reason);
+  }
+
+  std::size_t bytes() const override { return ledger_.bytes(); }
+  std::size_t peak_bytes() const override { return ledger_.peak_bytes(); }
+  std::size_t predicted_bytes() const override {
+    std::vector<std::size_t> buckets;
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) buckets.push_back(layout_.bucket(b).size);
+    return hocket::bytes_of_training<P, T, float, hocket::adamw>(buckets, fetching_.rank(), fetching_.size(), stage)
+        .total();
+  }
+  double predicted_traffic(int passes) const override {
+    const double others = static_cast<double>(fetching_.size() - 1) / fetching_.size();
+    const double elements = static_cast<double>(layout_.size()) * others;
+    const double gradient = elements * static_cast<double>(options_.narrow_wire ? sizeof(hocket::bfloat16) : sizeof(T));
+    const double parameters = elements * static_cast<double>(sizeof(P));
+    // Reduced once, or after every pass; sent as all_reduce, or as reduce_scatter with a gather behind it.
+    const int reductions = Stage >= 2 ? passes : 1;
+    return Stage == 0 ? 2 * gradient : reductions * gradient + (Stage == 3 ? 2 * passes : 1) * parameters;
+  }
+
+ private:
+  template <class Visit>
+  void for_each_bucket(std::size_t first, std::size_t count, Visit visit) {
+    if (count == 0) return;
+    // Buckets are numbered from the last parameter on.
+    for (std::size_t b = layout_.bucket_of(first) + 1; b-- > layout_.bucket_of(first + count - 1);) visit(b);
+  }
+
+  static constexpr bool is_narrow = !std::same_as<P, float>;
+
+  const communicator& data_;
+  const communicator& model_;
+  memory_options options_;
+  hocket::memory_ledger ledger_;
+  hocket::parameter_layout layout_;
+  communicator fetching_;  ///< parameters are fetched while gradients leave: each in an order of its own
+  parameters_type parameters_;
+  gradients_type gradients_;
+  std::optional<optimizer_type> optimizer_;
+  bool overlaps_ = true;
+  std::vector<int> users_;  ///< of each bucket: layers that use it now, and those that will next
+  std::vector<hocket::flat_buffer<float>> widened_;  ///< parameters that are computed with, where they are narrow
+};
+
+template <class T, class P>
+std::unique_ptr<training_memory> make_memory_of(const hocket::ucx::communicator& data,
+                                                const hocket::ucx::communicator& model,
+                                                const std::vector<entry>& entries, bool first_of_copies,
+                                                const memory_options& options) {
+  switch (options.zero) {
+    case 0: return std::make_unique<memory_of<T, P, 0>>(data, model, entries, first_of_copies, options);
+    case 1: return std::make_unique<memory_of<T, P, 1>>(data, model, entries, first_of_copies, options);
+    case 2: return std::make_unique<memory_of<T, P, 2>>(data, model, entries, first_of_copies, options);
+    default: return std::make_unique<memory_of<T, P, 3>>(data, model, entries, first_of_copies, options);
+  }
+}
+
+}  // namespace gpt
