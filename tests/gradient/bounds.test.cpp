@@ -20,7 +20,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <stop_token>
 #include <string>
 #include <thread>
