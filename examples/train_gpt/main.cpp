@@ -76,6 +76,10 @@ void declare(CLI::App& app, program_options& options) {
   app.add_flag("--must-learn", options.must_learn, "fail unless the model beats the bigram model in the end");
   app.add_option("--out", options.out, "folder for the loss curve and the report, made if it is missing");
   app.set_config("--config", "", "a file with any of these options, as name=value lines");
+  app.add_option("--checkpoint", options.checkpoint,
+                 "folder for what it takes to go on: written every --checkpoint-every steps, and at the end");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "steps")->check(CLI::Range(1, 10'000'000));
+  app.add_option("--resume", options.resume, "go on from the latest checkpoint in this folder, of any mesh");
   app.add_option("--losses", options.losses, "file for the loss and gradient norm of each step");
 }
 

@@ -9,6 +9,7 @@
 #include <hocket/ucx.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,21 @@ struct step_found {
   double gradient_norm = 0;  ///< of the mean gradient, before clipping
   bool finite = true;        ///< else the step was not taken
   double exposed_seconds = 0;
+};
+
+/// Consecutive elements of a parameter, or of what the optimizer keeps beside it: see hocket/optimizer/state.hpp.
+struct saved_piece {
+  std::string array;
+  std::string parameter;
+  std::size_t elements = 0;
+  std::size_t first = 0;
+  std::vector<float> values;
+};
+
+/// What a rank's memory has to keep so that training can go on, on this mesh or another.
+struct saved_memory {
+  std::uint64_t optimizer_steps = 0;
+  std::vector<saved_piece> pieces;
 };
 
 /// Parameters are numbered as `entries_of` lists them.
@@ -62,6 +78,10 @@ class training_memory {
   /// Adds up over the data-parallel ranks, and takes the step. Collective over these and the model's.
   /// @param scale what losses were multiplied with
   virtual step_found end_step(double scale, double learning_rate) = 0;
+
+  /// This rank's part of what has to be kept; and going on from those of all ranks, of any mesh.
+  virtual saved_memory state() = 0;
+  virtual void restore(const saved_memory& from) = 0;
 
   /// Ends what this rank has under way with others, with a reason that they hear.
   virtual void revoke(const std::string& reason) = 0;

@@ -36,7 +36,8 @@ inline hocket::parameter_layout layout_of(const std::vector<entry>& entries, boo
                                           std::size_t bucket_bytes) {
   std::vector<hocket::parameter> parameters;
   for (const entry& each : entries) {
-    parameters.push_back({each.name(), each.elements(), each.block >= 0 || first_of_copies});
+    const hocket::parameter one{each.name(), each.elements(), each.block >= 0 || first_of_copies};
+    parameters.push_back(each.is_gain() ? hocket::undecayed(one) : one);
   }
   return hocket::parameter_layout(std::move(parameters), hocket::bucket_limits::of<float>(bucket_bytes, bucket_bytes));
 }
@@ -91,7 +92,7 @@ class memory_of final : public training_memory {
             hocket::parameters<P>(fetching_, layout_, stage, hocket::options<>{}, ledger_.account("parameters"))),
         gradients_(hocket::gradients<T>(data, layout_, when(), stage, hocket::options<>{},
                                         wire_reduction{{}, options.narrow_wire}, ledger_.account("gradients"))),
-        users_(layout_.buckets()), widened_(layout_.parameters()) {}
+        widened_(layout_.parameters()) {}
 
   void set(std::size_t i, std::span<const float> values) override {
     if constexpr (is_narrow) {
@@ -103,21 +104,11 @@ class memory_of final : public training_memory {
     }
   }
 
-  void fetch(std::size_t first, std::size_t count) override {
-    if constexpr (Stage == 3) {
-      for_each_bucket(first, count, [&](std::size_t b) {
-        if (users_[b]++ == 0) parameters_.gather(b);
-      });
-    }
-  }
+  void fetch(std::size_t first, std::size_t count) override { parameters_.hold(first, count); }
   void release(std::size_t first, std::size_t count) override {
-    if constexpr (Stage == 3) {
-      for_each_bucket(first, count, [&](std::size_t b) {
-        if (--users_[b] != 0) return;
-        parameters_.release(b);
-        for (const std::size_t i : layout_.members(b)) widened_[i] = {};
-      });
-    }
+    parameters_.let_go(first, count);
+    if (Stage < 3) return;
+    for (std::size_t i = first; i < first + count; ++i) widened_[i] = {};
   }
   std::span<const float> weights(std::size_t i) override {
     if constexpr (!is_narrow) {
@@ -133,9 +124,7 @@ class memory_of final : public training_memory {
   }
 
   void begin_pass(int pass, int of) override {
-    if (!optimizer_) {  // it makes a wider copy of the parameters, which have their values now
-      optimizer_.emplace(parameters_, hocket::adamw{.weight_decay = options_.weight_decay}, ledger_.account("states"));
-    }
+    make_optimizer();
     gradients_.begin_microbatch(pass, of);
   }
   void add_gradient(std::size_t i, std::span<const float> gradient) override { gradients_.add(i, gradient); }
@@ -148,14 +137,40 @@ class memory_of final : public training_memory {
   step_found end_step(double scale, double learning_rate) override {
     const hocket::gradient_totals totals = gradients_.finish();
     const hocket::gradient_norm norm = hocket::norm(gradients_, model_);
-    const double factor = 1 / (totals.count * scale);
+    const double divisor = totals.count * scale;
     for (auto& each : widened_) each = {};
-    if (norm.finite) {
-      optimizer_->step(gradients_, learning_rate, factor * hocket::clip_factor(norm.value * factor, options_.clip));
-    }
+    if (norm.finite) optimizer_->step(gradients_, learning_rate, norm.step_factor(divisor, options_.clip));
     // Whether it is infinite or not a number depends on where the first sum overflows.
-    const double length = norm.finite ? norm.value * factor : std::numeric_limits<double>::infinity();
-    return {totals.count, length, norm.finite, totals.exposed_seconds};
+    const double length = norm.finite ? norm.value / divisor : std::numeric_limits<double>::infinity();
+    return {totals.count, length, norm.finite, totals.exposed_seconds + parameters_.take_time().exposed_seconds};
+  }
+
+  saved_memory state() override {
+    make_optimizer();
+    saved_memory now;
+    for (const auto& piece : parameters_.state()) now.pieces.push_back(saved(piece));
+    const auto states = optimizer_->state();
+    now.optimizer_steps = states.steps;
+    for (const auto& piece : states.pieces) now.pieces.push_back(saved(piece));
+    return now;
+  }
+
+  void restore(const saved_memory& from) override {
+    make_optimizer();
+    std::vector<std::vector<P>> narrowed;
+    std::vector<hocket::state_piece<P>> parameters;
+    hocket::optimizer_state<float> states{from.optimizer_steps, {}};
+    for (const saved_piece& each : from.pieces) {
+      if (each.array == "parameter") {
+        narrowed.emplace_back();
+        for (const float value : each.values) narrowed.back().push_back(static_cast<P>(value));
+        parameters.push_back({each.array, each.parameter, each.elements, each.first, narrowed.back()});
+      } else {
+        states.pieces.push_back({each.array, each.parameter, each.elements, each.first, each.values});
+      }
+    }
+    parameters_.restore(parameters);
+    optimizer_->restore(states);
   }
 
   void revoke(const std::string& reason) override {
@@ -165,9 +180,8 @@ class memory_of final : public training_memory {
   std::size_t bytes() const override { return ledger_.bytes(); }
   std::size_t peak_bytes() const override { return ledger_.peak_bytes(); }
   std::size_t predicted_bytes() const override {
-    std::vector<std::size_t> buckets;
-    for (std::size_t b = 0; b < layout_.buckets(); ++b) buckets.push_back(layout_.bucket(b).size);
-    return hocket::bytes_of_training<P, T, float, hocket::adamw>(buckets, fetching_.rank(), fetching_.size(), stage)
+    return hocket::bytes_of_training<P, T, float, hocket::adamw>(layout_.bucket_elements(), fetching_.rank(),
+                                                                 fetching_.size(), stage)
         .total();
   }
   double predicted_traffic(int passes) const override {
@@ -181,14 +195,18 @@ class memory_of final : public training_memory {
   }
 
  private:
-  template <class Visit>
-  void for_each_bucket(std::size_t first, std::size_t count, Visit visit) {
-    if (count == 0) return;
-    // Buckets are numbered from the last parameter on.
-    for (std::size_t b = layout_.bucket_of(first) + 1; b-- > layout_.bucket_of(first + count - 1);) visit(b);
+  static constexpr bool is_narrow = !std::same_as<P, float>;
+
+  /// It makes a wider copy of the parameters: when they have their values.
+  void make_optimizer() {
+    if (optimizer_) return;
+    optimizer_.emplace(parameters_, hocket::adamw{.weight_decay = options_.weight_decay}, ledger_.account("states"));
   }
 
-  static constexpr bool is_narrow = !std::same_as<P, float>;
+  template <class F>
+  static saved_piece saved(const hocket::state_piece<F>& piece) {
+    return {piece.array, piece.parameter, piece.elements, piece.first, {piece.values.begin(), piece.values.end()}};
+  }
 
   const communicator& data_;
   const communicator& model_;
@@ -200,7 +218,6 @@ class memory_of final : public training_memory {
   gradients_type gradients_;
   std::optional<optimizer_type> optimizer_;
   bool overlaps_ = true;
-  std::vector<int> users_;  ///< of each bucket: layers that use it now, and those that will next
   std::vector<hocket::flat_buffer<float>> widened_;  ///< parameters that are computed with, where they are narrow
 };
 

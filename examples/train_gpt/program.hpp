@@ -16,6 +16,9 @@ struct program_options {
   std::string precision = "float";
   std::string wire = "float";
   std::string losses;
+  std::string checkpoint;
+  int checkpoint_every = 200;
+  std::string resume;
   std::string out = ".";
   bool must_learn = false;
   bool stop_on_nan = false;

@@ -16,8 +16,9 @@ namespace gpt {
 class progress_line {
  public:
   /// @param bytes_per_step that all ranks predict together
-  progress_line(int steps, double bytes_per_step)
-      : steps_(steps), bytes_per_step_(bytes_per_step), on_terminal_(isatty(STDOUT_FILENO) == 1) {}
+  /// @param first steps that were taken before
+  progress_line(int steps, int first, double bytes_per_step)
+      : steps_(steps), first_(first), bytes_per_step_(bytes_per_step), on_terminal_(isatty(STDOUT_FILENO) == 1) {}
 
   void operator()(const step_record& step) {
     ++taken_;
@@ -26,13 +27,13 @@ class progress_line {
     exposed_seconds_ += step.gradient_seconds;
     smoothed_loss_ = taken_ == 1 ? step.loss : smoothed_loss_ + 0.1 * (step.loss - smoothed_loss_);
     const double interval = on_terminal_ ? 0.1 : 5.0;
-    const bool last = step.stop || taken_ == steps_;
+    const bool last = step.stop || first_ + taken_ == steps_;
     if (!last && seconds_ - shown_at_ < interval) return;
     shown_at_ = seconds_;
     std::printf(
         "%sstep %d/%d  loss %.3f nats/byte  %.0f bytes/s  %.0f %% of time in communication, %.0f %% exposed "
         "gradients  %.0f s%s",
-        on_terminal_ ? "\r" : "", taken_, steps_, smoothed_loss_, taken_ * bytes_per_step_ / seconds_,
+        on_terminal_ ? "\r" : "", first_ + taken_, steps_, smoothed_loss_, taken_ * bytes_per_step_ / seconds_,
         100 * communication_seconds_ / seconds_, 100 * exposed_seconds_ / seconds_, seconds_,
         on_terminal_ && !last ? " " : "\n");
     std::fflush(stdout);
@@ -43,6 +44,7 @@ class progress_line {
 
  private:
   int steps_;
+  int first_;
   double bytes_per_step_;
   bool on_terminal_;
   int taken_ = 0;

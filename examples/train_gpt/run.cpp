@@ -112,9 +112,9 @@ std::vector<rank_memory> gather_memory(const hocket::ucx::communicator& comm, co
 }
 
 /// A line per step: its number, the loss and the gradient's norm as decimals, and the bits of both.
-std::string losses_of(const std::vector<step_record>& steps) {
+std::string losses_of(const std::vector<step_record>& steps, int first) {
   std::string text = "step loss gradient_norm loss_bits gradient_norm_bits\n";
-  int number = 0;
+  int number = first;
   for (const step_record& step : steps) {
     text += formatted("%d %.9g %.9g %016" PRIx64 " %016" PRIx64 "\n", ++number, step.loss, step.gradient_norm,
                       std::bit_cast<std::uint64_t>(step.loss), std::bit_cast<std::uint64_t>(step.gradient_norm));
@@ -198,19 +198,25 @@ void print(const result& found) {
   std::printf("\nWhat it writes:\n----\n%s\n----\n\n", found.sample.c_str());
 }
 
-std::vector<step_record> train(trainer& training, const program_options& options, const split_text& text,
+std::vector<step_record> train(trainer& training, const program_options& options, const split_text& text, int first,
                                progress_line* progress) {
   std::vector<step_record> steps;
   const auto begin = std::chrono::steady_clock::now();
   // Some steps send gradients only after the backward pass, to compare.
   const auto overlaps = [&](int step) { return options.training.spread.data == 1 || step % 8 != 7; };
-  for (int step = 0; step < options.training.steps; ++step) {
+  int saved = first;
+  const auto save = [&](int taken) {
+    if (!options.checkpoint.empty() && taken != saved) training.save(options.checkpoint, saved = taken);
+  };
+  for (int step = first; step < options.training.steps; ++step) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     steps.push_back(training.step(text.train, step, seconds > options.seconds, overlaps(step)));
     if (progress != nullptr) (*progress)(steps.back());
     if (options.stop_on_nan && !steps.back().finite) break;
+    if ((step + 1) % options.checkpoint_every == 0) save(step + 1);
     if (steps.back().stop) break;
   }
+  if (!options.stop_on_nan || steps.back().finite) save(first + static_cast<int>(steps.size()));
   return steps;
 }
 
@@ -264,14 +270,21 @@ int run_rank(const program_options& options) {
     std::fflush(stdout);
   }
 
-  progress_line progress(options.training.steps,
+  const int first = options.resume.empty() ? 0 : training.resume(options.resume);
+  if (first >= options.training.steps) {
+    refuse("the checkpoint in '" + options.resume + "' has " + std::to_string(first) +
+           " steps already: give more --steps");
+  }
+  if (speaks && first > 0) std::printf("goes on after step %d of %s\n", first, options.resume.c_str());
+
+  progress_line progress(options.training.steps, first,
                          static_cast<double>(options.training.sequences) * options.training.shape.context);
-  const std::vector<step_record> steps = train(training, options, text, speaks ? &progress : nullptr);
+  const std::vector<step_record> steps = train(training, options, text, first, speaks ? &progress : nullptr);
   if (options.stop_on_nan && !steps.back().finite) {  // all ranks know, and leave in order
     std::fprintf(stderr,
                  "train_gpt: step %zu: the gradient is not finite, the loss is %g; a smaller --learning-rate may "
                  "help\n",
-                 steps.size(), steps.back().loss);
+                 steps.size() + static_cast<std::size_t>(first), steps.back().loss);
     return 1;
   }
   const schedules::timeline run = training.measured();
@@ -297,7 +310,7 @@ int run_rank(const program_options& options) {
     const auto path = [&](const char* name) { return (std::filesystem::path(options.out) / name).string(); };
     write_file(path("loss.svg"), curve);
     write_file(path("report.html"), html({facts, curve, draw_step(training.plan(), run), memory, found.sample}));
-    if (!options.losses.empty()) write_file(options.losses, losses_of(steps));
+    if (!options.losses.empty()) write_file(options.losses, losses_of(steps, first));
     std::printf("loss curve: %s\nreport:     %s\n%s\n", path("loss.svg").c_str(), path("report.html").c_str(),
                 learned ? "The model beats the bigram model." : "The bigram model is still better.");
   }

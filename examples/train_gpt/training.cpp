@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "training.hpp"
 
+#include "checkpoint.hpp"
 #include "first_values.hpp"
 #include "layer.hpp"
 #include "memory.hpp"
 #include "stage.hpp"
 
 #include <hocket/collective/all_gather_v.hpp>
+#include <hocket/collective/barrier.hpp>
 #include <hocket/gradient/loss_scale.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/pipeline/executor.hpp>
@@ -19,6 +21,7 @@
 #include <map>
 #include <numbers>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -200,6 +203,30 @@ traffic trainer::predicted_traffic() const {
     sent.tensor = 4 * layers * microbatches * 2 * others * rows * at.options.shape.width * element;
   }
   return sent;
+}
+
+void trainer::save(const std::string& folder, int steps) {
+  parts& at = *parts_;
+  checkpoint now;
+  now.steps = steps;
+  now.shape = at.options.shape;
+  now.memory = at.memory->state();
+  if (at.scale) now.scale = at.scale->state();
+  now.skipped = at.skipped;
+  write_part(folder, now, at.ranks.rank(), at.ranks.size());
+  hocket::barrier(at.ranks.all());  // all parts are there
+  if (at.ranks.rank() == 0) complete(folder, steps);
+}
+
+int trainer::resume(const std::string& folder) {
+  parts& at = *parts_;
+  std::set<std::string> needed;
+  for (const entry& each : at.entries) needed.insert(each.name());
+  const checkpoint from = read_checkpoint(folder, at.options.shape, needed);
+  at.memory->restore(from.memory);
+  if (at.scale && from.scale) at.scale->restore(*from.scale);
+  at.skipped = from.skipped;
+  return from.steps;
 }
 
 std::size_t trainer::bytes() const { return parts_->memory->bytes(); }

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace gpt {
@@ -88,6 +89,11 @@ class trainer {
   /// @param stop whether this rank wants it to be the last
   /// @param overlaps whether gradients leave while the backward pass still runs; else after it, to compare
   step_record step(byte_span text, int number, bool stop, bool overlaps = true);
+
+  /// Writes what it takes to go on after `steps` steps into `folder`, which all ranks must see. Collective.
+  void save(const std::string& folder, int steps);
+  /// Goes on from what any mesh wrote. Returns how many steps were taken. Collective.
+  int resume(const std::string& folder);
 
   /// What this rank keeps from step to step, in bytes: as counted, at most, and by the formula.
   std::size_t bytes() const;

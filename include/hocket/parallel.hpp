@@ -18,6 +18,7 @@
 #include <hocket/optimizer/rule/lion.hpp>
 #include <hocket/optimizer/rule/sgd.hpp>
 #include <hocket/shard/apply.hpp>
+#include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/layer/cross_entropy.hpp>
 #include <hocket/shard/layer/embedding.hpp>

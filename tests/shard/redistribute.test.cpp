@@ -7,6 +7,7 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/redistribute.hpp>
 
 #include <array>

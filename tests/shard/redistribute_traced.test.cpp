@@ -10,6 +10,7 @@
 #include <hocket/communicator/flight_record.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/operation/operations.hpp>
+#include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/redistribute.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // Going to another mesh rounds nothing.
 #include <shard/setting_with_wires.hpp>
 
-#include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/change_mesh.hpp>
 
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
 using halved = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::shard<0>>>;

@@ -4,7 +4,7 @@
 // Who would hold which summand?
 #include <shard/setting_with_wires.hpp>
 
-#include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/change_mesh.hpp>
 
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
 using summed = hocket::tensor<float, hocket::extents<hocket::dynamic>, line,

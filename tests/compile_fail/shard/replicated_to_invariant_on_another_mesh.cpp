@@ -4,7 +4,7 @@
 // The way over another mesh does not add the gradients either.
 #include <shard/setting_with_wires.hpp>
 
-#include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/change_mesh.hpp>
 
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
 using same = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::invariant>>;

@@ -5,7 +5,7 @@
 #include <shard/setting_with_wires.hpp>
 
 #include <hocket/operation/operations.hpp>
-#include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/change_mesh.hpp>
 
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
 using stored = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::varying>>;

@@ -4,7 +4,7 @@
 // Nobody knows what of it the ranks of the other mesh should get.
 #include <shard/setting_with_wires.hpp>
 
-#include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/change_mesh.hpp>
 
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
 using stored = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::shard<0>>>;

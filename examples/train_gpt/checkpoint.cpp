@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "checkpoint.hpp"
+
+#include "report.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace gpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* first_line = "train_gpt checkpoint, form 1";
+
+std::string name_of(int steps) { return "step-" + std::to_string(steps); }
+
+void write(std::ostream& file, const checkpoint& part, int ranks) {
+  file.precision(17);
+  file << first_line << '\n';
+  file << "ranks " << ranks << "\nsteps " << part.steps << ' ' << part.memory.optimizer_steps << ' ' << part.skipped;
+  file << "\nshape " << part.shape.layers << ' ' << part.shape.width << ' ' << part.shape.heads << ' '
+       << part.shape.context << '\n';
+  if (part.scale) {
+    file << "scale " << part.scale->value << ' ' << part.scale->patience << ' ' << part.scale->finite << ' '
+         << part.scale->skipped << '\n';
+  }
+  for (const saved_piece& each : part.memory.pieces) {
+    file << "piece " << each.elements << ' ' << each.first << ' ' << each.values.size() << ' ' << each.array << '\t'
+         << each.parameter << '\n';
+    file.write(reinterpret_cast<const char*>(each.values.data()),
+               static_cast<std::streamsize>(each.values.size() * sizeof(float)));
+    file << '\n';
+  }
+  file << "end\n";
+}
+
+/// Reads one part.
+class part_reader {
+ public:
+  part_reader(const std::string& path, const std::set<std::string>& needed)
+      : path_(path), needed_(needed), file_(path, std::ios::binary) {
+    if (!file_) refuse("it can't be read");
+    std::error_code problem;
+    bytes_ = fs::file_size(path, problem);
+    if (line() != first_line) refuse("it is not a part of a checkpoint of this program");
+  }
+
+  /// Adds what is in it to `found`. Returns how many ranks wrote parts.
+  int read(checkpoint& found) {
+    int ranks = 0;
+    for (std::string each = line(); each != "end"; each = line()) {
+      std::istringstream words(each);
+      std::string what;
+      words >> what;
+      if (what == "ranks") {
+        words >> ranks;
+      } else if (what == "steps") {
+        words >> found.steps >> found.memory.optimizer_steps >> found.skipped;
+      } else if (what == "shape") {
+        words >> found.shape.layers >> found.shape.width >> found.shape.heads >> found.shape.context;
+      } else if (what == "scale") {
+        hocket::loss_scale_state& scale = found.scale.emplace();
+        words >> scale.value >> scale.patience >> scale.finite >> scale.skipped;
+      } else if (what == "piece") {
+        read_piece(words, found.memory);
+      } else {
+        refuse("there is a line that can't be: '" + each.substr(0, 60) + "'");
+      }
+      if (!words) refuse("there is a line without all of its numbers: '" + each.substr(0, 60) + "'");
+    }
+    if (ranks < 1) refuse("it does not say how many ranks wrote parts");
+    return ranks;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw std::runtime_error("--resume: '" + path_ + "': " + why);
+  }
+
+  std::string line() {
+    std::string text;
+    if (!std::getline(file_, text)) refuse("it ends in the middle");
+    return text;
+  }
+
+  void read_piece(std::istringstream& words, saved_memory& memory) {
+    saved_piece piece;
+    std::size_t count = 0;
+    words >> piece.elements >> piece.first >> count;
+    words.get();
+    if (!words || !std::getline(words, piece.array, '\t')) return;
+    std::getline(words, piece.parameter);
+    if (count > bytes_ / sizeof(float)) refuse("it ends in the middle");
+    if (needed_.contains(piece.parameter)) {
+      piece.values.resize(count);
+      file_.read(reinterpret_cast<char*>(piece.values.data()), static_cast<std::streamsize>(count * sizeof(float)));
+      memory.pieces.push_back(std::move(piece));
+    } else {
+      file_.ignore(static_cast<std::streamsize>(count * sizeof(float)));
+    }
+    if (!line().empty()) refuse("a piece is longer than it says");
+    words.clear();
+  }
+
+  std::string path_;
+  const std::set<std::string>& needed_;
+  std::ifstream file_;
+  std::uintmax_t bytes_ = 0;
+};
+
+std::string latest_of(const std::string& folder) {
+  std::ifstream file(fs::path(folder) / "latest");
+  std::string name;
+  if (!std::getline(file, name)) {
+    throw std::runtime_error("--resume: there is no checkpoint in '" + folder +
+                             "': name the folder that --checkpoint was given");
+  }
+  return name;
+}
+
+void check_shape(const model_shape& kept, const model_shape& wanted) {
+  const std::pair<const char*, int model_shape::*> sizes[] = {{"layers", &model_shape::layers},
+                                                              {"width", &model_shape::width},
+                                                              {"heads", &model_shape::heads},
+                                                              {"context", &model_shape::context}};
+  for (const auto& [name, size] : sizes) {
+    if (kept.*size == wanted.*size) continue;
+    const std::string option = std::string("--") + name + ' ';
+    throw std::runtime_error("--resume: the checkpoint is of a model with " + option + std::to_string(kept.*size) +
+                             ", not " + option + std::to_string(wanted.*size) + ": give the former");
+  }
+}
+
+}  // namespace
+
+void write_part(const std::string& folder, const checkpoint& part, int rank, int ranks) {
+  const fs::path here = fs::path(folder) / name_of(part.steps);
+  fs::create_directories(here);
+  std::ostringstream text;
+  write(text, part, ranks);
+  write_file((here / ("rank-" + std::to_string(rank))).string(), text.str());
+}
+
+void complete(const std::string& folder, int steps) {
+  write_file((fs::path(folder) / "latest").string(), name_of(steps) + "\n");
+  for (const auto& each : fs::directory_iterator(folder)) {
+    const std::string name = each.path().filename().string();
+    if (each.is_directory() && name.starts_with("step-") && name != name_of(steps)) fs::remove_all(each.path());
+  }
+}
+
+checkpoint read_checkpoint(const std::string& folder, const model_shape& shape, const std::set<std::string>& needed) {
+  const fs::path here = fs::path(folder) / latest_of(folder);
+  checkpoint found;
+  int ranks = 1;
+  for (int rank = 0; rank < ranks; ++rank) {
+    ranks = part_reader((here / ("rank-" + std::to_string(rank))).string(), needed).read(found);
+    check_shape(found.shape, shape);
+  }
+  return found;
+}
+
+}  // namespace gpt

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What it takes to go on with a training, in files: each rank writes its part, and any mesh can read them all, as parts
+/// consist of named parameters' elements. A checkpoint counts only when all of its parts are there: until then
+/// `FOLDER/latest` names the one before.
+///
+///     FOLDER/latest                "step-200"
+///     FOLDER/step-200/rank-0       lines that end with LF, and behind each `piece` line its values, as 32-bit floats
+#pragma once
+
+#include "memory.hpp"
+#include "shape.hpp"
+
+#include <hocket/gradient/loss_scale.hpp>
+
+#include <optional>
+#include <set>
+#include <string>
+
+namespace gpt {
+
+struct checkpoint {
+  int steps = 0;  ///< taken
+  model_shape shape;
+  std::optional<hocket::loss_scale_state> scale;
+  long long skipped = 0;
+  saved_memory memory;
+};
+
+/// Writes the part of rank `rank`. Throws where that can't be done, and then leaves no part.
+void write_part(const std::string& folder, const checkpoint& part, int rank, int ranks);
+/// All ranks have written theirs: the checkpoint becomes the latest, and those before it are removed.
+void complete(const std::string& folder, int steps);
+
+/// The parts of all ranks that wrote the latest checkpoint, of them the parameters `needed`. Throws if there is none, if
+/// it is of a model of another shape, or if a file of it is not whole: with its name and what is wrong.
+checkpoint read_checkpoint(const std::string& folder, const model_shape& shape, const std::set<std::string>& needed);
+
+}  // namespace gpt

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# A training that a rank's failure ended goes on from its last checkpoint, on other meshes too: with --exact in the bits
+# of one that nothing ended. What is missing of a checkpoint, or is another model's, is said.
+#
+#   resumes.sh PROGRAM INCLUDE_FOLDER
+set -euo pipefail
+program=$1 include=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+find "$include" -name '*.hpp' | LC_ALL=C sort | xargs cat >"$folder/text"
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+steps=12 width=32
+train() {  # options...
+  "$program" --text "$folder/text" --steps $steps --sequences 24 --width $width --context 16 --out "$folder" --exact \
+    --losses "$folder/losses" "$@" >"$folder/log" 2>&1
+}
+
+for loss_scale in 0 1024; do
+  train --loss-scale $loss_scale || { cat "$folder/log"; exit 1; }
+  mv "$folder/losses" "$folder/whole"
+  ! train --loss-scale $loss_scale --dp 2 --tp 2 --zero 1 --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
+    complain "a rank failed, and success"
+  [ "$(cat "$folder/kept/latest")" = step-6 ] || complain "the latest checkpoint is not that of step 6"
+  [ "$(ls "$folder/kept")" = $'latest\nstep-6' ] || complain "older checkpoints were left: $(ls "$folder/kept")"
+  for mesh in '--dp 2 --tp 2 --zero 1' '--dp 3 --zero 3' '--pp 2 --zero 0 --microbatches 3' '--dp 2 --pp 2 --zero 2' ''; do
+    read -ra mesh <<<"$mesh"
+    train --loss-scale $loss_scale --resume "$folder/kept" "${mesh[@]}" || { cat "$folder/log"; failed=1; continue; }
+    if cmp -s <(tail -n 6 "$folder/whole") <(tail -n +2 "$folder/losses"); then
+      echo "loss scale $loss_scale, from --dp 2 --tp 2 --zero 1 on ${mesh[*]:-one process}: no bit differs in what was left"
+    else
+      complain "${mesh[*]}: the steps after a checkpoint differ: $(diff <(tail -n 6 "$folder/whole") <(tail -n +2 "$folder/losses") | head -n 4)"
+    fi
+  done
+done
+
+# Going on twice, and parameters narrower than what the optimizer keeps.
+rm -r "$folder/kept"
+train --precision bfloat16
+mv "$folder/losses" "$folder/whole"
+! train --precision bfloat16 --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 4 || complain "no failure"
+! train --precision bfloat16 --dp 2 --zero 3 --checkpoint "$folder/kept" --checkpoint-every 3 --resume "$folder/kept" --fail-in-step 10 ||
+  complain "no failure"
+train --precision bfloat16 --pp 2 --resume "$folder/kept" || cat "$folder/log"
+cmp -s <(tail -n 3 "$folder/whole") <(tail -n +2 "$folder/losses") || complain "bfloat16, resumed twice: the steps differ"
+
+refused() {  # words, options...
+  local words=$1
+  shift
+  ! train "$@" || complain "$*: not refused"
+  grep -q -e "$words" "$folder/log" || { complain "$*: not refused in these words: $words"; cat "$folder/log"; }
+}
+refused 'no checkpoint in' --resume "$folder/nothing"
+width=64
+refused 'not --width 64: give' --resume "$folder/kept" --precision bfloat16
+width=32 steps=9
+refused 'has 9 steps already' --resume "$folder/kept" --precision bfloat16
+steps=12
+part=$folder/kept/step-9/rank-1
+cp "$part" "$folder/part"
+head -c 5000 "$folder/part" >"$part"
+refused "rank-1': it ends in the middle" --resume "$folder/kept" --precision bfloat16
+rm "$part"
+refused "rank-1': it can't be read" --resume "$folder/kept" --precision bfloat16
+echo "five checkpoints that can't be gone on from: refused"
+exit $failed
