@@ -17,9 +17,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -124,8 +124,9 @@ struct late {
   std::chrono::milliseconds takes{};
   std::size_t bucket = 0;
   std::vector<std::size_t>* waited = nullptr;
+  const bool* shows = nullptr;  ///< from when on it tells that it has arrived
 
-  static bool test() noexcept { return false; }
+  bool test() { return shows != nullptr && *shows && started.test(); }
   void wait() {
     std::this_thread::sleep_for(takes);
     if (waited != nullptr) waited->push_back(bucket);
@@ -137,19 +138,20 @@ struct late_reduction {
   std::chrono::milliseconds takes{};
   std::vector<std::size_t>* left = nullptr;
   std::vector<std::size_t>* waited = nullptr;
+  const bool* shows = nullptr;
 
   template <class Wire, class T, class Options>
   late all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
                   const Options& options, const std::source_location& site) const {
     if (left != nullptr) left->push_back(bucket);
-    return {hocket::plain_reduction().all_reduce(comm, bucket, values, options, site), takes, bucket, waited};
+    return {hocket::plain_reduction().all_reduce(comm, bucket, values, options, site), takes, bucket, waited, shows};
   }
   template <class Wire, class T, class Options>
   late reduce_scatter(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values, std::span<T> own,
                       hocket::counts lengths, const Options& options, const std::source_location& site) const {
     if (left != nullptr) left->push_back(bucket);
     return {hocket::plain_reduction().reduce_scatter(comm, bucket, values, own, lengths, options, site), takes, bucket,
-            waited};
+            waited, shows};
   }
 };
 
@@ -295,6 +297,38 @@ TEST_CASE("in forward order, what the next forward pass needs first leaves first
   });
 }
 
+TEST_CASE("calls on replicas match, also where buckets have come to some ranks before the counts and to others after") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto inside = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
+    const auto across = hocket::split(me.comm(), hocket::color{me.rank() % 2}, hocket::key{me.rank()});
+    bool shows = false;
+    auto gradients =
+        hocket::gradients<float>(hocket::hybrid(inside, across), uneven_layout(4), hocket::last_microbatch,
+                                 hocket::zero<1>, hocket::options<>{}, late_reduction{0ms, nullptr, nullptr, &shows});
+    for (int step = 1; step <= 3; ++step) {
+      gradients.begin_microbatch(0, 1);
+      for (std::size_t i = gradients.layout().parameters(); i-- > 0;) {
+        for (float& each : gradients.of(i)) each = static_cast<float>(step);
+      }
+      shows = me.rank() < 2;
+      gradients.end_microbatch(1, 1);
+      for (int i = 0; i < 100; ++i) {
+        std::this_thread::sleep_for(100us);
+        gradients.progress();
+      }
+      shows = true;
+      me.check(gradients.finish_counts().count == 4, "counts");
+      me.check(std::isfinite(hocket::norm(gradients).value), "norm");
+      for (std::size_t b = 0; b < gradients.layout().buckets(); ++b) {
+        gradients.layout().visit_parts(b, gradients.own_range(b), [&](std::size_t, const hocket::element_range& part) {
+          const float found = gradients.result(b)[part.first - gradients.own_range(b).first];
+          me.check(found == 4.0F * static_cast<float>(step), [&] { return "a sum is " + std::to_string(found); });
+        });
+      }
+    }
+  });
+}
+
 // ── Giving up ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// Begins a step of three microbatches, and leaves it somewhere: between, in, or after them.
@@ -304,7 +338,7 @@ void leave_a_step(Gradients& gradients, int where) {
   for (int m = 0; m < 3; ++m) {
     gradients.begin_microbatch(m, 3);
     for (std::size_t i = layout.parameters(); i-- > 0;) {
-      for (auto& each : gradients.of(i)) each = std::numeric_limits<double>::max();
+      for (auto& each : gradients.of(i)) each += 1;
       gradients.ready(i);
       if (where-- == 0) return;
     }

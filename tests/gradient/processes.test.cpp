@@ -69,6 +69,24 @@ TEST_CASE("processes train the same bits at every stage") {
   }
 }
 
+TEST_CASE("processes with different layouts are told which parameter differs") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(3, way, [](communicator& comm, findings& found) {
+            const hocket::parameter_layout layout({{"w", 64}, {comm.rank() == 2 ? "gain" : "bias", 64}});
+            std::string what;
+            try {
+              hocket::gradients<float>(comm, layout, hocket::last_microbatch, hocket::zero<1>);
+            } catch (const hocket::error& error) {
+              what = error.what();
+            }
+            found.expect(what.find("rank 0 has parameter 1 'bias' of 64 elements in bucket 0, rank 2 has parameter 1 "
+                                   "'gain'") != std::string::npos,
+                         "it said: " + what);
+          }) == "");
+  }
+}
+
 /// Every step of every rank takes 2 ms longer.
 hocket::adaptor::faults slow_links(int ranks) {
   hocket::adaptor::faults all;

@@ -12,6 +12,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
+#include <hocket/transport/concept.hpp>
 
 #include <cstddef>
 #include <cstdint>
