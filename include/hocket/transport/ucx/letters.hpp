@@ -5,11 +5,13 @@
 /// Until a peer has greeted this rank, nothing is sent to it that UCX can't send at once, and no long messages: for those
 /// UCX asks the peer for the number of its endpoint, and UCX 1.13 ends the process that is asked by an assertion if the
 /// one that asks dies while the answer waits for a connection that is still being made. A greeting is never waited for
-/// by UCX, and what it came through is made.
+/// by UCX, and what it came through is made. Newer ones may keep what they can't send at once: since 1.16 they refuse
+/// to send anything but empty messages at once over TCP, and the answer needs no connection.
 #pragma once
 
 #include <hocket/core/config.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
+#include <hocket/transport/ucx/version.hpp>
 
 #include <cstddef>
 #include <cstring>
@@ -47,7 +49,7 @@ class letters {
       std::byte* const begin = next.bytes.get();
       ucp_request_param_t how{};
       how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      if (!has_greeted) how.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+      if (!has_greeted && !at_least(16)) how.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
       how.flags = UCP_AM_SEND_FLAG_EAGER;
       ucs_status_ptr_t const request = ucp_am_send_nbx(link.get(), next.id, begin, next.header_size,
                                                        begin + next.header_size, next.size - next.header_size, &how);

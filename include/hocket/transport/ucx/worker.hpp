@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/ucx/status.hpp>
+#include <hocket/transport/ucx/version.hpp>
 #include <hocket/transport/ucx/tcp_sockets.hpp>
 
 #include <algorithm>
@@ -85,11 +86,7 @@ class context {
   }
 
   /// Whether settings of a transport are called by its name too; UCX 1.13 wants the rest alone.
-  static bool names_transports() {
-    unsigned major = 0, minor = 0, release = 0;
-    ucp_get_version(&major, &minor, &release);
-    return major > 1 || minor > 13;
-  }
+  static bool names_transports() { return at_least(14); }
 
   /// False if UCX_TLS rules out these transports; then UCX would warn of a setting that it has no use for.
   static bool may_use(std::initializer_list<const char*> transports) {
