@@ -22,7 +22,8 @@
 ///
 /// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and computes
 /// the loss itself. Optional: `unshard()`, `reshard()`, `reduce_gradient()`, `wait_reduce_gradient()` and `update()`, the
-/// optimizer's step, called where the schedule says so.
+/// optimizer's step, called where the schedule says so; and `int stage_number() const`, for a stage that knows which of
+/// the model's stages it is: then one that is handed over in another's place is refused, also where sizes do not tell.
 #pragma once
 
 #include <hocket/communicator/signature.hpp>
@@ -33,6 +34,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -67,6 +69,11 @@ concept stage = stage_element<typename Stage::input_type> && stage_element<typen
   stage.forward(microbatch, in, out);
 } &&(has_backward<Stage> || has_gradients_apart<Stage>);
 
+template <class Stage>
+concept has_stage_number = requires(const Stage& stage) {
+  { stage.stage_number() } -> std::convertible_to<int>;
+};
+
 /// What a stage takes or gives per microbatch.
 struct tensor_form {
   std::size_t count = 0;  ///< of elements
@@ -84,6 +91,8 @@ class any_stage {
   any_stage(Stage& object)  // NOLINT: implicit, so that a list of stages can be written as such
       : object_(&object), table_(&table_of<Stage>) {}
 
+  /// Which of the model's stages it is, where it says so.
+  std::optional<int> number() const { return table_->number(object_); }
   tensor_form input() const { return table_->input(object_); }
   tensor_form output() const { return table_->output(object_); }
   /// Whether it can do the two gradients one after the other.
@@ -111,6 +120,7 @@ class any_stage {
   using writable_bytes = std::span<std::byte>;
 
   struct table {
+    std::optional<int> (*number)(const void*);
     tensor_form (*input)(const void*);
     tensor_form (*output)(const void*);
     void (*forward)(void*, int, bytes, writable_bytes);
@@ -136,6 +146,10 @@ class any_stage {
     using out_type = typename Stage::output_type;
     static Stage& self(void* object) noexcept { return *static_cast<Stage*>(object); }
 
+    static std::optional<int> number(const void* object) {
+      if constexpr (has_stage_number<Stage>) return static_cast<const Stage*>(object)->stage_number();
+      else return std::nullopt;
+    }
     static tensor_form input(const void* object) {
       return {static_cast<const Stage*>(object)->input_size(), sizeof(in_type),
               hocket::detail::type_signature<in_type>()};
@@ -188,9 +202,9 @@ class any_stage {
 
   template <class Stage>
   static constexpr table table_of{
-      &calls<Stage>::input,    &calls<Stage>::output,         &calls<Stage>::forward,
-      &calls<Stage>::backward, &calls<Stage>::input_gradient, &calls<Stage>::weight_gradient,
-      &calls<Stage>::on,       pipeline::has_gradients_apart<Stage>};
+      &calls<Stage>::number,          &calls<Stage>::input,    &calls<Stage>::output,
+      &calls<Stage>::forward,         &calls<Stage>::backward, &calls<Stage>::input_gradient,
+      &calls<Stage>::weight_gradient, &calls<Stage>::on,       pipeline::has_gradients_apart<Stage>};
 
   void* object_;
   const table* table_;
