@@ -55,8 +55,7 @@ using plan::pipeline::timeline;
 /// Several may be under way on one communicator at once, beside messages and collectives of the user.
 ///
 /// Simulated ranks share a thread, so none may wait there: `start` a step on each, then let the world run; it makes all
-/// of them go on. The times of `measured` are virtual then. Where there are several on a rank, let the world run before
-/// their first step, too.
+/// of them go on. The times of `measured` are virtual then.
 ///
 /// **Threads.** As the communicator: one at a time. **Lifetime.** Stages and communicator must outlive it.
 template <class Wire>
@@ -72,7 +71,8 @@ class executor {
   /// ranks, too, where it would come round to those of an executor that some rank still has.
   ///
   /// What a stage throws when it is asked for its sizes or its number comes out here, and ends the communicator: on all
-  /// other ranks with an `error` that says which stage it was, and what it said.
+  /// other ranks with an `error` that says which stage it was, and what it said. (Simulated ranks share the thread that
+  /// it comes out of.)
   ///
   /// Cost: two all_reduces, of five numbers per rank and of six per stage.
   executor(const communicator<Wire>& comm, schedule plan, std::vector<any_stage> stages,
@@ -278,6 +278,9 @@ class executor {
   bool prepared() {
     if constexpr (virtual_time) {
       if (agreed_) return true;
+      // Another executor's step may just look at its own, and by that at all that is under way on this rank.
+      if (!state().enter_to_talk()) return false;
+      state().leave();
       if (!agreements_[0].test()) return false;
       agreements_[0].wait();
       refuse_if(wrong_);
