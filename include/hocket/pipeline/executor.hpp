@@ -176,13 +176,19 @@ class executor {
       return "rank " + std::to_string(comm_.rank()) + " was given " + std::to_string(stages_.size()) +
              " stages; the schedule puts " + std::to_string(numbers_.size()) + " on it";
     }
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      if (const std::string wrong = judge_number(i); !wrong.empty()) return wrong;
+    }
     std::string wrong;
-    for (std::size_t i = 0; i < stages_.size() && wrong.empty(); ++i) wrong = judge_number(i);
     for (const auto& each : plan_.of(comm_.rank())) {
       hocket::plan::pipeline::for_each_work(each, [&](const work& what) {
-        if (what.what != verb::weight_gradient || stage_of(what.stage).has_gradients_apart()) return;
-        wrong = "stage " + std::to_string(what.stage) +
-                " has backward alone; this schedule needs input_gradient and weight_gradient";
+        if (what.what == verb::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
+          wrong = "stage " + std::to_string(what.stage) +
+                  " has backward alone; this schedule needs input_gradient and weight_gradient";
+        } else if (what.what == verb::recompute && !stage_of(what.stage).has_recompute()) {
+          wrong = "stage " + std::to_string(what.stage) +
+                  " lacks forget or recompute; this schedule forms its activations again";
+        }
       });
     }
     return wrong;
@@ -405,7 +411,10 @@ class executor {
   void call_stage_now(const detail::instruction& each) {
     const int m = each.what.microbatch;
     switch (each.what.what) {
-      case verb::forward: stages_[each.stage].forward(m, memory(each.in), memory(each.out)); break;
+      case verb::forward:
+        stages_[each.stage].forward(m, memory(each.in), memory(each.out));
+        if (each.forgets) stages_[each.stage].forget(m);
+        break;
       case verb::backward:
         stages_[each.stage].backward(m, memory(each.in), memory(each.out_gradient), memory(each.in_gradient));
         break;
@@ -415,6 +424,7 @@ class executor {
       case verb::weight_gradient:
         stages_[each.stage].weight_gradient(m, memory(each.in), memory(each.out_gradient));
         break;
+      case verb::recompute: stages_[each.stage].recompute(m, memory(each.in)); break;
       default: stages_[each.stage].on(each.what.what); break;
     }
   }

@@ -20,6 +20,10 @@
 /// is what `forward` was given, `out_gradient` stays until both are over; anything else that the gradients need, the
 /// stage keeps itself, by microbatch. Gradients of parameters add up inside the stage.
 ///
+/// For schedules that form activations again (R): `forget(microbatch)`, called right after the forward pass, which gives
+/// up what the stage keeps of it for the gradients; and `recompute(microbatch, in)`, called before these with the same
+/// `in`, which forms that once more. Of microbatches for which the schedule has no R neither is called.
+///
 /// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and computes
 /// the loss itself. Optional: `unshard()`, `reshard()`, `reduce_gradient()`, `wait_reduce_gradient()` and `update()`, the
 /// optimizer's step, called where the schedule says so; and `int stage_number() const`, for a stage that knows which of
@@ -70,6 +74,12 @@ concept stage = stage_element<typename Stage::input_type> && stage_element<typen
 } &&(has_backward<Stage> || has_gradients_apart<Stage>);
 
 template <class Stage>
+concept has_recompute = requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in) {
+  stage.forget(microbatch);
+  stage.recompute(microbatch, in);
+};
+
+template <class Stage>
 concept has_stage_number = requires(const Stage& stage) {
   { stage.stage_number() } -> std::convertible_to<int>;
 };
@@ -97,6 +107,7 @@ class any_stage {
   tensor_form output() const { return table_->output(object_); }
   /// Whether it can do the two gradients one after the other.
   bool has_gradients_apart() const noexcept { return table_->gradients_apart; }
+  bool has_recompute() const noexcept { return table_->recomputes; }
 
   void forward(int microbatch, std::span<const std::byte> in, std::span<std::byte> out) const {
     table_->forward(object_, microbatch, in, out);
@@ -112,6 +123,8 @@ class any_stage {
   void weight_gradient(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient) const {
     table_->weight_gradient(object_, microbatch, in, out_gradient);
   }
+  void forget(int microbatch) const { table_->forget(object_, microbatch); }
+  void recompute(int microbatch, std::span<const std::byte> in) const { table_->recompute(object_, microbatch, in); }
   /// unshard, reshard, reduce_gradient, wait_reduce_gradient or update: nothing, where the stage has no such function.
   void on(plan::pipeline::verb what) const { table_->on(object_, what); }
 
@@ -127,8 +140,11 @@ class any_stage {
     void (*backward)(void*, int, bytes, bytes, writable_bytes);
     void (*input_gradient)(void*, int, bytes, bytes, writable_bytes);
     void (*weight_gradient)(void*, int, bytes, bytes);
+    void (*forget)(void*, int);
+    void (*recompute)(void*, int, bytes);
     void (*on)(void*, plan::pipeline::verb);
     bool gradients_apart;
+    bool recomputes;
   };
 
   template <class T>
@@ -180,6 +196,12 @@ class any_stage {
         self(object).weight_gradient(microbatch, read<in_type>(in), read<out_type>(out_gradient));
       }
     }
+    static void forget(void* object, int microbatch) {
+      if constexpr (pipeline::has_recompute<Stage>) self(object).forget(microbatch);
+    }
+    static void recompute(void* object, int microbatch, bytes in) {
+      if constexpr (pipeline::has_recompute<Stage>) self(object).recompute(microbatch, read<in_type>(in));
+    }
     static void on(void* object, plan::pipeline::verb what) {
       using plan::pipeline::verb;
       if constexpr (requires(Stage & stage) { stage.unshard(); }) {
@@ -201,10 +223,18 @@ class any_stage {
   };
 
   template <class Stage>
-  static constexpr table table_of{
-      &calls<Stage>::number,          &calls<Stage>::input,    &calls<Stage>::output,
-      &calls<Stage>::forward,         &calls<Stage>::backward, &calls<Stage>::input_gradient,
-      &calls<Stage>::weight_gradient, &calls<Stage>::on,       pipeline::has_gradients_apart<Stage>};
+  static constexpr table table_of{&calls<Stage>::number,
+                                  &calls<Stage>::input,
+                                  &calls<Stage>::output,
+                                  &calls<Stage>::forward,
+                                  &calls<Stage>::backward,
+                                  &calls<Stage>::input_gradient,
+                                  &calls<Stage>::weight_gradient,
+                                  &calls<Stage>::forget,
+                                  &calls<Stage>::recompute,
+                                  &calls<Stage>::on,
+                                  pipeline::has_gradients_apart<Stage>,
+                                  pipeline::has_recompute<Stage>};
 
   void* object_;
   const table* table_;

@@ -4,7 +4,7 @@
 /// what it needs is there. From this follow makespan and bubble, drawings, and whether the schedule can be run at all.
 ///
 /// F(s, m) needs F(s-1, m); a gradient of (s, m) needs F(s, m) and the input gradient of (s+1, m); a weight gradient
-/// needs its input gradient. A result is there at the end of the action that made it, on another rank a hop later.
+/// needs its input gradient; R(s, m) needs F(s, m). A result is there at the end of the action that made it, on another rank a hop later.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -60,9 +60,8 @@ namespace detail {
 class clock_run {
  public:
   constexpr clock_run(const schedule& plan, const costs& cost)
-      : plan_(plan), cost_(cost),
-        outputs_(plan.cells(), never),
-        gradients_(outputs_.size(), never) {}
+      : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never),
+        formed_again_(outputs_.size(), false) {}
 
   template <class Observer>
   constexpr timing run(Observer&& observe) {
@@ -104,7 +103,7 @@ class clock_run {
         waiting_[static_cast<std::size_t>(rank)] = true;
         return;
       }
-      const double duration = cost_.of(what);
+      const double duration = cost_.of(what, is_formed_again(what));
       if (at.busy == 0 && duration > 0) at.begin = begin;
       at.busy += duration;
       at.end = begin + duration;
@@ -125,8 +124,16 @@ class clock_run {
         return gradient == never ? never : std::max(output, gradient);
       }
       case verb::weight_gradient: return arrival(gradients_, what.stage, what.microbatch, rank);
+      case verb::recompute: return arrival(outputs_, what.stage, what.microbatch, rank);
       default: return 0;
     }
+  }
+
+  /// Whether what the gradients of `what` need was formed again by an action of its own.
+  constexpr bool is_formed_again(const action& what) const {
+    const work& gradient = what.is_pair() ? what.second : what.first;
+    if (gradient.what != verb::input_gradient && gradient.what != verb::backward) return false;
+    return formed_again_[plan_.index(gradient.stage, gradient.microbatch)];
   }
 
   constexpr double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
@@ -143,6 +150,8 @@ class clock_run {
     } else if (what.what == verb::input_gradient || what.what == verb::backward) {
       gradients_[plan_.index(what.stage, what.microbatch)] = end;
       consumer = what.stage - 1;
+    } else if (what.what == verb::recompute) {
+      formed_again_[plan_.index(what.stage, what.microbatch)] = true;
     }
     if (consumer < 0 || consumer >= plan_.stages()) return;
     const int rank = plan_.placement.rank_of(consumer, what.microbatch);
@@ -155,8 +164,20 @@ class clock_run {
   const costs& cost_;
   std::vector<double> outputs_;    ///< end of F, by stage and microbatch
   std::vector<double> gradients_;  ///< end of I or B
-  std::vector<char> waiting_;      ///< by rank: could not go on when it was looked at
+  std::vector<char> formed_again_;
+  std::vector<char> waiting_;  ///< by rank: could not go on when it was looked at
 };
+
+/// Which forward passes of a row are done once more, by `index`; empty, if none is.
+constexpr std::vector<char> formed_again_in(const schedule& plan, const row& actions) {
+  std::vector<char> found;
+  for (const action& each : actions) {
+    if (each.first.what != verb::recompute) continue;
+    if (found.empty()) found.assign(plan.cells(), false);
+    found[plan.index(each.first.stage, each.first.microbatch)] = true;
+  }
+  return found;
+}
 
 }  // namespace detail
 
@@ -174,15 +195,22 @@ constexpr timing run_clock(const schedule& plan, const costs& cost = costs{}) {
 }
 
 /// The most activations that a rank holds at once, each of one stage for one microbatch: from the begin of its forward
-/// pass until its backward pass or its weight gradient is over.
+/// pass until its backward pass or its weight gradient is over. One that is formed again (R) is held during its forward
+/// pass, and from R on; in between the rank keeps the stage's input alone.
 constexpr int peak_activations(const schedule& plan, int rank) {
+  const std::vector<char> again = detail::formed_again_in(plan, plan.of(rank));
   int held = 0;
   int peak = 0;
-  const auto count = [&](const work& what) {
-    if (what.what == verb::forward) peak = std::max(peak, ++held);
-    if (what.what == verb::backward || what.what == verb::weight_gradient) --held;
-  };
-  for (const action& each : plan.of(rank)) for_each_work(each, count);
+  for (const action& each : plan.of(rank)) {
+    for_each_work(each, [&](const work& what) {
+      if (what.what == verb::forward || what.what == verb::recompute) peak = std::max(peak, ++held);
+    });
+    for_each_work(each, [&](const work& what) {
+      const bool is_forgotten =
+          what.what == verb::forward && !again.empty() && again[plan.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.what == verb::backward || what.what == verb::weight_gradient) --held;
+    });
+  }
   return peak;
 }
 
