@@ -2,21 +2,19 @@
 //
 // Stages that forget what they keep from a forward pass, and form it again: the gradients are those of the whole model,
 // and no rank keeps more than its schedule says.
+#include "pipeline/against_model.hpp"
 #include "pipeline/model.hpp"
 #include "pipeline/noting.hpp"
 #include "plan/pipeline/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
-#include <hocket/collective/all_reduce.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -43,7 +41,7 @@ struct kept {
 class forgetful_layer : public noting_layer {
  public:
   forgetful_layer(int index, int stages, int microbatches, std::vector<work>& notes, kept& of_rank)
-      : noting_layer(index, stages, microbatches, notes), index_(index), notes_(notes), kept_(of_rank) {}
+      : noting_layer(index, stages, microbatches, notes), kept_(of_rank) {}
 
   void forward(int m, std::span<const double> in, std::span<double> out) {
     kept_.add(1);
@@ -55,8 +53,7 @@ class forgetful_layer : public noting_layer {
   }
   void recompute(int m, std::span<const double> in) {
     kept_.add(1);
-    notes_.push_back({verb::recompute, index_, m});
-    layer::recompute(m, in);
+    noting_layer::recompute(m, in);
   }
   void weight_gradient(int m, std::span<const double> in, std::span<const double> out_gradient) {
     noting_layer::weight_gradient(m, in, out_gradient);
@@ -69,8 +66,6 @@ class forgetful_layer : public noting_layer {
   }
 
  private:
-  int index_;
-  std::vector<work>& notes_;
   kept& kept_;
 };
 
@@ -82,35 +77,14 @@ void compare(thread_rank& me, const schedule& plan, const std::vector<layer>& ex
     if (!plan.placement.holds(me.rank(), stage)) continue;
     own.emplace_back(stage, plan.stages(), plan.microbatches, notes, of_rank);
   }
-  pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
-  run.run();
-  me.check(notes == computations(plan.of(me.rank())), "what the stages were asked for differs from the plan");
-  me.check(notes == computations(run.measured()), "what the executor says differs from what the stages were asked for");
+  const std::string wrong = differs_from_model(me.comm(), plan, own, notes, expected);
+  me.check(wrong.empty(), wrong);
   me.check(of_rank.now == 0, "something is kept after the step");
   // A pair counts its forward pass before it releases what its backward pass needs.
   me.check(of_rank.most <= schedules::peak_activations(plan, me.rank()), [&] {
     return std::to_string(of_rank.most) + " are kept, the plan says " +
            std::to_string(schedules::peak_activations(plan, me.rank()));
   });
-  std::size_t next = 0;
-  double loss = 0;
-  for (int stage = 0; stage < plan.stages(); ++stage) {
-    const auto& right = expected[static_cast<std::size_t>(stage)];
-    std::vector<double> sums(right.gradient().size());
-    std::vector<hocket::exact_sum<double>> exact(sums.size());
-    if (plan.placement.holds(me.rank(), stage)) {
-      sums = own[next].gradient();
-      exact = own[next].exact();
-      loss += own[next++].loss();
-    }
-    hocket::all_reduce(me.comm(), hocket::in_place(sums), std::plus<>{});
-    hocket::all_reduce(me.comm(), hocket::in_place(exact), std::plus<>{});
-    const std::string wrong = difference(sums, exact, right);
-    me.check(wrong.empty(), [&] { return "stage " + std::to_string(stage) + ": " + wrong; });
-  }
-  std::vector<double> losses{loss};
-  hocket::all_reduce(me.comm(), hocket::in_place(losses), std::plus<>{});
-  me.check(std::abs(losses[0] - expected.back().loss()) <= 1e-12 * losses[0], "the loss differs: it is counted once");
 }
 
 /// Cannot form again what it keeps.
