@@ -154,7 +154,7 @@ inline std::string difference(const std::vector<double>& sums, const std::vector
                               const layer& expected) {
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const double right = expected.gradient()[i];
-    if (!(std::abs(sums[i] - right) <= 1e-12 * (1 + std::abs(right)))) {
+    if (!(std::abs(sums[i] - right) <= 1e-12 * std::abs(right))) {
       return "gradient " + std::to_string(i) + " is " + std::to_string(sums[i]) + " instead of " +
              std::to_string(right);
     }
