@@ -13,6 +13,7 @@
 #include <hocket/pipeline/measured.hpp>
 #include <hocket/plan/pipeline/draw_comparison.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/measured_costs.hpp>
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -241,6 +243,98 @@ TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
         me.check(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
                  [&] { return "the message says: " + says; });
       }
+    });
+  }
+}
+
+namespace {
+
+/// Throws in one function, of microbatch 1 where that has one.
+struct fragile_stage {
+  using input_type = double;
+  using output_type = double;
+  int index = 0;
+  int stages = 1;
+  verb fails_in = verb::nothing;
+  bool strangely = false;  ///< with something that is no std::exception
+  std::size_t input_size() const { return index == 0 ? 0 : 2; }
+  std::size_t output_size() const { return index + 1 == stages ? 0 : 2; }
+  void come_to(verb what, int microbatch = 1) const {
+    if (what != fails_in || microbatch != 1) return;
+    if (strangely) throw 7;
+    throw std::out_of_range("no such token");
+  }
+  void forward(int m, std::span<const double>, std::span<double>) { come_to(verb::forward, m); }
+  void backward(int m, std::span<const double>, std::span<const double>, std::span<double>) {
+    come_to(verb::backward, m);
+  }
+  void input_gradient(int m, std::span<const double>, std::span<const double>, std::span<double>) {
+    come_to(verb::input_gradient, m);
+  }
+  void weight_gradient(int m, std::span<const double>, std::span<const double>) { come_to(verb::weight_gradient, m); }
+  void unshard() { come_to(verb::unshard); }
+  void reshard() { come_to(verb::reshard); }
+  void reduce_gradient() { come_to(verb::reduce_gradient); }
+  void wait_reduce_gradient() { come_to(verb::wait_reduce_gradient); }
+  void update() { come_to(verb::update); }
+};
+
+}  // namespace
+
+TEST_CASE("whatever a stage was asked for when it throws, every rank learns what that was") {
+  const auto plan_with = [](verb what) {
+    const schedule plan = what == verb::backward ? schedules::gpipe(3, 2) : schedules::zero_bubble(3, 3);
+    return schedules::lower(plan, {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true});
+  };
+  for (const verb what : {verb::forward, verb::backward, verb::input_gradient, verb::weight_gradient, verb::unshard,
+                          verb::reshard, verb::reduce_gradient, verb::wait_reduce_gradient, verb::update}) {
+    for (const bool strangely : {false, true}) {
+      on_ranks(3, [&](thread_rank& me) {
+        me.at([&] { return std::string(schedules::to_string(what)); });
+        fragile_stage own{me.rank(), 3, me.rank() == 1 ? what : verb::nothing, strangely};
+        const auto train = [&] {
+          pipeline::executor run(me.comm(), plan_with(what), {own});
+          for (int step = 0; step < 3; ++step)
+            run.run();  // what comes late in a row may reach others in their next step
+        };
+        if (me.rank() == 1) {
+          bool thrown = false;
+          try {
+            train();
+          } catch (const std::out_of_range&) {
+            thrown = !strangely;
+          } catch (int) {
+            thrown = strangely;
+          }
+          me.check(thrown, "the exception itself comes out where it was thrown");
+          return;
+        }
+        const auto found = me.expect(errc::aborted, train);
+        const std::string text = schedules::to_string(what);
+        const std::string reason = strangely ? "an exception of another type than std::exception" : "no such token";
+        const std::string says =
+            "stage 1 failed in 1" + text + (has_microbatch(what) ? "1, microbatch 1: " : ": ") + reason;
+        me.check(found && std::string(found->what()).find(says) != std::string::npos,
+                 [&] { return "the message lacks '" + says + "': " + (found ? found->what() : ""); });
+      });
+    }
+  }
+}
+
+TEST_CASE("a rank that is gone is an error on every other rank, which names it") {
+  for (const int ranks : {2, 3, 5}) {
+    const auto place = std::make_shared<hocket::local::world>(ranks);
+    on_ranks(ranks, [&](thread_rank& me) {
+      auto comm = hocket::local::connect(place, me.rank(), std::chrono::seconds(30));
+      failing_stage own{me.rank(), ranks};
+      pipeline::executor run(comm, schedules::one_forward_one_backward(ranks, 8), {own});
+      run.run();
+      if (me.rank() == 1) return;  // with all that it has
+      const auto found = me.expect(errc::peer_lost, [&] {
+        for (int step = 0; step < 2; ++step) run.run();
+      });
+      me.check(found && found->context().peer == 1,
+               [&] { return std::string("not rank 1 is blamed: ") + (found ? found->what() : ""); });
     });
   }
 }
