@@ -10,11 +10,14 @@
 #include <hocket/core/config.hpp>
 #include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
+#include <hocket/plan/pipeline/detail/hand_overs.hpp>
+#include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -70,6 +73,11 @@ class clock_run {
     std::vector<int> ready;
     for (int rank = plan_.ranks() - 1; rank >= 0; --rank) ready.push_back(rank);
     waiting_.assign(result.ranks.size(), 0);
+    if (cost_.sends_wait && has_messages(plan_)) {
+      hand_overs_.emplace(plan_, cost_.hop());
+      run_with_hand_overs(result, observe);
+      ready.clear();
+    }
     while (!ready.empty()) {
       const int rank = ready.back();
       ready.pop_back();
@@ -95,7 +103,8 @@ class clock_run {
       double begin = at.end;
       bool possible = true;
       for_each_work(what, [&](const work& each) {
-        const double inputs = inputs_of(each, rank);
+        const double inputs =
+            hand_overs_ ? hand_overs_->begin_of(each, rank, inputs_of(each, rank)) : inputs_of(each, rank);
         possible = possible && inputs != never;
         begin = std::max(begin, inputs);
       });
@@ -107,8 +116,26 @@ class clock_run {
       if (at.busy == 0 && duration > 0) at.begin = begin;
       at.busy += duration;
       at.end = begin + duration;
+      if (hand_overs_) hand_overs_->note(what, rank, begin, at.end, at.done + 1 == actions.size());
       observe(timed_action{rank, at.done, what, begin, at.end});
       for_each_work(what, [&](const work& each) { finish(each, at.end, ready); });
+    }
+  }
+
+  /// Until no rank can go on. Then the one goes on that waits for the earliest hand-over: its receiver is idle by then.
+  template <class Observer>
+  constexpr void run_with_hand_overs(timing& result, Observer& observe) {
+    std::vector<int> ready;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int rank = 0; rank < plan_.ranks(); ++rank) {
+        rank_timing& at = result.ranks[static_cast<std::size_t>(rank)];
+        const std::size_t before = at.done;
+        advance(rank, at, ready, observe);
+        moved = moved || at.done != before;
+        ready.clear();
+      }
+      moved = moved || hand_overs_->grant_earliest();
     }
   }
 
@@ -166,6 +193,7 @@ class clock_run {
   std::vector<double> gradients_;  ///< end of I or B
   std::vector<char> formed_again_;
   std::vector<char> waiting_;  ///< by rank: could not go on when it was looked at
+  std::optional<hand_overs> hand_overs_;
 };
 
 /// Which forward passes of a row are done once more, by `index`; empty, if none is.
@@ -183,7 +211,7 @@ constexpr std::vector<char> formed_again_in(const schedule& plan, const row& act
 
 /// Runs `plan` on a virtual clock and tells `observe` each action (a `timed_action`), in order within a rank. Stages and
 /// microbatches must be in range: see plan/pipeline/prove.hpp. Raises `invalid_argument` where `cost` is for another
-/// number of stages. Cost: a few operations per action.
+/// number of stages. Cost: a few operations per action; with `sends_wait` as many again per rank that waits.
 template <class Observer>
 constexpr timing trace(const schedule& plan, const costs& cost, Observer&& observe) {
   cost.require_stages(plan.stages());

@@ -93,6 +93,10 @@ class costs {
   }
 
   double pair_share = 1;  ///< how long an overlapped pair lasts, as a part of the sum of its halves
+  /// Of schedules with messages: whether what is sent stays with its sender until the receiver takes it, which it does
+  /// between its actions, as hocket's transports do with all that is not small. Else sends are over at once, and nobody
+  /// waits in WAIT_SEND.
+  bool sends_wait = false;
 
  private:
   constexpr void check() const {
