@@ -35,5 +35,27 @@ class tag_turns {
   std::vector<std::uint32_t> taken_;  ///< the first tag of each, in the order of taking
 };
 
+/// Tags that are given back when this ends. The turns must outlive it.
+class taken_tags {
+ public:
+  taken_tags() = default;
+  taken_tags(tag_turns& turns, std::uint32_t count) : turns_(&turns), first_(turns.take(count)) {}
+  taken_tags(taken_tags&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), first_(other.first_) {}
+  taken_tags& operator=(taken_tags&& other) noexcept {
+    std::swap(turns_, other.turns_);
+    std::swap(first_, other.first_);
+    return *this;
+  }
+  ~taken_tags() {
+    if (turns_ != nullptr) turns_->give_back(first_);
+  }
+
+  std::uint32_t first() const noexcept { return first_; }
+
+ private:
+  tag_turns* turns_ = nullptr;
+  std::uint32_t first_ = 0;
+};
+
 }  // namespace detail
 HOCKET_END_NAMESPACE

@@ -9,6 +9,7 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/tag_turns.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
@@ -87,9 +88,6 @@ class executor {
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
-  ~executor() {
-    if (has_tags_) state().tags().give_back(first_tag_);
-  }
 
   /// One step: all microbatches, forward and backward. Returns when this rank's row is done.
   ///
@@ -266,8 +264,7 @@ class executor {
              " tags, and this one needs " + std::to_string(count) +
              ": destroy the oldest one first, or keep it on a communicator of its own");
     }
-    first_tag_ = state().tags().take(count);
-    has_tags_ = true;
+    tags_ = hocket::detail::taken_tags(state().tags(), count);
   }
 
   /// When all ranks have agreed.
@@ -360,7 +357,7 @@ class executor {
   void start_message(const detail::instruction& each) {
     hocket::detail::message_job job;
     job.channel = transport::internal_channel;
-    job.tag = virtual_time ? first_tag_ + each.tag : (first_tag_ + each.tag) % most_tags;
+    job.tag = virtual_time ? tags_.first() + each.tag : (tags_.first() + each.tag) % most_tags;
     if (is_send(each.what.what)) {
       job.name = "send of a pipeline";
       job.out = buffers_.of(each.message);
@@ -465,9 +462,8 @@ class executor {
   detail::form_round forms_;
   request agreements_[2];  ///< of simulated ranks: the two rounds
   bool agreed_ = false;
-  bool tags_apart_ = false;      ///< whether messages of a step are told apart by their tags
-  std::uint32_t first_tag_ = 0;  ///< of this executor
-  bool has_tags_ = false;
+  bool tags_apart_ = false;          ///< whether messages of a step are told apart by their tags
+  hocket::detail::taken_tags tags_;  ///< of this executor
   detail::program program_;
   buffers buffers_;
   std::vector<message> messages_;
