@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A step of a schedule, run by real ranks, against the whole model on one of them: gradients, loss, and what was done in
-/// which order, by what the stages have noted themselves.
+/// A step of a schedule, run by real ranks, against the whole model on one of them: gradients, loss, and what was done
+/// in which order, by what the stages have noted themselves.
 #pragma once
 
 #include "pipeline/model.hpp"
@@ -22,8 +22,8 @@
 
 namespace pipeline_test {
 
-/// Runs `plan` on this rank's stages, which write into `notes`, and compares with `expected`, the layers of the whole model.
-/// What is wrong, in words; nothing, if all is right. All ranks call it.
+/// Runs `plan` on this rank's stages, which write into `notes`, and compares with `expected`, the layers of the whole
+/// model. What is wrong, in words; nothing, if all is right. All ranks call it.
 template <class Wire, class Layer>
 std::string differs_from_model(const hocket::communicator<Wire>& comm, const hocket::plan::pipeline::schedule& plan,
                                std::deque<Layer>& own, const std::vector<work>& notes,

@@ -67,9 +67,9 @@ class executor {
   /// Raises `errc::invalid_argument` on all ranks where schedules differ, do not hold their proof or have not as many
   /// ranks as `comm`, where stages are missing or cannot do what their rank's row asks, and where what one stage gives
   /// is not of the number and type of what the next one takes; of simulated ranks, their first step raises what needs
-  /// the others to be known. A communicator has 65536 tags, which are dealt out in turn: one for each executor, and twice
-  /// stages times microbatches where two ranks list their messages in different orders. Raises `invalid_argument` on all
-  /// ranks, too, where it would come round to those of an executor that some rank still has.
+  /// the others to be known. A communicator has 65536 tags, which are dealt out in turn: one for each executor, and
+  /// twice stages times microbatches where two ranks list their messages in different orders. Raises `invalid_argument`
+  /// on all ranks, too, where it would come round to those of an executor that some rank still has.
   ///
   /// What a stage throws when it is asked for its sizes or its number comes out here, and ends the communicator: on all
   /// other ranks with an `error` that says which stage it was, and what it said. (Simulated ranks share the thread that
@@ -387,7 +387,8 @@ class executor {
     telling(described, [&] { call_stage_now(each); });
   }
 
-  /// Does what the user's code does, and tells all other ranks what that throws: `described()`, and the exception's words.
+  /// Does what the user's code does, and tells all other ranks what that throws: `described()`, and the exception's
+  /// words.
   template <class Describe, class Do>
   auto telling(Describe described, Do now) {
 #if HOCKET_HAS_EXCEPTIONS

@@ -20,9 +20,9 @@
 /// is what `forward` was given, `out_gradient` stays until both are over; anything else that the gradients need, the
 /// stage keeps itself, by microbatch. Gradients of parameters add up inside the stage.
 ///
-/// For schedules that form activations again (R): `forget(microbatch)`, called right after the forward pass, which gives
-/// up what the stage keeps of it for the gradients; and `recompute(microbatch, in)`, called before these with the same
-/// `in`, which forms that once more. Of microbatches for which the schedule has no R neither is called.
+/// For schedules that form activations again (R): `forget(microbatch)`, called right after the forward pass, which
+/// gives up what the stage keeps of it for the gradients; and `recompute(microbatch, in)`, called before these with the
+/// same `in`, which forms that once more. Of microbatches for which the schedule has no R neither is called.
 ///
 /// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and computes
 /// the loss itself. Optional: `unshard()`, `reshard()`, `reduce_gradient()`, `wait_reduce_gradient()` and `update()`, the

@@ -5,11 +5,11 @@
 /// A model is cut into stages, a batch into microbatches; stages are numbered in the order in which a microbatch passes
 /// them. Each rank has a row of actions and runs it in order. The backward pass of a stage has two halves: the gradient
 /// of its input, for which the stage before is waiting, and the gradient of its weights, for which nobody is. Schedules
-/// that keep them apart fill their idle time with the second. What a stage keeps from its forward pass for its gradients
-/// is most of a rank's memory; where that is short, the stage forgets it and forms it again from its input.
+/// that keep them apart fill their idle time with the second. What a stage keeps from its forward pass for its
+/// gradients is most of a rank's memory; where that is short, the stage forgets it and forms it again from its input.
 ///
-/// Generators write what is computed (the first four verbs). What is formed again, messages, and when parameters are gathered and gradients
-/// reduced, are put in by passes from schedule to schedule: see plan/pipeline/lower/.
+/// Generators write what is computed (the first four verbs). What is formed again, messages, and when parameters are
+/// gathered and gradients reduced, are put in by passes from schedule to schedule: see plan/pipeline/lower/.
 #pragma once
 
 #include <hocket/core/config.hpp>

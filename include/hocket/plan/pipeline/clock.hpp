@@ -4,7 +4,8 @@
 /// what it needs is there. From this follow makespan and bubble, drawings, and whether the schedule can be run at all.
 ///
 /// F(s, m) needs F(s-1, m); a gradient of (s, m) needs F(s, m) and the input gradient of (s+1, m); a weight gradient
-/// needs its input gradient; R(s, m) needs F(s, m). A result is there at the end of the action that made it, on another rank a hop later.
+/// needs its input gradient; R(s, m) needs F(s, m). A result is there at the end of the action that made it, on another
+/// rank a hop later.
 #pragma once
 
 #include <hocket/core/config.hpp>

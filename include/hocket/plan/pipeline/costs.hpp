@@ -21,8 +21,8 @@ struct stage_cost {
   double forward = 1;
   double input_gradient = 1;
   double weight_gradient = 1;
-  /// The forward pass once more, before the gradients: of an action of its own where the schedule has one (R, which takes
-  /// as long as `forward` if this is 0), else a part of B or I.
+  /// The forward pass once more, before the gradients: of an action of its own where the schedule has one (R, which
+  /// takes as long as `forward` if this is 0), else a part of B or I.
   double recompute = 0;
 
   friend constexpr bool operator==(const stage_cost&, const stage_cost&) = default;

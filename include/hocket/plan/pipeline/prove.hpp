@@ -301,8 +301,8 @@ class schedule_prover {
 }  // namespace detail
 
 /// Whether `plan` is complete (each stage does forward, input and weight gradient of each microbatch exactly once, in
-/// this order, on the rank that holds it, and forms again, if at all, once and between the first two) and comes to an end on every transport that holds a message until it is
-/// received. Cost: n log n for n actions.
+/// this order, on the rank that holds it, and forms again, if at all, once and between the first two) and comes to an
+/// end on every transport that holds a message until it is received. Cost: n log n for n actions.
 constexpr proof prove(const schedule& plan) { return detail::schedule_prover(plan).prove(); }
 
 }  // namespace plan::pipeline

@@ -18,8 +18,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline::detail {
 
-/// Messages by the work that sends them. Ranks are looked at in any order, each ahead of others in time: what a rank does
-/// at some time is known when its clock has come past that.
+/// Messages by the work that sends them. Ranks are looked at in any order, each ahead of others in time: what a rank
+/// does at some time is known when its clock has come past that.
 class hand_overs {
  public:
   constexpr hand_overs(const schedule& plan, double hop)
@@ -58,8 +58,8 @@ class hand_overs {
     }
   }
 
-  /// No rank can go on: the receiver of the earliest message that one of them waits for is idle then, and takes it. False,
-  /// if there is none.
+  /// No rank can go on: the receiver of the earliest message that one of them waits for is idle then, and takes it.
+  /// False, if there is none.
   constexpr bool grant_earliest() {
     rank_state* earliest = nullptr;
     for (rank_state& each : ranks_) {
