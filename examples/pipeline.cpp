@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Four threads, each a rank with one stage, learn to double numbers in 60 steps of 8 microbatches, by a published
-// schedule. examples/own_schedule.cpp runs one that is written by hand.
-// expect: after 60 steps the model maps 3 to 6\.00
+// A pipeline of your own in 40 lines: four threads, each a rank with one stage, learn to double numbers in 60 steps of
+// 8 microbatches, by a published schedule. examples/own_schedule.cpp runs one that is written by hand.
+// expect: after 60 steps the model maps 0\.70 to 1\.40
 #include <hocket/hocket.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/plan/pipeline/one_forward_one_backward.hpp>
 
 #include <cstddef>
 #include <cstdio>
-#include <functional>
 #include <span>
-#include <vector>
 
 /// y = weight * x. The first stage makes its x itself, the last one compares its y with 2x.
 struct multiply {
@@ -45,8 +43,6 @@ int main() {
       pipeline.run();
       stage.weight -= 0.05 * stage.gradient;
     }
-    std::vector<double> product{stage.weight};
-    hocket::all_reduce(comm, hocket::in_place(product), std::multiplies<>{});
-    if (comm.rank() == 0) std::printf("after 60 steps the model maps 3 to %.2f\n", 3 * product[0]);
+    if (stage.last) std::printf("after 60 steps the model maps %.2f to %.2f\n", stage.example(7), stage.outputs[7]);
   });
 }

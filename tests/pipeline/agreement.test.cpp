@@ -9,12 +9,18 @@
 #include <hocket/collective/barrier.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/plan/pipeline/fingerprint.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -201,5 +207,156 @@ TEST_CASE("buffers begin at a cache line") {
       run.run();
       me.check(own.aligned, "a buffer is not aligned");
     }
+  });
+}
+
+namespace {
+
+/// Knows which stage it is; or throws when it is asked for something.
+struct knowing_stage : shaped_stage<double> {
+  int number = 0;
+  bool has_no_sizes = false;
+  bool has_no_number = false;
+  int stage_number() const {
+    if (has_no_number) throw std::out_of_range("no such layer");
+    return number;
+  }
+  std::size_t input_size() const {
+    if (has_no_sizes) throw std::length_error("the model was not read");
+    return takes;
+  }
+};
+
+std::deque<knowing_stage> knowing_stages_of(const schedule& plan, int rank) {
+  std::deque<knowing_stage> own;
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    if (!plan.placement.holds(rank, stage)) continue;
+    own.emplace_back();
+    own.back().takes = stage == 0 ? 0 : 2;
+    own.back().gives = stage + 1 == plan.stages() ? 0 : 2;
+    own.back().number = stage;
+  }
+  return own;
+}
+
+/// What `make` raises, with the name of this file and the line of `where`.
+template <class Make>
+void tells_line(thread_rank& me, hocket::errc code, std::uint_least32_t line, Make make) {
+  const auto found = me.expect(code, make);
+  const std::string expected = "agreement.test.cpp:" + std::to_string(line) + "]";
+  const std::string text = found ? found->what() : "";
+  me.check(text.find(expected) != std::string::npos, [&] { return "the message lacks '" + expected + "': " + text; });
+}
+
+}  // namespace
+
+TEST_CASE("stages in another order are refused where they say which they are, also where sizes do not tell") {
+  const schedule plan = schedules::interleaved(2, 4, 3);
+  on_ranks(2, [&](thread_rank& me) {
+    const auto make = [&](bool swapped) {
+      std::deque<knowing_stage> own = knowing_stages_of(plan, me.rank());
+      std::vector<pipeline::any_stage> stages(own.begin(), own.end());
+      if (swapped) std::swap(stages[0], stages[1]);  // of rank 1, which has stages 1, 3 and 5: they look alike
+      pipeline::executor run(me.comm(), plan, stages);
+      run.run();
+    };
+    refuses(me,
+            me.rank() == 1 ? "rank 1 was given stage 3 in the place of stage 1: the stages of a rank are listed in the "
+                             "order of their numbers"
+                           : "rank 1 has stages that do not fit the schedule",
+            [&] { make(me.rank() == 1); });
+    make(false);
+  });
+}
+
+TEST_CASE("what a stage throws when it is asked for its sizes or its number reaches every rank at once") {
+  for (const int ranks : {2, 3, 5}) {
+    for (const bool sizes : {true, false}) {
+      const schedule plan = schedules::one_forward_one_backward(ranks, 4);
+      on_ranks(ranks, [&](thread_rank& me) {
+        me.comm().set_timeout(std::chrono::seconds(60));  // longer than the test may take
+        std::deque<knowing_stage> own = knowing_stages_of(plan, me.rank());
+        (sizes ? own[0].has_no_sizes : own[0].has_no_number) = me.rank() == 1;
+        const auto make = [&] { pipeline::executor run(me.comm(), plan, {own[0]}); };
+        if (me.rank() != 1) {
+          const auto found = me.expect(errc::aborted, make);
+          const std::string says = sizes ? "stage 1 failed when it was asked for its sizes: the model was not read"
+                                         : "stage 1 failed when it was asked for its number: no such layer";
+          me.check(found && std::string(found->what()).find(says) != std::string::npos,
+                   [&] { return "the message lacks '" + says + "': " + (found ? found->what() : ""); });
+          return;
+        }
+        bool thrown = false;
+        try {
+          make();
+        } catch (const std::length_error&) {
+          thrown = sizes;
+        } catch (const std::out_of_range&) {
+          thrown = !sizes;
+        }
+        me.check(thrown, "the exception itself comes out where it was thrown");
+      });
+    }
+  }
+}
+
+namespace {
+
+/// A schedule of two ranks that takes 4 times `microbatches` tags, as its gradients come in another order than they are
+/// asked for.
+schedule with_many_tags(int microbatches) {
+  schedule plan = schedules::lower(schedules::gpipe(2, microbatches));
+  schedules::row late;
+  std::erase_if(plan.of(0), [&](const schedules::action& each) {
+    if (each.first.what == schedules::verb::receive_backward) late.push_back(each);
+    return each.first.what == schedules::verb::receive_backward;
+  });
+  plan.of(0).insert(plan.of(0).begin(), late.rbegin(), late.rend());
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("tags come round, but never to those of an executor that some rank still has") {
+  const schedule few = schedules::one_forward_one_backward(2, 4);
+  const schedule half = with_many_tags(8192);  // 32768 of 65536 tags
+  on_ranks(2, [&](thread_rank& me) {
+    using executor = pipeline::executor<hocket::local::wire>;
+    const auto make = [&](const schedule& plan, std::deque<knowing_stage>& own) {
+      own = knowing_stages_of(plan, me.rank());
+      return std::make_unique<executor>(me.comm(), plan, std::vector<pipeline::any_stage>{own[0]});
+    };
+    std::deque<knowing_stage> own[3];
+    std::unique_ptr<executor> oldest = make(few, own[0]);
+    std::unique_ptr<executor> next = make(half, own[1]);
+    const std::string says = "took 32769 of its 65536 tags, and this one needs 32768: destroy the oldest one first";
+    refuses(me, says, [&] { make(half, own[2]); });
+    next.reset();  // those in the middle do not help
+    refuses(me, says, [&] { make(half, own[2]); });
+    if (me.rank() == 0) oldest.reset();  // nor does it that one rank alone has let go
+    refuses(me, says, [&] { make(half, own[2]); });
+    oldest.reset();
+    for (int i = 0; i < 5; ++i) {  // now they do come round
+      make(half, own[2]);
+      make(with_many_tags(16), own[2])->run();
+      make(few, own[2])->run();
+    }
+    oldest = make(half, own[0]);
+    next = make(half, own[1]);
+    refuses(me, "took 65536 of its 65536 tags, and this one needs 1", [&] { make(few, own[2]); });
+  });
+}
+
+TEST_CASE("errors of an executor name the caller's line") {
+  on_ranks(2, [](thread_rank& me) {
+    const schedule plan = schedules::gpipe(2, 2);
+    std::deque<knowing_stage> own = knowing_stages_of(plan, me.rank());
+    tells_line(me, errc::invalid_argument, __LINE__ + 1,
+               [&] { pipeline::executor run(me.comm(), schedules::gpipe(3, 2), {own[0]}); });
+    pipeline::executor run(me.comm(), plan, {own[0]});
+    run.run();
+    me.comm().set_timeout(std::chrono::milliseconds(200));
+    if (me.rank() == 0) tells_line(me, errc::timeout, __LINE__, [&] { run.run(); });
+    if (me.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
   });
 }

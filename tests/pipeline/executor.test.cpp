@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every schedule, run by threads as ranks: the gradients of the whole model, the steps of the plan, and failures.
+#include "pipeline/against_model.hpp"
 #include "pipeline/model.hpp"
 #include "pipeline/noting.hpp"
 #include "pipeline/waiting_stage.hpp"
@@ -12,6 +13,7 @@
 #include <hocket/pipeline/measured.hpp>
 #include <hocket/plan/pipeline/draw_comparison.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
+#include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/measured_costs.hpp>
 
 #include <algorithm>
@@ -21,6 +23,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -55,34 +58,8 @@ std::vector<schedule> schedules_of(int ranks) {
 
 /// Runs `plan` and compares with the whole model.
 void compare(thread_rank& me, const schedule& plan, const std::vector<layer>& expected) {
-  std::vector<work> notes;
-  std::deque<noting_layer> own = noting_layers_of(plan, me.rank(), notes);
-  pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
-  run.run();
-
-  // A stage of a schedule in two directions has a copy on two ranks: their gradients belong together.
-  std::size_t next = 0;
-  double loss = 0;
-  for (int stage = 0; stage < plan.stages(); ++stage) {
-    const auto& right = expected[static_cast<std::size_t>(stage)];
-    std::vector<double> sums(right.gradient().size());
-    std::vector<hocket::exact_sum<double>> exact(sums.size());
-    if (plan.placement.holds(me.rank(), stage)) {
-      sums = own[next].gradient();
-      exact = own[next].exact();
-      loss += own[next++].loss();
-    }
-    hocket::all_reduce(me.comm(), hocket::in_place(sums), std::plus<>{});
-    hocket::all_reduce(me.comm(), hocket::in_place(exact), std::plus<>{});
-    const std::string wrong = difference(sums, exact, right);
-    me.check(wrong.empty(), [&] { return "stage " + std::to_string(stage) + ": " + wrong; });
-  }
-  std::vector<double> losses{loss};
-  hocket::all_reduce(me.comm(), hocket::in_place(losses), std::plus<>{});
-  me.check(std::abs(losses[0] - expected.back().loss()) <= 1e-12 * losses[0], "the loss differs");
-
-  me.check(notes == computations(plan.of(me.rank())), "what the stages were asked for differs from the plan");
-  me.check(notes == computations(run.measured()), "what the executor says differs from what the stages were asked for");
+  const std::string wrong = differs_from_model(me.comm(), plan, expected);
+  me.check(wrong.empty(), wrong);
 }
 
 }  // namespace
@@ -181,7 +158,8 @@ TEST_CASE("memory for messages does not grow with the microbatches of 1F1B") {
   on_ranks(4, [](thread_rank& me) {
     const auto bytes_of = [&](int microbatches) {
       const schedule plan = schedules::one_forward_one_backward(4, microbatches);
-      waiting_stage own(me.rank(), 4, {}, [](double) {}, 64);
+      waiting_stage own(
+          me.rank(), 4, {}, [](double) {}, 64);
       pipeline::executor run(me.comm(), plan, {own});
       run.run();
       return run.buffer_bytes();
@@ -271,6 +249,98 @@ TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
 
 namespace {
 
+/// Throws in one function, of microbatch 1 where that has one.
+struct fragile_stage {
+  using input_type = double;
+  using output_type = double;
+  int index = 0;
+  int stages = 1;
+  verb fails_in = verb::nothing;
+  bool strangely = false;  ///< with something that is no std::exception
+  std::size_t input_size() const { return index == 0 ? 0 : 2; }
+  std::size_t output_size() const { return index + 1 == stages ? 0 : 2; }
+  void come_to(verb what, int microbatch = 1) const {
+    if (what != fails_in || microbatch != 1) return;
+    if (strangely) throw 7;
+    throw std::out_of_range("no such token");
+  }
+  void forward(int m, std::span<const double>, std::span<double>) { come_to(verb::forward, m); }
+  void backward(int m, std::span<const double>, std::span<const double>, std::span<double>) {
+    come_to(verb::backward, m);
+  }
+  void input_gradient(int m, std::span<const double>, std::span<const double>, std::span<double>) {
+    come_to(verb::input_gradient, m);
+  }
+  void weight_gradient(int m, std::span<const double>, std::span<const double>) { come_to(verb::weight_gradient, m); }
+  void unshard() { come_to(verb::unshard); }
+  void reshard() { come_to(verb::reshard); }
+  void reduce_gradient() { come_to(verb::reduce_gradient); }
+  void wait_reduce_gradient() { come_to(verb::wait_reduce_gradient); }
+  void update() { come_to(verb::update); }
+};
+
+}  // namespace
+
+TEST_CASE("whatever a stage was asked for when it throws, every rank learns what that was") {
+  const auto plan_with = [](verb what) {
+    const schedule plan = what == verb::backward ? schedules::gpipe(3, 2) : schedules::zero_bubble(3, 3);
+    return schedules::lower(plan, {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true});
+  };
+  for (const verb what : {verb::forward, verb::backward, verb::input_gradient, verb::weight_gradient, verb::unshard,
+                          verb::reshard, verb::reduce_gradient, verb::wait_reduce_gradient, verb::update}) {
+    for (const bool strangely : {false, true}) {
+      on_ranks(3, [&](thread_rank& me) {
+        me.at([&] { return std::string(schedules::to_string(what)); });
+        fragile_stage own{me.rank(), 3, me.rank() == 1 ? what : verb::nothing, strangely};
+        const auto train = [&] {
+          pipeline::executor run(me.comm(), plan_with(what), {own});
+          for (int step = 0; step < 3; ++step)
+            run.run();  // what comes late in a row may reach others in their next step
+        };
+        if (me.rank() == 1) {
+          bool thrown = false;
+          try {
+            train();
+          } catch (const std::out_of_range&) {
+            thrown = !strangely;
+          } catch (int) {
+            thrown = strangely;
+          }
+          me.check(thrown, "the exception itself comes out where it was thrown");
+          return;
+        }
+        const auto found = me.expect(errc::aborted, train);
+        const std::string text = schedules::to_string(what);
+        const std::string reason = strangely ? "an exception of another type than std::exception" : "no such token";
+        const std::string says =
+            "stage 1 failed in 1" + text + (has_microbatch(what) ? "1, microbatch 1: " : ": ") + reason;
+        me.check(found && std::string(found->what()).find(says) != std::string::npos,
+                 [&] { return "the message lacks '" + says + "': " + (found ? found->what() : ""); });
+      });
+    }
+  }
+}
+
+TEST_CASE("a rank that is gone is an error on every other rank, which names it") {
+  for (const int ranks : {2, 3, 5}) {
+    const auto place = std::make_shared<hocket::local::world>(ranks);
+    on_ranks(ranks, [&](thread_rank& me) {
+      auto comm = hocket::local::connect(place, me.rank(), std::chrono::seconds(30));
+      failing_stage own{me.rank(), ranks};
+      pipeline::executor run(comm, schedules::one_forward_one_backward(ranks, 8), {own});
+      run.run();
+      if (me.rank() == 1) return;  // with all that it has
+      const auto found = me.expect(errc::peer_lost, [&] {
+        for (int step = 0; step < 2; ++step) run.run();
+      });
+      me.check(found && found->context().peer == 1,
+               [&] { return std::string("not rank 1 is blamed: ") + (found ? found->what() : ""); });
+    });
+  }
+}
+
+namespace {
+
 /// Stays in its forward pass of microbatch 2 until `may_return()`.
 struct stuck_stage {
   using input_type = double;
@@ -304,8 +374,8 @@ TEST_CASE("a stage that never returns is a timeout on every other rank") {
       if (me.rank() == 1) {
         me.check(over == ranks - 1, "another rank did not end by its deadline");
       } else {
-        me.check(found && found->context().peer >= 0, "nobody is blamed");
-        if (ranks == 2) me.check(found && found->context().peer == 1, "not rank 1 is blamed");
+        me.check(found && found->context().peer == 1,
+                 [&] { return std::string("not rank 1 is blamed: ") + (found ? found->what() : ""); });
         ++over;
       }
     });

@@ -131,24 +131,39 @@ TEST_CASE("two pipelines may be under way at once") {
   }
 }
 
-TEST_CASE("two pipelines may be under way at once on simulated ranks") {
-  const schedule plan = schedules::one_forward_one_backward(2, 4);
-  sim::world world(2);
-  std::deque<waiting_stage> stages;
-  std::vector<std::unique_ptr<pipeline::executor<sim::wire>>> all;
-  for (int rank = 0; rank < 2; ++rank) {
-    for (const std::size_t bytes : {std::size_t{8}, std::size_t{16}}) {
-      stages.emplace_back(
-          rank, 2, schedules::stage_cost{}, [](double) {}, bytes);
-      all.push_back(std::make_unique<pipeline::executor<sim::wire>>(world.comm(rank), plan,
-                                                                    std::vector<pipeline::any_stage>{stages.back()}));
+TEST_CASE("several pipelines may be under way at once on simulated ranks, begun in any order") {
+  const schedule plan = schedules::one_forward_one_backward(3, 4);
+  for (int order = 0; order < 8; ++order) {
+    CAPTURE(order);
+    sim::world world(3);
+    std::deque<waiting_stage> stages;
+    std::vector<std::unique_ptr<pipeline::executor<sim::wire>>> all[3];
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      auto& own = all[rank];
+      const bool turned = (order >> rank & 1) != 0;
+      for (const std::size_t bytes : {std::size_t{8}, std::size_t{16}, std::size_t{24}}) {
+        stages.emplace_back(
+            static_cast<int>(rank), 3, schedules::stage_cost{}, [](double) {}, bytes);
+        own.push_back(std::make_unique<pipeline::executor<sim::wire>>(world.comm(static_cast<int>(rank)), plan,
+                                                                      std::vector<pipeline::any_stage>{stages.back()}));
+        if (turned && bytes == 8) own[0]->start();  // before the rank's others are made
+      }
+      if (turned) std::reverse(own.begin(), own.end());
+      for (auto& each : own) {
+        if (!turned || each != own.back()) each->start();
+      }
+    }
+    for (int step = 0; step < 2; ++step) {
+      world.run();
+      for (auto& own : all) {
+        for (auto& each : own) {
+          CHECK(each->advance());
+          CHECK(each->measured().size() == 8);
+          if (step == 0) each->start();
+        }
+      }
     }
   }
-  world.run();                // until all have agreed
-  std::swap(all[0], all[1]);  // started in another order on each rank
-  for (auto& each : all) each->start();
-  world.run();
-  for (auto& each : all) CHECK(each->advance());
 }
 
 namespace {

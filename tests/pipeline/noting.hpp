@@ -26,6 +26,10 @@ class noting_layer : public layer {
     notes_.push_back({verb::forward, index_, m});
     layer::forward(m, in, out);
   }
+  void recompute(int m, std::span<const double> in) {
+    notes_.push_back({verb::recompute, index_, m});
+    layer::recompute(m, in);
+  }
   void input_gradient(int m, std::span<const double> in, std::span<const double> out_gradient,
                       std::span<double> in_gradient) {
     notes_.push_back({verb::input_gradient, index_, m});

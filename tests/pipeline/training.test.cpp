@@ -110,8 +110,11 @@ TEST_CASE("gradients of shared parameters are added between the ranks that hold 
                  std::to_string(expected);
         });
       }
-      me.expect(hocket::errc::invalid_argument,
-                [&] { pipeline::add_tied(me.comm(), where, {where.stages()}, std::span(gradient)); });
+      const auto refused = me.expect(hocket::errc::invalid_argument, [&] {
+        pipeline::add_tied(me.comm(), where, {where.stages()}, std::span(gradient));
+      });
+      me.check(refused && std::string(refused->what()).find("training.test.cpp:") != std::string::npos,
+               "the error does not name the caller's line");
     });
   }
 }
@@ -130,6 +133,7 @@ TEST_CASE("microbatches are equal parts of a batch, which they cover") {
   }
   using pipeline::microbatch_of;
   CHECK_THROWS_AS(microbatch_of(std::span(batch), 0, 5), hocket::error);
+  CHECK_THROWS_WITH(microbatch_of(std::span(batch), 0, 5), Catch::Contains("training.test.cpp:"));
   CHECK_THROWS_AS(microbatch_of(std::span(batch), 3, 3), hocket::error);
   CHECK_THROWS_AS(microbatch_of(std::span(batch), -1, 3), hocket::error);
   CHECK_THROWS_AS(microbatch_of(std::span(batch), 0, 0), hocket::error);

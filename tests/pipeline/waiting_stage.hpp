@@ -33,6 +33,8 @@ class waiting_stage {
     if (microbatch == fails_at_) throw std::out_of_range("no such token");
     spend_(cost_.forward);
   }
+  void forget(int) {}
+  void recompute(int, std::span<const std::byte>) { spend_(cost_.recompute > 0 ? cost_.recompute : cost_.forward); }
   void backward(int, std::span<const std::byte>, std::span<const std::byte>, std::span<std::byte>) {
     spend_(cost_.input_gradient + cost_.weight_gradient);
   }

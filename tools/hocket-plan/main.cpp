@@ -37,6 +37,8 @@ void add_sizes(CLI::App& command, plans::pipeline_request& wanted) {
       ->default_str("1,1,1");
   command.add_option("--hop", wanted.hop, "time of a message between ranks")->capture_default_str();
   command.add_option("--unit", wanted.unit, "of these times, for the output, such as ms");
+  command.add_flag("--recompute", wanted.recompute,
+                   "form activations again before their gradients; that takes as long as the forward pass");
   command.add_option("--most-activations", wanted.most_activations,
                      "per rank, of a stage for a microbatch: the limit for greedy schedules; 0: none");
 }

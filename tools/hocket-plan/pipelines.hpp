@@ -43,6 +43,7 @@ struct pipeline_request {
   bool print = false;
   bool draw = false;
   bool lower = false;
+  bool recompute = false;
   std::string svg;
 };
 
@@ -138,7 +139,7 @@ inline std::string time(double value, const pipeline_request& wanted) {
   return number(value) + (wanted.unit.empty() ? "" : " ") + wanted.unit;
 }
 
-inline cut_schedule find(const pipeline_request& wanted) {
+inline cut_schedule find_as_listed(const pipeline_request& wanted) {
   for (const generator& each : generators()) {
     if (wanted.name == each.name) return each.make(wanted);
   }
@@ -149,6 +150,12 @@ inline cut_schedule find(const pipeline_request& wanted) {
   pipeline::schedule plan = pipeline::parse(read_file(wanted.name));
   const int chunks = std::max(1, plan.stages() / plan.ranks());
   return {std::move(plan), chunks};
+}
+
+inline cut_schedule find(const pipeline_request& wanted) {
+  cut_schedule found = find_as_listed(wanted);
+  if (wanted.recompute) found.plan = pipeline::recompute_activations(std::move(found.plan));
+  return found;
 }
 
 /// Shows what is wanted; true if the schedule holds its proofs.
@@ -198,7 +205,8 @@ inline void compare_pipelines(const pipeline_request& wanted) {
   std::vector<std::string> refused;
   for (const generator& each : generators()) {
     try {
-      const auto [plan, chunks] = each.make(wanted);
+      auto [plan, chunks] = each.make(wanted);
+      if (wanted.recompute) plan = pipeline::recompute_activations(std::move(plan));
       const pipeline::timing found = pipeline::run_clock(plan, costs_of(wanted, chunks));
       const int peak = peak_of(plan);
       std::string name = each.name;

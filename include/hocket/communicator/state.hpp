@@ -17,6 +17,7 @@
 #include <hocket/communicator/flight_recorder.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/message_numbers.hpp>
+#include <hocket/communicator/tag_turns.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
@@ -149,9 +150,8 @@ class communicator_state {
   }
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
 
-  /// The first of `count` consecutive tags of the internal channel, for something that all ranks make together. They
-  /// come round again, on most transports after 65536.
-  std::uint32_t take_tags(std::uint32_t count) noexcept { return std::exchange(next_tag_, next_tag_ + count); }
+  /// Tags of the internal channel. They come round again, on most transports after 65536.
+  tag_turns& tags() noexcept { return tags_; }
 
   /// Whether operation `sequence` may begin here.
   bool has_turn(std::uint32_t sequence) const noexcept {
@@ -412,7 +412,7 @@ class communicator_state {
   std::vector<std::uint32_t> peer_completed_;
   std::uint32_t least_completed_ = 0;
   std::uint32_t last_sequence_ = 0;
-  std::uint32_t next_tag_ = 0;
+  tag_turns tags_;
   std::uint32_t completed_ = 0;
   std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is over
   std::array<growing_buffer, transport::window> scratch_;

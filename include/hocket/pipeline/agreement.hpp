@@ -13,6 +13,7 @@
 #include <hocket/plan/pipeline/placement.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,18 +22,20 @@
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline::detail {
 
-/// First round: which schedule each rank was given, and whether it has found something wrong.
+/// First round: which schedule each rank was given, whether it has found something wrong, and how far back reach the
+/// tags that it has not given back.
 class schedule_round {
  public:
   schedule_round() = default;
   explicit schedule_round(int ranks) : numbers_(per_rank * static_cast<std::size_t>(ranks), 0) {}
 
-  void tell(int rank, const plan::pipeline::schedule& plan, bool fits) {
+  void tell(int rank, const plan::pipeline::schedule& plan, bool fits, std::uint32_t reach) {
     std::uint64_t* const own = &numbers_[per_rank * static_cast<std::size_t>(rank)];
     own[print] = plan::pipeline::fingerprint(plan);
     own[microbatches] = static_cast<std::uint64_t>(plan.microbatches);
     own[stages] = static_cast<std::uint64_t>(plan.stages());
     own[does_not_fit] = fits ? 0 : 1;
+    own[reach_of_tags] = reach;
   }
 
   std::vector<std::uint64_t>& numbers() noexcept { return numbers_; }
@@ -52,8 +55,15 @@ class schedule_round {
     return "";
   }
 
+  /// After the sums: how many tags it is from the oldest one that some rank has not given back to the next one.
+  std::uint64_t reach() const {
+    std::uint64_t longest = 0;
+    for (std::size_t rank = 0; rank < ranks(); ++rank) longest = std::max(longest, of(rank, reach_of_tags));
+    return longest;
+  }
+
  private:
-  enum entry : std::size_t { print, microbatches, stages, does_not_fit, per_rank };
+  enum entry : std::size_t { print, microbatches, stages, does_not_fit, reach_of_tags, per_rank };
 
   std::size_t ranks() const noexcept { return numbers_.size() / per_rank; }
   std::uint64_t of(std::size_t rank, entry what) const { return numbers_[per_rank * rank + what]; }

@@ -9,8 +9,10 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/tag_turns.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/pipeline/agreement.hpp>
 #include <hocket/pipeline/buffers.hpp>
@@ -54,8 +56,7 @@ using plan::pipeline::timeline;
 /// Several may be under way on one communicator at once, beside messages and collectives of the user.
 ///
 /// Simulated ranks share a thread, so none may wait there: `start` a step on each, then let the world run; it makes all
-/// of them go on. The times of `measured` are virtual then. Where there are several on a rank, let the world run before
-/// their first step, too.
+/// of them go on. The times of `measured` are virtual then.
 ///
 /// **Threads.** As the communicator: one at a time. **Lifetime.** Stages and communicator must outlive it.
 template <class Wire>
@@ -66,9 +67,18 @@ class executor {
   /// Raises `errc::invalid_argument` on all ranks where schedules differ, do not hold their proof or have not as many
   /// ranks as `comm`, where stages are missing or cannot do what their rank's row asks, and where what one stage gives
   /// is not of the number and type of what the next one takes; of simulated ranks, their first step raises what needs
-  /// the others to be known. Cost: two all_reduces, of four numbers per rank and of six per stage.
-  executor(const communicator<Wire>& comm, schedule plan, std::vector<any_stage> stages)
-      : comm_(comm), plan_(std::move(plan)), stages_(std::move(stages)), schedules_(comm.size()) {
+  /// the others to be known. A communicator has 65536 tags, which are dealt out in turn: one for each executor, and
+  /// twice stages times microbatches where two ranks list their messages in different orders. Raises `invalid_argument`
+  /// on all ranks, too, where it would come round to those of an executor that some rank still has.
+  ///
+  /// What a stage throws when it is asked for its sizes or its number comes out here, and ends the communicator: on all
+  /// other ranks with an `error` that says which stage it was, and what it said. (Simulated ranks share the thread that
+  /// it comes out of.)
+  ///
+  /// Cost: two all_reduces, of five numbers per rank and of six per stage.
+  executor(const communicator<Wire>& comm, schedule plan, std::vector<any_stage> stages,
+           const std::source_location& site = std::source_location::current())
+      : comm_(comm), site_(site), plan_(std::move(plan)), stages_(std::move(stages)), schedules_(comm.size()) {
     if constexpr (virtual_time) {
       begin_to_agree();
     } else {
@@ -83,12 +93,11 @@ class executor {
   ///
   /// What a stage throws ends the step on all ranks: here with the exception itself, on the others with an `error` that
   /// says which stage and microbatch it was, and what it said.
-  void run() {
-    start();
+  void run(const std::source_location& site = std::source_location::current()) {
+    start(site);
     if constexpr (virtual_time) {
-      auto& state = hocket::detail::communicator_access::state(comm_);
       for (failure fail; !advance();) {
-        if (state.port().broken(fail)) raise(std::move(fail));
+        if (state().port().broken(fail)) raise(std::move(fail));
       }
     } else {
       static_cast<void>(guarded([&] { return go_on([](message& each) { return each.wait(), true; }); }));
@@ -96,8 +105,9 @@ class executor {
   }
 
   /// Begins a step that `advance` goes on with. Of simulated ranks, it goes at once as far as it can, and then with the
-  /// world, whose `run` raises what a step fails with.
-  void start() {
+  /// world, whose `run` raises what a step fails with. Errors of the step name the line of this call.
+  void start(const std::source_location& site = std::source_location::current()) {
+    site_ = site;
     measured_.clear();
     position_ = 0;
     begin_ = seconds();
@@ -133,7 +143,12 @@ class executor {
   using verb = hocket::plan::pipeline::verb;
   using work = hocket::plan::pipeline::work;
 
-  [[noreturn]] static void refuse(const std::string& why) { raise(errc::invalid_argument, "pipeline: " + why); }
+  auto& state() const { return hocket::detail::communicator_access::state(comm_); }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    raise(errc::invalid_argument, why,
+          {.operation = "pipeline", .rank = comm_.rank(), .ranks = comm_.size(), .site = site_});
+  }
 
   // ---- before the first step ----
 
@@ -159,42 +174,66 @@ class executor {
       return "rank " + std::to_string(comm_.rank()) + " was given " + std::to_string(stages_.size()) +
              " stages; the schedule puts " + std::to_string(numbers_.size()) + " on it";
     }
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      if (const std::string wrong = judge_number(i); !wrong.empty()) return wrong;
+    }
     std::string wrong;
     for (const auto& each : plan_.of(comm_.rank())) {
       hocket::plan::pipeline::for_each_work(each, [&](const work& what) {
-        if (what.what != verb::weight_gradient || stage_of(what.stage).has_gradients_apart()) return;
-        wrong = "stage " + std::to_string(what.stage) +
-                " has backward alone; this schedule needs input_gradient and weight_gradient";
+        if (what.what == verb::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
+          wrong = "stage " + std::to_string(what.stage) +
+                  " has backward alone; this schedule needs input_gradient and weight_gradient";
+        } else if (what.what == verb::recompute && !stage_of(what.stage).has_recompute()) {
+          wrong = "stage " + std::to_string(what.stage) +
+                  " lacks forget or recompute; this schedule forms its activations again";
+        }
       });
     }
     return wrong;
+  }
+
+  /// Whether the rank's stage in this place is the one that belongs there, as far as it says.
+  std::string judge_number(std::size_t place) {
+    const int right = numbers_[place];
+    const std::optional<int> said = ask(right, "for its number", [&] { return stages_[place].number(); });
+    if (!said || *said == right) return "";
+    return "rank " + std::to_string(comm_.rank()) + " was given stage " + std::to_string(*said) +
+           " in the place of stage " + std::to_string(right) +
+           ": the stages of a rank are listed in the order of their numbers";
+  }
+
+  /// What `question` gives, which asks a stage for something. If that throws, no other rank waits for the answer.
+  template <class Question>
+  auto ask(int stage, const char* what, Question question) {
+    return telling([&] { return "stage " + std::to_string(stage) + " failed when it was asked " + what; }, question);
   }
 
   /// Begins with what each rank finds on its own, so that a rank that finds something wrong leaves no other waiting.
   void tell_schedule() {
     wrong_ = judge_schedule();
     if (wrong_.empty()) wrong_ = judge_stages();
-    schedules_.tell(comm_.rank(), plan_, wrong_.empty());
+    schedules_.tell(comm_.rank(), plan_, wrong_.empty(), state().tags().reach());
   }
 
   void tell_forms() {
     forms_ = detail::form_round(plan_.placement);
     for (std::size_t i = 0; i < numbers_.size() && wrong_.empty(); ++i) {
-      forms_.tell(plan_.placement, comm_.rank(), numbers_[i], stages_[i].input(), stages_[i].output());
+      ask(numbers_[i], "for its sizes",
+          [&] { forms_.tell(plan_.placement, comm_.rank(), numbers_[i], stages_[i].input(), stages_[i].output()); });
     }
   }
 
-  static void refuse_if(const std::string& wrong) {
+  void refuse_if(const std::string& wrong) const {
     if (!wrong.empty()) refuse(wrong);
   }
 
   void agree() {
     tell_schedule();
-    all_reduce(comm_, in_place(schedules_.numbers()), std::plus<>{});
+    all_reduce(comm_, in_place(schedules_.numbers()), std::plus<>{}, options<>{}, site_);
     refuse_if(wrong_);
     refuse_if(schedules_.judge());
     tell_forms();
-    all_reduce(comm_, in_place(forms_.numbers()), std::plus<>{});
+    all_reduce(comm_, in_place(forms_.numbers()), std::plus<>{}, options<>{}, site_);
     refuse_if(forms_.judge(plan_.placement));
     take_tags();
   }
@@ -203,15 +242,15 @@ class executor {
   void begin_to_agree() {
     refuse_if(judge_schedule());
     wrong_ = judge_stages();
-    schedules_.tell(comm_.rank(), plan_, wrong_.empty());
+    schedules_.tell(comm_.rank(), plan_, wrong_.empty(), 0);
     tell_forms();
     take_tags();
-    agreements_[0] = all_reduce_async(comm_, in_place(schedules_.numbers()), std::plus<>{});
-    agreements_[1] = all_reduce_async(comm_, in_place(forms_.numbers()), std::plus<>{});
+    agreements_[0] = all_reduce_async(comm_, in_place(schedules_.numbers()), std::plus<>{}, options<>{}, site_);
+    agreements_[1] = all_reduce_async(comm_, in_place(forms_.numbers()), std::plus<>{}, options<>{}, site_);
   }
 
-  /// Tags that no other executor of this communicator has. In virtual time messages are asked for late, whatever their
-  /// order is.
+  /// Tags that no other executor of this communicator has, on any rank. In virtual time messages are asked for late,
+  /// whatever their order is, and there are 2^32 tags.
   void take_tags() {
     tags_apart_ = virtual_time || !detail::are_in_order(plan_);
     const std::uint32_t count = tags_apart_ ? detail::crossings_of(plan_) : 1;
@@ -219,7 +258,13 @@ class executor {
       refuse("two ranks list the messages between them in different orders; then there can be at most " +
              std::to_string(most_tags) + " of them in a schedule, not " + std::to_string(count));
     }
-    first_tag_ = hocket::detail::communicator_access::state(comm_).take_tags(count);
+    if (!virtual_time && schedules_.reach() + count > most_tags) {
+      refuse("executors that were made on this communicator since the oldest one that some rank still has took " +
+             std::to_string(schedules_.reach()) + " of its " + std::to_string(most_tags) +
+             " tags, and this one needs " + std::to_string(count) +
+             ": destroy the oldest one first, or keep it on a communicator of its own");
+    }
+    tags_ = hocket::detail::taken_tags(state().tags(), count);
   }
 
   /// When all ranks have agreed.
@@ -228,15 +273,17 @@ class executor {
     buffers_ = buffers(program_.lifetimes);
     messages_ = std::vector<message>(program_.requests);
     measured_.reserve(plan_.of(comm_.rank()).size());
-    auto& state = hocket::detail::communicator_access::state(comm_);
-    state.active().reserve(state.active().size() + messages_.size());
-    state.messages().reserve(state.messages().size() + messages_.size());
+    state().active().reserve(state().active().size() + messages_.size());
+    state().messages().reserve(state().messages().size() + messages_.size());
   }
 
   /// Whether the step can begin.
   bool prepared() {
     if constexpr (virtual_time) {
       if (agreed_) return true;
+      // Another executor's step may just look at its own, and by that at all that is under way on this rank.
+      if (!state().enter_to_talk()) return false;
+      state().leave();
       if (!agreements_[0].test()) return false;
       agreements_[0].wait();
       refuse_if(wrong_);
@@ -310,7 +357,7 @@ class executor {
   void start_message(const detail::instruction& each) {
     hocket::detail::message_job job;
     job.channel = transport::internal_channel;
-    job.tag = virtual_time ? first_tag_ + each.tag : (first_tag_ + each.tag) % most_tags;
+    job.tag = virtual_time ? tags_.first() + each.tag : (tags_.first() + each.tag) % most_tags;
     if (is_send(each.what.what)) {
       job.name = "send of a pipeline";
       job.out = buffers_.of(each.message);
@@ -320,7 +367,7 @@ class executor {
       job.in = buffers_.of(each.message);
       job.from = each.peer;
     }
-    messages_[each.request].start(comm_, job, std::source_location::current());
+    messages_[each.request].start(comm_, job, site_);
   }
 
   void compute(const detail::instruction& each) {
@@ -331,25 +378,41 @@ class executor {
   }
 
   void call_stage(const detail::instruction& each) {
+    const auto described = [&] {
+      const work& done = each.what;
+      return "stage " + std::to_string(done.stage) + " failed in " + hocket::plan::pipeline::to_string(done) +
+             (hocket::plan::pipeline::has_microbatch(done.what) ? ", microbatch " + std::to_string(done.microbatch)
+                                                                : "");
+    };
+    telling(described, [&] { call_stage_now(each); });
+  }
+
+  /// Does what the user's code does, and tells all other ranks what that throws: `described()`, and the exception's
+  /// words.
+  template <class Describe, class Do>
+  auto telling(Describe described, Do now) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      call_stage_now(each);
+      return now();
     } catch (const std::exception& problem) {
-      tell_others(each, problem.what());
+      state().revoke(make_failure(errc::aborted, described() + ": " + problem.what()));
       throw;
     } catch (...) {
-      tell_others(each, "an exception of another type than std::exception");
+      state().revoke(make_failure(errc::aborted, described() + ": an exception of another type than std::exception"));
       throw;
     }
 #else
-    call_stage_now(each);
+    return now();
 #endif
   }
 
   void call_stage_now(const detail::instruction& each) {
     const int m = each.what.microbatch;
     switch (each.what.what) {
-      case verb::forward: stages_[each.stage].forward(m, memory(each.in), memory(each.out)); break;
+      case verb::forward:
+        stages_[each.stage].forward(m, memory(each.in), memory(each.out));
+        if (each.forgets) stages_[each.stage].forget(m);
+        break;
       case verb::backward:
         stages_[each.stage].backward(m, memory(each.in), memory(each.out_gradient), memory(each.in_gradient));
         break;
@@ -359,15 +422,9 @@ class executor {
       case verb::weight_gradient:
         stages_[each.stage].weight_gradient(m, memory(each.in), memory(each.out_gradient));
         break;
+      case verb::recompute: stages_[each.stage].recompute(m, memory(each.in)); break;
       default: stages_[each.stage].on(each.what.what); break;
     }
-  }
-
-  void tell_others(const detail::instruction& each, const std::string& what) {
-    hocket::detail::communicator_access::state(comm_).revoke(
-        make_failure(errc::aborted, "stage " + std::to_string(each.what.stage) + " failed in " +
-                                        hocket::plan::pipeline::to_string(each.what) + ", microbatch " +
-                                        std::to_string(each.what.microbatch) + ": " + what));
   }
 
   std::span<std::byte> memory(std::size_t number) const {
@@ -379,7 +436,7 @@ class executor {
   /// Since some moment that lies in the past.
   double seconds() const {
     if constexpr (virtual_time) {
-      return hocket::detail::communicator_access::state(comm_).port().now();
+      return state().port().now();
     } else {
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     }
@@ -397,6 +454,7 @@ class executor {
   }
 
   const communicator<Wire>& comm_;
+  std::source_location site_;  ///< the caller's line
   schedule plan_;
   std::vector<any_stage> stages_;  ///< of this rank
   std::vector<int> numbers_;       ///< of these stages
@@ -405,8 +463,8 @@ class executor {
   detail::form_round forms_;
   request agreements_[2];  ///< of simulated ranks: the two rounds
   bool agreed_ = false;
-  bool tags_apart_ = false;      ///< whether messages of a step are told apart by their tags
-  std::uint32_t first_tag_ = 0;  ///< of this executor
+  bool tags_apart_ = false;          ///< whether messages of a step are told apart by their tags
+  hocket::detail::taken_tags tags_;  ///< of this executor
   detail::program program_;
   buffers buffers_;
   std::vector<message> messages_;

@@ -6,6 +6,7 @@
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/timeline.hpp>
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <source_location>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -23,7 +25,8 @@ namespace pipeline {
 /// own `run`: let a barrier come before the step that is to be looked at. All ranks call it, between steps; simulated
 /// ranks, which must not wait, put `measured()` of each together instead. Cost: one all_reduce of two numbers per action.
 template <class Wire>
-timeline gather_measured(const communicator<Wire>& comm, const executor<Wire>& run) {
+timeline gather_measured(const communicator<Wire>& comm, const executor<Wire>& run,
+                         const std::source_location& site = std::source_location::current()) {
   const schedule& plan = run.plan();
   std::vector<std::uint64_t> times(2 * plan.length(), 0);  // of other ranks 0, so that the sum has all
   const auto place = [&](int rank, std::size_t index) {
@@ -35,7 +38,7 @@ timeline gather_measured(const communicator<Wire>& comm, const executor<Wire>& r
     times[at] = std::bit_cast<std::uint64_t>(each.begin);
     times[at + 1] = std::bit_cast<std::uint64_t>(each.end);
   }
-  all_reduce(comm, in_place(times), std::plus<>{});
+  all_reduce(comm, in_place(times), std::plus<>{}, options<>{}, site);
   timeline all;
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     for (std::size_t i = 0; i < plan.of(rank).size(); ++i) {

@@ -8,6 +8,7 @@
 #include <hocket/core/error.hpp>
 
 #include <cstddef>
+#include <source_location>
 #include <span>
 #include <string>
 
@@ -17,13 +18,15 @@ namespace pipeline {
 /// The elements of `batch` that belong to `microbatch` of `microbatches`: equal consecutive parts, as activations have
 /// one size for all of them. Raises `invalid_argument` where the batch has no such parts, or not that one.
 template <class T>
-std::span<T> microbatch_of(std::span<T> batch, int microbatch, int microbatches) {
+std::span<T> microbatch_of(std::span<T> batch, int microbatch, int microbatches,
+                           const std::source_location& site = std::source_location::current()) {
   if (microbatches < 1 || microbatch < 0 || microbatch >= microbatches ||
       batch.size() % static_cast<std::size_t>(microbatches) != 0) {
-    raise(errc::invalid_argument, "pipeline: microbatch " + std::to_string(microbatch) + " of " +
-                                      std::to_string(microbatches) + " is no part of a batch of " +
-                                      std::to_string(batch.size()) +
-                                      " elements: its size must be a multiple of the number of microbatches");
+    raise(errc::invalid_argument,
+          "microbatch " + std::to_string(microbatch) + " of " + std::to_string(microbatches) +
+              " is no part of a batch of " + std::to_string(batch.size()) +
+              " elements: its size must be a multiple of the number of microbatches",
+          {.operation = "pipeline", .site = site});
   }
   const std::size_t size = batch.size() / static_cast<std::size_t>(microbatches);
   return batch.subspan(static_cast<std::size_t>(microbatch) * size, size);

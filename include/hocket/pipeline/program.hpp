@@ -7,6 +7,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/buffers.hpp>
 #include <hocket/pipeline/tags.hpp>
+#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
@@ -35,6 +36,7 @@ struct instruction {
   std::size_t request = none;  ///< what a send or receive starts, and what others wait for first
   int peer = -1;
   std::uint32_t tag = 0;
+  bool forgets = false;  ///< a forward pass that is done once more
 };
 
 /// All of a row.
@@ -56,6 +58,7 @@ class compiler {
 
   program compile() {
     const auto& row = plan_.of(rank_);
+    again_ = plan::pipeline::detail::formed_again_in(plan_, row);
     for (step_ = 0; step_ < row.size(); ++step_) {
       plan::pipeline::for_each_work(row[step_],
                                     [&](const work& what) { made_.instructions.push_back(translate(what)); });
@@ -85,6 +88,7 @@ class compiler {
         made.in = buffer(activation, before, m);
         made.out = buffer(activation, after, m);
         made.request = take(received_forward, before, m);
+        made.forgets = !again_.empty() && again_[plan_.index(what.stage, m)];
         break;
       case verb::input_gradient:
       case verb::backward:
@@ -93,6 +97,7 @@ class compiler {
         made.out_gradient = buffer(gradient, after, m);
         made.request = take(received_backward, after, m);
         break;
+      case verb::recompute: made.in = buffer(activation, before, m); break;
       case verb::weight_gradient:
         made.in = buffer(activation, before, m);
         made.out_gradient = buffer(gradient, after, m);
@@ -162,6 +167,7 @@ class compiler {
   const bool tags_apart_;
   std::vector<std::size_t> numbers_;
   std::vector<std::size_t> free_requests_;
+  std::vector<char> again_;  // which forward passes are done once more
   std::size_t step_ = 0;
   program made_;
 };

@@ -20,9 +20,14 @@
 /// is what `forward` was given, `out_gradient` stays until both are over; anything else that the gradients need, the
 /// stage keeps itself, by microbatch. Gradients of parameters add up inside the stage.
 ///
+/// For schedules that form activations again (R): `forget(microbatch)`, called right after the forward pass, which
+/// gives up what the stage keeps of it for the gradients; and `recompute(microbatch, in)`, called before these with the
+/// same `in`, which forms that once more. Of microbatches for which the schedule has no R neither is called.
+///
 /// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and computes
 /// the loss itself. Optional: `unshard()`, `reshard()`, `reduce_gradient()`, `wait_reduce_gradient()` and `update()`, the
-/// optimizer's step, called where the schedule says so.
+/// optimizer's step, called where the schedule says so; and `int stage_number() const`, for a stage that knows which of
+/// the model's stages it is: then one that is handed over in another's place is refused, also where sizes do not tell.
 #pragma once
 
 #include <hocket/communicator/signature.hpp>
@@ -33,6 +38,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -67,6 +73,17 @@ concept stage = stage_element<typename Stage::input_type> && stage_element<typen
   stage.forward(microbatch, in, out);
 } &&(has_backward<Stage> || has_gradients_apart<Stage>);
 
+template <class Stage>
+concept has_recompute = requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in) {
+  stage.forget(microbatch);
+  stage.recompute(microbatch, in);
+};
+
+template <class Stage>
+concept has_stage_number = requires(const Stage& stage) {
+  { stage.stage_number() } -> std::convertible_to<int>;
+};
+
 /// What a stage takes or gives per microbatch.
 struct tensor_form {
   std::size_t count = 0;  ///< of elements
@@ -84,10 +101,13 @@ class any_stage {
   any_stage(Stage& object)  // NOLINT: implicit, so that a list of stages can be written as such
       : object_(&object), table_(&table_of<Stage>) {}
 
+  /// Which of the model's stages it is, where it says so.
+  std::optional<int> number() const { return table_->number(object_); }
   tensor_form input() const { return table_->input(object_); }
   tensor_form output() const { return table_->output(object_); }
   /// Whether it can do the two gradients one after the other.
   bool has_gradients_apart() const noexcept { return table_->gradients_apart; }
+  bool has_recompute() const noexcept { return table_->recomputes; }
 
   void forward(int microbatch, std::span<const std::byte> in, std::span<std::byte> out) const {
     table_->forward(object_, microbatch, in, out);
@@ -103,6 +123,8 @@ class any_stage {
   void weight_gradient(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient) const {
     table_->weight_gradient(object_, microbatch, in, out_gradient);
   }
+  void forget(int microbatch) const { table_->forget(object_, microbatch); }
+  void recompute(int microbatch, std::span<const std::byte> in) const { table_->recompute(object_, microbatch, in); }
   /// unshard, reshard, reduce_gradient, wait_reduce_gradient or update: nothing, where the stage has no such function.
   void on(plan::pipeline::verb what) const { table_->on(object_, what); }
 
@@ -111,14 +133,18 @@ class any_stage {
   using writable_bytes = std::span<std::byte>;
 
   struct table {
+    std::optional<int> (*number)(const void*);
     tensor_form (*input)(const void*);
     tensor_form (*output)(const void*);
     void (*forward)(void*, int, bytes, writable_bytes);
     void (*backward)(void*, int, bytes, bytes, writable_bytes);
     void (*input_gradient)(void*, int, bytes, bytes, writable_bytes);
     void (*weight_gradient)(void*, int, bytes, bytes);
+    void (*forget)(void*, int);
+    void (*recompute)(void*, int, bytes);
     void (*on)(void*, plan::pipeline::verb);
     bool gradients_apart;
+    bool recomputes;
   };
 
   template <class T>
@@ -136,6 +162,10 @@ class any_stage {
     using out_type = typename Stage::output_type;
     static Stage& self(void* object) noexcept { return *static_cast<Stage*>(object); }
 
+    static std::optional<int> number(const void* object) {
+      if constexpr (has_stage_number<Stage>) return static_cast<const Stage*>(object)->stage_number();
+      else return std::nullopt;
+    }
     static tensor_form input(const void* object) {
       return {static_cast<const Stage*>(object)->input_size(), sizeof(in_type),
               hocket::detail::type_signature<in_type>()};
@@ -166,6 +196,12 @@ class any_stage {
         self(object).weight_gradient(microbatch, read<in_type>(in), read<out_type>(out_gradient));
       }
     }
+    static void forget(void* object, int microbatch) {
+      if constexpr (pipeline::has_recompute<Stage>) self(object).forget(microbatch);
+    }
+    static void recompute(void* object, int microbatch, bytes in) {
+      if constexpr (pipeline::has_recompute<Stage>) self(object).recompute(microbatch, read<in_type>(in));
+    }
     static void on(void* object, plan::pipeline::verb what) {
       using plan::pipeline::verb;
       if constexpr (requires(Stage & stage) { stage.unshard(); }) {
@@ -187,10 +223,18 @@ class any_stage {
   };
 
   template <class Stage>
-  static constexpr table table_of{
-      &calls<Stage>::input,    &calls<Stage>::output,         &calls<Stage>::forward,
-      &calls<Stage>::backward, &calls<Stage>::input_gradient, &calls<Stage>::weight_gradient,
-      &calls<Stage>::on,       pipeline::has_gradients_apart<Stage>};
+  static constexpr table table_of{&calls<Stage>::number,
+                                  &calls<Stage>::input,
+                                  &calls<Stage>::output,
+                                  &calls<Stage>::forward,
+                                  &calls<Stage>::backward,
+                                  &calls<Stage>::input_gradient,
+                                  &calls<Stage>::weight_gradient,
+                                  &calls<Stage>::forget,
+                                  &calls<Stage>::recompute,
+                                  &calls<Stage>::on,
+                                  pipeline::has_gradients_apart<Stage>,
+                                  pipeline::has_recompute<Stage>};
 
   void* object_;
   const table* table_;

@@ -8,11 +8,13 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/plan/pipeline/placement.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,12 +23,14 @@ HOCKET_BEGIN_NAMESPACE
 namespace pipeline {
 
 /// The ranks that hold one of `stages`, ascending.
-inline std::vector<int> holders(const plan::pipeline::placement& where, const std::vector<int>& stages) {
+inline std::vector<int> holders(const plan::pipeline::placement& where, const std::vector<int>& stages,
+                                const std::source_location& site = std::source_location::current()) {
   std::vector<int> found;
   for (const int stage : stages) {
     if (stage < 0 || stage >= where.stages()) {
-      raise(errc::invalid_argument, "pipeline: there is no stage " + std::to_string(stage) + " to be tied; there are " +
-                                        std::to_string(where.stages()));
+      raise(errc::invalid_argument,
+            "there is no stage " + std::to_string(stage) + " to be tied; there are " + std::to_string(where.stages()),
+            {.operation = "pipeline", .site = site});
     }
     for (int rank = 0; rank < where.ranks(); ++rank) {
       if (where.holds(rank, stage) && std::find(found.begin(), found.end(), rank) == found.end()) found.push_back(rank);
@@ -46,8 +50,8 @@ inline std::vector<int> holders(const plan::pipeline::placement& where, const st
 /// `mismatch` or `truncated` where lengths differ.
 template <class Wire, class T>
 void add_tied(const communicator<Wire>& comm, const plan::pipeline::placement& where, const std::vector<int>& stages,
-              std::span<T> gradient) {
-  const std::vector<int> ranks = holders(where, stages);
+              std::span<T> gradient, const std::source_location& site = std::source_location::current()) {
+  const std::vector<int> ranks = holders(where, stages, site);
   const auto own = std::find(ranks.begin(), ranks.end(), comm.rank());
   if (own == ranks.end() || ranks.size() == 1) return;
   const auto count = ranks.size();
@@ -57,7 +61,8 @@ void add_tied(const communicator<Wire>& comm, const plan::pipeline::placement& w
   for (std::size_t distance = 1; distance < count; ++distance) {
     const std::size_t from = (self + count - distance) % count;
     parts[from].resize(gradient.size());
-    send_recv(comm, parts[self], peer{ranks[(self + distance) % count]}, parts[from], peer{ranks[from]});
+    send_recv(comm, parts[self], peer{ranks[(self + distance) % count]}, parts[from], peer{ranks[from]}, tag{},
+              options<>{}, site);
   }
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     T sum = parts[0][i];

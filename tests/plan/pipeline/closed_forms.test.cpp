@@ -13,6 +13,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <ctime>
 #include <limits>
 #include <map>
 #include <optional>
@@ -24,6 +26,12 @@ using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
 
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+constexpr bool slow = true;
+#else
+constexpr bool slow = false;
+#endif
 
 /// In units of F = I = W = 1 of a full stage. Nothing where nobody has published a formula.
 std::optional<double> published_makespan(std::string_view name, const sizes& s) {
@@ -170,6 +178,78 @@ TEST_CASE("sizes that a schedule has no rule for are refused, and the rule is na
   refuses([] { dual_pipe(4, 6); }, "at least twice as large");
 }
 
+TEST_CASE("every number of ranks, microbatches and stages is either allowed or refused, with the rule") {
+  int refused = 0;
+  const auto is_refused = [&](bool expected, const std::string& rule, auto make) {
+    std::string says;
+    try {
+      const schedule plan = make();
+      if (!prove(plan)) FAIL_CHECK(plan.name() << ": " << prove(plan).message());
+    } catch (const hocket::error& cause) {
+      says = cause.what();
+      ++refused;
+    }
+    if (says.empty() == expected) FAIL_CHECK((expected ? "allowed, against the rule: " : "refused: ") << rule << says);
+    if (expected && says.find(rule) == std::string::npos) FAIL_CHECK("'" << says << "' does not say: " << rule);
+  };
+  for (int p = 0; p <= 8; ++p) {
+    for (int m = 0; m <= 32; ++m) {
+      CAPTURE(p, m);
+      const bool none = p < 1 || m < 1;
+      const std::string nothing = "at least one rank";
+      is_refused(none, nothing, [&] { return gpipe(p, m); });
+      is_refused(none, nothing, [&] { return one_forward_one_backward(p, m); });
+      is_refused(none, nothing, [&] { return zero_bubble_v(p, m); });
+      is_refused(none, nothing, [&] { return v_half(p, m); });
+      is_refused(none, nothing, [&] { return v_min(p, m); });
+      is_refused(none || m < 2 * p, none ? nothing : "at least twice as many microbatches as ranks",
+                 [&] { return dual_pipe_v(p, m); });
+      is_refused(none || p % 2 != 0 || m % 2 != 0 || m < 2 * p,
+                 none         ? "at least"
+                 : p % 2 != 0 ? "an even number of ranks"
+                 : m % 2 != 0 ? "an even number of microbatches"
+                              : "at least twice as large",
+                 [&] { return dual_pipe(p, m); });
+      for (int v = 0; v <= 4; ++v) {
+        const bool no_loop = none || v < 1;
+        const std::string loop = none ? "at least one" : "a loop needs at least one stage per rank";
+        const bool grouped = !none && m % std::max(1, m / p) == 0;
+        is_refused(no_loop, loop, [&] { return breadth_first(p, m, v); });
+        const std::string rule = no_loop ? loop : "a number of microbatches that M/P (rounded down) divides";
+        is_refused(no_loop || !grouped, rule, [&] { return interleaved(p, m, v); });
+        is_refused(no_loop || !grouped, rule, [&] { return interleaved_zero_bubble(p, m, v); });
+      }
+    }
+  }
+  CHECK(refused > 1000);
+}
+
+TEST_CASE("makespan and peak of rank 0 are those of the published table") {
+  struct line {
+    int p, m;
+    double makespan[8], peak[8];
+  };
+  const line table[] = {
+      {2, 4, {15, 15, 13.5, 13.5, 13, 12.5, 12.5, 13}, {4, 2, 2.5, 4, 2, 2, 2, 2.5}},
+      {4, 8, {33, 33, 28.5, 28.5, 27, 25.5, 25.5, 27}, {8, 4, 5.5, 8, 4, 4, 4, 4.5}},
+      {4, 16, {57, 57, 52.5, 52.5, 51, 49.5, 49.5, 51}, {16, 4, 5.5, 16, 4, 4, 4, 4.5}},
+      {8, 16, {69, 69, 58.5, 58.5, 55, 51.5, 51.5, 55}, {16, 8, 11.5, 16, 8, 8, 8, 8.5}},
+      {8, 32, {117, 117, 106.5, 106.5, 103, 99.5, 99.5, 103}, {32, 8, 11.5, 32, 8, 8, 8, 8.5}},
+  };
+  for (const line& each : table) {
+    const int p = each.p, m = each.m;
+    const std::vector<schedule> all = {
+        gpipe(p, m),       one_forward_one_backward(p, m),   interleaved(p, m, 2), breadth_first(p, m, 2),
+        zero_bubble(p, m), interleaved_zero_bubble(p, m, 2), zero_bubble_v(p, m),  dual_pipe_v(p, m)};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      CAPTURE(p, m, all[i].name());
+      const double chunks = all[i].stages() / p;
+      CHECK(run_clock(all[i]).makespan / chunks == each.makespan[i]);
+      CHECK(peak_activations(all[i], 0) / chunks == each.peak[i]);
+    }
+  }
+}
+
 TEST_CASE("the bubble of zero bubble depends on the longest of F, I and F+I-W") {
   for (const double f : {0.25, 0.5, 1., 1.5}) {
     for (const double i : {0.25, 0.5, 1., 1.5}) {
@@ -194,8 +274,11 @@ TEST_CASE("the bubble of zero bubble depends on the longest of F, I and F+I-W") 
 TEST_CASE("costs that are none, or of another number of stages, are refused") {
   const double none = std::numeric_limits<double>::quiet_NaN();
   const double endless = std::numeric_limits<double>::infinity();
-  refuses([&] { costs(stage_cost{1, none, 1}); },
-          "input_gradient of each stage is nan; it must be a finite number from 0 on");
+  refuses(
+      [&] {
+        costs(stage_cost{1, none, 1});
+      },
+      "input_gradient of each stage is nan; it must be a finite number from 0 on");
   refuses([&] { costs(std::vector<stage_cost>{{1, 1, 1}, {1, 1, -2}}); }, "weight_gradient of stage 1 is -2.0");
   refuses([&] { costs(stage_cost{endless, 1, 1}); }, "forward of each stage is inf");
   refuses([&] { costs(stage_cost{1, 1, 1, -1}); }, "recompute of each stage is -1.0");
@@ -230,7 +313,10 @@ TEST_CASE("groups of any size between P and M work, also where they do not divid
   }
 }
 
-TEST_CASE("a pipeline of 1024 ranks and 4096 microbatches is simulated") {
+TEST_CASE("a pipeline of 1024 ranks and 4096 microbatches is simulated in seconds") {
   const schedule plan = one_forward_one_backward(1024, 4096);
+  const std::clock_t begin = std::clock();  // of this process alone, so that a busy machine makes no difference
   CHECK(run_clock(plan).makespan == 3. * (4096 + 1024 - 1));
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  CHECK((seconds < 10 || slow));
 }

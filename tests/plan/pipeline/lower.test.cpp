@@ -95,6 +95,20 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
       6, 14);
 }
 
+TEST_CASE("every schedule, as it is run, ends with rendezvous and with any capacity, up to the largest sizes") {
+  for_every_schedule([&](const schedule& plan, const sizes& s) {
+    if (s.ranks <= 6 && s.microbatches <= 14) return;  // are above, with all passes
+    const schedule lowered = lower(plan);
+    const auto report = [&](const proof& found) {
+      if (found) return;
+      FAIL_CHECK(plan.name() << ", P " << s.ranks << ", M " << s.microbatches << ", v " << s.stages_per_rank << ": "
+                             << found.message());
+    };
+    report(prove(lowered));
+    for (const int capacity : {0, 1, unbounded}) report(prove_messages(lowered, capacity));
+  });
+}
+
 TEST_CASE("a stage is updated once, after all its gradients") {
   const schedule plan = update_parameters(reduce_gradients(schedules::zero_bubble(2, 2)));
   CHECK(prove(plan));
@@ -120,8 +134,8 @@ TEST_CASE("each pass is told about, in its order") {
     passes.emplace_back(pass);
     last = now;
   });
-  CHECK(passes == std::vector<std::string>{"merge_backward", "shard_parameters", "reduce_gradients", "update_parameters",
-                                           "add_messages", "wait_for_sends", "defer_receives"});
+  CHECK(passes == std::vector<std::string>{"merge_backward", "shard_parameters", "reduce_gradients",
+                                           "update_parameters", "add_messages", "wait_for_sends", "defer_receives"});
   CHECK(made == last);
 }
 
@@ -207,9 +221,9 @@ TEST_CASE("a buffer that is sent is waited for before it is written again, or el
 
 TEST_CASE("a wait for a send that ends only after its own rank has gone on is a deadlock with every capacity") {
   const char* const others = ",1RECV_F1,1F1,1B1,1SEND_B1,1WAIT_SEND_B1,0RECV_B0,0B0\n";
-  const schedule plan = parse(std::string("# placement: two_directions\n# microbatches: 2\n") +
-                              "0F0,0SEND_F0,0WAIT_SEND_F0" + others +
-                              "0F1,0SEND_F1,0WAIT_SEND_F1,1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0,0RECV_B1,0B1\n");
+  const schedule plan =
+      parse(std::string("# placement: two_directions\n# microbatches: 2\n") + "0F0,0SEND_F0,0WAIT_SEND_F0" + others +
+            "0F1,0SEND_F1,0WAIT_SEND_F1,1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0,0RECV_B1,0B1\n");
   CHECK(prove(plan));
   for (const int capacity : {1, 2, unbounded}) {
     CHECK(prove_messages(plan, capacity).message() ==

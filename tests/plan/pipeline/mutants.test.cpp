@@ -206,6 +206,63 @@ bool runs_to_its_end(const schedule& plan) {
 
 }  // namespace
 
+TEST_CASE("both proofs together reject every damaged schedule with its messages, and only those") {
+  const auto fits = [](const schedule& plan) {  // each piece of work is there once, where its stage lies
+    std::set<std::tuple<verb, int, int>> seen;
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      for (const action& each : plan.of(rank)) {
+        bool right = true;
+        for_each_work(each, [&](const work& what) {
+          right = right && what.stage >= 0 && what.stage < plan.stages() && what.microbatch >= 0 &&
+                  what.microbatch < plan.microbatches && plan.placement.rank_of(what.stage, what.microbatch) == rank &&
+                  seen.insert({what.what, what.stage, what.microbatch}).second;
+        });
+        if (!right) return false;
+      }
+    }
+    return true;
+  };
+  const auto without_messages = [](schedule plan) {
+    for (row& actions : plan.rows) {
+      std::erase_if(actions, [](const action& each) { return !is_computation(each.first.what); });
+    }
+    return plan;
+  };
+  // No message goes where there is no other rank: nobody would come to its other end.
+  const auto has_peers = [](const schedule& plan) {
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      for (const action& each : plan.of(rank)) {
+        if (!is_send(each.first.what) && !is_receive(each.first.what)) continue;
+        const bool up = each.first.what == verb::send_forward || each.first.what == verb::receive_backward;
+        const int other = each.first.stage + (up ? 1 : -1);
+        if (other < 0 || other >= plan.stages()) return false;
+        if (plan.placement.rank_of(other, each.first.microbatch) == rank) return false;
+      }
+    }
+    return true;
+  };
+  for (const schedule& plan : {schedules::one_forward_one_backward(4, 8), schedules::interleaved(4, 8, 2),
+                               schedules::zero_bubble_v(4, 8), schedules::dual_pipe_v(4, 8)}) {
+    CAPTURE(plan.name());
+    const schedule lowered = schedules::lower(plan);
+    REQUIRE(runs_to_its_end(lowered));
+    int rejected = 0;
+    int equivalent = 0;
+    for (const mutant& each : mutants_of(lowered)) {
+      const bool accepted = prove(each.plan) && prove_messages(each.plan, unbounded);
+      const bool right =
+          fits(each.plan) && has_peers(each.plan) && trains(without_messages(each.plan)) && runs_to_its_end(each.plan);
+      if (accepted != right) {
+        const proof found = prove(each.plan);
+        FAIL_CHECK(each.how << ": " << (found ? prove_messages(each.plan, unbounded) : found).message());
+      }
+      ++(accepted ? equivalent : rejected);
+    }
+    CHECK(rejected > 1000);
+    CHECK(equivalent > 0);
+  }
+}
+
 TEST_CASE("the proof of messages rejects every schedule whose messages were moved wrongly, and only those") {
   for (const schedule& plan :
        {schedules::one_forward_one_backward(3, 4), schedules::zero_bubble_v(2, 4), schedules::dual_pipe(2, 4)}) {
@@ -218,8 +275,8 @@ TEST_CASE("the proof of messages rejects every schedule whose messages were move
       const proof found = prove_messages(changed, unbounded);
       ++(found ? fine : rejected);
       if (found.ok == runs_to_its_end(changed)) return;
-      FAIL_CHECK(to_string(lowered.of(rank)[from]) << " of rank " << rank << " from " << from << " to " << to << ": "
-                                                   << found.message());
+      FAIL_CHECK(to_string(lowered.of(rank)[from])
+                 << " of rank " << rank << " from " << from << " to " << to << ": " << found.message());
     };
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (std::size_t from = 0; from < lowered.of(rank).size(); ++from) {

@@ -5,10 +5,11 @@
 /// A model is cut into stages, a batch into microbatches; stages are numbered in the order in which a microbatch passes
 /// them. Each rank has a row of actions and runs it in order. The backward pass of a stage has two halves: the gradient
 /// of its input, for which the stage before is waiting, and the gradient of its weights, for which nobody is. Schedules
-/// that keep them apart fill their idle time with the second.
+/// that keep them apart fill their idle time with the second. What a stage keeps from its forward pass for its
+/// gradients is most of a rank's memory; where that is short, the stage forgets it and forms it again from its input.
 ///
-/// Generators write what is computed (the first four verbs). Messages, and when parameters are gathered and gradients
-/// reduced, are put in by passes from schedule to schedule: see plan/pipeline/lower/.
+/// Generators write what is computed (the first four verbs). What is formed again, messages, and when parameters are
+/// gathered and gradients reduced, are put in by passes from schedule to schedule: see plan/pipeline/lower/.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,6 +25,7 @@ enum class verb : std::uint8_t {
   input_gradient,        ///< the gradient of the stage's input
   weight_gradient,       ///< the gradient of the stage's parameters; its input gradient comes before
   backward,              ///< both gradients in one
+  recompute,             ///< the forward pass once more, from the stage's input: what its gradients need
   unshard,               ///< gather the stage's parameters
   reshard,               ///< drop what was gathered
   reduce_gradient,       ///< start adding up the stage's gradients over the ranks that share the stage
@@ -36,9 +38,9 @@ enum class verb : std::uint8_t {
   receive_backward,      ///< the gradient of the stage's output, from the next stage
   wait_send_backward     ///< until that gradient has been sent
 };
-inline constexpr int verbs = 16;
+inline constexpr int verbs = 17;
 
-constexpr bool is_computation(verb what) noexcept { return what >= verb::forward && what <= verb::backward; }
+constexpr bool is_computation(verb what) noexcept { return what >= verb::forward && what <= verb::recompute; }
 constexpr bool is_send(verb what) noexcept { return what == verb::send_forward || what == verb::send_backward; }
 constexpr bool is_receive(verb what) noexcept {
   return what == verb::receive_forward || what == verb::receive_backward;
@@ -74,6 +76,7 @@ constexpr action input_gradient(int stage, int microbatch) noexcept {
 constexpr action weight_gradient(int stage, int microbatch) noexcept {
   return {{verb::weight_gradient, stage, microbatch}, {}};
 }
+constexpr action recompute(int stage, int microbatch) noexcept { return {{verb::recompute, stage, microbatch}, {}}; }
 constexpr action overlapped(const action& forward, const action& backward) noexcept {
   return {forward.first, backward.first};
 }

@@ -4,17 +4,21 @@
 /// what it needs is there. From this follow makespan and bubble, drawings, and whether the schedule can be run at all.
 ///
 /// F(s, m) needs F(s-1, m); a gradient of (s, m) needs F(s, m) and the input gradient of (s+1, m); a weight gradient
-/// needs its input gradient. A result is there at the end of the action that made it, on another rank a hop later.
+/// needs its input gradient; R(s, m) needs F(s, m). A result is there at the end of the action that made it, on another
+/// rank a hop later.
 #pragma once
 
 #include <hocket/core/config.hpp>
 #include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
+#include <hocket/plan/pipeline/detail/hand_overs.hpp>
+#include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -60,9 +64,8 @@ namespace detail {
 class clock_run {
  public:
   constexpr clock_run(const schedule& plan, const costs& cost)
-      : plan_(plan), cost_(cost),
-        outputs_(plan.cells(), never),
-        gradients_(outputs_.size(), never) {}
+      : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never),
+        formed_again_(outputs_.size(), false) {}
 
   template <class Observer>
   constexpr timing run(Observer&& observe) {
@@ -71,6 +74,11 @@ class clock_run {
     std::vector<int> ready;
     for (int rank = plan_.ranks() - 1; rank >= 0; --rank) ready.push_back(rank);
     waiting_.assign(result.ranks.size(), 0);
+    if (cost_.sends_wait && has_messages(plan_)) {
+      hand_overs_.emplace(plan_, cost_.hop());
+      run_with_hand_overs(result, observe);
+      ready.clear();
+    }
     while (!ready.empty()) {
       const int rank = ready.back();
       ready.pop_back();
@@ -96,7 +104,8 @@ class clock_run {
       double begin = at.end;
       bool possible = true;
       for_each_work(what, [&](const work& each) {
-        const double inputs = inputs_of(each, rank);
+        const double inputs =
+            hand_overs_ ? hand_overs_->begin_of(each, rank, inputs_of(each, rank)) : inputs_of(each, rank);
         possible = possible && inputs != never;
         begin = std::max(begin, inputs);
       });
@@ -104,12 +113,30 @@ class clock_run {
         waiting_[static_cast<std::size_t>(rank)] = true;
         return;
       }
-      const double duration = cost_.of(what);
+      const double duration = cost_.of(what, is_formed_again(what));
       if (at.busy == 0 && duration > 0) at.begin = begin;
       at.busy += duration;
       at.end = begin + duration;
+      if (hand_overs_) hand_overs_->note(what, rank, begin, at.end, at.done + 1 == actions.size());
       observe(timed_action{rank, at.done, what, begin, at.end});
       for_each_work(what, [&](const work& each) { finish(each, at.end, ready); });
+    }
+  }
+
+  /// Until no rank can go on. Then the one goes on that waits for the earliest hand-over: its receiver is idle by then.
+  template <class Observer>
+  constexpr void run_with_hand_overs(timing& result, Observer& observe) {
+    std::vector<int> ready;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int rank = 0; rank < plan_.ranks(); ++rank) {
+        rank_timing& at = result.ranks[static_cast<std::size_t>(rank)];
+        const std::size_t before = at.done;
+        advance(rank, at, ready, observe);
+        moved = moved || at.done != before;
+        ready.clear();
+      }
+      moved = moved || hand_overs_->grant_earliest();
     }
   }
 
@@ -125,8 +152,16 @@ class clock_run {
         return gradient == never ? never : std::max(output, gradient);
       }
       case verb::weight_gradient: return arrival(gradients_, what.stage, what.microbatch, rank);
+      case verb::recompute: return arrival(outputs_, what.stage, what.microbatch, rank);
       default: return 0;
     }
+  }
+
+  /// Whether what the gradients of `what` need was formed again by an action of its own.
+  constexpr bool is_formed_again(const action& what) const {
+    const work& gradient = what.is_pair() ? what.second : what.first;
+    if (gradient.what != verb::input_gradient && gradient.what != verb::backward) return false;
+    return formed_again_[plan_.index(gradient.stage, gradient.microbatch)];
   }
 
   constexpr double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
@@ -143,6 +178,8 @@ class clock_run {
     } else if (what.what == verb::input_gradient || what.what == verb::backward) {
       gradients_[plan_.index(what.stage, what.microbatch)] = end;
       consumer = what.stage - 1;
+    } else if (what.what == verb::recompute) {
+      formed_again_[plan_.index(what.stage, what.microbatch)] = true;
     }
     if (consumer < 0 || consumer >= plan_.stages()) return;
     const int rank = plan_.placement.rank_of(consumer, what.microbatch);
@@ -155,14 +192,27 @@ class clock_run {
   const costs& cost_;
   std::vector<double> outputs_;    ///< end of F, by stage and microbatch
   std::vector<double> gradients_;  ///< end of I or B
-  std::vector<char> waiting_;      ///< by rank: could not go on when it was looked at
+  std::vector<char> formed_again_;
+  std::vector<char> waiting_;  ///< by rank: could not go on when it was looked at
+  std::optional<hand_overs> hand_overs_;
 };
+
+/// Which forward passes of a row are done once more, by `index`; empty, if none is.
+constexpr std::vector<char> formed_again_in(const schedule& plan, const row& actions) {
+  std::vector<char> found;
+  for (const action& each : actions) {
+    if (each.first.what != verb::recompute) continue;
+    if (found.empty()) found.assign(plan.cells(), false);
+    found[plan.index(each.first.stage, each.first.microbatch)] = true;
+  }
+  return found;
+}
 
 }  // namespace detail
 
 /// Runs `plan` on a virtual clock and tells `observe` each action (a `timed_action`), in order within a rank. Stages and
 /// microbatches must be in range: see plan/pipeline/prove.hpp. Raises `invalid_argument` where `cost` is for another
-/// number of stages. Cost: a few operations per action.
+/// number of stages. Cost: a few operations per action; with `sends_wait` as many again per rank that waits.
 template <class Observer>
 constexpr timing trace(const schedule& plan, const costs& cost, Observer&& observe) {
   cost.require_stages(plan.stages());
@@ -174,15 +224,22 @@ constexpr timing run_clock(const schedule& plan, const costs& cost = costs{}) {
 }
 
 /// The most activations that a rank holds at once, each of one stage for one microbatch: from the begin of its forward
-/// pass until its backward pass or its weight gradient is over.
+/// pass until its backward pass or its weight gradient is over. One that is formed again (R) is held during its forward
+/// pass, and from R on; in between the rank keeps the stage's input alone.
 constexpr int peak_activations(const schedule& plan, int rank) {
+  const std::vector<char> again = detail::formed_again_in(plan, plan.of(rank));
   int held = 0;
   int peak = 0;
-  const auto count = [&](const work& what) {
-    if (what.what == verb::forward) peak = std::max(peak, ++held);
-    if (what.what == verb::backward || what.what == verb::weight_gradient) --held;
-  };
-  for (const action& each : plan.of(rank)) for_each_work(each, count);
+  for (const action& each : plan.of(rank)) {
+    for_each_work(each, [&](const work& what) {
+      if (what.what == verb::forward || what.what == verb::recompute) peak = std::max(peak, ++held);
+    });
+    for_each_work(each, [&](const work& what) {
+      const bool is_forgotten =
+          what.what == verb::forward && !again.empty() && again[plan.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.what == verb::backward || what.what == verb::weight_gradient) --held;
+    });
+  }
   return peak;
 }
 

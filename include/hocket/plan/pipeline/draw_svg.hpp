@@ -45,6 +45,7 @@ constexpr shades shades_of(verb what) noexcept {
     case verb::input_gradient: return {"#2ba39b", "#14605b", "input gradient"};
     case verb::weight_gradient: return {"#8bbf4d", "#4f7d1c", "weight gradient"};
     case verb::backward: return {"#e08a3c", "#a2540e", "backward"};
+    case verb::recompute: return {"#a5b4d4", "#6b7ba3", "forward again"};
     default: return {"#9aa3af", "#9aa3af", "other"};
   }
 }
@@ -57,6 +58,7 @@ class schedule_drawing {
     for (const timed_action& each : times) end_ = std::max(end_, each.end);
     if (end_ <= 0) end_ = 1;
     held_.resize(static_cast<std::size_t>(plan.ranks()));
+    for (const row& actions : plan.rows) again_.push_back(formed_again_in(plan, actions));
     for (const timed_action& each : times) count_activations(each);
     for (const auto& curve : held_) {
       for (const corner& each : curve) most_held_ = std::max(most_held_, each.held);
@@ -104,10 +106,13 @@ class schedule_drawing {
       curve.push_back({time, (curve.empty() ? 0 : curve.back().held) + by});
     };
     for_each_work(at.what, [&](const work& what) {
-      if (what.what == verb::forward) change(at.begin, 1);
+      if (what.what == verb::forward || what.what == verb::recompute) change(at.begin, 1);
     });
+    const std::vector<char>& again = again_[static_cast<std::size_t>(at.rank)];
     for_each_work(at.what, [&](const work& what) {
-      if (what.what == verb::backward || what.what == verb::weight_gradient) change(at.end, -1);
+      const bool is_forgotten =
+          what.what == verb::forward && !again.empty() && again[plan_.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.what == verb::backward || what.what == verb::weight_gradient) change(at.end, -1);
     });
   }
 
@@ -145,7 +150,8 @@ class schedule_drawing {
 
   void legend() {
     double at = 24;
-    for (const verb what : {verb::forward, verb::backward, verb::input_gradient, verb::weight_gradient}) {
+    for (const verb what :
+         {verb::forward, verb::backward, verb::input_gradient, verb::weight_gradient, verb::recompute}) {
       if (!uses(what)) continue;
       const shades colours = shades_of(what);
       svg_.rectangle({at, 72}, 14, 12, std::string("rx=\"2\" fill=\"") + colours.first + '"');
@@ -244,6 +250,7 @@ class schedule_drawing {
   const timeline& times_;
   const svg_options& options_;
   double end_;
+  std::vector<std::vector<char>> again_;   ///< by rank: which forward passes are done once more
   std::vector<std::vector<corner>> held_;  ///< by rank
   int most_held_ = 0;
   plan::detail::svg_writer svg_;

@@ -7,6 +7,7 @@
 #include <hocket/plan/pipeline/lower/add_messages.hpp>
 #include <hocket/plan/pipeline/lower/defer_receives.hpp>
 #include <hocket/plan/pipeline/lower/merge_backward.hpp>
+#include <hocket/plan/pipeline/lower/recompute_activations.hpp>
 #include <hocket/plan/pipeline/lower/reduce_gradients.hpp>
 #include <hocket/plan/pipeline/lower/shard_parameters.hpp>
 #include <hocket/plan/pipeline/lower/update_parameters.hpp>
@@ -25,6 +26,7 @@ struct lowering {
   bool reduce_gradients = false;   ///< REDUCE_GRAD: for gradients that are shared with other ranks
   bool defer_receives = false;     ///< for receives that block
   bool update_parameters = false;  ///< UPDATE: the optimizer steps on each stage as soon as its gradients are complete
+  bool recompute_activations = false;  ///< R: what stages keep for their gradients is formed again from their inputs
 };
 
 /// Makes the passes in their order and tells `observe(name of the pass, schedule)` what each has made: print it, to see
@@ -36,6 +38,7 @@ constexpr schedule lower(schedule plan, const lowering& which, Observer&& observ
     observe(name, static_cast<const schedule&>(plan));
   };
   if (which.merge_backward) make("merge_backward", merge_backward(plan));
+  if (which.recompute_activations) make("recompute_activations", recompute_activations(plan));
   if (which.shard_parameters) make("shard_parameters", shard_parameters(plan));
   if (which.reduce_gradients) make("reduce_gradients", reduce_gradients(plan));
   if (which.update_parameters) make("update_parameters", update_parameters(plan));

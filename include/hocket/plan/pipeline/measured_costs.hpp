@@ -30,7 +30,7 @@ inline costs measured_costs(const schedule& plan, const timeline& run, double ho
     double value() const { return count == 0 ? 0 : sum / count; }
   };
   struct means {
-    mean forward, input_gradient, weight_gradient;
+    mean forward, input_gradient, weight_gradient, recompute;
   };
   std::vector<means> found(static_cast<std::size_t>(plan.stages()));
   for (const timed_action& each : run) {
@@ -39,13 +39,14 @@ inline costs measured_costs(const schedule& plan, const timeline& run, double ho
       means& of = found[static_cast<std::size_t>(what.stage)];
       const double share = what.what == verb::backward ? time / 2 : time;
       if (what.what == verb::forward) of.forward.add(share);
+      if (what.what == verb::recompute) of.recompute.add(share);
       if (what.what == verb::input_gradient || what.what == verb::backward) of.input_gradient.add(share);
       if (what.what == verb::weight_gradient || what.what == verb::backward) of.weight_gradient.add(share);
     });
   }
   std::vector<stage_cost> all;
   for (const means& of : found) {
-    all.push_back({of.forward.value(), of.input_gradient.value(), of.weight_gradient.value()});
+    all.push_back({of.forward.value(), of.input_gradient.value(), of.weight_gradient.value(), of.recompute.value()});
   }
   return costs(std::move(all), hop);
 }

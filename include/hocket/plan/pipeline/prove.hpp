@@ -208,6 +208,7 @@ class schedule_prover {
     const located* whole = of[static_cast<std::size_t>(verb::backward)];
     const located* input = of[static_cast<std::size_t>(verb::input_gradient)];
     const located* weight = of[static_cast<std::size_t>(verb::weight_gradient)];
+    const located* again = of[static_cast<std::size_t>(verb::recompute)];
     const auto is_missing = [&](verb what) {
       if (failed()) return;
       found_.what = violation::missing;
@@ -222,6 +223,12 @@ class schedule_prover {
       fail(violation::two_kinds_of_backward, step_at(*weight), step_at(*whole));
     const located& back = whole != nullptr ? *whole : *input;
     if (back.index <= forward->index) fail(violation::before_its_input, step_at(back), step_at(*forward));
+    if (again != nullptr && again->index <= forward->index) {
+      fail(violation::before_its_input, step_at(*again), step_at(*forward));
+    }
+    if (again != nullptr && back.index <= again->index) {
+      fail(violation::before_its_input, step_at(back), step_at(*again));
+    }
     if (weight != nullptr && weight->index <= back.index) {
       fail(violation::before_its_input, step_at(*weight), step_at(back));
     }
@@ -294,8 +301,8 @@ class schedule_prover {
 }  // namespace detail
 
 /// Whether `plan` is complete (each stage does forward, input and weight gradient of each microbatch exactly once, in
-/// this order, on the rank that holds it) and comes to an end on every transport that holds a message until it is
-/// received. Cost: n log n for n actions.
+/// this order, on the rank that holds it, and forms again, if at all, once and between the first two) and comes to an
+/// end on every transport that holds a message until it is received. Cost: n log n for n actions.
 constexpr proof prove(const schedule& plan) { return detail::schedule_prover(plan).prove(); }
 
 }  // namespace plan::pipeline

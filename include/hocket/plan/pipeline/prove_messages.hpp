@@ -219,6 +219,7 @@ class message_prover {
         return state_of(verb::forward, what.stage, m) == done &&
                came(verb::receive_backward, verb::backward, what.stage + 1);
       case verb::weight_gradient: return state_of(verb::input_gradient, what.stage, m) == done;
+      case verb::recompute: return state_of(verb::forward, what.stage, m) == done;
       case verb::send_forward: return state_of(verb::forward, what.stage, m) == done;
       case verb::send_backward:
         return state_of(verb::backward, what.stage, m) == done || state_of(verb::input_gradient, what.stage, m) == done;

@@ -11,11 +11,11 @@
 ///     1F0,1B0,1F1,1B1,1F2,1B2
 ///
 /// An action is `<stage><verb><microbatch>`, the microbatch left out where the verb has none. Verbs: F, B, I (input
-/// gradient), W (weight gradient), UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD, UPDATE, SEND_F, RECV_F, WAIT_SEND_F, SEND_B,
-/// RECV_B, WAIT_SEND_B. A forward and a backward pass that overlap are `(7F4;0B0)OVERLAP_F_B`. The lines that begin with
-/// # may be left out: then the placement is that of the rows, and the microbatches are those that occur. Blanks around
-/// actions and empty lines do not count. An empty cell is idle time and means nothing; a rank that does nothing is a line
-/// with a comma alone.
+/// gradient), W (weight gradient), R (the forward pass once more), UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD,
+/// UPDATE, SEND_F, RECV_F, WAIT_SEND_F, SEND_B, RECV_B, WAIT_SEND_B. A forward and a backward pass that overlap are
+/// `(7F4;0B0)OVERLAP_F_B`. The lines that begin with # may be left out: then the placement is that of the rows, and the
+/// microbatches are those that occur. Blanks around actions and empty lines do not count. An empty cell is idle time
+/// and means nothing; a rank that does nothing is a line with a comma alone.
 ///
 /// Rows without these lines are the tables that PyTorch's pipeline schedules read and write.
 #pragma once
@@ -45,6 +45,7 @@ constexpr const char* to_string(verb what) noexcept {
     case verb::input_gradient: return "I";
     case verb::weight_gradient: return "W";
     case verb::backward: return "B";
+    case verb::recompute: return "R";
     case verb::unshard: return "UNSHARD";
     case verb::reshard: return "RESHARD";
     case verb::reduce_gradient: return "REDUCE_GRAD";
@@ -238,7 +239,7 @@ class schedule_parser {
     }
     if (found == verb::nothing) {
       fail(
-          "no such action; after the stage there must be F, B, I, W, UNSHARD, RESHARD, REDUCE_GRAD, "
+          "no such action; after the stage there must be F, B, I, W, R, UNSHARD, RESHARD, REDUCE_GRAD, "
           "WAIT_REDUCE_GRAD, UPDATE, SEND_F, RECV_F, WAIT_SEND_F, SEND_B, RECV_B or WAIT_SEND_B");
     }
     current_.remove_prefix(name.size());
