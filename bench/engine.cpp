@@ -98,7 +98,8 @@ class two_shot_by_hand {
 #if defined(__GNUC__) && !defined(__clang__)
   __attribute__((optimize("O3")))
 #endif
-  static void add(float* to, const float* a, const float* b, std::size_t count) {
+  static void
+  add(float* to, const float* a, const float* b, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
   }
 

@@ -49,7 +49,8 @@ void time_loop(benchmark::State& state, Loop loop, int sources) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     T expected{};
-    for (int k = 0; k < sources; ++k) expected = static_cast<T>(expected + data.sources[static_cast<std::size_t>(k)][i]);
+    for (int k = 0; k < sources; ++k)
+      expected = static_cast<T>(expected + data.sources[static_cast<std::size_t>(k)][i]);
     if (data.to[i] != expected) state.SkipWithError("wrong sum");
   }
 }
@@ -58,7 +59,8 @@ template <class T>
 void leaf_two(benchmark::State& state) {
   const auto loop = [](operands<T>& data, std::size_t count) {
     const std::plus<> op;
-    hocket::kernel::leaf_of<std::plus<>, T>.two(&op, data.to.data(), data.sources[0].data(), data.sources[1].data(), count);
+    hocket::kernel::leaf_of<std::plus<>, T>.two(&op, data.to.data(), data.sources[0].data(), data.sources[1].data(),
+                                                count);
   };
   time_loop<T>(state, loop, 2);
 }

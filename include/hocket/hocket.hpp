@@ -19,6 +19,7 @@
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/flight_record.hpp>
+#include <hocket/communicator/local.hpp>
 #include <hocket/communicator/shrink.hpp>
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/error.hpp>
@@ -28,4 +29,3 @@
 #include <hocket/scalar/scalar.hpp>
 #include <hocket/selection/algorithm.hpp>
 #include <hocket/selection/explain.hpp>
-#include <hocket/communicator/local.hpp>

@@ -35,8 +35,12 @@ variables plus(variables base, const variables& more) {
 }
 
 const variables hocket_four{{"HOCKET_RANK", "2"}, {"HOCKET_RANKS", "4"}, {"HOCKET_STORE", "tcp://node7:4000"}};
-const variables torchrun_eight{{"RANK", "5"},           {"WORLD_SIZE", "8"},       {"LOCAL_RANK", "1"},
-                               {"LOCAL_WORLD_SIZE", "4"}, {"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "29500"}};
+const variables torchrun_eight{{"RANK", "5"},
+                               {"WORLD_SIZE", "8"},
+                               {"LOCAL_RANK", "1"},
+                               {"LOCAL_WORLD_SIZE", "4"},
+                               {"MASTER_ADDR", "10.0.0.1"},
+                               {"MASTER_PORT", "29500"}};
 
 }  // namespace
 

@@ -26,8 +26,12 @@ process_result spawn_in_a_process(int ranks, const std::string& script, const sp
   process_options outer;
   outer.capture_output = true;
   outer.timeout = 20s;
-  return run_processes(1, [&](const world_description&) { return spawn(ranks, {"sh", "-c", script}, options); },
-                       outer)[0];
+  return run_processes(
+      1,
+      [&](const world_description&) {
+        return spawn(ranks, {"sh", "-c", script}, options);
+      },
+      outer)[0];
 }
 
 spawn_options quick() {

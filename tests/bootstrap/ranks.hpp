@@ -97,9 +97,7 @@ class raw_client {
   explicit raw_client(std::uint16_t port) {
     if (auto cause = platform::connect_to("127.0.0.1", port, within(5s), socket_)) hocket::raise(cause);
   }
-  void send(bootstrap::byte_view bytes) {
-    static_cast<void>(platform::send_all(socket_.get(), bytes, within(5s)));
-  }
+  void send(bootstrap::byte_view bytes) { static_cast<void>(platform::send_all(socket_.get(), bytes, within(5s))); }
   /// Everything until the server closes; "still open" at the end if it does not within `patience`.
   std::string read_to_end(std::chrono::nanoseconds patience = 3s) {
     std::string text;

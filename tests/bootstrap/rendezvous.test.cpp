@@ -166,6 +166,5 @@ TEST_CASE("missing ranks are listed in words") {
   CHECK(missing_text({1, 2, 5}, 8, 1500ms) == "ranks 1, 2 and 5 of 8 have not shown up after 1.5 s");
   std::vector<int> many;
   for (int rank = 0; rank < 100; ++rank) many.push_back(rank);
-  CHECK_THAT(missing_text(many, 200, 20ms),
-             Catch::Contains("15 and 84 more of 200 have not shown up after 0.02 s"));
+  CHECK_THAT(missing_text(many, 200, 20ms), Catch::Contains("15 and 84 more of 200 have not shown up after 0.02 s"));
 }

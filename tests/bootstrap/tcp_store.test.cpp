@@ -38,8 +38,7 @@ bootstrap::detail::hello hello_of(int rank, int ranks, std::string token = "secr
   return greeting;
 }
 
-constexpr std::size_t hello_answer_size =
-    bootstrap::detail::hello_magic.size() + 4 + bootstrap::detail::reply_size;
+constexpr std::size_t hello_answer_size = bootstrap::detail::hello_magic.size() + 4 + bootstrap::detail::reply_size;
 
 }  // namespace
 
@@ -135,8 +134,7 @@ TEST_CASE("a rank that connected but does not take part is told apart from one t
 TEST_CASE("a missing rank 0 is named too") {
   tcp_place place(2);
   place.close();
-  const auto outcomes =
-      as_ranks({1}, [&](int rank, outcome&) { tcp_store store(place.options(rank), within(200ms)); });
+  const auto outcomes = as_ranks({1}, [&](int rank, outcome&) { tcp_store store(place.options(rank), within(200ms)); });
   CHECK(outcomes[0].cause.code == errc::timeout);
   CHECK(outcomes[0].cause.context.peer == 0);
   CHECK(contains(outcomes[0].cause.reason, "127.0.0.1:" + std::to_string(place.port())));
@@ -330,15 +328,17 @@ TEST_CASE("a port that serves something else is recognised") {
       static_cast<void>(platform::send_all(socket.get(), page, within(5s)));
       std::this_thread::sleep_for(50ms);
     });
-    const auto outcomes =
-        as_ranks({1}, [&](int, outcome&) { tcp_store({1, 2, "127.0.0.1", port, "", -1}, within(5s)); });
+    const auto outcomes = as_ranks({1}, [&](int, outcome&) {
+      tcp_store({1, 2, "127.0.0.1", port, "", -1}, within(5s));
+    });
     other.join();
     CHECK(outcomes[0].cause.code == errc::refused);
     CHECK(contains(outcomes[0].cause.reason, "not a hocket store"));
   }
   SECTION("it says nothing") {
-    const auto outcomes =
-        as_ranks({1}, [&](int, outcome&) { tcp_store({1, 2, "127.0.0.1", port, "", -1}, within(200ms)); });
+    const auto outcomes = as_ranks({1}, [&](int, outcome&) {
+      tcp_store({1, 2, "127.0.0.1", port, "", -1}, within(200ms));
+    });
     CHECK(outcomes[0].cause.code == errc::timeout);
     CHECK(contains(outcomes[0].cause.reason, "does not answer"));
     CHECK(outcomes[0].seconds.count() < 1);

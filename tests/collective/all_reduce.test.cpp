@@ -35,14 +35,15 @@ std::vector<plan::any> plans_for(int ranks, bool commutative) {
 template <class T, class Op>
 void check(int ranks, const std::vector<call_case>& cases, const Op& op = {}) {
   const auto one_buffer = [](int, std::span<T> whole, std::size_t, std::size_t) { return std::pair(whole, whole); };
-  check_cases<T>(ranks, cases, op, one_buffer,
-                 [&](thread_rank& me, const call_case& each, std::span<const T> in, std::span<T> out, const auto& options) {
-                   if (each.in_place) {
-                     hocket::all_reduce(me.comm(), hocket::in_place(out), op, options);
-                   } else {
-                     hocket::all_reduce(me.comm(), in, out, op, options);
-                   }
-                 });
+  check_cases<T>(
+      ranks, cases, op, one_buffer,
+      [&](thread_rank& me, const call_case& each, std::span<const T> in, std::span<T> out, const auto& options) {
+        if (each.in_place) {
+          hocket::all_reduce(me.comm(), hocket::in_place(out), op, options);
+        } else {
+          hocket::all_reduce(me.comm(), in, out, op, options);
+        }
+      });
 }
 
 template <class T, class Op>

@@ -96,7 +96,8 @@ TEST_CASE("different operations in flight do not meet") {
       const auto r = static_cast<std::size_t>(me.rank());
       for (std::uint32_t round = 0; round < 50; ++round) {
         std::vector<std::uint32_t> own(3, round * 100 + static_cast<std::uint32_t>(r)), all(3 * p);
-        std::vector<std::uint32_t> blocks(p), swapped(p), told(5, r == p - 1 ? round : 0), sums(p, round), sum(1), one(1, round), same(1);
+        std::vector<std::uint32_t> blocks(p), swapped(p), told(5, r == p - 1 ? round : 0), sums(p, round), sum(1),
+            one(1, round), same(1);
         for (std::size_t d = 0; d < p; ++d) blocks[d] = static_cast<std::uint32_t>(r * 10 + d) + round;
         auto barrier = hocket::barrier_async(me.comm());
         auto gather = hocket::all_gather_async(me.comm(), own, all);
@@ -143,8 +144,7 @@ TEST_CASE("test() drives an operation to its end and then stays true") {
     if (me.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     auto sum = hocket::all_reduce_async(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::ring));
     if (me.rank() != 1) me.check(!sum.test(), "was over before a peer came");
-    while (!sum.test()) {
-    }
+    while (!sum.test()) {}
     me.check(sum.test(), "test() went back");
     me.check(!sum.error(), "an error without one");
     me.check(out[4999] == 3.0F, "wrong sum");
@@ -162,9 +162,9 @@ TEST_CASE("a polled request ends by its deadline and by an abort") {
     auto sum = hocket::all_reduce_async(me.comm(), in, out, std::plus<>{},
                                         hocket::with(hocket::timeout(std::chrono::milliseconds(30))));
     const auto begin = std::chrono::steady_clock::now();
-    while (!sum.test()) {
-    }
-    me.check(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5), "polled for far longer than the timeout");
+    while (!sum.test()) {}
+    me.check(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5),
+             "polled for far longer than the timeout");
     me.expect(hocket::errc::timeout, [&] { sum.wait(); });
     me.check(sum.error().context.peer == 1, "does not name the missing rank");
   });
@@ -173,8 +173,7 @@ TEST_CASE("a polled request ends by its deadline and by an abort") {
     std::vector<float> in(500), out(500);
     auto sum = hocket::all_reduce_async(me.comm(), in, out);
     std::thread other([&] { me.comm().abort(); });
-    while (!sum.test()) {
-    }
+    while (!sum.test()) {}
     other.join();
     me.expect(hocket::errc::aborted, [&] { sum.wait(); });
   });

@@ -120,9 +120,9 @@ void check_cases(int ranks, const std::vector<call_case>& cases, const Op& op, P
       me.check(first.intact() && second.intact(), "wrote beside the buffers");
       if (!each.call.in_place) me.check(same_bytes(std::span<const T>(in), std::span<const T>(input)), "changed `in`");
       const bool one_buffer = each.call.in_place || hocket::reduction<Op, T>::prepares;
-      const std::string wrong = difference(
-          steps.events(), {one_buffer ? each.call.chosen.for_in_place() : each.call.chosen, ranks, me.rank(),
-                           each.call.elements, sizeof(typename hocket::reduction<Op, T>::partial)});
+      const std::string wrong =
+          difference(steps.events(), {one_buffer ? each.call.chosen.for_in_place() : each.call.chosen, ranks, me.rank(),
+                                      each.call.elements, sizeof(typename hocket::reduction<Op, T>::partial)});
       me.check(wrong.empty(), wrong);
     }
   });

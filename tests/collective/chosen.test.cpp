@@ -43,7 +43,8 @@ void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
         trace steps;
         hocket::all_reduce(me.comm(), in.elements(), out.elements(), op,
                            hocket::with(hocket::observe(steps.observer())));
-        me.check(same_bytes<T>(out.elements(), expected[0]), [&] { return first_difference<T>(out.elements(), expected[0]); });
+        me.check(same_bytes<T>(out.elements(), expected[0]),
+                 [&] { return first_difference<T>(out.elements(), expected[0]); });
         me.check(in.intact() && out.intact(), "wrote beside the buffers");
         const std::string wrong = difference(steps.events(), {best, ranks, me.rank(), size, sizeof(T)});
         me.check(wrong.empty(), wrong);
@@ -81,8 +82,9 @@ TEST_CASE("each algorithm's name runs the plan of that name") {
     std::vector<float> all(size * 5);
     auto& comm = me.comm();
     const auto reduces = [&](const auto& name, const plan::any& expected) {
-      check_named(me, expected, size,
-                  [&](auto observed) { hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(name, observed)); });
+      check_named(me, expected, size, [&](auto observed) {
+        hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(name, observed));
+      });
     };
     reduces(hocket::ring, plan::ring_all_reduce{});
     reduces(hocket::recursive_doubling, plan::recursive_doubling{});
@@ -113,9 +115,8 @@ TEST_CASE("each algorithm's name runs the plan of that name") {
     swaps(hocket::pairwise, plan::pairwise_all_to_all{});
     swaps(hocket::direct, plan::direct_all_to_all{});
     const auto tells = [&](const auto& name, const plan::any& expected) {
-      check_named(me, expected, size, [&](auto observed) {
-        hocket::broadcast(comm, out, hocket::root{3}, hocket::with(name, observed));
-      });
+      check_named(me, expected, size,
+                  [&](auto observed) { hocket::broadcast(comm, out, hocket::root{3}, hocket::with(name, observed)); });
     };
     tells(hocket::binomial, plan::binomial_broadcast{3});
     tells(hocket::direct, plan::direct_broadcast{3});

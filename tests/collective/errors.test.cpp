@@ -40,9 +40,8 @@ bool mentions(const std::optional<hocket::error>& found, const std::string& text
 template <class Call>
 void check_refused(thread_rank& me, const std::string& says, Call call) {
   const auto found = me.expect(hocket::errc::invalid_argument, call);
-  me.check(mentions(found, says), [&] {
-    return "the message lacks '" + says + "': " + (found ? found->what() : "nothing");
-  });
+  me.check(mentions(found, says),
+           [&] { return "the message lacks '" + says + "': " + (found ? found->what() : "nothing"); });
   me.check(mentions(found, "errors.test.cpp"), "the message does not name the call");
   me.check(!me.comm().revoked(), "a refused call revoked the communicator");
 }
@@ -88,17 +87,15 @@ TEST_CASE("plans that can't do what is asked for are refused") {
     const auto with_plan = [&](const auto& chosen) {
       hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::algorithm(chosen)));
     };
-    check_refused(me, "0 pieces", [&] {
-      hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::double_tree(0)));
-    });
+    check_refused(me, "0 pieces",
+                  [&] { hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::double_tree(0))); });
     check_refused(me, "another collective", [&] { with_plan(plan::ring_all_gather{}); });
     check_refused(me, "56 bytes", [&] { with_plan(plan::push_all_reduce{}); });
-    check_refused(me, "56 bytes", [&] {
-      hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::push));
-    });
+    check_refused(me, "56 bytes",
+                  [&] { hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::push)); });
     check_refused(me, "reorders operands", [&] {
-      hocket::all_reduce(comm, in, out, [](float, float b) { return b; },
-                         hocket::with(hocket::algorithm(plan::ring_all_reduce{})));
+      hocket::all_reduce(
+          comm, in, out, [](float, float b) { return b; }, hocket::with(hocket::algorithm(plan::ring_all_reduce{})));
     });
     plan::listed mine("mine", {plan::goal_kind::all_reduce}, 2, {});
     check_refused(me, "listed for 2 ranks", [&] { with_plan(mine); });
@@ -174,7 +171,8 @@ void check_missing(const char* name, Call call) {
     const auto found = me.expect(hocket::errc::timeout, [&] { call(me.comm(), hocket::with(hocket::timeout(50ms))); });
     me.check(std::chrono::steady_clock::now() - begin < 10s, "took far longer than the timeout");
     if (!found) return;
-    me.check(mentions(found, name) && mentions(found, "50 ms"), [&] { return std::string("unclear: ") + found->what(); });
+    me.check(mentions(found, name) && mentions(found, "50 ms"),
+             [&] { return std::string("unclear: ") + found->what(); });
     me.check(found->context().rank == me.rank() && found->context().ranks == 3, "does not say where");
     me.check(found->context().sequence == 1 && found->context().step >= 0, "does not say at which step");
     // Which rank is missing can be seen directly where the plan waits for all, or for the neighbour that is missing.
@@ -201,12 +199,10 @@ TEST_CASE("a rank that does not come is noticed by the deadline, and the communi
   check_missing("reduce_scatter", [&](auto& comm, auto o) {
     hocket::reduce_scatter(comm, span_in(comm, 90), span_out(comm, 30), std::plus<>{}, o);
   });
-  check_missing("all_gather", [&](auto& comm, auto o) {
-    hocket::all_gather(comm, span_in(comm, 30), span_out(comm, 90), o);
-  });
-  check_missing("all_to_all", [&](auto& comm, auto o) {
-    hocket::all_to_all(comm, span_in(comm, 90), span_out(comm, 90), o);
-  });
+  check_missing("all_gather",
+                [&](auto& comm, auto o) { hocket::all_gather(comm, span_in(comm, 30), span_out(comm, 90), o); });
+  check_missing("all_to_all",
+                [&](auto& comm, auto o) { hocket::all_to_all(comm, span_in(comm, 90), span_out(comm, 90), o); });
   check_missing("broadcast", [&](auto& comm, auto o) {
     hocket::broadcast(comm, span_out(comm, 90), hocket::root{1}, hocket::with(hocket::direct, hocket::timeout(50ms)));
     static_cast<void>(o);
@@ -237,7 +233,8 @@ TEST_CASE("a message that never comes is noticed by the deadline") {
     if (me.rank() == 1) return;
     int value = 0;
     const auto found = me.expect(hocket::errc::timeout, [&] {
-      hocket::recv(me.comm(), std::span(&value, 1), hocket::peer{1}, hocket::tag{3}, hocket::with(hocket::timeout(20ms)));
+      hocket::recv(me.comm(), std::span(&value, 1), hocket::peer{1}, hocket::tag{3},
+                   hocket::with(hocket::timeout(20ms)));
     });
     me.check(mentions(found, "recv") && found->context().peer == 1, "does not name the sender");
   });
@@ -305,13 +302,11 @@ TEST_CASE("calls that do not match across ranks are noticed") {
   check_mismatch("operations of many", reduce_first(300, sum, hocket::two_shot),
                  reduce_first(300, hocket::maximum{}, hocket::two_shot));
   check_mismatch("algorithms", reduce_first(300, sum, hocket::two_shot), reduce_first(300, sum, hocket::one_shot));
-  check_mismatch(
-      "types", reduce_first(2, sum),
-      [](auto& comm, const std::vector<float>&, std::vector<float>&) {
-        const double one[1] = {1};
-        double result[1];
-        hocket::all_reduce(comm, one, result, std::plus<>{}, hocket::with(hocket::timeout(100ms)));
-      });
+  check_mismatch("types", reduce_first(2, sum), [](auto& comm, const std::vector<float>&, std::vector<float>&) {
+    const double one[1] = {1};
+    double result[1];
+    hocket::all_reduce(comm, one, result, std::plus<>{}, hocket::with(hocket::timeout(100ms)));
+  });
   const auto broadcast_from = [](int root) {
     return [root](auto& comm, const std::vector<float>&, std::vector<float>& out) {
       hocket::broadcast(comm, out, hocket::root{root}, hocket::with(hocket::direct, hocket::timeout(100ms)));
@@ -387,9 +382,8 @@ TEST_CASE("an operation that throws fails the call, which says what it threw") {
   for (const std::size_t size : {4U, 1000U}) {
     on_ranks(2, [size](thread_rank& me) {
       std::vector<float> data(size);
-      const auto found = me.expect(hocket::errc::invalid_argument, [&] {
-        hocket::all_reduce(me.comm(), hocket::in_place(data), throwing_sum{});
-      });
+      const auto found = me.expect(hocket::errc::invalid_argument,
+                                   [&] { hocket::all_reduce(me.comm(), hocket::in_place(data), throwing_sum{}); });
       me.check(mentions(found, "no sums today"), "does not say what was thrown");
       me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
     });
@@ -451,9 +445,8 @@ TEST_CASE("a second thread on a communicator is refused, and the call of the fir
           while (!begun.load()) std::this_thread::yield();
           std::this_thread::sleep_for(20ms);
           std::vector<float> more(size, 1.0F);
-          const auto found = me.expect(hocket::errc::concurrent_use, [&] {
-            hocket::all_reduce(me.comm(), hocket::in_place(more));
-          });
+          const auto found =
+              me.expect(hocket::errc::concurrent_use, [&] { hocket::all_reduce(me.comm(), hocket::in_place(more)); });
           me.check(mentions(found, "split"), "does not say what to do");
           me.expect(hocket::errc::concurrent_use, [&] {
             hocket::request begun_too = hocket::all_reduce_async(me.comm(), hocket::in_place(more));

@@ -119,7 +119,8 @@ TEST_CASE("same_on_all_ranks and run_to_run: the same bits everywhere, every tim
   for (const int ranks : rank_counts) {
     const auto inputs = samples_of_all<float>(ranks, 1003);
     const auto check = [&](const auto& algorithm) {
-      const auto first = results(ranks, inputs, std::plus<>{}, hocket::with(algorithm, hocket::require(hocket::run_to_run)));
+      const auto first =
+          results(ranks, inputs, std::plus<>{}, hocket::with(algorithm, hocket::require(hocket::run_to_run)));
       for (const auto& each : first) CHECK(equal_bits(each, first[0]));
       const auto again =
           results(ranks, inputs, std::plus<>{}, hocket::with(algorithm, hocket::require(hocket::same_on_all_ranks)));

@@ -97,13 +97,12 @@ TEST_CASE("calls that differ are reported on every rank, with both call sites") 
           {"two_shot", "ring", here, there});
     check("algorithms over messages", ranks, reduces(300, sum, hocket::recursive_doubling),
           reduces_elsewhere(300, sum, hocket::ring), {"recursive_doubling", "by ring", here, there});
-    check(
-        "types", ranks, reduces(2, sum),
-        [](communicator& comm) {
-          std::vector<double> data(2);
-          hocket::all_reduce(comm, hocket::in_place(data));
-        },
-        {"(float", "(double", here});
+    check("types", ranks, reduces(2, sum),
+          [](communicator& comm) {
+            std::vector<double> data(2);
+            hocket::all_reduce(comm, hocket::in_place(data));
+          },
+          {"(float", "(double", here});
     const auto broadcasts = [](int root) {
       return [root](communicator& comm) {
         std::vector<float> data(300);
@@ -198,10 +197,9 @@ TEST_CASE("a rank that sends another number than its peer expects is named on bo
     };
   };
   const auto said = [](std::size_t sent, std::size_t expected) {
-    return std::vector<std::string>{"the peer sent " + std::to_string(4 * sent) + " bytes where " +
-                                        std::to_string(4 * expected) + " were expected",
-                                    "which is " + std::to_string(expected) + " elements of 4 bytes",
-                                    "mismatch.test.cpp"};
+    return std::vector<std::string>{
+        "the peer sent " + std::to_string(4 * sent) + " bytes where " + std::to_string(4 * expected) + " were expected",
+        "which is " + std::to_string(expected) + " elements of 4 bytes", "mismatch.test.cpp"};
   };
   for (const int ranks : {2, 3, 5}) {
     const auto differ = [&](const char* name, std::size_t sent, auto... how) {

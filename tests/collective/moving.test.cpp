@@ -97,7 +97,8 @@ TEST_CASE("no rank leaves a barrier before every rank has come") {
     std::vector<std::atomic<int>> arrived(rounds);
     on_ranks(ranks, [&](thread_rank& me) {
       for (std::size_t round = 0; round < rounds; ++round) {
-        if (round % 50 == static_cast<std::size_t>(me.rank())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (round % 50 == static_cast<std::size_t>(me.rank()))
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
         arrived[round].fetch_add(1, std::memory_order_relaxed);
         hocket::barrier(me.comm());
         me.check(arrived[round].load(std::memory_order_relaxed) == ranks, "left before all had come");

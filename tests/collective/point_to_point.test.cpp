@@ -53,7 +53,8 @@ TEST_CASE("messages arrive by tag, in any order of tags, and in order within one
       if (me.rank() != 0) {
         for (int round = 0; round < rounds; ++round) {
           for (unsigned t = 0; t < tags; ++t) {
-            hocket::send(me.comm(), std::vector<int>(size, 100 * me.rank() + 10 * round + static_cast<int>(t)), peer{0}, tag{t});
+            hocket::send(me.comm(), std::vector<int>(size, 100 * me.rank() + 10 * round + static_cast<int>(t)), peer{0},
+                         tag{t});
           }
         }
         continue;
@@ -64,7 +65,8 @@ TEST_CASE("messages arrive by tag, in any order of tags, and in order within one
             std::vector<int> found(size);
             hocket::recv(me.comm(), found, peer{from}, tag{t});
             me.check(found.back() == 100 * from + 10 * round + static_cast<int>(t), [&] {
-              return "tag " + std::to_string(t) + ", round " + std::to_string(round) + ": " + std::to_string(found.back());
+              return "tag " + std::to_string(t) + ", round " + std::to_string(round) + ": " +
+                     std::to_string(found.back());
             });
           }
         }
@@ -93,7 +95,8 @@ TEST_CASE("messages of one tag keep their order, whichever request is waited for
       }
       for (std::size_t k = 0; k < count; ++k) {
         me.check(data[k].back() == static_cast<int>(k), [&] {
-          return "message " + std::to_string(k) + " has what message " + std::to_string(data[k].back()) + " should have";
+          return "message " + std::to_string(k) + " has what message " + std::to_string(data[k].back()) +
+                 " should have";
         });
       }
     }
@@ -170,8 +173,7 @@ TEST_CASE("a message of another type is a mismatch, also where the size is the s
           auto sent = hocket::send_async(me.comm(), ints, peer{1});
           if (early) hocket::send(me.comm(), ints, peer{1}, tag{1});
           sent.wait();
-        } catch (const hocket::error&) {
-        }
+        } catch (const hocket::error&) {}
       });
     }
   }

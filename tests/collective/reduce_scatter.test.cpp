@@ -31,18 +31,19 @@ void check(int ranks, const std::vector<std::size_t>& sizes, const Op& op = {}) 
   const auto own_block = [](int rank, std::span<T> whole, std::size_t, std::size_t block) {
     return std::pair(whole, whole.subspan(static_cast<std::size_t>(rank) * block, block));
   };
-  check_cases<T>(ranks, cases, op, own_block,
-                 [&](thread_rank& me, const call_case& each, std::span<const T> in, std::span<T> out, const auto& options) {
-                   const std::vector<T> before(in.begin(), in.end());
-                   hocket::reduce_scatter(me.comm(), in, out, op, options);
-                   for (std::size_t i = 0; each.in_place && i < in.size(); ++i) {
-                     if (i / out.size() == static_cast<std::size_t>(me.rank())) continue;
-                     if (!me.check(same_bytes(in.subspan(i, 1), std::span<const T>(before).subspan(i, 1)),
-                                   "changed another block of `in`")) {
-                       break;
-                     }
-                   }
-                 });
+  check_cases<T>(
+      ranks, cases, op, own_block,
+      [&](thread_rank& me, const call_case& each, std::span<const T> in, std::span<T> out, const auto& options) {
+        const std::vector<T> before(in.begin(), in.end());
+        hocket::reduce_scatter(me.comm(), in, out, op, options);
+        for (std::size_t i = 0; each.in_place && i < in.size(); ++i) {
+          if (i / out.size() == static_cast<std::size_t>(me.rank())) continue;
+          if (!me.check(same_bytes(in.subspan(i, 1), std::span<const T>(before).subspan(i, 1)),
+                        "changed another block of `in`")) {
+            break;
+          }
+        }
+      });
 }
 
 template <class T, class Op>

@@ -64,8 +64,7 @@ TEST_CASE("a rank that does not show up is named") {
   std::thread other([&] {
     try {
       place.exchange(0, {}, hocket::deadline::after(300ms));
-    } catch (const hocket::error&) {
-    }
+    } catch (const hocket::error&) {}
   });
   std::this_thread::sleep_for(50ms);
   try {

@@ -73,7 +73,8 @@ TEST_CASE("after a failed call all ranks go on together, with what the failure w
         const auto found = me.expect(hocket::errc::timeout, [&] {
           hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, hocket::with(hocket::timeout(20ms)));
         });
-        me.check(found && found->context().peer == 1, [&] { return std::string("blames another rank: ") + found->what(); });
+        me.check(found && found->context().peer == 1,
+                 [&] { return std::string("blames another rank: ") + found->what(); });
       }
       auto next = hocket::shrink(me.comm());
       me.check(next.size() == me.size() && sums_up(next), "wrong sums");
@@ -131,14 +132,12 @@ TEST_CASE("ranks that are gone are left out, and the others keep their order") {
 TEST_CASE("whoever waits for a rank that is in shrink hears so, with the line") {
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 1) {
-      me.expect(hocket::errc::timeout, [&] {
-        static_cast<void>(hocket::shrink(me.comm(), hocket::with(hocket::timeout(400ms))));
-      });
+      me.expect(hocket::errc::timeout,
+                [&] { static_cast<void>(hocket::shrink(me.comm(), hocket::with(hocket::timeout(400ms)))); });
       return;
     }
-    const auto found = me.expect(hocket::errc::timeout, [&] {
-      hocket::barrier(me.comm(), hocket::with(hocket::timeout(100ms)));
-    });
+    const auto found =
+        me.expect(hocket::errc::timeout, [&] { hocket::barrier(me.comm(), hocket::with(hocket::timeout(100ms))); });
     const std::string message = found ? found->what() : "";
     me.check(message.find("rank 1 is in shrink, called at ") != std::string::npos, [&] { return message; });
     me.check(message.find("shrink.test.cpp") != std::string::npos, [&] { return message; });

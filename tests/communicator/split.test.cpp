@@ -59,9 +59,12 @@ TEST_CASE("a part has the ranks of one colour, ordered by key, then by rank") {
       const auto same = [](int) { return 0; };
       expect(color{0}, key{}, same, same);
       expect(color{0}, key{-rank}, same, [](int each) { return -each; });
-      expect(color{rank % 2 - 5}, key{}, [](int each) { return each % 2 - 5; }, same);
-      expect(color{rank / 3}, key{rank % 2}, [](int each) { return each / 3; }, [](int each) { return each % 2; });
-      expect(color{rank}, key{7}, [](int each) { return each; }, same);
+      expect(
+          color{rank % 2 - 5}, key{}, [](int each) { return each % 2 - 5; }, same);
+      expect(
+          color{rank / 3}, key{rank % 2}, [](int each) { return each / 3; }, [](int each) { return each % 2; });
+      expect(
+          color{rank}, key{7}, [](int each) { return each; }, same);
     });
   }
 }
@@ -127,7 +130,8 @@ TEST_CASE("a failed part leaves its parent and the other parts alone") {
   on_ranks(4, [](thread_rank& me) {
     auto part = hocket::split(me.comm(), color{me.rank() / 2});
     if (me.rank() == 0) {
-      me.expect(hocket::errc::timeout, [&] { hocket::barrier(part, hocket::with(hocket::timeout(std::chrono::milliseconds(20)))); });
+      me.expect(hocket::errc::timeout,
+                [&] { hocket::barrier(part, hocket::with(hocket::timeout(std::chrono::milliseconds(20)))); });
       me.check(part.revoked(), "not revoked");
     }
     if (me.rank() >= 2) me.check(sum_of_ones(part) == 2, "the other part");

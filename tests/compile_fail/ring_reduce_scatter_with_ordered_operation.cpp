@@ -7,5 +7,6 @@
 #include <vector>
 
 void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
-  hocket::reduce_scatter(comm, in, out, [](float a, float b) { return a - b; }, hocket::with(hocket::ring));
+  hocket::reduce_scatter(
+      comm, in, out, [](float a, float b) { return a - b; }, hocket::with(hocket::ring));
 }

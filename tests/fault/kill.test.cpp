@@ -87,9 +87,10 @@ void call(communicator& comm, findings& found, std::mt19937& random) {
     case 4: {
       std::vector<std::uint64_t> all(size * static_cast<std::size_t>(comm.size()));
       hocket::all_gather(comm, mine, all);
-      return found.expect(std::equal(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(
-                                                                               size * static_cast<std::size_t>(comm.rank()))),
-                          "own part of a gathered vector");
+      return found.expect(
+          std::equal(mine.begin(), mine.end(),
+                     all.begin() + static_cast<std::ptrdiff_t>(size * static_cast<std::size_t>(comm.rank()))),
+          "own part of a gathered vector");
     }
     default: hocket::barrier(comm);
   }
@@ -133,8 +134,8 @@ struct trial {
 template <class Body>
 std::string run(const trial& what, std::vector<double>& milliseconds, Body body) {
   const shared_blackboard board;
-  auto results = results_of(what.ranks, what.way,
-                            [&](const world& where, findings& found) { body(where, found, board); }, 40s);
+  auto results = results_of(
+      what.ranks, what.way, [&](const world& where, findings& found) { body(where, found, board); }, 40s);
   std::string text;
   for (const int victim : what.victims) {
     auto& end = results[static_cast<std::size_t>(victim)];
@@ -315,9 +316,12 @@ std::string during_destruction(const trial& what, std::vector<double>& milliseco
 
 std::string quantiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const auto at = [&](double share) { return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))]; };
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+  };
   char text[160];
-  std::snprintf(text, sizeof text, "%zu survivors noticed after: median %.1f ms, 90 %% %.1f ms, 99 %% %.1f ms, last %.1f ms",
+  std::snprintf(text, sizeof text,
+                "%zu survivors noticed after: median %.1f ms, 90 %% %.1f ms, 99 %% %.1f ms, last %.1f ms",
                 values.size(), at(0.5), at(0.9), at(0.99), at(1));
   return text;
 }

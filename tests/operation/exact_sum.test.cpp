@@ -77,8 +77,8 @@ class counted_sum {
       kept = 2 * kept + static_cast<std::uint64_t>(places[static_cast<std::size_t>(i)]);
     }
     const bool half = last_kept > 0 && places[static_cast<std::size_t>(last_kept - 1)] != 0;
-    const bool more = last_kept > 1 && std::any_of(places.begin(), places.begin() + last_kept - 1,
-                                                   [](int place) { return place != 0; });
+    const bool more = last_kept > 1 &&
+                      std::any_of(places.begin(), places.begin() + last_kept - 1, [](int place) { return place != 0; });
     if (half && (more || kept % 2 == 1)) ++kept;
     const T magnitude = std::ldexp(static_cast<T>(kept), last_kept + lowest);
     return negative ? -magnitude : magnitude;
@@ -202,8 +202,8 @@ static_assert(!std::is_convertible_v<float, exact_sum<float>>);
 
 TEMPLATE_TEST_CASE("exact_sum: the sum of one value is that value", "[exact_sum]", float, double) {
   using T = TestType;
-  std::vector<T> values{T(0), -T(0), limits<T>::max(), limits<T>::lowest(), limits<T>::infinity(),
-                        -limits<T>::infinity()};
+  std::vector<T> values{
+      T(0), -T(0), limits<T>::max(), limits<T>::lowest(), limits<T>::infinity(), -limits<T>::infinity()};
   for (int exponent = limits<T>::min_exponent - limits<T>::digits; exponent < limits<T>::max_exponent; ++exponent) {
     const T power = std::ldexp(T{1}, exponent);
     for (const T value : {power, -power, std::nextafter(power, T{0}), std::nextafter(power, limits<T>::max())}) {
@@ -332,8 +332,7 @@ TEMPLATE_TEST_CASE("exact_sum: rounds to nearest, ties to even, once", "[exact_s
   }
 }
 
-TEMPLATE_TEST_CASE("exact_sum: the lowest bit decides ties, however far below it lies", "[exact_sum]", float,
-                   double) {
+TEMPLATE_TEST_CASE("exact_sum: the lowest bit decides ties, however far below it lies", "[exact_sum]", float, double) {
   using T = TestType;
   std::mt19937_64 random(8);
   const int lowest = limits<T>::min_exponent - limits<T>::digits;

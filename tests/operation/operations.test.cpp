@@ -26,7 +26,8 @@ std::vector<T> awkward_values() {
   using limits = std::numeric_limits<T>;
   std::vector<T> all = {T(0.0F), T(1.0F), limits::max(), limits::lowest(), limits::min()};
   if constexpr (hocket::is_floating<T>) {
-    for (const T each : {static_cast<T>(-T(0.0F)), T(-1.0F), limits::quiet_NaN(), limits::denorm_min()}) all.push_back(each);
+    for (const T each : {static_cast<T>(-T(0.0F)), T(-1.0F), limits::quiet_NaN(), limits::denorm_min()})
+      all.push_back(each);
     if (limits::has_infinity) all.insert(all.end(), {limits::infinity(), static_cast<T>(-limits::infinity())});
   }
   return all;

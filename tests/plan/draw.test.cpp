@@ -28,10 +28,17 @@ namespace plan = hocket::plan;
 
 template <class Check>
 void for_each_drawing(Check check) {
-  const std::vector<plan::any> plans{plan::ring_all_reduce{},     plan::recursive_doubling{}, plan::halving_doubling{},
-                                     plan::double_tree{3},        plan::one_shot{},           plan::two_shot{},
-                                     plan::push_all_reduce{},     plan::binomial_broadcast{}, plan::direct_broadcast{},
-                                     plan::pairwise_all_to_all{}, plan::dissemination_barrier{}};
+  const std::vector<plan::any> plans{plan::ring_all_reduce{},
+                                     plan::recursive_doubling{},
+                                     plan::halving_doubling{},
+                                     plan::double_tree{3},
+                                     plan::one_shot{},
+                                     plan::two_shot{},
+                                     plan::push_all_reduce{},
+                                     plan::binomial_broadcast{},
+                                     plan::direct_broadcast{},
+                                     plan::pairwise_all_to_all{},
+                                     plan::dissemination_barrier{}};
   for (const plan::any& algorithm : plans) {
     for (const int ranks : {1, 2, 3, 5, 8, 16}) {
       INFO(algorithm.name() << " over " << ranks << " ranks");

@@ -154,10 +154,8 @@ TEST_CASE("all-to-all costs a round per peer if no two messages meet", "[plan][p
 TEST_CASE("peer pointers: flags, loads and pushes add up as cost_model.hpp says", "[plan][price]") {
   constexpr std::size_t bytes = 4096;
   constexpr double n = bytes;
-  constexpr plan::cost_model m{.reduce_seconds_per_byte = g,
-                               .peer_latency = 2e-7,
-                               .peer_seconds_per_byte = 7e-11,
-                               .flag_latency = 1.5e-7};
+  constexpr plan::cost_model m{
+      .reduce_seconds_per_byte = g, .peer_latency = 2e-7, .peer_seconds_per_byte = 7e-11, .flag_latency = 1.5e-7};
   for (int ranks : {2, 4, 8, 16}) {
     INFO(ranks << " ranks");
     const double others = ranks - 1;
@@ -166,8 +164,7 @@ TEST_CASE("peer pointers: flags, loads and pushes add up as cost_model.hpp says"
     CHECK(same(seconds(plan::push_all_reduce{}, ranks, bytes, m),
                others * n * m.peer_seconds_per_byte + m.flag_latency + others * n * g));
     CHECK(same(seconds(plan::two_shot{}, ranks, bytes, m),
-               3 * m.flag_latency + ranks * m.peer_latency +
-                   others * n / ranks * (2 * m.peer_seconds_per_byte + g)));
+               3 * m.flag_latency + ranks * m.peer_latency + others * n / ranks * (2 * m.peer_seconds_per_byte + g)));
   }
 }
 
@@ -262,8 +259,8 @@ TEST_CASE("a port serves one message at a time, the two directions at once", "[p
   const plan::action in0 = plan::receive(1, {0}, plan::out(0));
   constexpr double hop = a + 1000 * b;
   SECTION("lanes of a rank share its port out") {
-    const written_down both{{{{out0}, {out1}},
-                             {{plan::receive(0, {0}, plan::out(0))}, {plan::receive(0, {0}, plan::out(0), 1)}}}};
+    const written_down both{
+        {{{out0}, {out1}}, {{plan::receive(0, {0}, plan::out(0))}, {plan::receive(0, {0}, plan::out(0), 1)}}}};
     CHECK(same(seconds(both, 2, 1000), 2 * hop));
   }
   SECTION("senders share the receiver's port in") {

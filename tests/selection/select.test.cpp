@@ -47,7 +47,8 @@ template <class Visit>
 void for_each_query(Visit visit) {
   for (const plan::goal_kind kind : goals) {
     for (const int ranks : {1, 2, 3, 8, 17, 1000}) {
-      for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{49}, std::size_t{1} << 16, std::size_t{1} << 30}) {
+      for (const std::size_t bytes :
+           {std::size_t{0}, std::size_t{8}, std::size_t{49}, std::size_t{1} << 16, std::size_t{1} << 30}) {
         for (const bool commutative : {false, true}) {
           for (const bool pointers : {false, true}) {
             for (const std::size_t staging : {std::size_t{0}, std::size_t{1} << 16}) {
@@ -85,7 +86,8 @@ TEST_CASE("whatever is asked for, something that can do it is chosen") {
 // The direct path of all_reduce does not look at the table; a rank that can't take it does. Both must mean the same.
 TEST_CASE("for vectors of at most a line among few ranks that reach each other's memory, push is chosen") {
   for (int ranks = 2; ranks <= hocket::detail::most_ranks_to_push; ++ranks) {
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, hocket::detail::push_line::capacity - 1, hocket::detail::push_line::capacity}) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, hocket::detail::push_line::capacity - 1,
+                                    hocket::detail::push_line::capacity}) {
       for (const auto& costs : all_costs()) {
         const table candidates(query{{plan::goal_kind::all_reduce, 0}, bytes, ranks, false, true, 0, costs});
         INFO(ranks << " ranks, " << bytes << " bytes");
@@ -211,13 +213,15 @@ TEST_CASE("explain shows every candidate, marks the chosen one, and is the same 
   hocket::local::run(3, [&](auto comm) {
     std::string& text = texts[static_cast<std::size_t>(comm.rank())];
     text = hocket::explain<float>(comm, hocket::all_reduce, 1 << 20);
-    text += hocket::explain<float>(comm, hocket::reduce_scatter, 100) + hocket::explain<float>(comm, hocket::all_gather, 100) +
-            hocket::explain<float>(comm, hocket::all_to_all, 100) + hocket::explain<float>(comm, hocket::broadcast, 100) +
-            hocket::explain<float>(comm, hocket::barrier, 0);
+    text += hocket::explain<float>(comm, hocket::reduce_scatter, 100) +
+            hocket::explain<float>(comm, hocket::all_gather, 100) +
+            hocket::explain<float>(comm, hocket::all_to_all, 100) +
+            hocket::explain<float>(comm, hocket::broadcast, 100) + hocket::explain<float>(comm, hocket::barrier, 0);
   });
   CHECK(texts[0] == texts[1]);
   CHECK(texts[0] == texts[2]);
-  for (const char* part : {"all_reduce of 4194304 bytes on 3 ranks", "push", "ring", "<- chosen", "longer than a line"}) {
+  for (const char* part :
+       {"all_reduce of 4194304 bytes on 3 ranks", "push", "ring", "<- chosen", "longer than a line"}) {
     INFO(part);
     CHECK(texts[0].find(part) != std::string::npos);
   }

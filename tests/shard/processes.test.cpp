@@ -7,9 +7,9 @@
 #include "ucx/ranks.hpp"
 
 #include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/norm.hpp>
-#include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/redistribute.hpp>
 
 #include <array>

@@ -61,8 +61,8 @@ TEST_CASE("no sequence of moves is cheaper than the one that is found") {
 TEST_CASE("no sequence of moves is cheaper: of extents that leave ranks little or nothing") {
   std::size_t pairs = 0;
   for (const auto& mesh_extents : std::vector<std::array<int, 2>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
-    for (const sizes_type& sizes : std::vector<sizes_type>{
-             {13, 10001}, {1, 100000}, {100001, 100001}, {1201, 2401}, {3, 5001}, {1000001, 13}}) {
+    for (const sizes_type& sizes :
+         std::vector<sizes_type>{{13, 10001}, {1, 100000}, {100001, 100001}, {1201, 2401}, {3, 5001}, {1000001, 13}}) {
       pairs += compare_with_every_sequence(sizes, mesh_extents);
     }
   }

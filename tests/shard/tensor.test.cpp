@@ -140,9 +140,8 @@ TEST_CASE("extents that are missing, too many, negative or not those of the type
     using rows = hocket::tensor<double, extents<dynamic, 3>, mesh_type, on<"tp", shard<0>>>;
     const auto says = [&](const std::string& text, auto call) {
       const auto found = me.expect(hocket::errc::invalid_argument, call);
-      me.check(found && std::string(found->what()).find(text) != std::string::npos, [&] {
-        return "expected '" + text + "', not: " + (found ? found->what() : "nothing");
-      });
+      me.check(found && std::string(found->what()).find(text) != std::string::npos,
+               [&] { return "expected '" + text + "', not: " + (found ? found->what() : "nothing"); });
     };
     const std::vector<std::size_t> one{64};
     says("1 extents are given, and the tensor's type leaves 2 open", [&] { matrix(ranks, std::span(one)); });

@@ -53,9 +53,7 @@ hocket::request start(const sim::communicator& comm, const plan::any& chosen, st
     case kind::reduce_scatter: return hocket::reduce_scatter_async(comm, in, out, op, how);
     case kind::all_gather: return hocket::all_gather_async(comm, in, out, how);
     case kind::all_to_all: return hocket::all_to_all_async(comm, in, out, how);
-    case kind::broadcast:
-      out = in;
-      return hocket::broadcast_async(comm, out, hocket::root{chosen.goal().root}, how);
+    case kind::broadcast: out = in; return hocket::broadcast_async(comm, out, hocket::root{chosen.goal().root}, how);
     default: return hocket::barrier_async(comm, how);
   }
 }
@@ -280,8 +278,8 @@ TEST_CASE("calls that block: alone, after the others have started, and without h
     sim::world world(4);
     std::vector<int> in{3}, out{0};
     const auto begin = std::chrono::steady_clock::now();
-    const hocket::failure cause = failure_of(
-        [&] { hocket::all_reduce(world.comm(2), in, out, std::plus<>{}, hocket::with(hocket::ring)); });
+    const hocket::failure cause =
+        failure_of([&] { hocket::all_reduce(world.comm(2), in, out, std::plus<>{}, hocket::with(hocket::ring)); });
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
     CHECK(cause.code == hocket::errc::timeout);
     CHECK_THAT(cause.message(), Catch::Matchers::Contains("rank 2 in operation #1 waits for a message of rank 1") &&

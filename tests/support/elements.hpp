@@ -118,8 +118,8 @@ std::string first_difference(std::span<const T> a, std::span<const T> b) {
   while (i < a.size() && std::memcmp(&a[i], &b[i], sizeof(T)) == 0) ++i;
   std::string text = "element " + std::to_string(i) + " of " + std::to_string(a.size()) + " differs";
   if constexpr (std::is_convertible_v<T, double>) {
-    text += ": " + std::to_string(static_cast<double>(a[i])) + " instead of " +
-            std::to_string(static_cast<double>(b[i]));
+    text +=
+        ": " + std::to_string(static_cast<double>(a[i])) + " instead of " + std::to_string(static_cast<double>(b[i]));
   }
   return text;
 }

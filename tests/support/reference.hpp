@@ -53,13 +53,8 @@ class evaluation {
  public:
   evaluation(const hocket::plan::any& plan, int ranks, const hocket::plan::layout& layout,
              const std::vector<std::vector<T>>& inputs, const Op& op, bool in_place)
-      : in_place_(in_place || reduction::prepares),
-        plan_(in_place_ ? plan.for_in_place() : plan),
-        ranks_(ranks),
-        layout_(layout),
-        shape_(plan_.shape(ranks)),
-        goal_(plan_.goal()),
-        op_(op),
+      : in_place_(in_place || reduction::prepares), plan_(in_place_ ? plan.for_in_place() : plan), ranks_(ranks),
+        layout_(layout), shape_(plan_.shape(ranks)), goal_(plan_.goal()), op_(op),
         lanes_(static_cast<std::size_t>(ranks) * shape_.lanes) {
     if (inputs.size() != static_cast<std::size_t>(ranks)) fail("needs as many inputs as ranks");
     for (int rank = 0; rank < ranks; ++rank) memory_.push_back(make_memory(rank, inputs[index(rank)]));
@@ -300,9 +295,9 @@ class evaluation {
   const hocket::plan::goal goal_;
   const Op op_;
   std::vector<rank_memory> memory_;
-  std::vector<unsigned> lanes_;                                               ///< the next action of each
+  std::vector<unsigned> lanes_;                                                     ///< the next action of each
   std::map<std::tuple<int, int, int>, std::deque<std::vector<partial>>> messages_;  ///< from, to, channel
-  std::set<std::tuple<int, int, int, bool>> signals_;                         ///< from, to, tag, with a push
+  std::set<std::tuple<int, int, int, bool>> signals_;                               ///< from, to, tag, with a push
 };
 
 /// Each rank's `out`, as the caller of the collective sees it, when every rank passed inputs[rank] as its `in` (for a

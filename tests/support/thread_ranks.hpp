@@ -66,9 +66,8 @@ class thread_rank {
       call();
       complain("no error where '" + hocket::make_error_code(expected).message() + "' was expected");
     } catch (const hocket::error& found) {
-      check(found.code() == expected, [&] {
-        return "expected '" + hocket::make_error_code(expected).message() + "', not: " + found.what();
-      });
+      check(found.code() == expected,
+            [&] { return "expected '" + hocket::make_error_code(expected).message() + "', not: " + found.what(); });
       return found;
     }
     return std::nullopt;

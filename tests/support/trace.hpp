@@ -81,7 +81,8 @@ inline std::string difference_in_segment(const std::vector<hocket::step_event>& 
   std::vector<std::vector<const hocket::step_event*>> lanes(shape.lanes);
   for (const hocket::step_event& each : events) {
     if (each.sequence != sequence) continue;
-    if (each.lane >= shape.lanes) return "a step in lane " + std::to_string(each.lane) + ", which the plan does not have";
+    if (each.lane >= shape.lanes)
+      return "a step in lane " + std::to_string(each.lane) + ", which the plan does not have";
     lanes[each.lane].push_back(&each);
   }
   for (unsigned number = 0; number < shape.lanes; ++number) {
@@ -107,8 +108,9 @@ inline std::string difference(const std::vector<hocket::step_event>& events, con
     const std::size_t elements = std::min(run.segment_elements, run.block_elements - begin);
     std::string text = detail::difference_in_segment(events, sequence, run, elements);
     if (!text.empty()) {
-      return std::string(run.plan.name()) + " on rank " + std::to_string(run.rank) + " of " + std::to_string(run.ranks) +
-             ", " + std::to_string(run.block_elements) + " elements, operation #" + std::to_string(sequence) + ", " + text;
+      return std::string(run.plan.name()) + " on rank " + std::to_string(run.rank) + " of " +
+             std::to_string(run.ranks) + ", " + std::to_string(run.block_elements) + " elements, operation #" +
+             std::to_string(sequence) + ", " + text;
     }
     begin += elements;
     ++sequence;

@@ -182,25 +182,23 @@ TEST_CASE("abort ends every call that waits, whatever its size, beside a peer th
     void (*call)(communicator&, const words& in, words& out);
   };
   static const waiting calls[] = {
-      {"send", [](communicator& comm, const words& in, words&) {
+      {"send",
+       [](communicator& comm, const words& in, words&) {
          for (;;) hocket::send(comm, in, hocket::peer{0});  // short ones are sent until the connection is full
        }},
       {"recv", [](communicator& comm, const words&, words& out) { hocket::recv(comm, out, hocket::peer{0}); }},
-      {"send_recv", [](communicator& comm, const words& in, words& out) {
-         hocket::send_recv(comm, in, hocket::peer{0}, out, hocket::peer{0});
-       }},
+      {"send_recv", [](communicator& comm, const words& in,
+                       words& out) { hocket::send_recv(comm, in, hocket::peer{0}, out, hocket::peer{0}); }},
       {"barrier", [](communicator& comm, const words&, words&) { hocket::barrier(comm); }},
-      {"broadcast", [](communicator& comm, const words&, words& out) {
-         hocket::broadcast(comm, out, hocket::root{0});
-       }},
+      {"broadcast",
+       [](communicator& comm, const words&, words& out) { hocket::broadcast(comm, out, hocket::root{0}); }},
       {"all_reduce", [](communicator& comm, const words& in, words& out) { hocket::all_reduce(comm, in, out); }},
-      {"all_reduce_async", [](communicator& comm, const words& in, words& out) {
-         hocket::all_reduce_async(comm, in, out).wait();
-       }},
-      {"reduce_scatter", [](communicator& comm, const words& in, words& out) {
-         hocket::reduce_scatter(comm, in, std::span(out).first(out.size() / 2));
-       }},
-      {"all_gather", [](communicator& comm, const words& in, words& out) {
+      {"all_reduce_async",
+       [](communicator& comm, const words& in, words& out) { hocket::all_reduce_async(comm, in, out).wait(); }},
+      {"reduce_scatter", [](communicator& comm, const words& in,
+                            words& out) { hocket::reduce_scatter(comm, in, std::span(out).first(out.size() / 2)); }},
+      {"all_gather",
+       [](communicator& comm, const words& in, words& out) {
          hocket::all_gather(comm, std::span(in).first(in.size() / 2), std::span(out).first(in.size() / 2 * 2));
        }},
       {"all_to_all", [](communicator& comm, const words& in, words& out) { hocket::all_to_all(comm, in, out); }},

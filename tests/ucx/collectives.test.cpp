@@ -27,9 +27,9 @@ constexpr route routes[] = {shared_memory, posix_memory, network};
 constexpr std::size_t sizes[] = {0, 1, 3, 7, 1000, 32769, 150001};
 
 template <class Algorithm>
-constexpr bool needs_windows = std::is_same_v<Algorithm, hocket::one_shot_t> ||
-                               std::is_same_v<Algorithm, hocket::two_shot_t> ||
-                               std::is_same_v<Algorithm, hocket::push_t> || std::is_same_v<Algorithm, hocket::direct_t>;
+constexpr bool needs_windows =
+    std::is_same_v<Algorithm, hocket::one_shot_t> || std::is_same_v<Algorithm, hocket::two_shot_t> ||
+    std::is_same_v<Algorithm, hocket::push_t> || std::is_same_v<Algorithm, hocket::direct_t>;
 
 /// Calls `call(options)` with each algorithm that can run on `comm`, and with none named.
 template <class... Algorithms, class Call>

@@ -122,7 +122,7 @@ TEST_CASE("a peer that is killed while large messages are under way is noticed")
 
 TEST_CASE("a connection whose socket is full is closed all the same") {
   ::setenv("UCX_KEEPALIVE_INTERVAL", "20s", 1);  // what waits to be sent keeps UCX from the loop that this is about
-  for (const int sender : {0, 1}) {  // one of them has made the connection, the other has been called
+  for (const int sender : {0, 1}) {              // one of them has made the connection, the other has been called
     INFO("rank " << sender << " sends");
     const auto over = hocket::platform::make_pipe();
     CHECK(run_worlds(2, network, [&](const world& where, findings& found) {
@@ -132,8 +132,7 @@ TEST_CASE("a connection whose socket is full is closed all the same") {
             const hocket::peer other{1 - where.rank};
             hocket::send_recv(*comm, large, other, out, other);
             if (where.rank != sender) {  // takes nothing, nor says goodbye
-              static_cast<void>(
-                  hocket::platform::wait_ready(over.read.get(), POLLIN, hocket::deadline::after(20s)));
+              static_cast<void>(hocket::platform::wait_ready(over.read.get(), POLLIN, hocket::deadline::after(20s)));
               ::_exit(0);
             }
             int crowded = -1;
@@ -148,9 +147,8 @@ TEST_CASE("a connection whose socket is full is closed all the same") {
               std::this_thread::sleep_for(750ms);
               fill_up(crowded, found);
             });
-            found.fails(errc::timeout, "send", [&] {
-              hocket::send(*comm, large, other, hocket::tag{7}, with(hocket::timeout(500ms)));
-            });
+            found.fails(errc::timeout, "send",
+                        [&] { hocket::send(*comm, large, other, hocket::tag{7}, with(hocket::timeout(500ms))); });
             filling.join();
             comm.reset();
             found.expect(clock::now() - begin < 4s, "the connection was closed after more than four seconds");
@@ -180,8 +178,7 @@ TEST_CASE("a rank that ends by an exception is a loss for those that wait for it
                 reduce();
                 hocket::recv(comm, out, hocket::peer{2});
               });
-            } catch (int) {
-            }
+            } catch (int) {}
           }) == "");
   }
 }
@@ -286,9 +283,8 @@ TEST_CASE("a message of another length is an error, and the buffer stays as long
             auto shorter = hocket::send_async(next, ten, other);
             hocket::barrier(hocket::split(comm, hocket::color{0}));  // both are here before one of them fails
             std::vector<std::uint64_t> in(60, 7);
-            found.fails(errc::truncated, "a longer message", [&] {
-              hocket::recv(comm, std::span(in).first(50), other, hocket::tag{1});
-            });
+            found.fails(errc::truncated, "a longer message",
+                        [&] { hocket::recv(comm, std::span(in).first(50), other, hocket::tag{1}); });
             found.equal(in[50], std::uint64_t{7}, "the element behind the buffer");
             found.fails(errc::mismatch, "a shorter message", [&] { hocket::recv(next, in, other); });
             std::error_code ignored;

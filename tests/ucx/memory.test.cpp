@@ -16,9 +16,7 @@ namespace {
 using namespace ucx_test;
 using hocket::with;
 
-hocket::ucx::port& port_of(const communicator& comm) {
-  return hocket::detail::communicator_access::state(comm).port();
-}
+hocket::ucx::port& port_of(const communicator& comm) { return hocket::detail::communicator_access::state(comm).port(); }
 
 /// Kibibytes of memory that this process has touched, shared memory included.
 long resident_kibibytes() {
@@ -46,8 +44,9 @@ TEST_CASE("a buffer from allocate is zeroed, aligned, and read by peers where it
               if (has_windows(comm)) {
                 const std::uint64_t handle = port_of(comm).publish(in.data() + 5, 100);
                 found.expect(handle != 0, "not published");
-                found.expect(port_of(comm).resolve(comm.rank(), handle) ==
-                                 reinterpret_cast<const std::byte*>(in.data() + 5), "resolves to another place");
+                found.expect(
+                    port_of(comm).resolve(comm.rank(), handle) == reinterpret_cast<const std::byte*>(in.data() + 5),
+                    "resolves to another place");
                 found.equal(port_of(comm).publish(in.data() + size - 1, 16), std::uint64_t{0}, "beyond the end");
                 std::uint64_t elsewhere = 0;
                 found.equal(port_of(comm).publish(&elsewhere, 8), std::uint64_t{0}, "ordinary memory");

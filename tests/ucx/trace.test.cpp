@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// What processes do is what the plan lists, step by step, with the bytes of its chunks.
-#include "support/catch.hpp"
 #include "support/trace.hpp"
+#include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
 #include <cstddef>

@@ -79,9 +79,7 @@ class any_store {
   template <typename Store>
   struct holder final : base {
     explicit holder(Store place) : place_(std::move(place)) {}
-    void set(std::string_view key, byte_view value, const wait_limit& limit) override {
-      place_.set(key, value, limit);
-    }
+    void set(std::string_view key, byte_view value, const wait_limit& limit) override { place_.set(key, value, limit); }
     blob get(std::string_view key, const wait_limit& limit) override { return place_.get(key, limit); }
     std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine,
                              const wait_limit& limit) override {
@@ -107,9 +105,8 @@ inline any_store connect_store(const world_description& world, const wait_limit&
                 std::to_string(world.port) + ": start this program from launch::spawn, or unset the variable",
             detail::store_context("connect", world.rank, world.ranks));
     }
-    return any_store(
-        tcp_store({world.rank, world.ranks, world.address, world.port, world.token, world.listener, world.open},
-                  limit));
+    return any_store(tcp_store(
+        {world.rank, world.ranks, world.address, world.port, world.token, world.listener, world.open}, limit));
   }
   if (world.ranks == 1) return any_store(single_store());
   raise(errc::bad_environment, "nothing says where the ranks meet: set HOCKET_STORE=tcp://host:port of rank 0",

@@ -53,8 +53,7 @@ class directory_store {
   }
 
   directory_store(directory_store&& other) noexcept
-      : options_(std::move(other.options_)),
-        base_(std::move(other.base_)),
+      : options_(std::move(other.options_)), base_(std::move(other.base_)),
         session_(std::exchange(other.session_, std::string())) {}
   directory_store& operator=(directory_store&&) = delete;
   ~directory_store() { leave(); }
@@ -198,8 +197,10 @@ class directory_store {
       }
       error = errno;
     }
-    return platform::system_failure("cannot make '" + path + "' (set HOCKET_STORE=dir:///path of a directory that all "
-                                    "ranks can write)", error, errc::bad_environment);
+    return platform::system_failure("cannot make '" + path +
+                                        "' (set HOCKET_STORE=dir:///path of a directory that all "
+                                        "ranks can write)",
+                                    error, errc::bad_environment);
   }
 
   failure admit_some(detail::rendezvous& judge, std::set<int>& here) const {

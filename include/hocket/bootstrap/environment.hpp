@@ -48,9 +48,9 @@ struct world_description {
   std::string token;
   std::chrono::nanoseconds timeout = default_timeout;
   std::string flight_recorder;  ///< where ranks write what they did last when a communicator has failed; empty: nowhere
-  int listener = -1;   ///< on rank 0: a socket that listens at `port` already
-  bool open = false;   ///< `port` was open before any rank started: if it is not, rank 0 has ended
-  std::string source;  ///< where this was read from, for messages: "HOCKET_* variables"
+  int listener = -1;            ///< on rank 0: a socket that listens at `port` already
+  bool open = false;            ///< `port` was open before any rank started: if it is not, rank 0 has ended
+  std::string source;           ///< where this was read from, for messages: "HOCKET_* variables"
 };
 
 namespace detail {
@@ -115,8 +115,9 @@ inline void read_ranks(const variable_reader& variables, const char* rank, const
 /// `tcp://host:port`, `tcp://[address]:port` or `dir:///path`.
 inline void read_store(const variable_reader& variables, world_description& world) {
   const char* name = "HOCKET_STORE";
-  const char* right = "it must be tcp://host:port, with the host that rank 0 runs on, or dir:///path of a directory "
-                      "that all ranks see";
+  const char* right =
+      "it must be tcp://host:port, with the host that rank 0 runs on, or dir:///path of a directory "
+      "that all ranks see";
   const std::string_view value = variables.text(name);
   world.address.clear();
   world.port = 0;

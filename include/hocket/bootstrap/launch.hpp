@@ -176,10 +176,7 @@ class signal_catcher {
 class command_group {
  public:
   command_group(int ranks, std::vector<std::string> command, const spawn_options& options)
-      : ranks_(ranks),
-        command_(std::move(command)),
-        options_(options),
-        place_(options.directory),
+      : ranks_(ranks), command_(std::move(command)), options_(options), place_(options.directory),
         group_(options.prefix_output ? output_handling::prefix : output_handling::inherit) {}
 
   int run() {
@@ -233,8 +230,8 @@ class command_group {
       status_ = status;
       if (next_kill_.never()) next_kill_ = deadline::after(options_.grace);
       if (options_.report && group_.count_running() > 0) {
-        report("rank " + std::to_string(rank) + " ended with status " + std::to_string(status) +
-               "; the others have " + platform::seconds_text(options_.grace) + " to end");
+        report("rank " + std::to_string(rank) + " ended with status " + std::to_string(status) + "; the others have " +
+               platform::seconds_text(options_.grace) + " to end");
       }
     }
   }

@@ -193,8 +193,7 @@ class process_group {
 
   static void reap(child& each, int options) noexcept {
     siginfo_t info{};
-    while (::waitid(P_PID, static_cast<id_t>(each.pid), &info, WEXITED | WNOWAIT | options) != 0 && errno == EINTR) {
-    }
+    while (::waitid(P_PID, static_cast<id_t>(each.pid), &info, WEXITED | WNOWAIT | options) != 0 && errno == EINTR) {}
     // Before its number is free for others: end what it has left behind.
     if (info.si_pid == each.pid) ::kill(-each.pid, SIGKILL);
     int status = 0;

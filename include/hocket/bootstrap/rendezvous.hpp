@@ -202,12 +202,12 @@ class rendezvous {
       return refusal(errc::refused, "rank 0 runs hocket " + version_text(library_version) + " (protocol " +
                                         std::to_string(protocol_version) + "), " + who + " runs hocket " +
                                         version_text(greeting.version) + " (protocol " +
-                                        std::to_string(greeting.protocol) +
-                                        "): build all ranks with the same version");
+                                        std::to_string(greeting.protocol) + "): build all ranks with the same version");
     }
     if (!equal_in_constant_time(greeting.token, token_)) {
-      return refusal(errc::refused, "the token of " + who + " is not that of rank 0: give all ranks of one job the "
-                                    "same HOCKET_TOKEN, and other jobs another port");
+      return refusal(errc::refused, "the token of " + who +
+                                        " is not that of rank 0: give all ranks of one job the "
+                                        "same HOCKET_TOKEN, and other jobs another port");
     }
     if (greeting.ranks != ranks_ || greeting.rank < 0 || greeting.rank >= ranks_) {
       return refusal(errc::mismatch, "rank 0 expects " + std::to_string(ranks_) + " ranks, but " + who + " of " +

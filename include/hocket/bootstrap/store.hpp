@@ -42,10 +42,10 @@ concept store = requires(Store& place, std::string_view key, byte_view value, co
 
 /// A store that collects one blob of every rank and gives all of them to every rank, in rank order.
 template <typename Store>
-concept has_gather = store<Store> && requires(Store& place, std::string_view key, byte_view value,
-                                              const wait_limit& limit) {
-  { place.gather(key, 0, 1, value, limit) } -> std::same_as<std::vector<blob>>;
-};
+concept has_gather =
+    store<Store> && requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
+      { place.gather(key, 0, 1, value, limit) } -> std::same_as<std::vector<blob>>;
+    };
 
 /// A store with counters: adds to one (which begins at 0) and returns the sum.
 template <typename Store>

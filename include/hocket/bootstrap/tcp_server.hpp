@@ -115,9 +115,7 @@ struct server_connection {
 class tcp_server {
  public:
   tcp_server(platform::file_descriptor listener, int ranks, std::string token, const server_limits& limits = {})
-      : listener_(std::move(listener)),
-        limits_(limits),
-        wake_(platform::make_pipe()),
+      : listener_(std::move(listener)), limits_(limits), wake_(platform::make_pipe()),
         rendezvous_(ranks, std::move(token)) {
     platform::set_nonblocking(listener_.get());
     start();

@@ -61,9 +61,9 @@ inline platform::file_descriptor open_listener(const tcp_store_options& options)
   if (error == EADDRINUSE) {
     const std::string port = std::to_string(options.port);
     const std::string place = platform::endpoint_text(options.host, options.port);
-    cause = make_failure(errc::bad_environment, "port " + port + " is in use by another program: set HOCKET_STORE=" +
-                                                    "tcp://" + place + " with another port instead of " + port +
-                                                    ", the same on every rank");
+    cause = make_failure(errc::bad_environment,
+                         "port " + port + " is in use by another program: set HOCKET_STORE=" + "tcp://" + place +
+                             " with another port instead of " + port + ", the same on every rank");
   } else if (error == EACCES) {
     cause = make_failure(errc::bad_environment, "this user may not listen on port " + std::to_string(options.port) +
                                                     ": set a port of 1024 or more in HOCKET_STORE");
@@ -118,9 +118,9 @@ class tcp_store {
   /// See `exchange`. `rank` and `ranks` must be those of the store.
   std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine, const wait_limit& limit) {
     if (rank != options_.rank || ranks != options_.ranks) {
-      fail("exchange", make_failure(errc::invalid_argument, "called as rank " + std::to_string(rank) + " of " +
-                                                                std::to_string(ranks) +
-                                                                ", but the store was opened as another"));
+      fail("exchange",
+           make_failure(errc::invalid_argument, "called as rank " + std::to_string(rank) + " of " +
+                                                    std::to_string(ranks) + ", but the store was opened as another"));
     }
     const answer all = call("exchange", {detail::request_kind::gather, {}, {}, 0, 0}, key, mine, limit);
     detail::blob_reader reader(all.body);
@@ -164,8 +164,9 @@ class tcp_store {
       if (told || (cause.code != errc::unreachable && cause.code != errc::aborted)) fail("connect", cause);
       if (cause.code == errc::unreachable) seen = cause.reason;
       if (options_.open && closed_) {
-        fail("connect", make_failure(errc::peer_lost, "rank 0 is gone: its port " + place() +
-                                                          " was open before this rank started, and is not (" + seen + ")"),
+        fail("connect",
+             make_failure(errc::peer_lost, "rank 0 is gone: its port " + place() +
+                                               " was open before this rank started, and is not (" + seen + ")"),
              0);
       }
       const failure end = cause.code == errc::aborted ? cause : platform::nap(pause, limit);
@@ -212,8 +213,9 @@ class tcp_store {
     if (cause.code == errc::timeout || cause.code == errc::peer_lost) cause.code = make_error_code(errc::unreachable);
     if (cause) return cause;
     if (blob_text(byte_view(front).first(detail::hello_magic.size())) != detail::hello_magic) {
-      return make_failure(errc::refused, "what serves " + place() + " is not a hocket store: another program has that "
-                                         "port, so set another one in HOCKET_STORE on every rank");
+      return make_failure(errc::refused, "what serves " + place() +
+                                             " is not a hocket store: another program has that "
+                                             "port, so set another one in HOCKET_STORE on every rank");
     }
     answer ignored;
     cause = receive_answer(ignored, limit);
@@ -226,11 +228,11 @@ class tcp_store {
   answer call(const char* operation, detail::request what, std::string_view key, byte_view value,
               const wait_limit& limit) {
     if (key.size() > detail::max_key_size || value.size() > detail::max_blob_size) {
-      fail(operation, make_failure(errc::invalid_argument,
-                                   "a key of " + std::to_string(key.size()) + " and a value of " +
-                                       std::to_string(value.size()) + " bytes: the store takes at most " +
-                                       std::to_string(detail::max_key_size) + " and " +
-                                       std::to_string(detail::max_blob_size)));
+      fail(operation,
+           make_failure(errc::invalid_argument, "a key of " + std::to_string(key.size()) + " and a value of " +
+                                                    std::to_string(value.size()) + " bytes: the store takes at most " +
+                                                    std::to_string(detail::max_key_size) + " and " +
+                                                    std::to_string(detail::max_blob_size)));
     }
     if (!socket_) fail(operation, make_failure(errc::revoked, "an earlier failure ended this connection to the store"));
     answered_ = false;

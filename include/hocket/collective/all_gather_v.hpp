@@ -35,7 +35,7 @@ struct all_gather_v_t {
   ///   travels. p more numbers are read, and kept in memory that the communicator uses again.
   /// **Progress, threads, errors.** As for `all_gather`. Counts that differ between ranks are a `mismatch`.
   template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, counts lengths, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     detail::deliver(
@@ -44,7 +44,7 @@ struct all_gather_v_t {
 
   /// The same, with the error as a code instead of an exception.
   template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, counts lengths, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
@@ -65,9 +65,9 @@ struct all_gather_v_async_t {
   /// As `all_gather_v`, but returns at once. The buffers belong to the operation until the request is over, the counts
   /// do not.
   template <class Wire, lasting_buffer In, lasting_writable_buffer Out, call_options Options = options<>>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>> request
-  operator()(const communicator<Wire>& comm, In&& in, Out&& out, counts lengths, const Options& options = {},
-             const std::source_location& site = std::source_location::current()) const {
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, counts lengths, const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
     return detail::start_call(comm, all_gather_v_t::job(detail::as_input(in), detail::as_output(out), lengths, options),
                               options, site);
   }

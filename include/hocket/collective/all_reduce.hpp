@@ -30,8 +30,8 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
   const auto job = make_reduction_job<plan::goal_kind::all_reduce>(in, out, op, options);
   using job_type = std::remove_const_t<decltype(job)>;
   constexpr bool can_be_pushed = !detail::compares_first && !reduction<decltype(job.op), T>::prepares &&
-                                 !Options::template has<kind::algorithm> &&
-                                 !Options::template has<kind::integrity> && sizeof(T) <= push_line::capacity;
+                                 !Options::template has<kind::algorithm> && !Options::template has<kind::integrity> &&
+                                 sizeof(T) <= push_line::capacity;
   if constexpr (can_be_pushed) {
     auto& state = communicator_access::state(comm);
     if (can_push(state, in, out) && !stop_of(options).stop_requested()) {
@@ -97,8 +97,7 @@ struct all_reduce_t {
   void operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code =
-        detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site).code();
+    code = detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site).code();
   }
 };
 
@@ -108,8 +107,7 @@ struct all_reduce_async_t {
   template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {},
-                     const Options& options = {},
+  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_call(comm,
                               detail::make_reduction_job<plan::goal_kind::all_reduce>(

@@ -39,7 +39,7 @@ struct all_to_all_v_t {
   ///   receiver fails with `mismatch`, which names the peer and both lengths; the others hear of it in this call, or,
   ///   if they have left it, in their next one.
   template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, send_counts sent, receive_counts received,
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
@@ -49,7 +49,7 @@ struct all_to_all_v_t {
 
   /// The same, with the error as a code instead of an exception.
   template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, send_counts sent, receive_counts received,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
@@ -73,9 +73,10 @@ struct all_to_all_v_async_t {
   /// As `all_to_all_v`, but returns at once. The buffers belong to the operation until the request is over, the counts
   /// do not.
   template <class Wire, lasting_buffer In, lasting_writable_buffer Out, call_options Options = options<>>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>> request
-  operator()(const communicator<Wire>& comm, In&& in, Out&& out, send_counts sent, receive_counts received,
-             const Options& options = {}, const std::source_location& site = std::source_location::current()) const {
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
+  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, send_counts sent, receive_counts received,
+                     const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
     return detail::start_call(
         comm, all_to_all_v_t::job(detail::as_input(in), detail::as_output(out), sent, received, options), options,
         site);

@@ -60,7 +60,8 @@ struct recv_async_t {
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    return detail::start_message(comm, recv_t::job("recv_async", detail::as_output(buffer), from, label), options, site);
+    return detail::start_message(comm, recv_t::job("recv_async", detail::as_output(buffer), from, label), options,
+                                 site);
   }
 };
 

@@ -56,11 +56,10 @@ struct reduce_scatter_async_t {
   template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {},
-                     const Options& options = {},
+  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    const auto job = detail::make_reduction_job<reduce_scatter_t::goal>(detail::as_input(in), detail::as_output(out),
-                                                                        op, options);
+    const auto job =
+        detail::make_reduction_job<reduce_scatter_t::goal>(detail::as_input(in), detail::as_output(out), op, options);
     return detail::start_call(comm, job, options, site);
   }
 };

@@ -39,7 +39,7 @@ struct reduce_scatter_v_t {
   /// **Order, progress, threads, errors.** As for `reduce_scatter`. Counts that differ between ranks are a `mismatch`.
   template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, counts lengths, const Op& op = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
@@ -49,7 +49,7 @@ struct reduce_scatter_v_t {
 
   /// The same, with the error as a code instead of an exception.
   template <class Wire, contiguous_buffer In, writable_buffer Out, class Op, call_options Options>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, counts lengths, const Op& op,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
@@ -72,9 +72,10 @@ struct reduce_scatter_v_async_t {
   /// counts do not.
   template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
-  requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>> request
-  operator()(const communicator<Wire>& comm, In&& in, Out&& out, counts lengths, const Op& op = {},
-             const Options& options = {}, const std::source_location& site = std::source_location::current()) const {
+    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
+  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, counts lengths, const Op& op = {},
+                     const Options& options = {},
+                     const std::source_location& site = std::source_location::current()) const {
     return detail::start_call(
         comm, reduce_scatter_v_t::job(detail::as_input(in), detail::as_output(out), lengths, op, options), options,
         site);

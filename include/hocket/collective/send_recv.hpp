@@ -25,9 +25,9 @@ struct send_recv_t {
   /// **Buffers.** They must not overlap, and may differ in size and type.
   /// **Progress, threads, errors.** As for `all_reduce`.
   template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options = options<>>
-    requires (element<element_type_t<Out>> && element<element_type_t<In>>)
-  void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from,
-                  tag label = {}, const Options& options = {},
+    requires(element<element_type_t<Out>> && element<element_type_t<In>>)
+  void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label = {},
+                  const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     detail::deliver(detail::run_message(
         comm, job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label), options, site));
@@ -35,7 +35,7 @@ struct send_recv_t {
 
   /// The same, with the error as a code instead of an exception.
   template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options>
-    requires (element<element_type_t<Out>> && element<element_type_t<In>>)
+    requires(element<element_type_t<Out>> && element<element_type_t<In>>)
   void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
@@ -63,9 +63,9 @@ struct send_recv_t {
 struct send_recv_async_t {
   /// As `send_recv`, but returns at once. The buffers belong to the operation until the request is over.
   template <class Wire, lasting_buffer Out, lasting_writable_buffer In, call_options Options = options<>>
-    requires (element<element_type_t<Out>> && element<element_type_t<In>>)
-  request operator()(const communicator<Wire>& comm, Out&& out, peer to, In&& in, peer from,
-                     tag label = {}, const Options& options = {},
+    requires(element<element_type_t<Out>> && element<element_type_t<In>>)
+  request operator()(const communicator<Wire>& comm, Out&& out, peer to, In&& in, peer from, tag label = {},
+                     const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     const auto asked =
         send_recv_t::job("send_recv_async", detail::as_input(out), to, detail::as_output(in), from, label);

@@ -33,7 +33,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 struct revocation {
-  std::int32_t code = 0;     ///< of `errc`
+  std::int32_t code = 0;      ///< of `errc`
   std::int32_t teller = -1;   ///< the rank that failed first; -1: nobody knows
   std::int32_t culprit = -1;  ///< whom it blames; -1: nobody
   std::string reason;         ///< and where: see `failure::quoted`

@@ -64,8 +64,8 @@ class world {
   /// The communicator of all ranks, as `rank` holds it.
   communicator& comm(int rank) {
     if (rank < 0 || rank >= size()) {
-      raise(errc::invalid_argument, "there is no rank " + std::to_string(rank) + " in a world of " +
-                                        std::to_string(size()) + " ranks");
+      raise(errc::invalid_argument,
+            "there is no rank " + std::to_string(rank) + " in a world of " + std::to_string(size()) + " ranks");
     }
     return comms_[static_cast<std::size_t>(rank)];
   }

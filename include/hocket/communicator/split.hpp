@@ -147,7 +147,8 @@ void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, c
   if (!ended.failed()) return;
   // A member that gives the part up because of `comm` may be heard before its reason is.
   if (ended.code() == errc::aborted && state.usable()) {
-    hear_why(state, [&] { return waiting_call{.operation = "split", .site = site}; }, comm.timeout());
+    hear_why(
+        state, [&] { return waiting_call{.operation = "split", .site = site}; }, comm.timeout());
   }
   if (const outcome over = refuse_if_over(state, never_stopped{}, comm.timeout()); over.failed()) {
     raise(in_context(over.cause(), state, {.operation = "split", .site = site}));

@@ -66,15 +66,9 @@ class communicator_state {
   using port_type = typename Wire::port_type;
 
   communicator_state(std::shared_ptr<Wire> through, transport::opening how, std::size_t staging_bytes)
-      : wire_(std::move(through)),
-        members_(how.members),
-        context_(wire_->contexts(), how.context),
-        rank_(how.rank),
-        size_(static_cast<int>(how.members->size())),
-        numbers_(size_),
-        layout_{how.members->size(), staging_bytes},
-        slot_lines_(layout_.slot_bytes() / platform::cache_line),
-        port_(open(how)),
+      : wire_(std::move(through)), members_(how.members), context_(wire_->contexts(), how.context), rank_(how.rank),
+        size_(static_cast<int>(how.members->size())), numbers_(size_), layout_{how.members->size(), staging_bytes},
+        slot_lines_(layout_.slot_bytes() / platform::cache_line), port_(open(how)),
         recorder_(
             {rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], wire_->size(), how.context, Wire::name}) {
     if (!port_->windows_reachable()) return;
@@ -134,9 +128,7 @@ class communicator_state {
     return layout_.signal(window(peer), slot, rank());
   }
   /// The line in this rank's window that `peer` writes.
-  push_line& push_line_from(int peer, unsigned slot) const noexcept {
-    return layout_.push(window(rank()), slot, peer);
-  }
+  push_line& push_line_from(int peer, unsigned slot) const noexcept { return layout_.push(window(rank()), slot, peer); }
   signal_line& signal_line_from(int peer, unsigned slot) const noexcept {
     return layout_.signal(window(rank()), slot, peer);
   }
@@ -154,9 +146,7 @@ class communicator_state {
   tag_turns& tags() noexcept { return tags_; }
 
   /// Whether operation `sequence` may begin here.
-  bool has_turn(std::uint32_t sequence) const noexcept {
-    return distance(completed_, sequence) <= most_in_flight;
-  }
+  bool has_turn(std::uint32_t sequence) const noexcept { return distance(completed_, sequence) <= most_in_flight; }
 
   /// Whether all peers have left the slot of `sequence`, so that it may be written.
   bool has_credit(std::uint32_t sequence) noexcept { return knows_credit(sequence) || refresh_credit(sequence); }
@@ -314,7 +304,8 @@ class communicator_state {
       std::uint32_t nobody = occupancy::none;
       return occupied_->compare_exchange_strong(nobody, how, std::memory_order_seq_cst);
     }
-    if (occupied_->load(std::memory_order_relaxed) != occupancy::none) [[unlikely]] return false;
+    if (occupied_->load(std::memory_order_relaxed) != occupancy::none) [[unlikely]]
+      return false;
     occupied_->store(how, std::memory_order_relaxed);
     return true;
   }

@@ -51,9 +51,7 @@ namespace detail {
 class start_up {
  public:
   start_up(const bootstrap::world_description& world, std::chrono::nanoseconds timeout, std::stop_token stop)
-      : world_(world),
-        stop_(std::move(stop)),
-        until_(deadline::after(timeout)),
+      : world_(world), stop_(std::move(stop)), until_(deadline::after(timeout)),
         store_(bootstrap::connect_store(world, limit(until_))) {}
   start_up(const start_up&) = delete;
   start_up& operator=(const start_up&) = delete;
@@ -109,8 +107,8 @@ class start_up {
 
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
     store_failed_ = true;  // unless it comes back
-    auto all = bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine,
-                                   limit(until_));
+    auto all =
+        bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine, limit(until_));
     store_failed_ = false;
     return all;
   }

@@ -42,7 +42,8 @@ class visit {
 
   /// Why this call can't begin; no failure if it can.
   outcome refused() const {
-    if (alone_) [[likely]] return {};
+    if (alone_) [[likely]]
+      return {};
     return another_thread();
   }
 

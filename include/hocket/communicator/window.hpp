@@ -47,8 +47,8 @@ struct alignas(platform::cache_line) signal_line {
   static constexpr unsigned tags = 5;
 
   std::atomic<flag_word> words[tags];
-  std::atomic<std::uint64_t> in;   ///< handle of the writer's `in`, or of the reader's block in it; 0: it is staged
-  std::atomic<std::uint64_t> out;  ///< likewise `out`
+  std::atomic<std::uint64_t> in;      ///< handle of the writer's `in`, or of the reader's block in it; 0: it is staged
+  std::atomic<std::uint64_t> out;     ///< likewise `out`
   std::atomic<std::uint64_t> length;  ///< of the reader's block, in elements, where only two ranks know it
 };
 static_assert(sizeof(signal_line) == platform::cache_line);

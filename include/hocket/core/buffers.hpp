@@ -25,8 +25,8 @@ concept contiguous_buffer = std::ranges::contiguous_range<Range> && std::ranges:
 
 /// ... that can be written to.
 template <class Range>
-concept writable_buffer = contiguous_buffer<Range> &&
-                          !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+concept writable_buffer =
+    contiguous_buffer<Range> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 
 /// ... that outlives the call: not a temporary container. For what returns before the operation is over. `Range` is the
 /// type of the argument with its reference.

@@ -37,7 +37,8 @@ class deadline {
 
   static deadline after(std::chrono::nanoseconds duration, clock::time_point now = clock::now()) noexcept {
     const auto room = clock::time_point::max() - now;
-    return deadline(duration >= room ? clock::time_point::max() : now + std::max(duration, std::chrono::nanoseconds(0)));
+    return deadline(duration >= room ? clock::time_point::max()
+                                     : now + std::max(duration, std::chrono::nanoseconds(0)));
   }
 
   constexpr bool never() const noexcept { return when_ == clock::time_point::max(); }

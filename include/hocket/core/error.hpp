@@ -92,7 +92,7 @@ struct error_context {
   int peer = -1;                    ///< the rank that is to blame, or was waited for
   int lane = -1;                    ///< lane and step of the plan that was running
   int step = -1;
-  std::source_location site{};      ///< the caller's line
+  std::source_location site{};  ///< the caller's line
 };
 
 /// A failure as a value: what, why and where. `operator bool` is true if something failed.

@@ -79,10 +79,13 @@ class options : detail::held<Properties>... {
                 "with(...): two properties of the same kind; say each thing once");
 
  public:
-  constexpr options() requires(sizeof...(Properties) == 0) = default;
+  constexpr options()
+    requires(sizeof...(Properties) == 0)
+  = default;
   /// A template, so that `options()` is never ambiguous: after another error, g++ takes all constraints for satisfied.
   template <class = void>
-  constexpr explicit options(Properties... values) requires(sizeof...(Properties) > 0)
+  constexpr explicit options(Properties... values)
+    requires(sizeof...(Properties) > 0)
       : detail::held<Properties>{std::move(values)}... {}
 
   template <class Kind>

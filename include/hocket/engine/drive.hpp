@@ -206,8 +206,8 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
       return {};
     }
     const std::string reason = "rank " + std::to_string(own.awaited) + " is gone: ";
-    cause = make_failure(errc::peer_lost, reason + transport::how_gone(state.port(), own.awaited),
-                         {.peer = own.awaited});
+    cause =
+        make_failure(errc::peer_lost, reason + transport::how_gone(state.port(), own.awaited), {.peer = own.awaited});
   }
   const int blamed = cause.context.peer;
   locate(cause.context);
@@ -216,9 +216,7 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
 }
 
 /// A call that was over when a peer failed, and may have read of its buffers what was no longer meant for it.
-inline failure spoiled() {
-  return make_failure(errc::revoked, "a peer's call failed while this one read its buffers");
-}
+inline failure spoiled() { return make_failure(errc::revoked, "a peer's call failed while this one read its buffers"); }
 
 /// What the failure of a call is, once its peers were asked.
 template <class State, class Locate>
@@ -273,7 +271,8 @@ outcome drive(State& state, operation& work, const Stop& stop, const call_site& 
   patience waiting(call.timeout, state.port().oversubscribed());
   const auto locate = [&](error_context& at) { work.locate(at); };
   for (;;) {
-    if (state.revoked() && !work.over()) [[unlikely]] return give_up(state, state.take_cause(), call, locate);
+    if (state.revoked() && !work.over()) [[unlikely]]
+      return give_up(state, state.take_cause(), call, locate);
     const machine_status status = work.poll();
     // Where a peer has failed meanwhile, what was read of its buffers may be anything.
     if (status == machine_status::done && !state.flagged()) {

@@ -83,9 +83,8 @@ inline failure differing_calls(const call_record& own, bool is_last, int peer, c
   std::string reason = is_last ? rank + " is in " : "in an earlier call, " + rank + " was in ";
   reason += theirs.call;
   if (theirs.call == ours) {
-    reason += own.signature == theirs.signature
-                  ? " after other calls than this rank's"
-                  : " with other options, such as require(checksummed), or other lengths";
+    reason += own.signature == theirs.signature ? " after other calls than this rank's"
+                                                : " with other options, such as require(checksummed), or other lengths";
   }
   reason += ", this rank was in " + ours +
             ": operation, count, type, reduction operation, root, algorithm and the order of calls must be equal on "
@@ -118,7 +117,8 @@ std::optional<failure> compare(State& state, open_inquiry& each) {
 template <class State, class Locate, class Heard>
 outcome listen(State& state, Locate locate, Heard heard) {
   auto& open = state.open_inquiries();
-  if (!state.port().has_mail() && open.empty()) [[likely]] return {};
+  if (!state.port().has_mail() && open.empty()) [[likely]]
+    return {};
   transport::control_message mail;
   while (!state.revoked() && state.port().fetch(mail)) {
     std::optional<control> words = decode(mail.bytes, state.size());

@@ -57,10 +57,7 @@ class machine {
 
   /// `sequence` was taken from the communicator. The binding's buffers must outlive the machine.
   machine(State& state, std::uint32_t sequence, binding bound)
-      : state_(state),
-        bound_(std::move(bound)),
-        shape_(bound_.plan.shape(state.size())),
-        sequence_(sequence),
+      : state_(state), bound_(std::move(bound)), shape_(bound_.plan.shape(state.size())), sequence_(sequence),
         operands_(state, bound_, slot()) {
     if (shape_.lanes > 1) further_lanes_ = std::make_unique<lane[]>(shape_.lanes - 1);
     if constexpr (paced) state_.port().call(sequence_);
@@ -441,7 +438,8 @@ class machine {
       state_.heard(peer, sequence_);
       return true;
     }
-    if (static_cast<std::uint32_t>(word >> 32) == sequence_) [[unlikely]] cause_ = transport::other_call(peer);
+    if (static_cast<std::uint32_t>(word >> 32) == sequence_) [[unlikely]]
+      cause_ = transport::other_call(peer);
     return false;
   }
 

@@ -24,10 +24,7 @@ template <class State>
 class operands {
  public:
   operands(State& state, const binding& bound, unsigned slot)
-      : state_(state),
-        bound_(bound),
-        slot_(slot),
-        goal_(bound.plan.goal().kind),
+      : state_(state), bound_(bound), slot_(slot), goal_(bound.plan.goal().kind),
         in_origin_(origin_of(goal_, plan::region::in, bound.layout, state.rank())),
         out_origin_(origin_of(goal_, plan::region::out, bound.layout, state.rank())) {}
 

@@ -23,9 +23,9 @@ namespace detail {
 
 /// Why a call ends in which the caller's reduction operation threw `what`.
 inline failure left_by_exception(const char* what) {
-  return make_failure(errc::invalid_argument,
-                      "the reduction operation threw, which it must not, as the other ranks wait for it: " +
-                          std::string(what));
+  return make_failure(
+      errc::invalid_argument,
+      "the reduction operation threw, which it must not, as the other ranks wait for it: " + std::string(what));
 }
 
 /// Advanced until it is done or has failed; then it is not advanced again.

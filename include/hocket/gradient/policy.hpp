@@ -61,7 +61,7 @@ inline constexpr scatter_every_reduce_last_t scatter_every_reduce_last{};
 
 template <class T>
 concept reduction_time = std::is_same_v<T, last_microbatch_t> || std::is_same_v<T, every_microbatch_t> ||
-    std::is_same_v<T, scatter_every_reduce_last_t>;
+                         std::is_same_v<T, scatter_every_reduce_last_t>;
 
 namespace detail {
 
@@ -114,7 +114,6 @@ struct checked_accumulation {
 
 /// Whether gradients that are kept as `Sharding` says can be reduced when `When` says, over a group with replicas.
 template <class When, class Sharding>
-concept accumulates = detail::fault_of_policy<When, Sharding>(true)
-== detail::policy_fault::none;
+concept accumulates = detail::fault_of_policy<When, Sharding>(true) == detail::policy_fault::none;
 
 HOCKET_END_NAMESPACE

@@ -176,9 +176,9 @@ class rank_mesh {
       refuse(comm,
              named(extents) +
                  (needed == too_many ? " needs more ranks than there can be"
-                  : needed > 0     ? " needs " + std::to_string(needed) + " ranks"
-                             : std::string(" is not a mesh: extents are positive, and `inferred` "
-                                           "stands once, where the others divide the ranks")) +
+                  : needed > 0       ? " needs " + std::to_string(needed) + " ranks"
+                                     : std::string(" is not a mesh: extents are positive, and `inferred` "
+                                                         "stands once, where the others divide the ranks")) +
                  ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents),
              site);
     }

@@ -120,7 +120,8 @@ class exact_sum {
   /// Adds all that `other` holds, exactly.
   constexpr exact_sum& operator+=(const exact_sum& other) noexcept {
     if constexpr (limb_count == 5) {
-      if (merge_short(*this, other, *this)) [[likely]] return *this;
+      if (merge_short(*this, other, *this)) [[likely]]
+        return *this;
     }
     return *this = merge(*this, other);
   }
@@ -128,7 +129,8 @@ class exact_sum {
   friend constexpr exact_sum operator+(const exact_sum& left, const exact_sum& right) noexcept {
     if constexpr (limb_count == 5) {
       exact_sum sum;
-      if (merge_short(left, right, sum)) [[likely]] return sum;
+      if (merge_short(left, right, sum)) [[likely]]
+        return sum;
       // Limb by limb: so the result stays in registers, and the copies around it cost nothing.
       const exact_sum careful = merge(left, right);
       sum.limbs_[0] = careful.limbs_[0];
@@ -256,7 +258,8 @@ class exact_sum {
     overflow |= __builtin_add_overflow(static_cast<signed_limb>(left.limbs_[2]),
                                        static_cast<signed_limb>(right.limbs_[2]), &digit2);
     overflow |= __builtin_add_overflow(digit2, carry2, &digit2);
-    if (overflow) [[unlikely]] return false;
+    if (overflow) [[unlikely]]
+      return false;
     sum.limbs_[4] = left.limbs_[4] + right.limbs_[4] + static_cast<limb>(carry4);
     sum.limbs_[0] = static_cast<limb>(digit0) | flags;
     sum.limbs_[1] = digit1;

@@ -51,7 +51,9 @@ template <class Op, class T>
 struct is_commutative : std::false_type {};
 
 template <class Op, class T>
-  requires requires { { Op::commutative } -> std::convertible_to<bool>; }
+  requires requires {
+    { Op::commutative } -> std::convertible_to<bool>;
+  }
 struct is_commutative<Op, T> : std::bool_constant<Op::commutative> {};
 
 template <class T, class U>
@@ -78,7 +80,9 @@ template <class Op, class T>
 struct is_exact : std::false_type {};
 
 template <class Op, class T>
-  requires requires { { Op::exact } -> std::convertible_to<bool>; }
+  requires requires {
+    { Op::exact } -> std::convertible_to<bool>;
+  }
 struct is_exact<Op, T> : std::bool_constant<Op::exact> {};
 
 template <class T, class U>
@@ -101,8 +105,8 @@ inline constexpr bool is_exact_v = is_exact<Op, T>::value;
 
 /// Elements that can travel: their bytes are their value.
 template <class T>
-concept element = std::is_trivially_copyable_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T> &&
-                  !std::is_pointer_v<T>;
+concept element =
+    std::is_trivially_copyable_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T> && !std::is_pointer_v<T>;
 
 namespace detail {
 

@@ -82,7 +82,7 @@ void update_all(const Constants& constants, std::size_t size, P* parameters, F* 
 /// **Memory.** (Rule::states + (P narrower than F)) * sizeof(F) bytes for each element that this rank updates: all at
 /// stage 0, else its pieces. **Threads.** As the parameters' communicator.
 template <class F, class Rule, class Parameters>
-requires update_rule<Rule, F>
+  requires update_rule<Rule, F>
 class optimizer {
  public:
   using parameter_type = typename Parameters::value_type;

@@ -79,7 +79,7 @@ class message_slot {
 /// A message in virtual time. The network keeps what is sent, so a send is over at once; and a receive is asked for
 /// only where the row waits for it: taking it earlier would move the rank's clock to its arrival.
 template <class Wire>
-requires transport::keeps_virtual_time<typename Wire::port_type>
+  requires transport::keeps_virtual_time<typename Wire::port_type>
 class message_slot<Wire> {
  public:
   void start(const communicator<Wire>& comm, const core::message_job& job, const std::source_location& site) {

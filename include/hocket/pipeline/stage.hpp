@@ -66,12 +66,13 @@ concept stage_element = std::is_trivially_copyable_v<T> && alignof(T) <= buffers
 
 template <class Stage>
 concept stage = stage_element<typename Stage::input_type> && stage_element<typename Stage::output_type> &&
-    requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
-             std::span<typename Stage::output_type> out) {
-  { stage.input_size() } -> std::convertible_to<std::size_t>;
-  { stage.output_size() } -> std::convertible_to<std::size_t>;
-  stage.forward(microbatch, in, out);
-} &&(has_backward<Stage> || has_gradients_apart<Stage>);
+                requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
+                         std::span<typename Stage::output_type> out) {
+                  { stage.input_size() } -> std::convertible_to<std::size_t>;
+                  { stage.output_size() } -> std::convertible_to<std::size_t>;
+                  stage.forward(microbatch, in, out);
+                } &&
+                (has_backward<Stage> || has_gradients_apart<Stage>);
 
 template <class Stage>
 concept has_recompute = requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in) {
@@ -204,19 +205,19 @@ class any_stage {
     }
     static void on(void* object, plan::pipeline::verb what) {
       using plan::pipeline::verb;
-      if constexpr (requires(Stage & stage) { stage.unshard(); }) {
+      if constexpr (requires(Stage& stage) { stage.unshard(); }) {
         if (what == verb::unshard) self(object).unshard();
       }
-      if constexpr (requires(Stage & stage) { stage.reshard(); }) {
+      if constexpr (requires(Stage& stage) { stage.reshard(); }) {
         if (what == verb::reshard) self(object).reshard();
       }
-      if constexpr (requires(Stage & stage) { stage.reduce_gradient(); }) {
+      if constexpr (requires(Stage& stage) { stage.reduce_gradient(); }) {
         if (what == verb::reduce_gradient) self(object).reduce_gradient();
       }
-      if constexpr (requires(Stage & stage) { stage.wait_reduce_gradient(); }) {
+      if constexpr (requires(Stage& stage) { stage.wait_reduce_gradient(); }) {
         if (what == verb::wait_reduce_gradient) self(object).wait_reduce_gradient();
       }
-      if constexpr (requires(Stage & stage) { stage.update(); }) {
+      if constexpr (requires(Stage& stage) { stage.update(); }) {
         if (what == verb::update) self(object).update();
       }
     }

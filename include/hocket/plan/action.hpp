@@ -84,18 +84,33 @@ struct chunks {
 };
 
 constexpr action copy(chunks what, place from, place to) noexcept {
-  return {.what = verb::copy, .from = from.where, .to = to.where, .chunk = what.first, .count = what.count,
-          .from_at = from.at, .to_at = to.at};
+  return {.what = verb::copy,
+          .from = from.where,
+          .to = to.where,
+          .chunk = what.first,
+          .count = what.count,
+          .from_at = from.at,
+          .to_at = to.at};
 }
 
 constexpr action send(int peer, chunks what, place from, unsigned channel = 0) noexcept {
-  return {.what = verb::send, .from = from.where, .channel = static_cast<std::uint8_t>(channel), .peer = peer,
-          .chunk = what.first, .count = what.count, .from_at = from.at};
+  return {.what = verb::send,
+          .from = from.where,
+          .channel = static_cast<std::uint8_t>(channel),
+          .peer = peer,
+          .chunk = what.first,
+          .count = what.count,
+          .from_at = from.at};
 }
 
 constexpr action receive(int peer, chunks what, place to, unsigned channel = 0) noexcept {
-  return {.what = verb::receive, .to = to.where, .channel = static_cast<std::uint8_t>(channel), .peer = peer,
-          .chunk = what.first, .count = what.count, .to_at = to.at};
+  return {.what = verb::receive,
+          .to = to.where,
+          .channel = static_cast<std::uint8_t>(channel),
+          .peer = peer,
+          .chunk = what.first,
+          .count = what.count,
+          .to_at = to.at};
 }
 
 /// to = from ∘ message, or message ∘ from.
@@ -103,24 +118,48 @@ enum class operand_order : bool { local_first, message_first };
 
 constexpr action receive_reduce(int peer, chunks what, place from, place to, operand_order order,
                                 unsigned channel = 0) noexcept {
-  return {.what = verb::receive_reduce, .from = from.where, .to = to.where,
-          .message_first = order == operand_order::message_first, .channel = static_cast<std::uint8_t>(channel),
-          .peer = peer, .chunk = what.first, .count = what.count, .from_at = from.at, .to_at = to.at};
+  return {.what = verb::receive_reduce,
+          .from = from.where,
+          .to = to.where,
+          .message_first = order == operand_order::message_first,
+          .channel = static_cast<std::uint8_t>(channel),
+          .peer = peer,
+          .chunk = what.first,
+          .count = what.count,
+          .from_at = from.at,
+          .to_at = to.at};
 }
 
 constexpr action load(int peer, chunks what, place from, place to) noexcept {
-  return {.what = verb::load, .from = from.where, .to = to.where, .peer = peer, .chunk = what.first,
-          .count = what.count, .from_at = from.at, .to_at = to.at};
+  return {.what = verb::load,
+          .from = from.where,
+          .to = to.where,
+          .peer = peer,
+          .chunk = what.first,
+          .count = what.count,
+          .from_at = from.at,
+          .to_at = to.at};
 }
 
 constexpr action load_reduce(chunks what, place from, place to) noexcept {
-  return {.what = verb::load_reduce, .from = from.where, .to = to.where, .chunk = what.first, .count = what.count,
-          .from_at = from.at, .to_at = to.at};
+  return {.what = verb::load_reduce,
+          .from = from.where,
+          .to = to.where,
+          .chunk = what.first,
+          .count = what.count,
+          .from_at = from.at,
+          .to_at = to.at};
 }
 
 constexpr action push(int peer, chunks what, place from, unsigned tag = 0) noexcept {
-  return {.what = verb::push, .from = from.where, .to = region::inbox, .tag = static_cast<std::uint16_t>(tag),
-          .peer = peer, .chunk = what.first, .count = what.count, .from_at = from.at};
+  return {.what = verb::push,
+          .from = from.where,
+          .to = region::inbox,
+          .tag = static_cast<std::uint16_t>(tag),
+          .peer = peer,
+          .chunk = what.first,
+          .count = what.count,
+          .from_at = from.at};
 }
 
 constexpr action signal(int peer, unsigned tag) noexcept {

@@ -55,9 +55,10 @@ namespace detail {
 
 [[noreturn]] inline void raise_bad_plan(const char* plan, int ranks, int rank, unsigned lane, unsigned index,
                                         const action& what, const char* problem) {
-  raise(errc::invalid_argument, std::string("plan ") + plan + " over " + std::to_string(ranks) + " ranks: \"" +
-                                    to_string(what) + "\" " + problem,
-        {.rank = rank, .ranks = ranks, .lane = static_cast<int>(lane), .step = static_cast<int>(index)});
+  raise(
+      errc::invalid_argument,
+      std::string("plan ") + plan + " over " + std::to_string(ranks) + " ranks: \"" + to_string(what) + "\" " + problem,
+      {.rank = rank, .ranks = ranks, .lane = static_cast<int>(lane), .step = static_cast<int>(index)});
 }
 
 /// The simulation behind `trace`. Lanes run until they wait; what competes for a port is put in order of time.
@@ -67,8 +68,7 @@ class clock {
   constexpr clock(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes, const cost_model& model,
                   Observer& observer)
       : plan_(plan), ranks_(ranks), lanes_per_rank_(plan.shape(ranks).lanes), where_(where),
-        element_bytes_(element_bytes), model_(model), observer_(observer),
-        stations_(static_cast<std::size_t>(ranks)) {
+        element_bytes_(element_bytes), model_(model), observer_(observer), stations_(static_cast<std::size_t>(ranks)) {
     lanes_.resize(stations_.size() * lanes_per_rank_);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       lanes_[i].rank = static_cast<int>(i / lanes_per_rank_);
@@ -106,9 +106,9 @@ class clock {
     std::uint32_t undrained = 0;  ///< sends
     std::int32_t awaited = 0;     ///< peers whose flag the present `wait` has seen
     bool joining = false;
-    double time = 0;      ///< it came to action `next`
-    double ready = 0;     ///< what is known so far that action `next` waits for
-    double drained = 0;   ///< the last send did
+    double time = 0;     ///< it came to action `next`
+    double ready = 0;    ///< what is known so far that action `next` waits for
+    double drained = 0;  ///< the last send did
   };
 
   /// A rank's ports and processor: when they are free again.

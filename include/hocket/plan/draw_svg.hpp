@@ -135,8 +135,8 @@ class mark_painter {
     svg_.raw("<g class=\"action\"><title>" + escaped(title(step)) + "</title>\n");
 
     const double begin = page_.x(what == verb::send ? mark.wire_begin : step.begin);
-    const double end = page_.x(what == verb::send ? mark.wire_begin + model_.port(static_cast<double>(step.bytes))
-                                                  : step.end);
+    const double end =
+        page_.x(what == verb::send ? mark.wire_begin + model_.port(static_cast<double>(step.bytes)) : step.end);
     double wire = begin;
     if (!outgoing_) {
       const double reached = page_.x(step.reached);
@@ -185,8 +185,8 @@ class mark_painter {
   }
 
   static std::string title(const timed_action& step) {
-    std::string text = "rank " + std::to_string(step.rank) + ", step " + std::to_string(step.index) + ": " +
-                       to_string(step.what);
+    std::string text =
+        "rank " + std::to_string(step.rank) + ", step " + std::to_string(step.index) + ": " + to_string(step.what);
     if (step.what.count != 0) text += ", " + bytes_text(step.bytes);
     return text + ", " + time_text(step.begin) + " to " + time_text(step.end);
   }
@@ -241,7 +241,8 @@ class svg_drawing {
     svg_.raw("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
              "\" viewBox=\"0 0 " + width + ' ' + height + "\" role=\"img\" aria-label=\"" + escaped(heading) +
              "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>" + escaped(heading) +
-             "</title>\n<desc>" + escaped(facts) + "</desc>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" "
+             "</title>\n<desc>" + escaped(facts) +
+             "</desc>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" "
              "refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 1L8 4L0 7z\" "
              "fill=\"#334155\"/></marker></defs>\n");
     svg_.rectangle({0, 0}, page_.width, page_.height(), "fill=\"#ffffff\"");

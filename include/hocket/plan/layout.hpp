@@ -45,7 +45,8 @@ class layout {
 
   /// Where chunk `c` begins. `c` may be one past the last chunk: then it is the length of the vector.
   constexpr std::size_t begin(std::uint32_t c) const noexcept {
-    if (offsets_ != nullptr) [[unlikely]] return begin_among_given(c);
+    if (offsets_ != nullptr) [[unlikely]]
+      return begin_among_given(c);
     if (pieces_ == 1) return c * block_size_;
     if (blocks_ == 1) return begin_in_block(c);
     return c / pieces_ * block_size_ + begin_in_block(c % pieces_);
@@ -58,7 +59,8 @@ class layout {
   }
 
   constexpr extent block(std::uint32_t b) const noexcept {
-    if (offsets_ != nullptr) [[unlikely]] return {offsets_[b], offsets_[b + 1] - offsets_[b]};
+    if (offsets_ != nullptr) [[unlikely]]
+      return {offsets_[b], offsets_[b + 1] - offsets_[b]};
     return {b * block_size_, block_size_};
   }
 

@@ -52,11 +52,10 @@ struct goal {
 
   /// How many blocks the vector has.
   constexpr int blocks(int ranks) const noexcept {
-    return kind == goal_kind::reduce_scatter || kind == goal_kind::all_gather || kind == goal_kind::all_to_all ? ranks : 1;
+    return kind == goal_kind::reduce_scatter || kind == goal_kind::all_gather || kind == goal_kind::all_to_all ? ranks
+                                                                                                               : 1;
   }
-  constexpr bool reduces() const noexcept {
-    return kind == goal_kind::all_reduce || kind == goal_kind::reduce_scatter;
-  }
+  constexpr bool reduces() const noexcept { return kind == goal_kind::all_reduce || kind == goal_kind::reduce_scatter; }
   friend constexpr bool operator==(const goal&, const goal&) = default;
 };
 
@@ -102,7 +101,8 @@ class any {
  public:
   template <class Plan>
     requires(!std::same_as<Plan, any> && algorithm<Plan>)
-  any(Plan plan) : table_(&table_of<Plan>) {  // NOLINT: implicit, so that a plan can be passed wherever one is asked for
+  any(Plan plan)
+      : table_(&table_of<Plan>) {  // NOLINT: implicit, so that a plan can be passed wherever one is asked for
     if constexpr (stored_inside<Plan>) {
       ::new (static_cast<void*>(storage_)) Plan(std::move(plan));
     } else {
@@ -121,9 +121,7 @@ class any {
   plan::goal goal() const { return table_->goal(state()); }
   plan::shape shape(int ranks) const { return table_->shape(state(), ranks); }
   unsigned length(int ranks, int rank, unsigned lane) const { return table_->length(state(), ranks, rank, lane); }
-  action at(int ranks, int rank, unsigned lane, unsigned i) const {
-    return table_->at(state(), ranks, rank, lane, i);
-  }
+  action at(int ranks, int rank, unsigned lane, unsigned i) const { return table_->at(state(), ranks, rank, lane, i); }
 
  private:
   static constexpr std::size_t capacity = 16;
@@ -151,17 +149,16 @@ class any {
   }
 
   template <class Plan>
-  static constexpr table table_of{
-      [](const void* p) -> const char* { return static_cast<const Plan*>(p)->name(); },
-      [](const void* p) { return static_cast<const Plan*>(p)->goal(); },
-      [](const void* p, int ranks) { return static_cast<const Plan*>(p)->shape(ranks); },
-      [](const void* p, int ranks, int rank, unsigned lane) -> unsigned {
-        return static_cast<const Plan*>(p)->length(ranks, rank, lane);
-      },
-      [](const void* p, int ranks, int rank, unsigned lane, unsigned i) {
-        return static_cast<const Plan*>(p)->at(ranks, rank, lane, i);
-      },
-      &make_in_place_of<Plan>};
+  static constexpr table table_of{[](const void* p) -> const char* { return static_cast<const Plan*>(p)->name(); },
+                                  [](const void* p) { return static_cast<const Plan*>(p)->goal(); },
+                                  [](const void* p, int ranks) { return static_cast<const Plan*>(p)->shape(ranks); },
+                                  [](const void* p, int ranks, int rank, unsigned lane) -> unsigned {
+                                    return static_cast<const Plan*>(p)->length(ranks, rank, lane);
+                                  },
+                                  [](const void* p, int ranks, int rank, unsigned lane, unsigned i) {
+                                    return static_cast<const Plan*>(p)->at(ranks, rank, lane, i);
+                                  },
+                                  &make_in_place_of<Plan>};
 
   const void* state() const noexcept { return shared_ ? shared_.get() : static_cast<const void*>(storage_); }
 

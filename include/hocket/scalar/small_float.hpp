@@ -164,7 +164,7 @@ class small_float {
 
   /// Rounds once: the result is the nearest value to `value`, not to the nearest float.
   template <class Arithmetic>
-  requires std::is_integral_v<Arithmetic>
+    requires std::is_integral_v<Arithmetic>
   explicit constexpr small_float(Arithmetic value) noexcept : small_float(detail::round_to_odd_integer(value)) {}
   explicit constexpr small_float(double value) noexcept : small_float(detail::round_to_odd(value)) {}
 

@@ -60,11 +60,11 @@ inline constexpr halving_doubling_t halving_doubling{};      ///< few steps and 
 inline constexpr double_tree_t double_tree{};                ///< two pipelined trees
 inline constexpr one_shot_t one_shot{};                      ///< everyone reads everything; needs peer pointers
 inline constexpr two_shot_t two_shot{};                      ///< everyone reduces a share; needs peer pointers
-inline constexpr push_t push{};                              ///< a few bytes, together with their flag; needs peer pointers
-inline constexpr direct_t direct{};                          ///< everyone reads what it needs; needs peer pointers
-inline constexpr pairwise_t pairwise{};                      ///< a message between each pair of ranks
-inline constexpr binomial_t binomial{};                      ///< a tree that doubles in each step
-inline constexpr dissemination_t dissemination{};            ///< barrier in log2 p rounds
+inline constexpr push_t push{};                    ///< a few bytes, together with their flag; needs peer pointers
+inline constexpr direct_t direct{};                ///< everyone reads what it needs; needs peer pointers
+inline constexpr pairwise_t pairwise{};            ///< a message between each pair of ranks
+inline constexpr binomial_t binomial{};            ///< a tree that doubles in each step
+inline constexpr dissemination_t dissemination{};  ///< barrier in log2 p rounds
 
 /// A plan of the caller's own. See plan/plan.hpp and plan/listed.hpp; prove it before you run it: plan/prove.hpp.
 struct own_plan : detail::algorithm_property {
@@ -126,8 +126,8 @@ struct plan_of<plan::goal_kind::barrier> {
 
 /// Whether the collective has such an algorithm.
 template <plan::goal_kind Kind, class Algorithm>
-concept has_algorithm = std::same_as<Algorithm, own_plan> ||
-                        requires(Algorithm named) { plan_of<Kind>::get(named, 0); };
+concept has_algorithm =
+    std::same_as<Algorithm, own_plan> || requires(Algorithm named) { plan_of<Kind>::get(named, 0); };
 
 /// Whether the algorithm combines contributions in another order than that of the ranks, for some number of ranks. Of
 /// the caller's own plans that is known only when they run.

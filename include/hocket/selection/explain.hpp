@@ -58,8 +58,7 @@ constexpr block_lengths lengths_of() noexcept {
 /// What a call of `Collective` asks for, but for the lengths.
 template <class T, class Collective, class Op>
 call_request request_of() noexcept {
-  call_request asked{
-      .what = {Collective::goal, 0}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
+  call_request asked{.what = {Collective::goal, 0}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
   if constexpr (plan::goal{Collective::goal, 0}.reduces()) {
     asked.element_size = kernel::leaf_of<Op, T>.size;
     asked.commutative = is_commutative_v<Op, T>;

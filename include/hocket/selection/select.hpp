@@ -31,7 +31,7 @@ struct query {
   bool peer_pointers = false;     ///< all members reach each other's windows
   std::size_t staging_bytes = 0;  ///< per region and operation; 0: peers read the callers' own buffers
   transport::link_costs costs;
-  std::size_t total_bytes = 0;   ///< of all blocks, where they differ
+  std::size_t total_bytes = 0;    ///< of all blocks, where they differ
   bool lengths_are_known = true;  ///< to all ranks; else `bytes` is a guess
 };
 
@@ -56,9 +56,7 @@ constexpr int ceiling_log2(int n) noexcept {
 class model {
  public:
   explicit model(const query& asked)
-      : q_(asked),
-        p_(asked.ranks),
-        n_(static_cast<double>(asked.bytes)),
+      : q_(asked), p_(asked.ranks), n_(static_cast<double>(asked.bytes)),
         mean_(asked.total_bytes == 0 ? n_ : static_cast<double>(asked.total_bytes) / p_),
         steps_(ceiling_log2(asked.ranks)) {}
 

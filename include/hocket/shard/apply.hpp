@@ -214,8 +214,7 @@ struct labelled_operands {
     };
     [&]<std::size_t... K>(std::index_sequence<K...>) {
       (of_operand.template operator()<K>(std::make_index_sequence<operand<K>::rank>()), ...);
-    }
-    (std::index_sequence_for<Operands...>());
+    }(std::index_sequence_for<Operands...>());
   }
 };
 
@@ -270,8 +269,7 @@ struct application {
       operands.check();
       return [&]<std::size_t... Dimension>(std::index_sequence<Dimension...>) {
         return typename result_type::sizes_type{operands.template extent<letters[Dimension]>()...};
-      }
-      (std::make_index_sequence<letters.size()>());
+      }(std::make_index_sequence<letters.size()>());
     } else {
       return {};
     }
@@ -353,10 +351,7 @@ void accumulate(Total& total, const Addend& addend,
   if constexpr (on_one_mesh && Total::rank == Addend::rank) {
     if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
       raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",
-            {.operation = "accumulate",
-             .rank = total.mesh().rank(),
-             .ranks = total.mesh().size(),
-             .site = site});
+            {.operation = "accumulate", .rank = total.mesh().rank(), .ranks = total.mesh().size(), .site = site});
     }
     const auto to = total.elements();
     const auto from = addend.elements();

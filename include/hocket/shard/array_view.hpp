@@ -45,7 +45,8 @@ class array_view {
   }
 
   template <std::convertible_to<std::size_t>... Indices>
-  requires(sizeof...(Indices) == Rank) constexpr T& operator()(Indices... indices) const noexcept {
+    requires(sizeof...(Indices) == Rank)
+  constexpr T& operator()(Indices... indices) const noexcept {
     return (*this)[sizes_type{static_cast<std::size_t>(indices)...}];
   }
 
@@ -81,11 +82,10 @@ constexpr void for_each_index(const std::array<std::size_t, Rank>& sizes, Visit&
 /// What looks like std::mdspan: data, extents and strides, as any type of the kind has.
 template <class View>
 concept mdspan_like = requires(const View& view, std::size_t d) {
-  {view.data_handle()};
+  { view.data_handle() };
   { view.extent(static_cast<decltype(View::rank())>(d)) } -> std::convertible_to<std::size_t>;
   { view.stride(static_cast<decltype(View::rank())>(d)) } -> std::convertible_to<std::size_t>;
   { View::rank() } -> std::convertible_to<std::size_t>;
-}
-&&std::is_pointer_v<std::remove_cvref_t<decltype(std::declval<const View&>().data_handle())>>;
+} && std::is_pointer_v<std::remove_cvref_t<decltype(std::declval<const View&>().data_handle())>>;
 
 HOCKET_END_NAMESPACE

@@ -36,9 +36,9 @@ template <class Placed, class Combined, bool Gathers>
 struct before_change;
 template <class... Placements, class Combined, bool Gathers>
 struct before_change<placements<Placements...>, Combined, Gathers> {
-  using type = placements<std::conditional_t<
-      Placements::value.partial(), Combined,
-      std::conditional_t<Gathers && Placements::value.sharded(), replicated, Placements>>...>;
+  using type = placements<
+      std::conditional_t<Placements::value.partial(), Combined,
+                         std::conditional_t<Gathers && Placements::value.sharded(), replicated, Placements>>...>;
 };
 
 template <class Placed>
@@ -201,8 +201,8 @@ To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Opti
   if (most_lacking(before, after) == 0) {
     copy_region<value_type, rank>(target, source, to.part());
   } else {
-    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves,
-                                      with_extents(options, from), site);
+    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves, with_extents(options, from),
+                                     site);
   }
   return to;
 }

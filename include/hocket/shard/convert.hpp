@@ -312,8 +312,8 @@ struct conversion {
           .reduce_to_slices(std::plus<>{});
     } else {
       const auto& all_options = detail::with_extents(options, tensor);
-      const detail::converting<to_type, from_type, std::remove_cvref_t<decltype(all_options)>> work(
-          tensor, position, all_options, site);
+      const detail::converting<to_type, from_type, std::remove_cvref_t<decltype(all_options)>> work(tensor, position,
+                                                                                                    all_options, site);
       if constexpr (kind == step::gather) {
         return work.gather();
       } else if constexpr (kind == step::exchange) {

@@ -172,9 +172,8 @@ struct placement_at<0, placements<First, Rest...>> {
   using type = First;
 };
 template <int Position, class First, class... Rest>
-requires(Position > 0) struct placement_at<Position, placements<First, Rest...>>
-    : placement_at<Position - 1, placements<Rest...>> {
-};
+  requires(Position > 0)
+struct placement_at<Position, placements<First, Rest...>> : placement_at<Position - 1, placements<Rest...>> {};
 
 template <int Position, class List>
 using placement_at_t = typename placement_at<Position, List>::type;

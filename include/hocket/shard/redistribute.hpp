@@ -221,8 +221,8 @@ constexpr auto plan_between(const typename From::sizes_type& sizes,
 
 /// The plan of a redistribution whose extents are all known to the compiler.
 template <class From, class To>
-inline constexpr auto compiled_plan = plan_between<From, To>(From::extents_type::sizes,
-                                                             type_extents<typename From::mesh_type>());
+inline constexpr auto compiled_plan =
+    plan_between<From, To>(From::extents_type::sizes, type_extents<typename From::mesh_type>());
 
 /// The plan of a redistribution over a mesh: searched for once, as long as the mesh remembers it.
 template <class From, class To>
@@ -286,8 +286,7 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
       return run([&](work_type& work) {
         [&]<std::size_t... Index>(std::index_sequence<Index...>) {
           (work.template run<plan.moves[Index].kind>(plan.moves[Index], Index + 1 == plan.size), ...);
-        }
-        (std::make_index_sequence<plan.size>());
+        }(std::make_index_sequence<plan.size>());
       });
     }
   } else {
@@ -336,9 +335,9 @@ std::string plan_text(const From& tensor, const Plan& plan) {
       const int others = tensor.mesh().along(each.along).size() - 1;
       text += move_text("counts' all_reduce", along, 2.0 * others * sizeof(double), each.counts);
     }
-    text += move_text(to_string(each.kind), along,
-                      static_cast<double>(each.elements * sizeof(typename From::element_type)),
-                      each.seconds - each.counts);
+    text +=
+        move_text(to_string(each.kind), along, static_cast<double>(each.elements * sizeof(typename From::element_type)),
+                  each.seconds - each.counts);
   }
   return text;
 }
@@ -353,8 +352,7 @@ std::string explain_redistribution(const Tensor& tensor,
   static_assert(detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::value);
   const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
   if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
-  return "redistribution: " + std::to_string(plan.collectives()) + " collectives\n" +
-         detail::plan_text(tensor, plan);
+  return "redistribution: " + std::to_string(plan.collectives()) + " collectives\n" + detail::plan_text(tensor, plan);
 }
 
 HOCKET_END_NAMESPACE

@@ -141,7 +141,7 @@ class sharded_tensor {
       : sharded_tensor(mesh, all_sizes(sizes, site), storage.data(), placed_over()) {
     if (storage.size() == part_.volume()) return;
     refuse("the storage has " + std::to_string(storage.size()) + " elements, and this rank's part of the tensor has " +
-           std::to_string(part_.volume()),
+               std::to_string(part_.volume()),
            site);
   }
 
@@ -257,8 +257,7 @@ class sharded_tensor {
     [[maybe_unused]] constexpr sizes_type known = detail::known_part_sizes<Extents, axes, Placed>();
     return [&]<std::size_t... D>(std::index_sequence<D...>) {
       return sizes_type{(known[D] == dynamic ? part_.size[D] : known[D])...};
-    }
-    (std::make_index_sequence<rank>());
+    }(std::make_index_sequence<rank>());
   }
 
   static constexpr auto most_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());

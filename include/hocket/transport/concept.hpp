@@ -70,7 +70,8 @@ HOCKET_NO_INLINE inline failure other_call(int peer) {
 
 /// Whether a message with the signature `theirs` is what the receiver of `id` expects, where the lengths fit.
 constexpr bool fits(std::uint32_t theirs, message_id id) noexcept {
-  if (theirs == id.signature) [[likely]] return true;
+  if (theirs == id.signature) [[likely]]
+    return true;
   return id.point_to_point() && (theirs == 0 || id.signature == 0);
 }
 
@@ -124,8 +125,7 @@ struct opening {
 template <class Port>
 concept port = requires(Port& p, const Port& c, typename Port::sending& sending, typename Port::receiving& receiving,
                         message_id id, int peer, const void* data, void* buffer, std::size_t bytes,
-                        std::uint64_t handle, failure& fail, std::span<const std::byte> words,
-                        control_message& heard) {
+                        std::uint64_t handle, failure& fail, std::span<const std::byte> words, control_message& heard) {
   /// True if ranks are threads: memory that one of them frees is gone under those that read it.
   { Port::shares_address_space } -> std::convertible_to<bool>;
   /// True if `try_receive` may show memory that is not `buffer`: then no buffer need be given.
@@ -185,14 +185,14 @@ concept hurried_port = requires(Port& p) { p.hurry(); };
 /// A port that sets the pace: before each action of an operation it says whether that lane may do it now, and before a
 /// lane ends whether it may. How simulated ranks keep virtual time, and how others are slowed down or watched.
 template <class Port>
-concept paced_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
-                              std::size_t bytes) {
-  port.call(sequence);         // an operation was called for; it may have to wait for its turn
-  port.enter(sequence, lane);  // it begins, with that many lanes
-  { port.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
-  { port.may_end(sequence, lane) } -> std::same_as<bool>;
-  port.leave(sequence);  // the operation is over; asked for again when it is destroyed
-};
+concept paced_port =
+    requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
+      port.call(sequence);         // an operation was called for; it may have to wait for its turn
+      port.enter(sequence, lane);  // it begins, with that many lanes
+      { port.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
+      { port.may_end(sequence, lane) } -> std::same_as<bool>;
+      port.leave(sequence);  // the operation is over; asked for again when it is destroyed
+    };
 
 /// A port that is told of each action of an operation when it is done.
 template <class Port>

@@ -7,10 +7,11 @@
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>
 
-using accumulator = decltype(hocket::gradients<float>(std::declval<const hocket::local::communicator&>(),
-                                                      hocket::parameter_layout(), hocket::last_microbatch,
-                                                      hocket::zero<0>));
+using accumulator =
+    decltype(hocket::gradients<float>(std::declval<const hocket::local::communicator&>(), hocket::parameter_layout(),
+                                      hocket::last_microbatch, hocket::zero<0>));
 
-void misuse(accumulator& gradients, const tensor<float, extents<dynamic>, ranks, on<"dp", partial<mean>>, on<"tp", invariant>>& gradient) {
+void misuse(accumulator& gradients,
+            const tensor<float, extents<dynamic>, ranks, on<"dp", partial<mean>>, on<"tp", invariant>>& gradient) {
   hocket::add_gradient<"dp">(gradients, 0, gradient);
 }

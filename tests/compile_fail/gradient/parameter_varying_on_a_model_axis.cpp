@@ -6,6 +6,7 @@
 
 #include <hocket/gradient/typed.hpp>
 
-hocket::parameter misuse(const tensor<float, extents<dynamic>, ranks, on<"dp", invariant>, on<"tp", varying>>& weights) {
+hocket::parameter misuse(
+    const tensor<float, extents<dynamic>, ranks, on<"dp", invariant>, on<"tp", varying>>& weights) {
   return hocket::parameter_of<"dp">("weights", weights);
 }

@@ -12,5 +12,6 @@ void misuse(const hocket::local::communicator& comm, const hocket::parameter_lay
       return 0;
     }
   };
-  hocket::gradients<float>(comm, layout, hocket::last_microbatch, hocket::zero<0>, hocket::options<>{}, sends_nothing());
+  hocket::gradients<float>(comm, layout, hocket::last_microbatch, hocket::zero<0>, hocket::options<>{},
+                           sends_nothing());
 }

@@ -6,8 +6,9 @@
 
 #include <hocket/shard/layer/linear.hpp>
 
-auto backward(const forward_result<matrix_on_tp<shard<1>>, column_parallel_linear<"tp">::saved_values<
-                                                             invariant, matrix_on_tp<replicated>>>& result,
-              const matrix_on_tp<shard<1>>& w, const matrix_on_tp<replicated>& g) {
+auto backward(
+    const forward_result<matrix_on_tp<shard<1>>,
+                         column_parallel_linear<"tp">::saved_values<invariant, matrix_on_tp<replicated>>>& result,
+    const matrix_on_tp<shard<1>>& w, const matrix_on_tp<replicated>& g) {
   return column_parallel_linear<"tp">::backward(compute, result.saved, w, g);
 }

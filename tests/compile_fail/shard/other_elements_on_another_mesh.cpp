@@ -9,7 +9,8 @@
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
 using halved = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::shard<0>>>;
 
-auto store(const hocket::tensor<double, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::invariant>>& x,
-           const line& where) {
+auto store(
+    const hocket::tensor<double, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::invariant>>& x,
+    const line& where) {
   return hocket::redistribute<halved>(x, where);
 }

@@ -7,10 +7,11 @@
 #include <hocket/shard/change_mesh.hpp>
 
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
-using summed = hocket::tensor<float, hocket::extents<hocket::dynamic>, line,
-                              hocket::on<"fsdp", hocket::partial<hocket::sum>>>;
+using summed =
+    hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::partial<hocket::sum>>>;
 
-auto store(const hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>& x,
-           const line& where) {
+auto store(
+    const hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>& x,
+    const line& where) {
   return hocket::redistribute<summed>(x, where);
 }

@@ -9,7 +9,8 @@
 using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
 using same = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::invariant>>;
 
-auto store(const hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>& x,
-           const line& where) {
+auto store(
+    const hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>& x,
+    const line& where) {
   return hocket::redistribute<same>(x, where);
 }

@@ -87,8 +87,8 @@ TEST_CASE("a plan and a run of it in one picture") {
   CHECK(count(picture, "</svg>") == 3);
   CHECK(count(picture, "<g ") == count(picture, "</g>"));
   CHECK(count(picture, "text-anchor=\"end\" fill=\"#6b7280\">13 ms<") == 2);  // one axis: the run is the longer one
-  CHECK_THAT(picture, Catch::Contains("one_forward_one_backward, planned") &&
-                          Catch::Contains("one_forward_one_backward, run"));
+  CHECK_THAT(picture,
+             Catch::Contains("one_forward_one_backward, planned") && Catch::Contains("one_forward_one_backward, run"));
   CHECK_THAT(picture, Catch::Contains("12 ms long") && Catch::Contains("13 ms long"));
 }
 

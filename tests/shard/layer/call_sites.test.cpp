@@ -4,10 +4,10 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/layer/embedding.hpp>
 #include <hocket/shard/layer/linear.hpp>
 #include <hocket/shard/norm.hpp>
-#include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/redistribute.hpp>
 
 #include <chrono>

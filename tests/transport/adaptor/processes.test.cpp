@@ -42,7 +42,8 @@ TEST_CASE("processes write one trace together") {
   }
 }
 
-TEST_CASE("the trace of the smallest sums, which take a shorter path, equals the steps of the push plan, on processes") {
+TEST_CASE(
+    "the trace of the smallest sums, which take a shorter path, equals the steps of the push plan, on processes") {
   CHECK(run_ranks(3, shared_memory, [&](communicator& comm, findings& found) {
           auto seen = hocket::traced(comm);
           found.expect(hocket::detail::communicator_access::state(seen).pushes(), "small sums take the long way");

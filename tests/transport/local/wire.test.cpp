@@ -115,7 +115,8 @@ TEST_CASE("channels and operations in flight do not meet") {
     for (unsigned channel = hocket::transport::max_channels; channel-- > 0;) {
       for (const int to : {2, 1}) {
         local::port::receiving coming;
-        const void* const found = ports[static_cast<std::size_t>(to)]->try_receive(coming, 0, {sequence, channel}, nullptr, 4, fail);
+        const void* const found =
+            ports[static_cast<std::size_t>(to)]->try_receive(coming, 0, {sequence, channel}, nullptr, 4, fail);
         REQUIRE(found != nullptr);
         int value = 0;
         std::memcpy(&value, found, sizeof value);

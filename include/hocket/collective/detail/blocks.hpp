@@ -8,8 +8,8 @@
 /// made.
 #pragma once
 
-#include <hocket/communicator/signature.hpp>
 #include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/signature.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>

@@ -5,9 +5,9 @@
 
 #include <hocket/collective/detail/comparison.hpp>
 #include <hocket/collective/detail/plan_limits.hpp>
-#include <hocket/communicator/signature.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/signature.hpp>
 #include <hocket/communicator/visit.hpp>
 #include <hocket/core/agreement.hpp>
 #include <hocket/core/config.hpp>
@@ -124,8 +124,8 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
            "fit; choose one that sends messages";
   }
   if (shape.peer_pointers && !fits_staging(state, asked)) {
-    const std::size_t elements = asked.lengths == block_lengths::equal ? asked.block_elements * blocks_of(state, asked)
-                                                                       : asked.total_elements;
+    const std::size_t elements =
+        asked.lengths == block_lengths::equal ? asked.block_elements * blocks_of(state, asked) : asked.total_elements;
     return "the vector of " + std::to_string(elements * asked.element_size) +
            " bytes does not fit the staging memory of " + std::to_string(state.layout().staging_bytes) +
            " bytes; choose an algorithm that sends messages";
@@ -265,8 +265,8 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
                    result.plan.shape(state.size()).pieces};
   result.types = asked.types;
   result.checksummed = asked.checksummed;
-  result.signature = call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root),
-                                    asked.block_elements);
+  result.signature =
+      call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root), asked.block_elements);
   if (HOCKET_MISMATCH_DETECTION && !equal) result.signature = mix(result.signature, asked.lengths_signature);
   if (HOCKET_MISMATCH_DETECTION && asked.checksummed) result.signature = mix(result.signature, 1);
   result.signature = with_agreement(result.signature, asked.agreement);
@@ -298,14 +298,15 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
   if constexpr (!call_log::keeps_calls) return {};
   const std::size_t block = planned.layout.block_size();
   const std::uint32_t operations = segments_of(block, planned.segment_elements) + (compares_first ? 1U : 0U);
-  return enter(state.calls(), call_record{first, operations, planned.signature, history, call.operation, planned.types,
-                                          planned.plan.name(), block, planned.plan.goal().root, call.site,
-                                          call_times::from_now(over)
+  return enter(
+      state.calls(), call_record {
+        first, operations, planned.signature, history, call.operation, planned.types, planned.plan.name(), block,
+            planned.plan.goal().root, call.site, call_times::from_now(over)
 #if HOCKET_ASSERTION_LEVEL >= 3
-                                              ,
-                                          description_of(planned, first)
+                                                     ,
+            description_of(planned, first)
 #endif
-                              });
+      });
 }
 
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
@@ -338,11 +339,8 @@ class started final : public pending {
  public:
   template <class... Arguments>
   started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
-      : state_(std::move(state)),
-        call_(call),
-        stop_(std::move(stop)),
-        waiting_(call.timeout, state_->port().oversubscribed()),
-        work_(*state_, std::forward<Arguments>(arguments)...) {
+      : state_(std::move(state)), call_(call), stop_(std::move(stop)),
+        waiting_(call.timeout, state_->port().oversubscribed()), work_(*state_, std::forward<Arguments>(arguments)...) {
     state_->active().push_back(&work_);
   }
   ~started() override {
@@ -435,8 +433,7 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   const planned_call planned = plan_job(*state, job, options, refused);
   if (refused.failed()) raise(refuse(*state, refused.cause(), call));
   auto stop = stop_of(options);
-  const log_entry entry =
-      log_call(*state, state->last_sequence() + 1, state->calls().history(), planned, call, false);
+  const log_entry entry = log_call(*state, state->last_sequence() + 1, state->calls().history(), planned, call, false);
   auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,
                                                                                   observer_of(options));
   pending->set_entry(entry);

@@ -38,7 +38,8 @@ struct argument_list {
   struct none {};
 
   template <std::size_t I>
-  using at = std::tuple_element_t<(I < sizeof...(Arguments) ? I : sizeof...(Arguments)), std::tuple<Arguments..., none>>;
+  using at =
+      std::tuple_element_t<(I < sizeof...(Arguments) ? I : sizeof...(Arguments)), std::tuple<Arguments..., none>>;
   template <std::size_t I>
   using plain = std::remove_cvref_t<at<I>>;
   template <std::size_t I>
@@ -91,8 +92,9 @@ consteval bool explain_operation() {
   constexpr bool copyable = is_options<Op> || std::is_trivially_copyable_v<Op>;
   static_assert(copyable, "the reduction operation must be trivially copyable: capture values, not containers");
   constexpr bool callable = is_options<Op> || !copyable || reduction_for<Op, T>;
-  static_assert(callable, "the reduction operation must be callable as op(a, b) on const elements and give one of them, "
-                          "or have prepare, combine and finish: see hocket/operation/traits.hpp");
+  static_assert(callable,
+                "the reduction operation must be callable as op(a, b) on const elements and give one of them, "
+                "or have prepare, combine and finish: see hocket/operation/traits.hpp");
   return !is_options<Op> && copyable && callable;
 }
 
@@ -100,8 +102,9 @@ consteval bool explain_operation() {
 template <class Arguments, std::size_t I>
 consteval bool explain_options() {
   constexpr bool options = !Arguments::template has<I> || is_options<typename Arguments::template plain<I>>;
-  static_assert(options, "the argument in the place of the options must be made by with(...), as in "
-                         "with(ring, timeout(5s)); those before it must not be left out");
+  static_assert(options,
+                "the argument in the place of the options must be made by with(...), as in "
+                "with(ring, timeout(5s)); those before it must not be left out");
   constexpr bool code = !options || !Arguments::template has<I + 1> ||
                         std::is_same_v<typename Arguments::template at<I + 1>, std::error_code&>;
   static_assert(code, "the last argument can be a std::error_code, which must not be const or a temporary");
@@ -111,10 +114,11 @@ consteval bool explain_options() {
 /// Only the _async forms refuse what is otherwise a buffer.
 template <class... Arguments>
 consteval bool explain_lifetime() {
-  constexpr bool lasting = (... && (!contiguous_buffer<std::remove_reference_t<Arguments>> ||
-                                    lasting_buffer<Arguments>));
-  static_assert(lasting, "a buffer of an _async call is a temporary, which would be gone before the operation is over: "
-                         "give it a name and keep it until the request is over");
+  constexpr bool lasting =
+      (... && (!contiguous_buffer<std::remove_reference_t<Arguments>> || lasting_buffer<Arguments>));
+  static_assert(lasting,
+                "a buffer of an _async call is a temporary, which would be gone before the operation is over: "
+                "give it a name and keep it until the request is over");
   return lasting;
 }
 
@@ -123,10 +127,12 @@ template <class Arguments, std::size_t I, class Wanted>
 consteval bool explain_counts() {
   constexpr bool said = std::is_same_v<typename Arguments::template plain<I>, Wanted>;
   constexpr bool of_all = !std::is_same_v<Wanted, counts> || said;
-  static_assert(of_all, "the lengths of the ranks' blocks are said as counts{lengths}, after in and out: `lengths` has "
-                        "a std::size_t for each rank");
-  static_assert(said || !of_all, "the lengths of blocks are said as send_counts{lengths}, receive_counts{lengths}, "
-                                 "after in and out: both have a std::size_t for each rank");
+  static_assert(of_all,
+                "the lengths of the ranks' blocks are said as counts{lengths}, after in and out: `lengths` has "
+                "a std::size_t for each rank");
+  static_assert(said || !of_all,
+                "the lengths of blocks are said as send_counts{lengths}, receive_counts{lengths}, "
+                "after in and out: both have a std::size_t for each rank");
   return said;
 }
 
@@ -134,8 +140,9 @@ consteval bool explain_counts() {
 template <class Arguments>
 consteval bool explain_two_buffers() {
   constexpr bool two = !is_in_place<typename Arguments::template plain<1>>::value;
-  static_assert(two, "calls with counts have no in_place(buffer): pass in and out; for all_gather_v and "
-                     "reduce_scatter_v the one may be this rank's block of the other");
+  static_assert(two,
+                "calls with counts have no in_place(buffer): pass in and out; for all_gather_v and "
+                "reduce_scatter_v the one may be this rank's block of the other");
   return two;
 }
 
@@ -163,8 +170,9 @@ struct reduction_form {
 
   template <class Arguments>
   static consteval bool explain() {
-    static_assert(Arguments::template has<1>, "a reduction is called as (communicator, in, out, op, options), or with "
-                                              "in_place(buffer) in the place of in and out");
+    static_assert(Arguments::template has<1>,
+                  "a reduction is called as (communicator, in, out, op, options), or with "
+                  "in_place(buffer) in the place of in and out");
     using first = typename Arguments::template plain<1>;
     if constexpr (is_in_place<first>::value) {
       return explain_rest<Arguments, 2, typename decltype(first::elements)::element_type>();
@@ -253,8 +261,8 @@ struct uneven_form {
 
 /// Whether argument I, if there is one, is a `Wanted`.
 template <class Arguments, std::size_t I, class Wanted>
-inline constexpr bool is_or_missing = !Arguments::template has<I> ||
-                                      std::is_same_v<typename Arguments::template plain<I>, Wanted>;
+inline constexpr bool is_or_missing =
+    !Arguments::template has<I> || std::is_same_v<typename Arguments::template plain<I>, Wanted>;
 
 /// (communicator, buffer, root, options, code)
 struct rooted_form {

@@ -22,8 +22,7 @@ template <plan::goal_kind Kind, class T, class Blocks = equal_blocks>
 struct moving_job {
   static constexpr plan::goal_kind goal = Kind;
   static constexpr const char* name = Blocks::name_of(Kind);
-  static constexpr std::uint32_t type_signature =
-      mix(Blocks::signature_of(Kind), detail::type_signature<T>());
+  static constexpr std::uint32_t type_signature = mix(Blocks::signature_of(Kind), detail::type_signature<T>());
 
   template <class State>
   class work;

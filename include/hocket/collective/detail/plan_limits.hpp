@@ -74,7 +74,8 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       };
       if (!within(each.from, each.from_at, loads ? each.peer : state.rank()) ||
           !within(each.to, each.to_at, state.rank())) {
-        return "the plan reads or writes at a place beyond the end of its buffer, or of the scratch that its shape asks for";
+        return "the plan reads or writes at a place beyond the end of its buffer, or of the scratch that its shape "
+               "asks for";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
           !is_between_its_two(each, state.rank(), shape.pieces)) {

@@ -73,8 +73,7 @@ template <class State>
 class message_exchange final : public operation {
  public:
   message_exchange(State& state, const message_job& job)
-      : state_(state),
-        job_(job),
+      : state_(state), job_(job),
         posted_{job.to, job.from, job.tag, job.channel, job.to == no_peer, job.from == no_peer},
         drained_(job.to == no_peer) {
     state_.messages().push_back(&posted_);
@@ -119,8 +118,8 @@ class message_exchange final : public operation {
   bool receive() {
     if (posted_.received) return false;
     if (!is_next([&](const auto& each) { return each.from == job_.from && !each.received; })) return false;
-    const void* const message =
-        state_.port().try_receive(receiving_, job_.from, id(job_.received_type), job_.in.data(), job_.in.size(), cause_);
+    const void* const message = state_.port().try_receive(receiving_, job_.from, id(job_.received_type), job_.in.data(),
+                                                          job_.in.size(), cause_);
     if (message == nullptr) return false;
     if (message != job_.in.data() && !job_.in.empty()) std::memcpy(job_.in.data(), message, job_.in.size());
     state_.port().release(receiving_);

@@ -82,8 +82,8 @@ HOCKET_ALWAYS_INLINE void push_to_all(const State& state, std::size_t offset, fl
 
 /// In rank order, beginning with rank 0. `arrivals` are the lines of the operation's slot, by rank.
 template <class Op, class T>
-HOCKET_NO_INLINE void combine_all_pushed(const push_line* arrivals, int ranks, int rank, const T* own,
-                                         std::span<T> out, const Op& op) {
+HOCKET_NO_INLINE void combine_all_pushed(const push_line* arrivals, int ranks, int rank, const T* own, std::span<T> out,
+                                         const Op& op) {
   using reduction = hocket::reduction<Op, T>;
   using accumulator = typename reduction::accumulator;
   constexpr std::size_t most = push_line::capacity / sizeof(T);
@@ -111,8 +111,8 @@ HOCKET_ALWAYS_INLINE void combine_pushed(const State& state, std::size_t offset,
   const T* const first = rank == 0 ? own : theirs;
   const T* const second = rank == 0 ? theirs : own;
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = static_cast<T>(
-        reduction::combine(op, static_cast<accumulator>(first[i]), static_cast<accumulator>(second[i])));
+    out[i] =
+        static_cast<T>(reduction::combine(op, static_cast<accumulator>(first[i]), static_cast<accumulator>(second[i])));
   }
 }
 
@@ -203,7 +203,8 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
     state.port().progress();
     const auto locate = [&](error_context& context) { work.locate(context, step, peer); };
     failure cause = peer >= 0 ? work.mismatch(peer) : failure{};
-    cause = cause ? examined(state, call, locate, std::move(cause)) : reason_to_give_up(state, stop, waiting, call, locate);
+    cause =
+        cause ? examined(state, call, locate, std::move(cause)) : reason_to_give_up(state, stop, waiting, call, locate);
     if (!cause) continue;
     const int blamed = cause.context.peer;
     work.locate(cause.context, step, blamed);
@@ -262,7 +263,8 @@ outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op
   if constexpr (!Options::template has<kind::observer>) {
     how = quickly();
     if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = quickly();
-    if (how == pushed::done) [[likely]] return {};
+    if (how == pushed::done) [[likely]]
+      return {};
   }
   const call_site call = site_of(state, name, options, site);
   const auto entry = how == pushed::begun ? reopen(state.calls()) : log_push<T, Op>(state, in.size(), signature, call);

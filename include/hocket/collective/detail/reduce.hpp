@@ -39,8 +39,7 @@ template <plan::goal_kind Kind, class Op, class T, class Blocks = equal_blocks>
 struct reduction_job {
   static constexpr plan::goal_kind goal = Kind;
   static constexpr const char* name = Blocks::name_of(Kind);
-  static constexpr std::uint32_t type_signature =
-      mix(Blocks::signature_of(Kind), detail::type_signature<T, Op>());
+  static constexpr std::uint32_t type_signature = mix(Blocks::signature_of(Kind), detail::type_signature<T, Op>());
 
   template <class State>
   class work;
@@ -98,10 +97,7 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
 
  public:
   work(State& state, const reduction_job& job, const planned_call& call, step_observer observer)
-      : state_(state),
-        places_(state, job.blocks, call),
-        op_(job.op),
-        out_(job.out),
+      : state_(state), places_(state, job.blocks, call), op_(job.op), out_(job.out),
         buffer_(prepares ? state.borrow() : growing_buffer()),
         run_(state, bind(job.in, call, observer), call.segment_elements) {}
 
@@ -121,8 +117,16 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
 
  private:
   binding bind(std::span<const T> contributions, const planned_call& call, step_observer observer) {
-    binding bound{call.plan, places_.layout(call), &kernel::leaf_of<Op, T>, &op_, nullptr, nullptr,
-                  call.signature,   observer, call.checksummed, nullptr};
+    binding bound{call.plan,
+                  places_.layout(call),
+                  &kernel::leaf_of<Op, T>,
+                  &op_,
+                  nullptr,
+                  nullptr,
+                  call.signature,
+                  observer,
+                  call.checksummed,
+                  nullptr};
     if constexpr (prepares) {
       auto* const prepared = reinterpret_cast<partial*>(buffer_.get(contributions.size() * sizeof(partial)));
       prepare_all<Op, T>(op_, prepared, contributions.data(), contributions.size());
@@ -148,7 +152,8 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
 /// The operation that runs for what the caller asked: its own, one with another type on the wire, or an exact one.
 template <class Op, class T, class Options>
 auto effective_operation(const Op& op, const Options& options) {
-  using exactness = typename decltype(options.template get<kind::exactness>(exactness_property<same_on_all_ranks_t>{}))::level;
+  using exactness =
+      typename decltype(options.template get<kind::exactness>(exactness_property<same_on_all_ranks_t>{}))::level;
   if constexpr (std::is_same_v<exactness, rank_count_invariant_t>) {
     using exact = typename rank_count_invariant_operation<Op, T>::type;
     static_assert(!std::is_void_v<exact>,
@@ -178,11 +183,12 @@ auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, c
   auto effective = effective_operation<Op, T>(op, options);
   if constexpr (Options::template has<kind::algorithm> && !Options::template is_hint<kind::algorithm>) {
     using algorithm_type = decltype(options.template get<kind::algorithm>(0));
-    static_assert(is_commutative_v<decltype(effective), T> || !reorders_operands<Kind, algorithm_type>(),
-                  "with(...): this algorithm combines operands in another order than that of the ranks, and the operation "
-                  "is not known to be commutative: give it `static constexpr bool commutative = true`, or choose an "
-                  "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
-                  "one_shot, two_shot; reduce_scatter: pairwise, direct)");
+    static_assert(
+        is_commutative_v<decltype(effective), T> || !reorders_operands<Kind, algorithm_type>(),
+        "with(...): this algorithm combines operands in another order than that of the ranks, and the operation "
+        "is not known to be commutative: give it `static constexpr bool commutative = true`, or choose an "
+        "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
+        "one_shot, two_shot; reduce_scatter: pairwise, direct)");
   }
   return reduction_job<Kind, decltype(effective), T, Blocks>{in, out, std::move(effective), blocks};
 }

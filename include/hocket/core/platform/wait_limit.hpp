@@ -32,9 +32,8 @@ class wait_limit {
   template <typename Predicate>
     requires std::is_invocable_r_v<bool, const Predicate&>
   wait_limit(deadline until, const Predicate& called_off) noexcept
-      : until_(until), object_(&called_off), ask_([](const void* object) -> bool {
-          return (*static_cast<const Predicate*>(object))();
-        }) {}
+      : until_(until), object_(&called_off),
+        ask_([](const void* object) -> bool { return (*static_cast<const Predicate*>(object))(); }) {}
 
   /// Waits until `until` or until `token`, a `std::stop_token`, is told to stop.
   template <typename Token>

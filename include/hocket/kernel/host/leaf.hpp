@@ -77,8 +77,8 @@ HOCKET_VECTORIZE void combine_fixed(const Op& op, typename reduction<Op, T>::par
 /// Any number of sources: a tile of accumulators at a time. The tile is written out only when all sources were read, as
 /// the destination may be one of them.
 template <class Op, class T>
-HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::partial* to,
-                                    const void* const* from, std::size_t sources, std::size_t count) {
+HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
+                                    std::size_t sources, std::size_t count) {
   using reduction = hocket::reduction<Op, T>;
   using partial = typename reduction::partial;
   using sum_type = typename reduction::accumulator;

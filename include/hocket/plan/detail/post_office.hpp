@@ -33,7 +33,7 @@ struct mailbox {
   int from = 0;
   int to = 0;
   std::uint32_t topic = 0;
-  std::uint32_t first = nobody;   ///< letters, oldest first
+  std::uint32_t first = nobody;  ///< letters, oldest first
   std::uint32_t last = nobody;
   std::uint32_t reader = nobody;  ///< the lane that waits for the next letter
 };

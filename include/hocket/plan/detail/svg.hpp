@@ -84,8 +84,8 @@ class svg_writer {
   }
 
   void line(point from, point to, std::string_view style) {
-    text_ += "<line" + attribute("x1", from.x) + attribute("y1", from.y) + attribute("x2", to.x) +
-             attribute("y2", to.y);
+    text_ +=
+        "<line" + attribute("x1", from.x) + attribute("y1", from.y) + attribute("x2", to.x) + attribute("y2", to.y);
     close(style);
   }
 

@@ -79,8 +79,8 @@ namespace detail {
 class greedy_search {
  public:
   greedy_search(const placement& where, int microbatches, const costs& cost, std::vector<int> caps)
-      : cost_(cost), caps_(std::move(caps)),
-        empty_("greedy", where, microbatches), found_{empty_, never, empty_, never, 0},
+      : cost_(cost), caps_(std::move(caps)), empty_("greedy", where, microbatches),
+        found_{empty_, never, empty_, never, 0},
         cost_of_attempt_(3 * static_cast<std::size_t>(where.stages()) * static_cast<std::size_t>(microbatches)) {}
 
   search_result search() {

@@ -23,9 +23,7 @@ namespace adaptor {
 
 /// Whether a transport wants to know who polls its operations: simulated ones do.
 template <class Port>
-concept attachable = requires(Port& port, void* owner, void (*poll)(void*)) {
-  port.attach(owner, poll);
-};
+concept attachable = requires(Port& port, void* owner, void (*poll)(void*)) { port.attach(owner, poll); };
 
 template <class Port>
 class forwarding_port {
@@ -96,13 +94,22 @@ class forwarding_port {
   std::string how_gone(int peer) { return transport::how_gone(*inner_, peer); }
   bool flag_reaches(int peer) { return transport::flag_reaches(*inner_, peer); }
 
-  void attach(void* owner, void (*poll)(void*)) requires attachable<Port> { inner_->attach(owner, poll); }
-  void note(failure cause) requires attachable<Port> { inner_->note(std::move(cause)); }
-
-  auto allocate(std::size_t bytes, const transport::exchange_function& exchange) requires requires(Port& port) {
-    port.allocate(bytes, exchange);
+  void attach(void* owner, void (*poll)(void*))
+    requires attachable<Port>
+  {
+    inner_->attach(owner, poll);
   }
-  { return inner_->allocate(bytes, exchange); }
+  void note(failure cause)
+    requires attachable<Port>
+  {
+    inner_->note(std::move(cause));
+  }
+
+  auto allocate(std::size_t bytes, const transport::exchange_function& exchange)
+    requires requires(Port& port) { port.allocate(bytes, exchange); }
+  {
+    return inner_->allocate(bytes, exchange);
+  }
 
  protected:
   Port& inner() noexcept { return *inner_; }

@@ -71,10 +71,8 @@ class mailbox {
 class segment {
  public:
   segment(int members, std::size_t window_bytes)
-      : members_(static_cast<std::size_t>(members)),
-        channels_(new channel[channels_per_peer * members_]),
-        window_(allocate(window_bytes)),
-        owners_(members) {}
+      : members_(static_cast<std::size_t>(members)), channels_(new channel[channels_per_peer * members_]),
+        window_(allocate(window_bytes)), owners_(members) {}
   segment(const segment&) = delete;
   segment& operator=(const segment&) = delete;
   ~segment() { ::operator delete(window_, std::align_val_t(platform::cache_line)); }
@@ -106,8 +104,8 @@ class segment {
 
  private:
   static std::byte* allocate(std::size_t bytes) {
-    auto* const memory = static_cast<std::byte*>(
-        ::operator new(bytes > 0 ? bytes : 1, std::align_val_t(platform::cache_line)));
+    auto* const memory =
+        static_cast<std::byte*>(::operator new(bytes > 0 ? bytes : 1, std::align_val_t(platform::cache_line)));
     for (std::size_t i = 0; i < bytes; ++i) memory[i] = std::byte{0};
     return memory;
   }

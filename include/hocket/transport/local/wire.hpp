@@ -45,10 +45,7 @@ class port {
   };
 
   port(std::shared_ptr<wire> owner, const transport::opening& how, bool oversubscribed)
-      : owner_(std::move(owner)),
-        members_(how.members),
-        rank_(how.rank),
-        oversubscribed_(oversubscribed),
+      : owner_(std::move(owner)), members_(how.members), rank_(how.rank), oversubscribed_(oversubscribed),
         counters_(how.members->size() * segment::channels_per_peer) {
     auto* const own = new segment(static_cast<int>(how.members->size()), how.window_bytes);
     const auto blob = std::as_bytes(std::span(&own, 1));
@@ -187,8 +184,8 @@ class port {
       const cell& place = cell_of(through, next);
       if (place.number.load(std::memory_order_acquire) != next || place.sequence == id.sequence) return;
       const auto* const data = place.data == nullptr ? place.payload : static_cast<const std::byte*>(place.data);
-      early_.push_back({peer, id.channel, place.sequence, place.signature,
-                        std::vector<std::byte>(data, data + place.bytes)});
+      early_.push_back(
+          {peer, id.channel, place.sequence, place.signature, std::vector<std::byte>(data, data + place.bytes)});
       counter_of(peer, id).received = next;
       through.consumed.store(next, std::memory_order_release);
     }

@@ -56,13 +56,13 @@ struct endpoint {
   std::size_t station = 0;              ///< rank in the world
   std::uint32_t first_letter = nobody;  ///< delivered and not received, oldest first
   std::uint32_t last_letter = nobody;
-  std::vector<std::uint32_t> lanes;     ///< of operations under way
-  std::vector<call_time> called;        ///< of those that have not begun
-  double left = 0;                      ///< when the last operation that is over was over
+  std::vector<std::uint32_t> lanes;  ///< of operations under way
+  std::vector<call_time> called;     ///< of those that have not begun
+  double left = 0;                   ///< when the last operation that is over was over
   std::uint32_t parcels_sent = 0;
   std::deque<transport::control_message> mail;
-  int awaited_peer = -1;                ///< of the parcel that was last asked for in vain
-  void* owner = nullptr;                ///< who polls the operations, and how; null: only calls that block do
+  int awaited_peer = -1;  ///< of the parcel that was last asked for in vain
+  void* owner = nullptr;  ///< who polls the operations, and how; null: only calls that block do
   void (*poll)(void* owner) = nullptr;
 };
 

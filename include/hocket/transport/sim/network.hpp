@@ -98,8 +98,7 @@ class network {
   }
 
   /// Whether this lane does `what` now; then it has taken its time.
-  bool may_act(endpoint& at, std::uint32_t sequence, unsigned number, const plan::action& what,
-               std::size_t bytes) {
+  bool may_act(endpoint& at, std::uint32_t sequence, unsigned number, const plan::action& what, std::size_t bytes) {
     if (awake_ == nobody) return false;
     lane& self = lanes_[awake_];
     if (self.at != &at || self.sequence != sequence || self.number != number) return false;
@@ -398,9 +397,9 @@ class network {
   lane_table lanes_;
   letter_table letters_;
   std::unordered_map<std::uint32_t, std::shared_ptr<parcel>> parcels_;  ///< by letter
-  agenda agenda_;                 ///< lanes, and letters that get their sender's port
-  std::vector<std::uint32_t> ready_;                        ///< lanes that can go on now
-  std::vector<std::uint32_t> starting_;                     ///< lanes that have not acted yet
+  agenda agenda_;                        ///< lanes, and letters that get their sender's port
+  std::vector<std::uint32_t> ready_;     ///< lanes that can go on now
+  std::vector<std::uint32_t> starting_;  ///< lanes that have not acted yet
   std::size_t next_start_ = 0;
   std::vector<endpoint*> calls_;  ///< to be polled for parcels
   double now_ = 0;

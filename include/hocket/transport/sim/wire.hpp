@@ -41,8 +41,7 @@ class port {
     std::shared_ptr<const parcel> fetched;
   };
 
-  port(std::shared_ptr<network> through, const transport::opening& how)
-      : network_(std::move(through)) {
+  port(std::shared_ptr<network> through, const transport::opening& how) : network_(std::move(through)) {
     here_.rank = how.rank;
     here_.station = static_cast<std::size_t>((*how.members)[static_cast<std::size_t>(how.rank)]);
     network_->join(here_, how.context, how.members);

@@ -144,8 +144,10 @@ class connections {
   /// With the lock.
   bool progress_locked() noexcept {
     const bool moved = advance();
-    if (!untold_.empty()) [[unlikely]] pass_on();
-    if (!running_.empty()) [[unlikely]] sweep();
+    if (!untold_.empty()) [[unlikely]]
+      pass_on();
+    if (!running_.empty()) [[unlikely]]
+      sweep();
     return moved;
   }
 
@@ -229,8 +231,7 @@ class connections {
     while (ucp_tag_message_h const message = ucp_tag_probe_nb(worker_->get(), tag, mask, 1, &info)) {
       auto bytes = std::make_unique<std::byte[]>(info.length);
       const ucp_request_param_t how{};
-      ucs_status_ptr_t const request =
-          ucp_tag_msg_recv_nbx(worker_->get(), bytes.get(), info.length, message, &how);
+      ucs_status_ptr_t const request = ucp_tag_msg_recv_nbx(worker_->get(), bytes.get(), info.length, message, &how);
       keep(request, std::move(bytes));
     }
   }
@@ -439,9 +440,8 @@ class connections {
   /// Whether nothing is left.
   bool send_unsent_to(peer& to) {
     if (!to.link || presence_of(to.rank) >= presence::cut) to.unsent.clear();
-    return to.unsent.send(to.link, to.has_greeted, [this](ucs_status_ptr_t request, auto bytes) {
-      keep(request, std::move(bytes));
-    });
+    return to.unsent.send(to.link, to.has_greeted,
+                          [this](ucs_status_ptr_t request, auto bytes) { keep(request, std::move(bytes)); });
   }
 
   void pass_on() {
@@ -466,8 +466,10 @@ class connections {
 
   bool advance() {
     const bool moved = worker_->progress();
-    if (!greeters_.empty()) [[unlikely]] greet();
-    if (!unsent_.empty()) [[unlikely]] send_unsent();
+    if (!greeters_.empty()) [[unlikely]]
+      greet();
+    if (!unsent_.empty()) [[unlikely]]
+      send_unsent();
     return moved;
   }
 

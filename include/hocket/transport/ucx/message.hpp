@@ -19,8 +19,8 @@ namespace ucx {
 
 /// Requests of one communicator with one peer.
 struct traffic {
-  std::uint32_t context = 0;   ///< of the communicator
-  std::uint32_t waiting = 0;   ///< under way
+  std::uint32_t context = 0;  ///< of the communicator
+  std::uint32_t waiting = 0;  ///< under way
 };
 
 /// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
@@ -31,11 +31,7 @@ class request_handle {
   /// With the lock.
   request_handle(connections& links, void* request, int rank_on_wire, bool receives, traffic& counted,
                  std::unique_ptr<std::byte[]> copy = {}) noexcept
-      : links_(&links),
-        request_(request),
-        counted_(&counted),
-        rank_(rank_on_wire),
-        receives_(receives),
+      : links_(&links), request_(request), counted_(&counted), rank_(rank_on_wire), receives_(receives),
         copy_(std::move(copy)) {
     ++counted_->waiting;
     links_->count_waiting(1);

@@ -49,7 +49,8 @@ struct message_tag {
   }
 };
 static_assert(message_tag::context_bits + message_tag::rank_bits + message_tag::channel_bits +
-                  message_tag::sequence_bits + message_tag::signature_bits == 64);
+                  message_tag::sequence_bits + message_tag::signature_bits ==
+              64);
 static_assert(transport::internal_channel < (1U << message_tag::channel_bits));
 
 }  // namespace ucx

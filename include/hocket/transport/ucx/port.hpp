@@ -45,13 +45,8 @@ class port {
   };
 
   port(std::shared_ptr<connections> links, const transport::opening& how, bool oversubscribed)
-      : links_(std::move(links)),
-        members_(how.members),
-        rank_(how.rank),
-        context_(checked_context(how)),
-        oversubscribed_(oversubscribed),
-        exceptions_at_start_(std::uncaught_exceptions()),
-        with_(how.members->size()) {
+      : links_(std::move(links)), members_(how.members), rank_(how.rank), context_(checked_context(how)),
+        oversubscribed_(oversubscribed), exceptions_at_start_(std::uncaught_exceptions()), with_(how.members->size()) {
     for (traffic& each : with_) each.context = context_;
     const std::size_t box_begin = (how.window_bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
     window_ = std::make_shared<shared_memory>(links_, how, box_begin + mailbox::bytes_for(how.members->size()));
@@ -83,7 +78,8 @@ class port {
       fail = broken_link(peer, status);
       return false;
     }
-    if (!links_->may_carry(to, bytes)) [[unlikely]] return false;
+    if (!links_->may_carry(to, bytes)) [[unlikely]]
+      return false;
     const ucp_request_param_t how{};
     auto copy = links_->copy_of(data, bytes);
     ucs_status_ptr_t const request = ucp_tag_send_nbx(links_->link_to(to).get(), copy ? copy.get() : data, bytes,

@@ -41,10 +41,7 @@ class shared_memory {
   /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks. Raises `out_of_memory`
   /// on all of them if one has no room.
   shared_memory(const std::shared_ptr<connections>& links, const transport::opening& how, std::size_t bytes)
-      : links_(links),
-        own_(header_bytes + bytes, no_room_),
-        rank_(how.rank),
-        bases_(how.members->size(), nullptr) {
+      : links_(links), own_(header_bytes + bytes, no_room_), rank_(how.rank), bases_(how.members->size(), nullptr) {
     if (!no_room_) {
       bases_[index(rank_)] = own_.data() + header_bytes;
       new (own_.data()) header;

@@ -57,7 +57,8 @@ inline std::string hint_for(ucs_status_t status) {
     case errc::unreachable:
       return "; " + variable_text("UCX_TLS") + ", " + variable_text("UCX_NET_DEVICES") +
              ": the transports and devices that remain must lead from each rank to each other; `ucx_info -d` lists "
-             "those of this host; shared memory is left out where it is short (" + shared_memory_text() + ")";
+             "those of this host; shared memory is left out where it is short (" +
+             shared_memory_text() + ")";
     case errc::out_of_memory:
       return "; UCX keeps the queues of ranks of one host in shared memory, some 5 MB for each process, and " +
              shared_memory_text() + ": make it larger (containers: --shm-size), or set UCX_TLS=tcp,self";

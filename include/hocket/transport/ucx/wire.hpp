@@ -39,8 +39,8 @@ class wire {
                                     const transport::exchange_function& exchange) {
     const process_identity& own = processes[static_cast<std::size_t>(rank)];
     const host_share here = share_of_host(own, processes);
-    auto through = std::make_shared<worker>(static_cast<int>(processes.size()), here.ranks,
-                                            all_watched_in_memory(own, processes));
+    auto through =
+        std::make_shared<worker>(static_cast<int>(processes.size()), here.ranks, all_watched_in_memory(own, processes));
     auto ways = exchange(ways_to(*through));
     std::vector<introduction> all;
     for (std::size_t i = 0; i < processes.size(); ++i) all.push_back(introduce(processes[i], std::move(ways[i])));

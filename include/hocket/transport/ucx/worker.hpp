@@ -9,8 +9,8 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/ucx/status.hpp>
-#include <hocket/transport/ucx/version.hpp>
 #include <hocket/transport/ucx/tcp_sockets.hpp>
+#include <hocket/transport/ucx/version.hpp>
 
 #include <algorithm>
 #include <atomic>

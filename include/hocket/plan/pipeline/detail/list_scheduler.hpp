@@ -128,7 +128,8 @@ class list_scheduler {
 
   /// When the result of (stage, microbatch) is on `rank`.
   double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
-    return results[made_.index(stage, microbatch)] + (made_.placement.rank_of(stage, microbatch) == rank ? 0 : cost_.hop());
+    return results[made_.index(stage, microbatch)] +
+           (made_.placement.rank_of(stage, microbatch) == rank ? 0 : cost_.hop());
   }
 
   /// Room is kept for the later stages of what is under way: without, it could never leave.

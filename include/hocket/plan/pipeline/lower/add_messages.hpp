@@ -22,8 +22,7 @@ namespace detail {
 class message_writer {
  public:
   constexpr explicit message_writer(const schedule& plan)
-      : plan_(plan), made_(plan), next_(plan.rows.size(), 0),
-        inputs_(plan.cells(), false),
+      : plan_(plan), made_(plan), next_(plan.rows.size(), 0), inputs_(plan.cells(), false),
         gradients_(inputs_.size(), false) {
     for (row& each : made_.rows) each.clear();
   }
