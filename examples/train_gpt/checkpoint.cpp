@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace gpt {
 namespace {
@@ -20,12 +21,14 @@ constexpr const char* first_line = "train_gpt checkpoint, form 1";
 
 std::string name_of(int steps) { return "step-" + std::to_string(steps); }
 
+const char* precision_of(const checkpoint& part) { return part.narrow ? "bfloat16" : "float"; }
+
 void write(std::ostream& file, const checkpoint& part, int ranks) {
   file.precision(17);
   file << first_line << '\n';
   file << "ranks " << ranks << "\nsteps " << part.steps << ' ' << part.memory.optimizer_steps << ' ' << part.skipped;
   file << "\nshape " << part.shape.layers << ' ' << part.shape.width << ' ' << part.shape.heads << ' '
-       << part.shape.context << '\n';
+       << part.shape.context << "\nseed " << part.seed << "\nprecision " << precision_of(part) << '\n';
   if (part.scale) {
     file << "scale " << part.scale->value << ' ' << part.scale->patience << ' ' << part.scale->finite << ' '
          << part.scale->skipped << '\n';
@@ -64,6 +67,12 @@ class part_reader {
         words >> found.steps >> found.memory.optimizer_steps >> found.skipped;
       } else if (what == "shape") {
         words >> found.shape.layers >> found.shape.width >> found.shape.heads >> found.shape.context;
+      } else if (what == "seed") {
+        words >> found.seed;
+      } else if (what == "precision") {
+        std::string precision;
+        words >> precision;
+        found.narrow = precision == "bfloat16";
       } else if (what == "scale") {
         hocket::loss_scale_state& scale = found.scale.emplace();
         words >> scale.value >> scale.patience >> scale.finite >> scale.skipped;
@@ -124,16 +133,20 @@ std::string latest_of(const std::string& folder) {
   return name;
 }
 
-void check_shape(const model_shape& kept, const model_shape& wanted) {
-  const std::pair<const char*, int model_shape::*> sizes[] = {{"layers", &model_shape::layers},
-                                                              {"width", &model_shape::width},
-                                                              {"heads", &model_shape::heads},
-                                                              {"context", &model_shape::context}};
-  for (const auto& [name, size] : sizes) {
-    if (kept.*size == wanted.*size) continue;
-    const std::string option = std::string("--") + name + ' ';
-    throw std::runtime_error("--resume: the checkpoint is of a model with " + option + std::to_string(kept.*size) +
-                             ", not " + option + std::to_string(wanted.*size) + ": give the former");
+/// Options that must be those of the training that wrote the checkpoint.
+std::vector<std::pair<std::string, std::string>> identity_of(const checkpoint& of) {
+  return {{"--layers", std::to_string(of.shape.layers)}, {"--width", std::to_string(of.shape.width)},
+          {"--heads", std::to_string(of.shape.heads)},   {"--context", std::to_string(of.shape.context)},
+          {"--seed", std::to_string(of.seed)},           {"--precision", precision_of(of)}};
+}
+
+void check_goes_with(const checkpoint& found, const checkpoint& wanted) {
+  const auto kept = identity_of(found), asked = identity_of(wanted);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i] == asked[i]) continue;
+    const auto& [option, value] = kept[i];
+    throw std::runtime_error("--resume: the checkpoint is of a training with " + option + ' ' + value + ", not " +
+                             option + ' ' + asked[i].second + ": give the former");
   }
 }
 
@@ -155,13 +168,13 @@ void complete(const std::string& folder, int steps) {
   }
 }
 
-checkpoint read_checkpoint(const std::string& folder, const model_shape& shape, const std::set<std::string>& needed) {
+checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, const std::set<std::string>& needed) {
   const fs::path here = fs::path(folder) / latest_of(folder);
   checkpoint found;
   int ranks = 1;
   for (int rank = 0; rank < ranks; ++rank) {
     ranks = part_reader((here / ("rank-" + std::to_string(rank))).string(), needed).read(found);
-    check_shape(found.shape, shape);
+    check_goes_with(found, wanted);
   }
   return found;
 }

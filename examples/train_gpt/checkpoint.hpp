@@ -13,6 +13,7 @@
 
 #include <hocket/gradient/loss_scale.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,6 +23,8 @@ namespace gpt {
 struct checkpoint {
   int steps = 0;  ///< taken
   model_shape shape;
+  std::uint64_t seed = 0;
+  bool narrow = false;  ///< parameters in bfloat16
   std::optional<hocket::loss_scale_state> scale;
   long long skipped = 0;
   saved_memory memory;
@@ -33,7 +36,8 @@ void write_part(const std::string& folder, const checkpoint& part, int rank, int
 void complete(const std::string& folder, int steps);
 
 /// The parts of all ranks that wrote the latest checkpoint, of them the parameters `needed`. Throws if there is none, if
-/// it is of a model of another shape, or if a file of it is not whole: with its name and what is wrong.
-checkpoint read_checkpoint(const std::string& folder, const model_shape& shape, const std::set<std::string>& needed);
+/// it does not go with `wanted`, in its shape, seed or precision, or if a file of it is not whole: with its name and what
+/// is wrong.
+checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, const std::set<std::string>& needed);
 
 }  // namespace gpt

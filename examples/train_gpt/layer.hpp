@@ -6,8 +6,8 @@
 /// pass.
 ///
 /// With sequence parallelism each tensor-parallel rank has some rows of the activations between blocks: rows are
-/// gathered in front of the blocks, and sums are scattered behind them. As many bytes travel, and each rank keeps and
-/// normalises a part. Source: Korthikanti et al., 2022.
+/// gathered in front of the blocks, and sums are scattered behind them. Each rank keeps and normalises a part; a quarter
+/// more travels, as what goes into the blocks is not kept whole, but gathered again for the backward pass. Source: Korthikanti et al., 2022.
 #pragma once
 
 #include "mathematics.hpp"

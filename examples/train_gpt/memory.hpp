@@ -92,7 +92,8 @@ class training_memory {
   /// What the formula says of the former.
   virtual std::size_t predicted_bytes() const = 0;
   /// What this rank sends in a step for gradients and parameters, by the formula.
-  virtual double predicted_traffic(int passes) const = 0;
+  /// @param rounds how often a step goes through the layers, forward and backward
+  virtual double predicted_traffic(int passes, int rounds) const = 0;
 };
 
 using memory_maker = std::unique_ptr<training_memory>(const hocket::ucx::communicator& data,

@@ -184,14 +184,15 @@ class memory_of final : public training_memory {
                                                                  fetching_.size(), stage)
         .total();
   }
-  double predicted_traffic(int passes) const override {
+  double predicted_traffic(int passes, int rounds) const override {
     const double others = static_cast<double>(fetching_.size() - 1) / fetching_.size();
     const double elements = static_cast<double>(layout_.size()) * others;
     const double gradient = elements * static_cast<double>(options_.narrow_wire ? sizeof(hocket::bfloat16) : sizeof(T));
     const double parameters = elements * static_cast<double>(sizeof(P));
-    // Reduced once, or after every pass; sent as all_reduce, or as reduce_scatter with a gather behind it.
+    // Reduced once, or after every pass; sent as all_reduce, or as reduce_scatter with a gather behind it. Layers gather
+    // for each round's two directions.
     const int reductions = Stage >= 2 ? passes : 1;
-    return Stage == 0 ? 2 * gradient : reductions * gradient + (Stage == 3 ? 2 * passes : 1) * parameters;
+    return Stage == 0 ? 2 * gradient : reductions * gradient + (Stage == 3 ? 2 * rounds : 1) * parameters;
   }
 
  private:

@@ -118,6 +118,15 @@ struct trainer::parts {
                      options.shape.context);
   }
 
+  /// A checkpoint of this training, but for what it learned.
+  checkpoint identity() const {
+    checkpoint empty;
+    empty.shape = options.shape;
+    empty.seed = options.seed;
+    empty.narrow = options.narrow;
+    return empty;
+  }
+
   /// Whoever waits for this rank, on whatever axis, hears what went wrong here.
   void revoke(const std::string& reason) {
     ranks.revoke(reason);
@@ -188,28 +197,28 @@ long long trainer::skipped() const noexcept { return parts_->skipped; }
 traffic trainer::predicted_traffic() const {
   const parts& at = *parts_;
   const parallelism& spread = at.options.spread;
-  traffic sent{.gradients = at.memory->predicted_traffic(spread.passes)};
-  const double microbatches = spread.passes * spread.microbatches;
+  const int microbatches = spread.passes * spread.microbatches;
+  const int rounds = microbatches * (at.options.exact ? at.sequences_per_microbatch() : 1);
+  traffic sent{.gradients = at.memory->predicted_traffic(spread.passes, rounds)};
   for (const stage& each : at.stages) {
     sent.pipeline += microbatches * static_cast<double>((each.output_size() + each.input_size()) * sizeof(float));
-  }
-  if (spread.tensor > 1) {
-    // Four sums per layer and microbatch; scattered and gathered, two passes of each are as much.
+    if (spread.tensor == 1) continue;
+    // In parts of the activations of a microbatch that a gather or a scatter sends, of which a sum is both. A layer has
+    // four sums; where rows are spread, four scatters, and gathers for what goes into four products and comes back to
+    // two, and the model's two ends gather once each.
+    const int shares = spread.spread_rows ? 10 * each.layers() + each.is_first() + each.is_last() : 8 * each.layers();
     const double element = at.options.exact ? sizeof(hocket::exact_sum<float>) : sizeof(float);
     const double rows = static_cast<double>(at.sequences_per_microbatch()) * at.options.shape.context;
     const double others = static_cast<double>(spread.tensor - 1) / spread.tensor;
-    int layers = 0;
-    for (const stage& each : at.stages) layers += each.layers();
-    sent.tensor = 4 * layers * microbatches * 2 * others * rows * at.options.shape.width * element;
+    sent.tensor += shares * microbatches * others * rows * at.options.shape.width * element;
   }
   return sent;
 }
 
 void trainer::save(const std::string& folder, int steps) {
   parts& at = *parts_;
-  checkpoint now;
+  checkpoint now = at.identity();
   now.steps = steps;
-  now.shape = at.options.shape;
   now.memory = at.memory->state();
   if (at.scale) now.scale = at.scale->state();
   now.skipped = at.skipped;
@@ -222,7 +231,7 @@ int trainer::resume(const std::string& folder) {
   parts& at = *parts_;
   std::set<std::string> needed;
   for (const entry& each : at.entries) needed.insert(each.name());
-  const checkpoint from = read_checkpoint(folder, at.options.shape, needed);
+  const checkpoint from = read_checkpoint(folder, at.identity(), needed);
   at.memory->restore(from.memory);
   if (at.scale && from.scale) at.scale->restore(*from.scale);
   at.skipped = from.skipped;

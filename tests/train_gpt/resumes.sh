@@ -58,11 +58,13 @@ refused 'not --width 64: give' --resume "$folder/kept" --precision bfloat16
 width=32 steps=9
 refused 'has 9 steps already' --resume "$folder/kept" --precision bfloat16
 steps=12
+refused 'not --seed 2: give' --resume "$folder/kept" --precision bfloat16 --seed 2
+refused 'not --precision float: give' --resume "$folder/kept"
 part=$folder/kept/step-9/rank-1
 cp "$part" "$folder/part"
 head -c 5000 "$folder/part" >"$part"
 refused "rank-1': it ends in the middle" --resume "$folder/kept" --precision bfloat16
 rm "$part"
 refused "rank-1': it can't be read" --resume "$folder/kept" --precision bfloat16
-echo "five checkpoints that can't be gone on from: refused"
+echo "seven checkpoints that can't be gone on from: refused"
 exit $failed
