@@ -163,10 +163,17 @@ TEST_CASE("a /dev/shm that is too small is an error, not a crash") {
 #if defined(__SANITIZE_ADDRESS__)
     __lsan_disable();  // UCX 1.13 forgets 600 bytes of a worker that it can't make
 #endif
-    const auto cause = found.fails(errc::out_of_memory, "connect", [&] { hocket::ucx::connect(where); });
+    hocket::failure cause;
+    try {
+      hocket::ucx::connect(where);
+    } catch (const hocket::error& problem) {
+      cause = problem.cause();
+    }
 #if defined(__SANITIZE_ADDRESS__)
     __lsan_enable();
 #endif
+    // UCX since 1.16 leaves shared memory out where it is short, and then finds no way.
+    found.expect(cause.code == errc::out_of_memory || cause.code == errc::unreachable, "another error, or none");
     found.expect(cause.message().find("/dev/shm has ") != std::string::npos, "the message: " + cause.message());
   }));
 }

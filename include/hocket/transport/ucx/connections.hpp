@@ -250,8 +250,9 @@ class connections {
   }
 
   /// With the lock. Sees a request to its end that nobody waits for any more; until then `bytes` are kept.
-  void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}) {
-    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes)});
+  /// @param awaited whether the end of this process waits for it
+  void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}, bool awaited = true) {
+    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes), awaited});
   }
 
   /// With the lock. Requests of `context` are about to be given up: peers get so long to take what was sent.
@@ -331,6 +332,7 @@ class connections {
   struct running {
     void* request;
     std::unique_ptr<std::byte[]> bytes;
+    bool awaited;
   };
 
   peer& at(int rank) noexcept { return peers_[static_cast<std::size_t>(rank)]; }
@@ -440,8 +442,10 @@ class connections {
   /// Whether nothing is left.
   bool send_unsent_to(peer& to) {
     if (!to.link || presence_of(to.rank) >= presence::cut) to.unsent.clear();
-    return to.unsent.send(to.link, to.has_greeted,
-                          [this](ucs_status_ptr_t request, auto bytes) { keep(request, std::move(bytes)); });
+    // A greeting to a rank that has not come may never be taken.
+    return to.unsent.send(to.link, to.has_greeted, [&](ucs_status_ptr_t request, auto bytes) {
+      keep(request, std::move(bytes), to.has_greeted || to.talks);
+    });
   }
 
   void pass_on() {
@@ -493,7 +497,8 @@ class connections {
   void finish_running(deadline last) noexcept {
     const auto waits = [this] {
       sweep();
-      return !running_.empty() || std::any_of(unsent_.begin(), unsent_.end(), [&](int rank) { return at(rank).talks; });
+      return std::any_of(running_.begin(), running_.end(), [](const running& each) { return each.awaited; }) ||
+             std::any_of(unsent_.begin(), unsent_.end(), [&](int rank) { return at(rank).talks; });
     };
     while (waits() && !last.passed()) {
       if (!advance()) ::sched_yield();
