@@ -24,7 +24,8 @@ struct send_t {
   /// Messages between two ranks that have the same tag arrive in order. The receiver must ask for as many elements as are
   /// sent, of the same type, unless one of the two is `std::byte`: raw bytes. Collectives and messages of one communicator do not meet: they may be under way at once.
   /// **Buffers.** `buffer` may be reused when the call returns. That may be before the message is received, so the return
-  ///   says nothing of the peer; and it may be no sooner, so two ranks must not both `send` first: use `send_recv`.
+  ///   says nothing of the peer; and it may be no sooner, so two ranks must not both `send` first, and none to itself
+  ///   unless it has begun to receive: use `send_recv`.
   /// **Progress, threads, errors.** As for `all_reduce`.
   template <class Wire, contiguous_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>

@@ -15,6 +15,10 @@
 #error "hocket needs C++20: compile with -std=c++20 or newer"
 #endif
 
+#if defined(__clang__) ? __clang_major__ < 16 : defined(__GNUC__) && __GNUC__ < 12
+#error "hocket needs g++ 12 or newer, or clang 16 or newer"
+#endif
+
 #if !defined(__linux__)
 #error "hocket runs on Linux only for now"
 #endif

@@ -301,7 +301,7 @@ consteval bool explain_peer() {
 template <class Arguments, std::size_t I>
 consteval bool explain_tag() {
   constexpr bool said = is_or_missing<Arguments, I, tag>;
-  static_assert(said, "the tag is said as tag{7}, before with(...)");
+  static_assert(said, "the tag is said as tag{7}; in front of with(...) it can't be left out: tag{0}");
   return said && explain_options<Arguments, I + 1>();
 }
 

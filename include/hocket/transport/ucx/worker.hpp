@@ -85,8 +85,8 @@ class context {
     if (std::getenv((std::string("UCX_") + variable).c_str()) == nullptr) ucp_config_modify(config, name, value);
   }
 
-  /// Whether settings of a transport are called by its name too; UCX 1.13 wants the rest alone.
-  static bool names_transports() { return at_least(14); }
+  /// Whether settings of a transport are called by its name too; UCX before 1.17 wants the rest alone.
+  static bool names_transports() { return at_least(17); }
 
   /// False if UCX_TLS rules out these transports; then UCX would warn of a setting that it has no use for.
   static bool may_use(std::initializer_list<const char*> transports) {
