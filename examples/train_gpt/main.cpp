@@ -16,8 +16,10 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -75,6 +77,7 @@ void declare(CLI::App& app, program_options& options) {
       ->check(CLI::Range(0, 10'000'000));
   app.add_flag("--must-learn", options.must_learn, "fail unless the model beats the bigram model in the end");
   app.add_option("--out", options.out, "folder for the loss curve and the report, made if it is missing");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "a file with any of these options, as name=value lines");
   app.add_option("--checkpoint", options.checkpoint,
                  "folder for what it takes to go on: written every --checkpoint-every steps, and at the end");
@@ -84,6 +87,16 @@ void declare(CLI::App& app, program_options& options) {
 }
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+/// Older checkpoints in a folder are removed when there is a newer one: not those of another training.
+void check_checkpoint(const program_options& options) {
+  namespace fs = std::filesystem;
+  if (options.checkpoint.empty() || !fs::exists(fs::path(options.checkpoint) / "latest")) return;
+  if (!options.resume.empty() && fs::weakly_canonical(options.resume) == fs::weakly_canonical(options.checkpoint))
+    return;
+  refuse("--checkpoint " + options.checkpoint + ": there is a checkpoint in it already: add --resume " +
+         options.checkpoint + " to go on from it, or name another folder");
+}
 
 /// Refuses what can't be, with the nearest that can.
 void check(const program_options& options) {
@@ -125,6 +138,11 @@ void check(const program_options& options) {
            " equal parts: the nearest that can is --sequences " +
            std::to_string(std::max(1, (training.sequences + parts / 2) / parts) * parts));
   }
+  if (!(std::isfinite(training.learning_rate))) refuse("--learning-rate is a number above 0, as 0.003");
+  if (training.loss_scale != 0 && !(training.loss_scale >= 1 && std::isfinite(training.loss_scale))) {
+    refuse("--loss-scale is 0, for none, or a number from 1 on, as 65536");
+  }
+  check_checkpoint(options);
   schedule_of(options);  // knows more rules
 }
 

@@ -2,11 +2,14 @@
 #include "report.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
+
+#include <unistd.h>
 
 namespace gpt {
 namespace {
@@ -88,17 +91,29 @@ std::string html(const report& of) {
   return page;
 }
 
+void make_folder(const std::string& path) {
+  std::error_code problem;
+  std::filesystem::create_directories(path, problem);
+  if (!problem && ::access(path.c_str(), W_OK) != 0) problem = {errno, std::generic_category()};
+  if (problem) throw std::runtime_error("cannot write into the folder '" + path + "': " + problem.message());
+}
+
 void write_file(const std::string& path, const std::string& text) {
   const std::string part = path + ".part";
+  std::error_code problem;
+  errno = 0;
   std::ofstream file(part, std::ios::binary);
   file << text;
   file.close();
-  std::error_code problem;
-  if (file) std::filesystem::rename(part, path, problem);
-  if (!file || problem) {
+  if (file) {
+    std::filesystem::rename(part, path, problem);
+  } else {
+    problem = {errno != 0 ? errno : EIO, std::generic_category()};
+  }
+  if (problem) {
     std::error_code ignored;
     std::filesystem::remove(part, ignored);
-    throw std::runtime_error("cannot write '" + path + "'" + (problem ? ": " + problem.message() : ""));
+    throw std::runtime_error("cannot write '" + path + "': " + problem.message());
   }
 }
 

@@ -32,6 +32,9 @@ std::string draw_memory(const std::vector<rank_memory>& ranks);
 /// The page, as HTML with its pictures in it.
 std::string html(const report& of);
 
+/// Makes the folder, if it is missing. Throws where nothing can be written into it.
+void make_folder(const std::string& path);
+
 /// Writes `text` to the file `path`: all of it, or, where that fails, nothing; then raises.
 void write_file(const std::string& path, const std::string& text);
 

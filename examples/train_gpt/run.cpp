@@ -21,6 +21,7 @@
 #include <bit>
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -79,7 +80,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const program_options&
                               spread.passes, spread.microbatches, training.exact ? "exact" : "floating-point")},
           {"numbers", formatted("parameters in %s, gradients travel as %s%s", options.precision.c_str(),
                                 training.exact ? "exact sums" : options.wire.c_str(),
-                                spread.spread_rows ? "; rows between blocks spread over tp" : "")},
+                                spread.spread_rows && spread.tensor > 1 ? "; rows between blocks spread over tp" : "")},
           {"schedule", formatted("%s, bubble %.0f %% if all stages take equally long", std::string(plan.name()).c_str(),
                                  100 * bubble)}};
 }
@@ -109,6 +110,24 @@ std::vector<rank_memory> gather_memory(const hocket::ucx::communicator& comm, co
   std::vector<rank_memory> ranks;
   for (std::size_t i = 0; i < all.size(); i += 3) ranks.push_back({all[i], all[i + 1], all[i + 2]});
   return ranks;
+}
+
+double most_megabytes(const std::vector<rank_memory>& ranks) {
+  std::size_t most = 0;
+  for (const rank_memory& each : ranks) most = std::max(most, each.predicted);
+  return static_cast<double>(most) / 1e6;
+}
+
+/// What rank 0 keeps, and every rank that keeps something else than the formula says.
+void print_differences(const std::vector<rank_memory>& ranks) {
+  std::size_t right = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const rank_memory& each = ranks[rank];
+    right += each.counted == each.predicted ? 1 : 0;
+    if (rank > 0 && each.counted == each.predicted) continue;
+    std::printf("rank %zu keeps %zu bytes, by the formula %zu\n", rank, each.counted, each.predicted);
+  }
+  std::printf("%zu of %zu ranks keep what the formula says\n", right, ranks.size());
 }
 
 /// A line per step: its number, the loss and the gradient's norm as decimals, and the bits of both.
@@ -160,8 +179,9 @@ std::vector<std::pair<std::string, std::string>> found_of(const program_options&
                                                           const std::vector<step_record>& steps, double planned_bubble,
                                                           double bubble, const trainer& training) {
   std::vector<std::pair<std::string, std::string>> found;
-  found.emplace_back("bubble", formatted("%.0f %% of the last step, with waits for messages; %.0f %% by the plan",
-                                         100 * bubble, 100 * planned_bubble));
+  found.emplace_back(
+      "bubble", formatted("%.0f %% of the last step, waits for messages between stages included; %.0f %% by the plan",
+                          100 * bubble, 100 * planned_bubble));
   const double with = exposed_seconds(steps, true), without = exposed_seconds(steps, false);
   if (without > 0) {
     const double hidden = 100 * (1 - with / without);
@@ -198,6 +218,11 @@ void print(const result& found) {
   std::printf("\nWhat it writes:\n----\n%s\n----\n\n", found.sample.c_str());
 }
 
+/// Whether the program is to end after this step. A gradient that a loss scale made infinite is nothing bad.
+bool ends_badly(const program_options& options, const step_record& last) {
+  return options.stop_on_nan && !last.finite && (options.training.loss_scale == 0 || !std::isfinite(last.loss));
+}
+
 std::vector<step_record> train(trainer& training, const program_options& options, const split_text& text, int first,
                                progress_line* progress) {
   std::vector<step_record> steps;
@@ -212,11 +237,11 @@ std::vector<step_record> train(trainer& training, const program_options& options
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     steps.push_back(training.step(text.train, step, seconds > options.seconds, overlaps(step)));
     if (progress != nullptr) (*progress)(steps.back());
-    if (options.stop_on_nan && !steps.back().finite) break;
+    if (ends_badly(options, steps.back())) break;
     if ((step + 1) % options.checkpoint_every == 0) save(step + 1);
     if (steps.back().stop) break;
   }
-  if (!options.stop_on_nan || steps.back().finite) save(first + static_cast<int>(steps.size()));
+  if (!ends_badly(options, steps.back())) save(first + static_cast<int>(steps.size()));
   return steps;
 }
 
@@ -240,8 +265,9 @@ hocket::plan::pipeline::schedule schedule_of(const program_options& options) {
   return schedules::one_forward_one_backward(spread.pipeline, spread.microbatches);
 }
 
-int run_rank(const program_options& options) {
-  auto comm = hocket::ucx::connect();
+namespace {
+
+int run_rank(const program_options& options, const hocket::ucx::communicator& comm) {
   const bool speaks = comm.rank() == 0;
   if (comm.size() != options.training.spread.ranks()) {
     refuse("there are " + std::to_string(comm.size()) + " ranks, and --dp times --pp times --tp is " +
@@ -253,13 +279,16 @@ int run_rank(const program_options& options) {
   const schedules::schedule plan = schedule_of(options);
   auto facts = facts_of(options, bytes.size(), plan);
   for (auto& each : placements_of(options.training)) facts.push_back(std::move(each));
+  if (speaks) make_folder(options.out);
+  if (!options.checkpoint.empty()) make_folder(options.checkpoint);
+  hocket::barrier(comm);  // nobody trains if that can't be kept
   trainer training(comm, options.training, plan);
   const std::vector<rank_memory> predicted = gather_memory(comm, training);
   if (speaks) {
-    std::filesystem::create_directories(options.out);
     const traffic sent = training.predicted_traffic();
-    facts.emplace_back(
-        "memory", formatted("%.2f MB on rank 0, by the formula", static_cast<double>(predicted[0].predicted) / 1e6));
+    facts.emplace_back("memory",
+                       formatted("%.2f MB on rank 0, at most %.2f MB on a rank, by the formula",
+                                 static_cast<double>(predicted[0].predicted) / 1e6, most_megabytes(predicted)));
     facts.emplace_back("traffic",
                        formatted("rank 0 sends %.3f MB per step by the formulas: gradients and parameters %.3f, "
                                  "pipeline %.3f, tensor-parallel sums %.3f",
@@ -280,7 +309,7 @@ int run_rank(const program_options& options) {
   progress_line progress(options.training.steps, first,
                          static_cast<double>(options.training.sequences) * options.training.shape.context);
   const std::vector<step_record> steps = train(training, options, text, first, speaks ? &progress : nullptr);
-  if (options.stop_on_nan && !steps.back().finite) {  // all ranks know, and leave in order
+  if (ends_badly(options, steps.back())) {  // all ranks know, and leave in order
     std::fprintf(stderr,
                  "train_gpt: step %zu: the gradient is not finite, the loss is %g; a smaller --learning-rate may "
                  "help\n",
@@ -296,7 +325,7 @@ int run_rank(const program_options& options) {
     learned = found.held_out < found.bigram;
     std::printf("\n%zu steps in %.1f s, %.0f %% of it in communication\n", steps.size(), progress.seconds(),
                 100 * progress.communication_share());
-    std::printf("rank 0 keeps %zu bytes, by the formula %zu\n", memory[0].counted, memory[0].predicted);
+    print_differences(memory);
     const auto measured = found_of(options, steps, schedules::run_clock(plan).bubble_share(),
                                    bubble_of(run, options.training.spread.pipeline), training);
     print(measured);
@@ -316,6 +345,21 @@ int run_rank(const program_options& options) {
   }
   hocket::barrier(comm);
   return learned || !options.must_learn ? 0 : 1;
+}
+
+}  // namespace
+
+int run_rank(const program_options& options) {
+  const auto comm = hocket::ucx::connect();
+  try {
+    return run_rank(options, comm);
+  } catch (const hocket::error& problem) {
+    comm.revoke(problem.reason());
+    throw;
+  } catch (const std::exception& problem) {
+    comm.revoke(problem.what());  // the others may wait for this rank
+    throw;
+  }
 }
 
 }  // namespace gpt

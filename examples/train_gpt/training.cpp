@@ -157,6 +157,20 @@ struct trainer::parts {
     return record;
   }
 
+  /// Does `act`; what it throws, whoever waits for this rank hears, too.
+  template <class Act>
+  auto telling(Act act) {
+    try {
+      return act();
+    } catch (const hocket::error& problem) {
+      revoke(problem.reason());
+      throw;
+    } catch (const std::exception& problem) {
+      revoke(problem.what());
+      throw;
+    }
+  }
+
   /// How long this rank computed in the last pass.
   double computed_seconds() const {
     double seconds = 0;
@@ -181,15 +195,7 @@ trainer::trainer(const hocket::ucx::communicator& comm, const training_options& 
 trainer::~trainer() = default;
 
 step_record trainer::step(byte_span text, int number, bool stop, bool overlaps) {
-  try {
-    return parts_->step(text, number, stop, overlaps);
-  } catch (const hocket::error& problem) {
-    parts_->revoke(problem.reason());
-    throw;
-  } catch (const std::exception& problem) {
-    parts_->revoke(problem.what());
-    throw;
-  }
+  return parts_->telling([&] { return parts_->step(text, number, stop, overlaps); });
 }
 
 long long trainer::skipped() const noexcept { return parts_->skipped; }
@@ -216,26 +222,31 @@ traffic trainer::predicted_traffic() const {
 }
 
 void trainer::save(const std::string& folder, int steps) {
-  parts& at = *parts_;
-  checkpoint now = at.identity();
-  now.steps = steps;
-  now.memory = at.memory->state();
-  if (at.scale) now.scale = at.scale->state();
-  now.skipped = at.skipped;
-  write_part(folder, now, at.ranks.rank(), at.ranks.size());
-  hocket::barrier(at.ranks.all());  // all parts are there
-  if (at.ranks.rank() == 0) complete(folder, steps);
+  parts_->telling([&] {
+    parts& at = *parts_;
+    checkpoint now = at.identity();
+    now.steps = steps;
+    now.memory = at.memory->state();
+    if (at.scale) now.scale = at.scale->state();
+    now.skipped = at.skipped;
+    write_part(folder, now, at.ranks.rank(), at.ranks.size());
+    hocket::barrier(at.ranks.all());  // all parts are there
+    if (at.ranks.rank() == 0) complete(folder, steps);
+  });
 }
 
 int trainer::resume(const std::string& folder) {
-  parts& at = *parts_;
-  std::set<std::string> needed;
-  for (const entry& each : at.entries) needed.insert(each.name());
-  const checkpoint from = read_checkpoint(folder, at.identity(), needed);
-  at.memory->restore(from.memory);
-  if (at.scale && from.scale) at.scale->restore(*from.scale);
-  at.skipped = from.skipped;
-  return from.steps;
+  return parts_->telling([&] {
+    parts& at = *parts_;
+    std::set<std::string> needed;
+    for (const entry& each : at.entries) needed.insert(each.name());
+    const checkpoint from = read_checkpoint(folder, at.identity(), needed);
+    at.memory->restore(from.memory);
+    if (at.scale && from.scale) at.scale->restore(*from.scale);
+    at.skipped = from.skipped;
+    hocket::barrier(at.ranks.all());  // all ranks could do the same
+    return from.steps;
+  });
 }
 
 std::size_t trainer::bytes() const { return parts_->memory->bytes(); }

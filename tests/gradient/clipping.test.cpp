@@ -111,7 +111,8 @@ void check_clipping(thread_rank& me, const std::array<int, 3>& extents, const mo
 }
 
 constexpr std::array<int, 3> meshes[] = {{1, 1, 1}, {1, 1, 2}, {2, 1, 1}, {1, 2, 1}, {2, 1, 2}, {1, 2, 2}, {2, 2, 1},
-                                         {3, 1, 2}, {2, 2, 2}, {1, 4, 2}, {2, 4, 1}, {4, 1, 2}, {5, 1, 1}, {7, 1, 1}};
+                                         {3, 1, 2}, {2, 2, 2}, {1, 4, 2}, {2, 4, 1}, {4, 1, 2}, {5, 1, 1}, {7, 1, 1},
+                                         {1, 4, 1}, {3, 1, 1}, {3, 2, 1}, {4, 1, 1}, {4, 2, 1}};
 
 void check_everywhere(const model& what, double most) {
   for (const auto& extents : meshes) {

@@ -61,6 +61,18 @@ left=$(comm -13 <(echo "$before") <(segments))
 [ -z "$left" ] || complain "an exception in a layer: segments are left in /dev/shm: $left"
 echo "thrown: all eight ranks say why"
 
+# One rank can't write its checkpoint, or the report: all say so, before they train.
+for what in '--out /proc/nothing' "--out $folder/unused --checkpoint /proc/nothing"; do
+  read -ra options <<<"$what"
+  status=0
+  "$program" --text "$folder/text" "${mesh[@]}" "${options[@]}" >"$folder/log" 2>&1 || status=$?
+  [ "$status" != 0 ] || complain "$what, and success"
+  [ "$(grep -c "train_gpt: .*cannot write into the folder '/proc/nothing'" "$folder/log")" = 4 ] ||
+    { complain "$what: not all ranks say so"; cat "$folder/log"; }
+  ! grep -q '^step' "$folder/log" || complain "$what: it trained before it found out"
+done
+echo "two folders that can't be written into: all ranks say so at once"
+
 # Refused before anything starts.
 refused() {  # words, options...
   local words=$1
@@ -79,5 +91,9 @@ refused 'at most --pp 2 with --stages-per-rank 2' --pp 3 --schedule interleaved 
 refused 'or --schedule interleaved' --stages-per-rank 2
 refused 'leave out one' --exact --tp 2 --sequence-parallel
 refused 'bit: --wire float' --exact --wire bfloat16
-echo "eight meshes that can't be: refused, with the nearest that can"
+printf 'zero=1\nmicrobatch=4\n' >"$folder/config"
+refused 'microbatch' --config "$folder/config"
+refused 'from 1 on' --loss-scale 0.1
+refused 'number above 0' --learning-rate nan
+echo "eleven meshes and options that can't be: refused, with the nearest that can"
 exit $failed

@@ -38,6 +38,8 @@ train() {  # name, options...
   [ "$(wc -l <"$folder/$name")" = $((steps + 1)) ] || { echo "$*: not $steps steps"; cat "$folder/log"; exit 1; }
   grep -q '^rank 0 keeps \([0-9]*\) bytes, by the formula \1$' "$folder/log" ||
     { echo "$*: the memory is not that of the formula"; tail -n 1 "$folder/log"; failed=1; }
+  grep -q '^\([0-9]*\) of \1 ranks keep what the formula says$' "$folder/log" ||
+    { echo "$*: the memory of a rank is not that of the formula"; failed=1; }
 }
 
 # Losses without --exact, within TOLERANCE of the first's.

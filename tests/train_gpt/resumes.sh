@@ -19,6 +19,7 @@ train() {  # options...
 }
 
 for loss_scale in 0 1024; do
+  rm -rf "$folder/kept"
   train --loss-scale $loss_scale || { cat "$folder/log"; exit 1; }
   mv "$folder/losses" "$folder/whole"
   ! train --loss-scale $loss_scale --dp 2 --tp 2 --zero 1 --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
@@ -60,11 +61,12 @@ refused 'has 9 steps already' --resume "$folder/kept" --precision bfloat16
 steps=12
 refused 'not --seed 2: give' --resume "$folder/kept" --precision bfloat16 --seed 2
 refused 'not --precision float: give' --resume "$folder/kept"
+refused 'already: add --resume' --checkpoint "$folder/kept"
 part=$folder/kept/step-9/rank-1
 cp "$part" "$folder/part"
 head -c 5000 "$folder/part" >"$part"
 refused "rank-1': it ends in the middle" --resume "$folder/kept" --precision bfloat16
 rm "$part"
 refused "rank-1': it can't be read" --resume "$folder/kept" --precision bfloat16
-echo "seven checkpoints that can't be gone on from: refused"
+echo "eight checkpoints that can't be gone on from: refused"
 exit $failed
