@@ -228,9 +228,10 @@ static_assert(hocket::passing_bytes<float>(four_buckets, 2) == 52);
 static_assert(hocket::passing_bytes<float>(four_buckets, 3) == 72);  // 5, 3, 10: from the last to the first
 static_assert(hocket::passing_bytes<double>(four_buckets, 9) == 152);
 
-/// Bytes that this rank sends in one step of two microbatches, or one, around rings.
+/// Bytes that this rank sends in one step, around rings.
 template <class Sharding, class When>
-double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, When when, Sharding sharding) {
+double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, int microbatches, When when,
+                  Sharding sharding) {
   hocket_test::trace trace;
   const auto observed = hocket::with(hocket::ring, hocket::observe(trace.observer()));
   const auto fetching = hocket::split(me.comm(), hocket::color{0}, hocket::key{me.rank()});
@@ -242,14 +243,16 @@ double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, When 
     parameters.of(i);
     if (i == layout.members(layout.bucket_of(i)).back()) parameters.release(layout.bucket_of(i));
   };
-  for (std::size_t i = 0; i < layout.parameters(); ++i) compute_with(i);
-  gradients.begin_microbatch(0, 1);
-  for (std::size_t i = layout.parameters(); i-- > 0;) {
-    compute_with(i);
-    for (float& each : gradients.of(i)) each = 1;
-    gradients.ready(i);
+  for (int m = 0; m < microbatches; ++m) {
+    for (std::size_t i = 0; i < layout.parameters(); ++i) compute_with(i);
+    gradients.begin_microbatch(m, microbatches);
+    for (std::size_t i = layout.parameters(); i-- > 0;) {
+      compute_with(i);
+      for (float& each : gradients.of(i)) each = 1;
+      gradients.ready(i);
+    }
+    gradients.end_microbatch(0, 1);
   }
-  gradients.end_microbatch(0, 1);
   gradients.finish();
   optimizer.step(gradients, 0.1, 1);
   for (std::size_t b = 0; b < layout.buckets(); ++b) parameters.wait(b);
@@ -260,7 +263,7 @@ double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, When 
   return bytes;
 }
 
-TEST_CASE("a step sends 2 (N-1)/N of the parameters up to stage 2, and 3 (N-1)/N at stage 3") {
+TEST_CASE("a step of M microbatches sends 2 (N-1)/N of the parameters at stages 0 and 1, M + 1 at 2, 3 M at 3") {
   for (const int ranks : {1, 2, 4, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       // One bucket per parameter, each of a size that can be divided, and one of a size that can't.
@@ -273,13 +276,15 @@ TEST_CASE("a step sends 2 (N-1)/N of the parameters up to stage 2, and 3 (N-1)/N
                  std::to_string(expected);
         });
       };
-      check(0, sent_bytes(me, layout, hocket::last_microbatch, hocket::zero<0>), 2 * n);
-      check(1, sent_bytes(me, layout, hocket::last_microbatch, hocket::zero<1>), 2 * n);
-      check(2, sent_bytes(me, layout, hocket::every_microbatch, hocket::zero<2>), 2 * n);
-      check(3, sent_bytes(me, layout, hocket::every_microbatch, hocket::zero<3>), 3 * n);
+      for (const int m : {1, 2, 3}) {
+        check(0, sent_bytes(me, layout, m, hocket::last_microbatch, hocket::zero<0>), 2 * n);
+        check(1, sent_bytes(me, layout, m, hocket::last_microbatch, hocket::zero<1>), 2 * n);
+        check(2, sent_bytes(me, layout, m, hocket::every_microbatch, hocket::zero<2>), (m + 1) * n);
+        check(3, sent_bytes(me, layout, m, hocket::every_microbatch, hocket::zero<3>), 3 * m * n);
+      }
       // Sizes that can't be divided: no padding travels; over all ranks the sum is the same.
       const hocket::parameter_layout uneven({{"a", 100}, {"b", 1}, {"c", 700}}, {1, 1});
-      double mine = sent_bytes(me, uneven, hocket::every_microbatch, hocket::zero<2>), all = 0;
+      double mine = sent_bytes(me, uneven, 1, hocket::every_microbatch, hocket::zero<2>), all = 0;
       hocket::all_reduce(me.comm(), std::span<const double>(&mine, 1), std::span<double>(&all, 1));
       check(2, all, 2.0 * static_cast<double>(uneven.size() * sizeof(float)) * (ranks - 1));
     });
