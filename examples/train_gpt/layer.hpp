@@ -7,7 +7,8 @@
 ///
 /// With sequence parallelism each tensor-parallel rank has some rows of the activations between blocks: rows are
 /// gathered in front of the blocks, and sums are scattered behind them. Each rank keeps and normalises a part; a quarter
-/// more travels, as what goes into the blocks is not kept whole, but gathered again for the backward pass. Source: Korthikanti et al., 2022.
+/// more travels, as what goes into the blocks is not kept whole, but gathered again for the backward pass.
+/// Source: Korthikanti et al., 2022.
 #pragma once
 
 #include "mathematics.hpp"
