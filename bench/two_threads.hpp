@@ -137,6 +137,12 @@ class buffers {
     for (auto& each : out_) each.assign(count + padding, 0.0F);
   }
   const float* in(int rank) const { return in_[rank].data(); }
+  /// The same, written anew: what a peer has read of it is no longer what its cache holds.
+  const float* new_in(int rank) {
+    std::fill(in_[rank].begin(), in_[rank].end() - static_cast<std::ptrdiff_t>(padding), 1.0F);
+    benchmark::ClobberMemory();
+    return in_[rank].data();
+  }
   float* out(int rank) { return out_[rank].data(); }
 
   /// Whether `body(rank, 1)` in two threads leaves the sum of both inputs, and nothing beyond it, in both outputs.

@@ -116,11 +116,10 @@ HOCKET_ALWAYS_INLINE void combine_pushed(const State& state, std::size_t offset,
   }
 }
 
-/// Peers have read the lines of the next operation, and have long left them: to get them back takes as long as a message.
+/// Peers write these lines now: one that is asked for here is on its way while the call is logged.
 template <class State>
-HOCKET_ALWAYS_INLINE void prefetch_lines(const State& state, std::uint32_t sequence) noexcept {
-  const std::size_t offset = sequence % transport::window * state.slot_lines();
-  for (const push_pair& lines : state.pushing()) platform::prefetch_to_write(&lines.to[offset]);
+HOCKET_ALWAYS_INLINE void prefetch_arrivals(const State& state, std::size_t offset) noexcept {
+  for (const push_pair& lines : state.pushing()) platform::prefetch(&lines.from[offset]);
 }
 
 /// What a port that is told of steps hears of the one that an exchange is: nothing where there is none. What is pushed
@@ -173,7 +172,7 @@ HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std:
   tell_of_begin(state, sequence);
   push_to_all(state, offset, flag, in, count);
   tell_of(state, sequence, step_of_pushing, count * sizeof(T));
-  prefetch_lines(state, sequence + 1);
+  prefetch_arrivals(state, offset);
   state.calls().add_brief({sequence, 1, signature, history, plan::to_string(plan::goal_kind::all_reduce),
                            types_name<T, Op>(), plan::push_all_reduce::name(), count, 0, site});
   int polls = state.quick_polls();

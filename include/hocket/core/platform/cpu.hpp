@@ -25,15 +25,8 @@ inline void pause() noexcept {
 #endif
 }
 
-/// Gets the line at `place` into this core's cache so that it can be written at once. Does nothing if it can't be.
-inline void prefetch_to_write(const void* place) noexcept {
-#if defined(__x86_64__)
-  // The compiler's own would ask for a line to read, unless told of processors that all have this one.
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(place)));
-#else
-  __builtin_prefetch(place, 1);
-#endif
-}
+/// Asks for the line at `place`, which will be read soon. Does nothing if it can't be had.
+inline void prefetch(const void* place) noexcept { __builtin_prefetch(place); }
 
 /// Lets another thread have this core.
 inline void yield() noexcept { ::sched_yield(); }
