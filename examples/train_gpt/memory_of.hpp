@@ -43,7 +43,7 @@ inline hocket::parameter_layout layout_of(const std::vector<entry>& entries, boo
 }
 
 /// Sends a bucket of gradients as it is, or, where that is wanted and the sum is not exact, as bfloat16.
-struct wire_reduction : hocket::plain_reduction {
+struct wire_reduction : hocket::piecewise_reduction {
   bool narrow = false;
 
   template <class Wire, class T, class Options>

@@ -86,10 +86,10 @@ TEST_CASE("exact sums train the same bits at every stage, on any number of ranks
 }
 
 /// Three steps of one microbatch on floats that are rounded at each addition.
-template <class When, class Sharding, class Reduction>
-std::vector<float> train_floats(thread_rank& me, When when, Sharding sharding, const Reduction& reduction) {
+template <class When, class Sharding, class Options>
+std::vector<float> train_floats(thread_rank& me, When when, Sharding sharding, const Options& options) {
   const auto layout = small_layout();
-  auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, hocket::options<>{}, reduction);
+  auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, options, hocket::piecewise_reduction());
   auto parameters = hocket::parameters<float>(me.comm(), layout, sharding);
   set_first_values<float>(parameters);
   auto optimizer = hocket::make_optimizer<float>(parameters, hocket::sgd{});
@@ -100,18 +100,23 @@ std::vector<float> train_floats(thread_rank& me, When when, Sharding sharding, c
   return all_values(parameters);
 }
 
-TEST_CASE("in the order of ranks, floats too have the same bits at every stage") {
+TEST_CASE("reduced in pieces, floats too have the same bits at every stage, whatever algorithm adds them") {
+  const auto check_stages_with = [](thread_rank& me, const auto& options) {
+    const auto train = [&](auto when, auto sharding) { return train_floats(me, when, sharding, options); };
+    const auto expected = train(hocket::last_microbatch, hocket::zero<0>);
+    const auto check = [&](const char* name, const std::vector<float>& found) {
+      me.check(same_bits(found, expected), [&] { return std::string(name) + " differs from zero<0>"; });
+    };
+    check("zero<0>, every", train(hocket::every_microbatch, hocket::zero<0>));
+    check("zero<1>", train(hocket::last_microbatch, hocket::zero<1>));
+    check("zero<2>", train(hocket::every_microbatch, hocket::zero<2>));
+    check("zero<3>", train(hocket::every_microbatch, hocket::zero<3>));
+  };
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
-    on_ranks(ranks, [](thread_rank& me) {
-      const hocket::rank_ordered_reduction ordered;
-      const auto expected = train_floats(me, hocket::last_microbatch, hocket::zero<0>, ordered);
-      const auto check = [&](const char* name, const std::vector<float>& found) {
-        me.check(same_bits(found, expected), [&] { return std::string(name) + " differs from zero<0>"; });
-      };
-      check("zero<0>, every", train_floats(me, hocket::every_microbatch, hocket::zero<0>, ordered));
-      check("zero<1>", train_floats(me, hocket::last_microbatch, hocket::zero<1>, ordered));
-      check("zero<2>", train_floats(me, hocket::every_microbatch, hocket::zero<2>, ordered));
-      check("zero<3>", train_floats(me, hocket::every_microbatch, hocket::zero<3>, ordered));
+    on_ranks(ranks, [&](thread_rank& me) {
+      check_stages_with(me, hocket::options<>{});
+      check_stages_with(me, hocket::with(hocket::ring));
+      check_stages_with(me, hocket::with(hocket::pairwise));
     });
   }
 }

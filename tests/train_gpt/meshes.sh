@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Trains the same batches on meshes of processes, 50 steps. Losses must agree to 1e-5 relative; with --exact every bit of
-# losses and gradient norms must be the same. The text is the library itself.
+# losses and gradient norms must be the same, and without it too from stage to stage of ZeRO. The text is the library itself.
 #
 #   meshes.sh PROGRAM INCLUDE_FOLDER          some meshes, and other options
 #   meshes.sh PROGRAM INCLUDE_FOLDER --all    all of dp 1 to 4, tp 1 and 2, pp 1, 2 and 4, up to 8 processes, at all
@@ -90,6 +90,13 @@ for options in '--dp 2 --accumulate 3 --microbatches 2 --zero 3' '--dp 2 --accum
   read -ra options <<<"$options"
   check_rounded 1e-5 "${options[@]}"
   check_exact exact.first "${options[@]}"
+done
+
+# Of one mesh, all stages add in the same order.
+train staged.first --dp 3 --pp 2 --microbatches 2
+for zero in 1 2 3; do
+  train staged --dp 3 --pp 2 --microbatches 2 --zero $zero
+  cmp -s "$folder/staged.first" "$folder/staged" || { echo "--dp 3 --pp 2: bits of --zero $zero DIFFER from those of --zero 0"; failed=1; }
 done
 
 # bfloat16 has 8 bits: losses are near, and not the same.

@@ -21,6 +21,7 @@
 /// @endcode
 #pragma once
 
+#include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -28,6 +29,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/flat_buffer.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/gradient/bucket_flights.hpp>
 #include <hocket/gradient/communication_time.hpp>
@@ -58,7 +60,8 @@ HOCKET_BEGIN_NAMESPACE
 /// **Ranks.** All ranks must make equal steps: as many microbatches, each parameter ready at most once in each. Which
 /// are ready, in which order and when may differ: buckets go in their own order. Layouts are compared when it is made.
 /// **Cost.** With n bytes of gradients on p ranks, an all_reduce (stage 0) or a reduce_scatter of n bytes in total each
-/// time they are reduced; at the end one small all_reduce of one number per parameter, and three.
+/// time they are reduced (at stage 0 in pieces, a reduce_scatter and an all_gather each step); at the end one small
+/// all_reduce of one number per parameter, and three.
 /// **Memory.** `last_microbatch`: n. Else: n at stage 0, n/p at stages 2 and 3, and buckets that are formed or on their
 /// way: where one is formed after the other, at most `passing_bytes` of the layout's `in_flight` + 1. When so many are
 /// on their way, `of` waits for one before it gives memory for another.
@@ -76,8 +79,9 @@ class gradient_accumulator {
                        std::pmr::memory_resource* memory, const std::source_location& site)
       : group_(group), layout_(std::move(layout)), options_(std::move(options)), reduction_(std::move(reduction)),
         site_(site), memory_(memory), share_(layout_, Sharding::shards_states, rank(), ranks()),
-        missing_(layout_.buckets()), flying_(layout_.buckets(), false), done_(layout_.parameters(), false),
-        report_(uses + layout_.parameters()), passing_(keeps_whole ? 0 : layout_.buckets()) {
+        reduced_(layout_, scatters, rank(), ranks()), missing_(layout_.buckets()), flying_(layout_.buckets(), false),
+        done_(layout_.parameters(), false), report_(uses + layout_.parameters()),
+        passing_(keeps_whole ? 0 : layout_.buckets()) {
     detail::check_same_layout(*group_.shards, layout_, bounds(), "gradients", site_);
     if constexpr (Group::has_replicas) {
       detail::check_same_layout(*group_.replicas, layout_, bounds(), "gradients", site_);
@@ -201,11 +205,12 @@ class gradient_accumulator {
   /// The same without the wait: buckets may be on their way still, until `wait` or whoever needs them: `norm` waits for
   /// all of them, `optimizer::step` for one after the other, those first that the next forward pass needs first.
   /// With `bucket_order::forward` these come first too. What they are waited for is in `totals` afterwards. With
-  /// replicas, as `finish`. Collective.
+  /// replicas, or where pieces are gathered, as `finish`. Collective.
   gradient_totals finish_counts() {
     check_complete("finish");
     // Each replica must be called in one order by all: what goes on to it before what is summed over it here.
-    if constexpr (Group::has_replicas) wait_for_all();
+    if constexpr (Group::has_replicas || gathers) wait_for_all();
+    if constexpr (gathers) gather();
     {
       const detail::stopwatch watch(totals_.exposed_seconds);
       sum_report();
@@ -283,6 +288,9 @@ class gradient_accumulator {
   /// Where things are in the report that is summed over ranks: behind `uses`, of each parameter how often it was used.
   enum report_entry : std::size_t { losses, counts_of_losses, abandonments, uses };
 
+  /// Whether a reduction leaves a piece of the bucket; and whether that is less than what is kept.
+  static constexpr bool scatters = Sharding::shards_states || detail::reduces_in_pieces<Reduction>;
+  static constexpr bool gathers = scatters && !Sharding::shards_states;
   static constexpr bool scatters_before_adding = std::is_same_v<When, scatter_every_reduce_last_t>;
 
   [[noreturn]] void refuse(std::string reason) const {
@@ -341,15 +349,20 @@ class gradient_accumulator {
     }
   }
 
-  /// This rank's part of it.
+  /// The part of it that this rank has the sum of.
   std::span<T> own(std::size_t b) {
-    const element_range range = own_range(b);
+    const element_range range = reduced_.range(b);
     const std::size_t begin = layout_.bucket(b).first;
     if constexpr (keeps_whole) {
       return kept_.elements().subspan(range.first, range.size);
     } else {
       return passing_[b].elements().subspan(range.first - begin, range.size);
     }
+  }
+
+  /// The same of what is kept.
+  std::span<T> summed(std::size_t b) {
+    return result(b).subspan(reduced_.range(b).first - own_range(b).first, reduced_.range(b).size);
   }
 
   void complete(std::size_t i) {
@@ -366,10 +379,10 @@ class gradient_accumulator {
     const detail::stopwatch watch(totals_.driving_seconds);
     flying_[b] = true;
     const bool goes_on = Group::has_replicas && (!scatters_before_adding || next_ == of_);
-    if constexpr (Sharding::shards_states) {
+    if constexpr (scatters) {
       flights_.launch_within(b, goes_on,
                              reduction_.reduce_scatter(*group_.shards, b, all, own(b),
-                                                       counts{share_.lengths(layout_, b)}, options_, site_));
+                                                       counts{reduced_.lengths(layout_, b)}, options_, site_));
     } else {
       flights_.launch_within(b, goes_on, reduction_.all_reduce(*group_.shards, b, all, options_, site_));
     }
@@ -400,7 +413,7 @@ class gradient_accumulator {
   /// Adds what came of a microbatch to what is kept of the step.
   void fold(std::size_t b) {
     if constexpr (!keeps_whole) {
-      const std::span<T> sum = result(b), part = own(b);
+      const std::span<T> sum = summed(b), part = own(b);
       for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += part[at];
       passing_[b] = {};
     }
@@ -418,6 +431,18 @@ class gradient_accumulator {
     while (flights_.size() > 0) wait_for_one();
   }
 
+  /// Gives all ranks the pieces that each has summed.
+  void gather() {
+    const detail::stopwatch watch(totals_.exposed_seconds);
+    std::vector<request> started;
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
+      const std::span<T> all = result(b), own = summed(b);
+      const counts lengths{reduced_.lengths(layout_, b)};
+      started.push_back(all_gather_v_async(*group_.shards, std::span<const T>(own), all, lengths, bounds(), site_));
+    }
+    for (request& each : started) each.wait();
+  }
+
   void sum_report() {
     all_reduce(*group_.shards, in_place(std::span(report_)), std::plus<>{}, bounds(), site_);
     if constexpr (Group::has_replicas) {
@@ -431,7 +456,8 @@ class gradient_accumulator {
   Reduction reduction_;
   std::source_location site_;
   std::pmr::memory_resource* memory_;
-  detail::layout_share share_;
+  detail::layout_share share_;    ///< what is kept
+  detail::layout_share reduced_;  ///< what reductions leave
 
   int next_ = 0;  ///< how many microbatches of this step have begun
   int of_ = 0;

@@ -11,7 +11,6 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
-#include <hocket/selection/algorithm.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -64,22 +63,24 @@ struct plain_reduction {
   }
 };
 
-/// The same, adding in the order of ranks at every stage: with floats too, the stages of one microbatch per step have the
-/// same bits, at any number of ranks. (What is chosen otherwise goes around in rings, that begin elsewhere in an
-/// all_reduce than in a reduce_scatter.) Needs ranks that can read each other's memory; raises `invalid_argument` for
-/// others, and does not compile with an algorithm among the options.
-struct rank_ordered_reduction {
-  template <class Wire, class T, class Options>
-  request all_reduce(const communicator<Wire>& comm, std::size_t bucket, std::span<T> values, const Options& options,
-                     const std::source_location& site) const {
-    return plain_reduction().all_reduce(comm, bucket, values, options.and_also(two_shot), site);
-  }
-
-  template <class Wire, class T, class Options>
-  request reduce_scatter(const communicator<Wire>& comm, std::size_t bucket, std::span<T> values, std::span<T> own,
-                         counts lengths, const Options& options, const std::source_location& site) const {
-    return plain_reduction().reduce_scatter(comm, bucket, values, own, lengths, options.and_also(direct), site);
-  }
+/// The same, and at stage 0 too each rank adds its piece of a bucket; then pieces are gathered, once a step. So all stages
+/// add in one order: with floats too they have the same bits, at any number of ranks, where their microbatches are
+/// reduced at the same times. (An all_reduce may add in another order than a reduce_scatter.) As many bytes as an
+/// all_reduce has, but those of the gather leave after the backward pass.
+struct piecewise_reduction : plain_reduction {
+  static constexpr bool in_pieces = true;
 };
+
+namespace detail {
+
+/// Whether a rank is to have its piece of the sum of a bucket, and no more, even if it keeps all: where the reduction
+/// says so.
+template <class Reduction>
+inline constexpr bool reduces_in_pieces = false;
+template <class Reduction>
+  requires requires { Reduction::in_pieces; }
+inline constexpr bool reduces_in_pieces<Reduction> = Reduction::in_pieces;
+
+}  // namespace detail
 
 HOCKET_END_NAMESPACE
