@@ -85,12 +85,13 @@ TEST_CASE("exact sums train the same bits at every stage, on any number of ranks
   check_stages<float, float>("lion", hocket::lion{.weight_decay = 0.1});
 }
 
-/// Three steps of one microbatch on floats that are rounded at each addition.
-template <class When, class Sharding, class Options>
-std::vector<float> train_floats(thread_rank& me, When when, Sharding sharding, const Options& options) {
+/// Three steps of one microbatch on floats that are rounded at each addition, over the ranks of `group`.
+template <class Over, class When, class Sharding, class Options>
+std::vector<float> train_floats(thread_rank& me, const Over& group, When when, Sharding sharding,
+                                const Options& options) {
   const auto layout = small_layout();
-  auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, options, hocket::piecewise_reduction());
-  auto parameters = hocket::parameters<float>(me.comm(), layout, sharding);
+  auto gradients = hocket::gradients<float>(group, layout, when, sharding, options, hocket::piecewise_reduction());
+  auto parameters = hocket::parameters<float>(group, layout, sharding);
   set_first_values<float>(parameters);
   auto optimizer = hocket::make_optimizer<float>(parameters, hocket::sgd{});
   for (int step = 0; step < steps; ++step) {
@@ -100,25 +101,36 @@ std::vector<float> train_floats(thread_rank& me, When when, Sharding sharding, c
   return all_values(parameters);
 }
 
-TEST_CASE("reduced in pieces, floats too have the same bits at every stage, whatever algorithm adds them") {
-  const auto check_stages_with = [](thread_rank& me, const auto& options) {
-    const auto train = [&](auto when, auto sharding) { return train_floats(me, when, sharding, options); };
-    const auto expected = train(hocket::last_microbatch, hocket::zero<0>);
-    const auto check = [&](const char* name, const std::vector<float>& found) {
-      me.check(same_bits(found, expected), [&] { return std::string(name) + " differs from zero<0>"; });
-    };
-    check("zero<0>, every", train(hocket::every_microbatch, hocket::zero<0>));
-    check("zero<1>", train(hocket::last_microbatch, hocket::zero<1>));
-    check("zero<2>", train(hocket::every_microbatch, hocket::zero<2>));
-    check("zero<3>", train(hocket::every_microbatch, hocket::zero<3>));
+/// That every stage has the same bits, and both times of reduction at stage 0.
+template <class Over, class Options>
+void check_float_stages(thread_rank& me, const Over& group, const Options& options) {
+  const auto train = [&](auto when, auto sharding) { return train_floats(me, group, when, sharding, options); };
+  const auto expected = train(hocket::last_microbatch, hocket::zero<0>);
+  const auto check = [&](const char* name, const std::vector<float>& found) {
+    me.check(same_bits(found, expected), [&] { return std::string(name) + " differs from zero<0>"; });
   };
+  check("zero<0>, every", train(hocket::every_microbatch, hocket::zero<0>));
+  check("zero<1>", train(hocket::last_microbatch, hocket::zero<1>));
+  check("zero<2>", train(hocket::every_microbatch, hocket::zero<2>));
+  check("zero<3>", train(hocket::every_microbatch, hocket::zero<3>));
+}
+
+TEST_CASE("reduced in pieces, floats too have the same bits at every stage, whatever algorithm adds them") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
-    on_ranks(ranks, [&](thread_rank& me) {
-      check_stages_with(me, hocket::options<>{});
-      check_stages_with(me, hocket::with(hocket::ring));
-      check_stages_with(me, hocket::with(hocket::pairwise));
+    on_ranks(ranks, [](thread_rank& me) {
+      check_float_stages(me, me.comm(), hocket::options<>{});
+      check_float_stages(me, me.comm(), hocket::with(hocket::ring));
+      check_float_stages(me, me.comm(), hocket::with(hocket::pairwise));
     });
   }
+}
+
+TEST_CASE("the same with replicas") {
+  on_ranks(6, [](thread_rank& me) {
+    const auto shards = hocket::split(me.comm(), hocket::color{me.rank() / 3}, hocket::key{me.rank()});
+    const auto replicas = hocket::split(me.comm(), hocket::color{me.rank() % 3}, hocket::key{me.rank()});
+    check_float_stages(me, hocket::hybrid(shards, replicas), hocket::options<>{});
+  });
 }
 
 TEST_CASE("rules are their formulas") {
