@@ -5,6 +5,8 @@
 #include "plan/pipeline/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
+#include <hocket/collective/recv.hpp>
+#include <hocket/collective/send.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/pipeline/microbatch.hpp>
 #include <hocket/pipeline/tied.hpp>
@@ -117,6 +119,22 @@ TEST_CASE("gradients of shared parameters are added between the ranks that hold 
                "the error does not name the caller's line");
     });
   }
+}
+
+TEST_CASE("sums of tied gradients do not meet messages of the caller's") {
+  on_ranks(2, [](thread_rank& me) {
+    const hocket::peer other{1 - me.rank()};
+    const std::vector<double> sent{500.0 + me.rank()};
+    std::vector<double> early(1), late(1), gradient{1.0 + me.rank()};
+    auto receiving = hocket::recv_async(me.comm(), early, other);
+    auto sending = hocket::send_async(me.comm(), sent, other);
+    auto sending_more = hocket::send_async(me.comm(), sent, other);
+    pipeline::add_tied(me.comm(), hocket::plan::pipeline::placement::v_shape(2), {0, 2}, std::span(gradient));
+    hocket::recv(me.comm(), late, other);
+    for (hocket::request* each : {&receiving, &sending, &sending_more}) each->wait();
+    me.check(gradient[0] == 3.0, [&] { return "the sum is " + std::to_string(gradient[0]) + " instead of 3"; });
+    me.check(early[0] == 501.0 - me.rank() && late[0] == early[0], "a message is not what was sent");
+  });
 }
 
 TEST_CASE("microbatches are equal parts of a batch, which they cover") {

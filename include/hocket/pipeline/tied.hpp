@@ -4,13 +4,14 @@
 /// gradients of its own copy, and after a step the copies are added between the ranks that hold them.
 #pragma once
 
-#include <hocket/collective/send_recv.hpp>
+#include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/core/strong_types.hpp>
 #include <hocket/plan/pipeline/placement.hpp>
+#include <hocket/transport/concept.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -46,8 +47,8 @@ inline std::vector<int> holders(const plan::pipeline::placement& where, const st
 /// that hold one; on others nothing happens, and `gradient` may be empty.
 ///
 /// Two-directional schedules have two copies of each stage: all of them are summed. Cost: with n ranks that hold one,
-/// n - 1 messages each way, one after the other, and memory for n gradients. Raises what `send_recv` raises, and
-/// `mismatch` or `truncated` where lengths differ.
+/// n - 1 messages each way, one after the other, and memory for n gradients; they never meet messages of the caller's.
+/// Raises what `send_recv` raises, and `mismatch` or `truncated` where lengths differ.
 template <class Wire, class T>
 void add_tied(const communicator<Wire>& comm, const plan::pipeline::placement& where, const std::vector<int>& stages,
               std::span<T> gradient, const std::source_location& site = std::source_location::current()) {
@@ -61,8 +62,15 @@ void add_tied(const communicator<Wire>& comm, const plan::pipeline::placement& w
   for (std::size_t distance = 1; distance < count; ++distance) {
     const std::size_t from = (self + count - distance) % count;
     parts[from].resize(gradient.size());
-    send_recv(comm, parts[self], peer{ranks[(self + distance) % count]}, parts[from], peer{ranks[from]}, tag{},
-              options<>{}, site);
+    const hocket::detail::message_job exchange{.name = "add_tied",
+                                               .out = std::as_bytes(std::span(parts[self])),
+                                               .in = std::as_writable_bytes(std::span(parts[from])),
+                                               .to = ranks[(self + distance) % count],
+                                               .from = ranks[from],
+                                               .channel = transport::partial_channel,
+                                               .sent_type = hocket::detail::element_signature<T>(),
+                                               .received_type = hocket::detail::element_signature<T>()};
+    hocket::detail::deliver(hocket::detail::run_message(comm, exchange, options<>{}, site));
   }
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     T sum = parts[0][i];

@@ -44,6 +44,11 @@ inline constexpr unsigned point_to_point_channel = max_channels;
 /// steps. They are matched by their tags too, and never taken for those of `send` and `recv`.
 inline constexpr unsigned internal_channel = point_to_point_channel + 1;
 
+/// The same between some ranks only, of which the others know nothing, so that no tag can be dealt to them: these
+/// messages are matched by their order.
+inline constexpr unsigned partial_channel = internal_channel + 1;
+inline constexpr unsigned last_channel = partial_channel;
+
 /// How many messages of one channel a sender can be ahead of its receiver. Plans are proven with this depth.
 inline constexpr unsigned channel_depth = 4;
 

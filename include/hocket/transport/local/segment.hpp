@@ -84,7 +84,7 @@ class segment {
 
   static constexpr std::size_t channels_of_plans = transport::window * transport::max_channels;
   static constexpr std::size_t channels_per_peer =
-      channels_of_plans + transport::internal_channel - transport::point_to_point_channel + 1;
+      channels_of_plans + transport::last_channel - transport::point_to_point_channel + 1;
   static constexpr std::size_t channel_index(transport::message_id id) noexcept {
     return id.point_to_point() ? channels_of_plans + id.channel - transport::point_to_point_channel
                                : id.slot() * transport::max_channels + id.channel;

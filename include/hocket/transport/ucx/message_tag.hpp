@@ -51,7 +51,7 @@ struct message_tag {
 static_assert(message_tag::context_bits + message_tag::rank_bits + message_tag::channel_bits +
                   message_tag::sequence_bits + message_tag::signature_bits ==
               64);
-static_assert(transport::internal_channel < (1U << message_tag::channel_bits));
+static_assert(transport::last_channel < (1U << message_tag::channel_bits));
 
 }  // namespace ucx
 HOCKET_END_NAMESPACE
