@@ -4,9 +4,9 @@
 #include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
+#include <hocket/gradient/communication_time.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -15,19 +15,6 @@ namespace gpt {
 namespace {
 
 matrix rectified(const matrix& h) { return h.array().max(0.0F).square(); }
-
-/// Adds the time until its end to a sum.
-class stopwatch {
- public:
-  explicit stopwatch(double& sum) : sum_(sum) {}
-  stopwatch(const stopwatch&) = delete;
-  stopwatch& operator=(const stopwatch&) = delete;
-  ~stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-
- private:
-  double& sum_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
 
 std::span<const float> elements(const matrix& x) { return {x.data(), static_cast<std::size_t>(x.size())}; }
 std::span<float> elements(matrix& x) { return {x.data(), static_cast<std::size_t>(x.size())}; }
@@ -58,7 +45,7 @@ matrix block_sum::total() {
   matrix result(rows_here(rows_).size(), columns_);
   const std::span<float> values = elements(result);
   if (spread_) {
-    const stopwatch watch(seconds_);
+    const hocket::stopwatch watch(seconds_);
     hocket::reduce_scatter_v(*ranks_, std::span<const float>(sums_), values,
                              hocket::counts{elements_of_ranks(rows_, columns_)});
     return result;
@@ -73,7 +60,7 @@ matrix block_sum::total() {
 }
 
 void block_sum::add_over_ranks() {
-  const stopwatch watch(seconds_);
+  const hocket::stopwatch watch(seconds_);
   if (exact_) {
     hocket::all_reduce(*ranks_, hocket::in_place(std::span(exact_sums_)), std::plus<>{});
   } else {
@@ -102,7 +89,7 @@ matrix block_sum::part(const matrix& all) const {
 
 matrix block_sum::whole(const matrix& part, Index rows) {
   if (!spread_) return part;
-  const stopwatch watch(seconds_);
+  const hocket::stopwatch watch(seconds_);
   matrix all(rows, part.cols());
   hocket::all_gather_v(*ranks_, elements(part), elements(all), hocket::counts{elements_of_ranks(rows, part.cols())});
   return all;
@@ -110,7 +97,7 @@ matrix block_sum::whole(const matrix& part, Index rows) {
 
 void block_sum::add_up(std::vector<float>& values) {
   if (!spread_) return;
-  const stopwatch watch(seconds_);
+  const hocket::stopwatch watch(seconds_);
   hocket::all_reduce(*ranks_, hocket::in_place(values), std::plus<>{});
 }
 

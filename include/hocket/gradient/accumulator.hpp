@@ -173,7 +173,7 @@ class gradient_accumulator {
 
   /// Moves on what is on its way; for long computations between two parameters. Does not block.
   void progress() {
-    const detail::stopwatch watch(totals_.driving_seconds);
+    const stopwatch watch(totals_.driving_seconds);
     flights_.move_on(landed());
   }
 
@@ -212,7 +212,7 @@ class gradient_accumulator {
     if constexpr (Group::has_replicas || gathers) wait_for_all();
     if constexpr (gathers) gather();
     {
-      const detail::stopwatch watch(totals_.exposed_seconds);
+      const stopwatch watch(totals_.exposed_seconds);
       sum_report();
     }
     next_ = 0;
@@ -226,7 +226,7 @@ class gradient_accumulator {
   /// Waits until the sum of bucket `b` is there.
   void wait(std::size_t b) {
     if (!flying_[b]) return;
-    const detail::stopwatch watch(totals_.exposed_seconds);
+    const stopwatch watch(totals_.exposed_seconds);
     while (flying_[b]) wait_for_one();
   }
 
@@ -304,15 +304,15 @@ class gradient_accumulator {
   }
 
   void check_open(std::size_t i, const char* call) const {
+    if (i < layout_.parameters() && inside_ && !done_[i]) [[likely]]
+      return;
     const std::string name = std::string(call) + "(" + std::to_string(i) + "): ";
     if (i >= layout_.parameters()) {
       refuse(name + "there are " + std::to_string(layout_.parameters()) + " parameters, numbered from 0");
     }
     if (!inside_) refuse(name + "no microbatch has begun: call begin_microbatch first");
-    if (done_[i]) {
-      refuse(name + "parameter '" + layout_[i].name + "' was ready before, in microbatch " + std::to_string(next_ - 1) +
-             ", and its gradient may have left: each is ready once, when all of it was added");
-    }
+    refuse(name + "parameter '" + layout_[i].name + "' was ready before, in microbatch " + std::to_string(next_ - 1) +
+           ", and its gradient may have left: each is ready once, when all of it was added");
   }
 
   void check_complete(const char* call) const {
@@ -341,7 +341,7 @@ class gradient_accumulator {
     } else {
       const std::size_t most = layout_.limits().in_flight;
       if (flying_[b] || (passing_[b].empty() && flights_.size() > most)) {
-        const detail::stopwatch watch(totals_.exposed_seconds);
+        const stopwatch watch(totals_.exposed_seconds);
         while (flying_[b] || flights_.size() > most) wait_for_one();
       }
       if (passing_[b].empty()) passing_[b] = flat_buffer<T>(layout_.bucket(b).size, memory_);
@@ -376,7 +376,7 @@ class gradient_accumulator {
 
   void launch(std::size_t b) {
     const std::span<T> all = formed(b);  // may wait, which is another's time
-    const detail::stopwatch watch(totals_.driving_seconds);
+    const stopwatch watch(totals_.driving_seconds);
     flying_[b] = true;
     const bool goes_on = Group::has_replicas && (!scatters_before_adding || next_ == of_);
     if constexpr (scatters) {
@@ -427,13 +427,13 @@ class gradient_accumulator {
                           landed());
   }
   void wait_for_all() {
-    const detail::stopwatch watch(totals_.exposed_seconds);
+    const stopwatch watch(totals_.exposed_seconds);
     while (flights_.size() > 0) wait_for_one();
   }
 
   /// Gives all ranks the pieces that each has summed.
   void gather() {
-    const detail::stopwatch watch(totals_.exposed_seconds);
+    const stopwatch watch(totals_.exposed_seconds);
     std::vector<request> started;
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
       const std::span<T> all = result(b), own = summed(b);

@@ -22,9 +22,8 @@ struct communication_time {
   }
 };
 
-namespace detail {
-
-/// Adds the time until its end to a sum.
+/// Adds the time from its beginning to its end to a sum, in seconds. For communication of the caller's own, to be told
+/// with that of the library.
 class stopwatch {
  public:
   explicit stopwatch(double& sum) noexcept : sum_(sum) {}
@@ -37,5 +36,4 @@ class stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace detail
 HOCKET_END_NAMESPACE

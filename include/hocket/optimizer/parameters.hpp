@@ -163,7 +163,7 @@ class flat_parameters {
       gathered_[b] = flat_buffer<P>(layout_.bucket(b).size, memory_);
     }
     wait(b);
-    const detail::stopwatch watch(time_.driving_seconds);
+    const stopwatch watch(time_.driving_seconds);
     coming_[b] = all_gather_v_async(*group_.shards, std::span<const P>(own(b)), whole(b),
                                     counts{share_.lengths(layout_, b)}, options_, site_);
     under_way_[b] = true;
@@ -172,7 +172,7 @@ class flat_parameters {
   /// Waits until bucket `b` is here. What went wrong on the way is thrown.
   void wait(std::size_t b) {
     if (!under_way_[b]) return;
-    const detail::stopwatch watch(time_.exposed_seconds);
+    const stopwatch watch(time_.exposed_seconds);
     coming_[b].wait();
     coming_[b] = request();
     under_way_[b] = false;
