@@ -91,9 +91,12 @@ class training_memory {
   virtual std::size_t peak_bytes() const = 0;
   /// What the formula says of the former.
   virtual std::size_t predicted_bytes() const = 0;
-  /// What this rank sends in a step for gradients and parameters, by the formula.
+  /// What this rank moves in a step for gradients and parameters, by the formula.
   /// @param rounds how often a step goes through the layers, forward and backward
-  virtual double predicted_traffic(int passes, int rounds) const = 0;
+  /// @param forward_only elements of parameters that the backward pass does without
+  virtual double predicted_traffic(int passes, int rounds, std::size_t forward_only) const = 0;
+  /// What this rank has moved for them so far.
+  virtual hocket::traffic moved() const = 0;
 };
 
 using memory_maker = std::unique_ptr<training_memory>(const hocket::ucx::communicator& data,

@@ -32,11 +32,14 @@
 
 namespace gpt {
 
+/// @param in_layers whether parameters are gathered layer by layer
 inline hocket::parameter_layout layout_of(const std::vector<entry>& entries, bool first_of_copies,
-                                          std::size_t bucket_bytes) {
+                                          std::size_t bucket_bytes, bool in_layers) {
   std::vector<hocket::parameter> parameters;
+  int layer = -1;
   for (const entry& each : entries) {
-    const hocket::parameter one{each.name(), each.elements(), each.block >= 0 || first_of_copies};
+    hocket::parameter one{each.name(), each.elements(), each.block >= 0 || first_of_copies};
+    one.begins_unit = in_layers && std::exchange(layer, each.layer) != each.layer;
     parameters.push_back(each.is_gain() ? hocket::undecayed(one) : one);
   }
   return hocket::parameter_layout(std::move(parameters), hocket::bucket_limits::of<float>(bucket_bytes, bucket_bytes));
@@ -86,7 +89,7 @@ class memory_of final : public training_memory {
   memory_of(const communicator& data, const communicator& model, const std::vector<entry>& entries,
             bool first_of_copies, const memory_options& options)
       : data_(data), model_(model), options_(options),
-        layout_(layout_of(entries, first_of_copies, options.bucket_bytes)),
+        layout_(layout_of(entries, first_of_copies, options.bucket_bytes, Stage == 3)),
         fetching_(hocket::split(data, hocket::color{0}, hocket::key{data.rank()})),
         parameters_(
             hocket::parameters<P>(fetching_, layout_, stage, hocket::options<>{}, ledger_.account("parameters"))),
@@ -184,15 +187,21 @@ class memory_of final : public training_memory {
                                                                  fetching_.size(), stage)
         .total();
   }
-  double predicted_traffic(int passes, int rounds) const override {
+  double predicted_traffic(int passes, int rounds, std::size_t forward_only) const override {
     const double others = static_cast<double>(fetching_.size() - 1) / fetching_.size();
     const double elements = static_cast<double>(layout_.size()) * others;
     const double gradient = elements * static_cast<double>(options_.narrow_wire ? sizeof(hocket::bfloat16) : sizeof(T));
     const double parameters = elements * static_cast<double>(sizeof(P));
-    // Reduced once, or after every pass; sent as all_reduce, or as reduce_scatter with a gather behind it. Layers gather
-    // for each round's two directions.
-    const int reductions = Stage >= 2 ? passes : 1;
-    return Stage == 0 ? 2 * gradient : reductions * gradient + (Stage == 3 ? 2 * rounds : 1) * parameters;
+    if (Stage == 0) return gradient + elements * static_cast<double>(sizeof(T));
+    if (Stage == 1) return gradient + parameters;
+    if (Stage == 2) return passes * gradient + parameters;
+    // Layers gather for each round's two directions.
+    const double once = static_cast<double>(forward_only) * others * static_cast<double>(sizeof(P));
+    return passes * gradient + rounds * (2 * parameters - once);
+  }
+  hocket::traffic moved() const override {
+    hocket::traffic all = data_.traffic();
+    return all += fetching_.traffic();
   }
 
  private:

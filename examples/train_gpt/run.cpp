@@ -103,6 +103,13 @@ std::vector<std::pair<std::string, std::string>> placements_of(const training_op
                    (training.spread.spread_rows ? "shard of rows" : "replicated") + ", inside partial sums"}};
 }
 
+/// Per step.
+std::string in_words(const traffic_by_use& moved, double steps) {
+  const double unit = 1e6 * steps;
+  return formatted("%.3f MB (gradients and parameters %.3f, pipeline %.3f, tensor-parallel sums %.3f)",
+                   moved.total() / unit, moved.gradients / unit, moved.pipeline / unit, moved.tensor / unit);
+}
+
 std::vector<rank_memory> gather_memory(const hocket::ucx::communicator& comm, const trainer& training) {
   const std::uint64_t own[3] = {training.predicted_bytes(), training.bytes(), training.peak_bytes()};
   std::vector<std::uint64_t> all(3 * static_cast<std::size_t>(comm.size()));
@@ -285,15 +292,11 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
   trainer training(comm, options.training, plan);
   const std::vector<rank_memory> predicted = gather_memory(comm, training);
   if (speaks) {
-    const traffic sent = training.predicted_traffic();
+    const traffic_by_use sent = training.predicted_traffic();
     facts.emplace_back("memory",
                        formatted("%.2f MB on rank 0, at most %.2f MB on a rank, by the formula",
                                  static_cast<double>(predicted[0].predicted) / 1e6, most_megabytes(predicted)));
-    facts.emplace_back("traffic",
-                       formatted("rank 0 sends %.3f MB per step by the formulas: gradients and parameters %.3f, "
-                                 "pipeline %.3f, tensor-parallel sums %.3f",
-                                 (sent.gradients + sent.pipeline + sent.tensor) / 1e6, sent.gradients / 1e6,
-                                 sent.pipeline / 1e6, sent.tensor / 1e6));
+    facts.emplace_back("traffic", "rank 0 moves " + in_words(sent, 1) + " per step by the formulas");
     print(facts);
     std::printf("\n%s\n", schedules::draw_text(plan).c_str());
     std::fflush(stdout);
@@ -308,6 +311,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
 
   progress_line progress(options.training.steps, first,
                          static_cast<double>(options.training.sequences) * options.training.shape.context);
+  const traffic_by_use before = training.moved();
   const std::vector<step_record> steps = train(training, options, text, first, speaks ? &progress : nullptr);
   if (ends_badly(options, steps.back())) {  // all ranks know, and leave in order
     std::fprintf(stderr,
@@ -316,6 +320,9 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
                  steps.size() + static_cast<std::size_t>(first), steps.back().loss);
     return 1;
   }
+  const traffic_by_use moved = training.moved() - before;
+  double of_all[] = {moved.total() / static_cast<double>(steps.size()), training.predicted_traffic().total()};
+  hocket::all_reduce(comm, hocket::in_place(std::span(of_all)));
   const schedules::timeline run = training.measured();
   const std::vector<rank_memory> memory = gather_memory(comm, training);
   auto parameters = training.all_parameters();
@@ -326,11 +333,14 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
     std::printf("\n%zu steps in %.1f s, %.0f %% of it in communication\n", steps.size(), progress.seconds(),
                 100 * progress.communication_share());
     print_differences(memory);
+    std::printf("rank 0 moved %s per step; all ranks %.3f MB, by the formulas %.3f MB\n",
+                in_words(moved, static_cast<double>(steps.size())).c_str(), of_all[0] / 1e6, of_all[1] / 1e6);
     const auto measured = found_of(options, steps, schedules::run_clock(plan).bubble_share(),
                                    bubble_of(run, options.training.spread.pipeline), training);
     print(measured);
     print(found);
     facts.insert(facts.end(), measured.begin(), measured.end());
+    facts.emplace_back("moved", "by rank 0 " + in_words(moved, static_cast<double>(steps.size())) + " per step");
     facts.emplace_back("training", formatted("%zu steps in %.1f s, %.0f %% of it in communication", steps.size(),
                                              progress.seconds(), 100 * progress.communication_share()));
     facts.emplace_back("held-out loss",

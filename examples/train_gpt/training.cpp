@@ -200,12 +200,14 @@ step_record trainer::step(byte_span text, int number, bool stop, bool overlaps) 
 
 long long trainer::skipped() const noexcept { return parts_->skipped; }
 
-traffic trainer::predicted_traffic() const {
+traffic_by_use trainer::predicted_traffic() const {
   const parts& at = *parts_;
   const parallelism& spread = at.options.spread;
   const int microbatches = spread.passes * spread.microbatches;
   const int rounds = microbatches * (at.options.exact ? at.sequences_per_microbatch() : 1);
-  traffic sent{.gradients = at.memory->predicted_traffic(spread.passes, rounds)};
+  std::size_t forward_only = 0;  // the gradient of an embedding needs none of it
+  for (const entry& each : at.entries) forward_only += each.what == kind::embedding ? each.elements() : 0;
+  traffic_by_use sent{.gradients = at.memory->predicted_traffic(spread.passes, rounds, forward_only)};
   for (const stage& each : at.stages) {
     sent.pipeline += microbatches * static_cast<double>((each.output_size() + each.input_size()) * sizeof(float));
     if (spread.tensor == 1) continue;
@@ -219,6 +221,14 @@ traffic trainer::predicted_traffic() const {
     sent.tensor += shares * microbatches * others * rows * at.options.shape.width * element;
   }
   return sent;
+}
+
+traffic_by_use trainer::moved() const {
+  const auto bytes = [](const hocket::traffic& moved) { return static_cast<double>(moved.total()); };
+  const parts& at = *parts_;
+  return {.gradients = bytes(at.memory->moved()),
+          .pipeline = bytes(at.ranks.along<"pp">().traffic()),
+          .tensor = bytes(at.ranks.along<"tp">().traffic())};
 }
 
 void trainer::save(const std::string& folder, int steps) {

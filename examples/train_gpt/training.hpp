@@ -68,11 +68,16 @@ struct step_record {
   double communication_seconds() const noexcept { return gradient_seconds + tensor_seconds + pipeline_seconds; }
 };
 
-/// Bytes that a rank sends in a step, by what they are for.
-struct traffic {
+/// Bytes that a rank moves to or from others, by what they are for.
+struct traffic_by_use {
   double gradients = 0;  ///< and parameters
   double pipeline = 0;   ///< activations and their gradients, between stages
   double tensor = 0;     ///< sums over blocks
+
+  double total() const noexcept { return gradients + pipeline + tensor; }
+  friend traffic_by_use operator-(const traffic_by_use& later, const traffic_by_use& earlier) noexcept {
+    return {later.gradients - earlier.gradients, later.pipeline - earlier.pipeline, later.tensor - earlier.tensor};
+  }
 };
 
 /// A rank's part of the training.
@@ -99,8 +104,10 @@ class trainer {
   std::size_t bytes() const;
   std::size_t peak_bytes() const;
   std::size_t predicted_bytes() const;
-  /// What this rank sends in a step, by the formulas.
-  traffic predicted_traffic() const;
+  /// What this rank moves in a step, by the formulas.
+  traffic_by_use predicted_traffic() const;
+  /// What it has moved so far; small sums of norms and counts are with the gradients.
+  traffic_by_use moved() const;
   /// Steps that were skipped, as a gradient was not finite.
   long long skipped() const noexcept;
 

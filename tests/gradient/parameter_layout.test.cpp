@@ -50,7 +50,8 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
     // Closed when it has reached its limit: not before, and by its last member.
     const std::size_t limit = b == 0 ? limits.first_elements : limits.elements;
     const element_range last = layout.of(layout.members(b).back());
-    if (b + 1 < layout.buckets()) REQUIRE(whole.size >= limit);
+    const bool ends_unit = layout[layout.members(b).back()].begins_unit;
+    if (b + 1 < layout.buckets()) REQUIRE((whole.size >= limit || ends_unit));
     if (layout.members(b).size() > 1) REQUIRE(last.first - whole.first < limit);
     for (const int ranks : {1, 2, 3, 5, 7, 8, 100}) {
       std::size_t cut = whole.first, least = whole.size, most = 0;
@@ -82,6 +83,20 @@ TEST_CASE("a layout puts each parameter in one bucket, from the last of the forw
         last = layout.bucket_of(i);
       }
       check_laws(layout, limits);
+    }
+  }
+}
+
+TEST_CASE("no bucket has parameters of two units") {
+  for (std::uint64_t seed = 1; seed < 50; ++seed) {
+    auto parameters = parameters_of(sizes_of(seed, seed));
+    for (std::size_t i = 0; i < parameters.size(); i += 1 + seed % 4) parameters[i].begins_unit = true;
+    const bucket_limits limits{1024, 4096};
+    const parameter_layout layout(parameters, limits);
+    check_laws(layout, limits);
+    for (std::size_t b = 0; b < layout.buckets(); ++b) {
+      const auto& members = layout.members(b);
+      for (std::size_t at = 0; at + 1 < members.size(); ++at) REQUIRE(!parameters[members[at]].begins_unit);
     }
   }
 }

@@ -65,6 +65,10 @@ class communicator {
     state_->set_timeout(detail::saturated(timeout));
   }
 
+  /// What this rank has moved by its calls on this communicator, those under way included as far as they are. From the
+  /// thread that uses it.
+  hocket::traffic traffic() const noexcept { return state_->moved(); }
+
   /// The directory to which each rank writes what it did last, once this communicator has failed, for `hocket-flight`
   /// to read: see docs/when-it-fails.md. Nothing is written unless it is set. Need not be equal on all ranks. `split`
   /// and `shrink` pass it on.

@@ -18,6 +18,7 @@
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/message_numbers.hpp>
 #include <hocket/communicator/tag_turns.hpp>
+#include <hocket/communicator/traffic.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
@@ -181,6 +182,10 @@ class communicator_state {
   }
 
   message_numbers& numbers() noexcept { return numbers_; }
+
+  /// What this rank has moved so far.
+  traffic& moved() noexcept { return moved_; }
+  const traffic& moved() const noexcept { return moved_; }
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -403,6 +408,7 @@ class communicator_state {
   std::vector<std::uint32_t> peer_completed_;
   std::uint32_t least_completed_ = 0;
   std::uint32_t last_sequence_ = 0;
+  traffic moved_;
   tag_turns tags_;
   std::uint32_t completed_ = 0;
   std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is over

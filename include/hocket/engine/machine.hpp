@@ -242,6 +242,7 @@ class machine {
     const std::size_t length = bound_.checksummed ? at.sealed.size() : bytes;
     if (!state_.port().try_send(sending, what.peer, id, data, length, cause_)) return blocked_or_failed();
     ++number;
+    state_.moved().sent += bytes;
     // Simulated ranks look at what was sent until the lane goes on, or ends.
     const bool drained = state_.port().drained(sending) && !(uncut && bound_.checksummed);
     if (!drained) at.sends.push_back({what.peer, std::move(sending), std::move(at.sealed)});
@@ -327,6 +328,7 @@ class machine {
         return machine_status::failed;
       }
     }
+    if (at.elements == 0 && peer != state_.rank()) state_.moved().read += at.size * element_size();
     return copy_slice(at, operands_.source_at(peer, at.current));
   }
 
@@ -342,6 +344,9 @@ class machine {
     }
     const std::size_t first = at.elements;
     const std::size_t count = next_slice(at);
+    if (first == 0 && at.current.from != plan::region::inbox) {
+      state_.moved().read += (ranks - 1) * at.size * element_size();
+    }
     for (int peer = 0; peer < state_.size(); ++peer) {
       sources[peer] = contribution_of(peer, at.current) + first * element_size();
     }
@@ -399,6 +404,7 @@ class machine {
       push_line& line = state_.push_line_at(peer, slot());
       if (bytes > 0) std::memcpy(line.payload, operands_.source(what), bytes);
       line.word.store(flag(), std::memory_order_release);
+      state_.moved().sent += bytes;
     });
     return machine_status::done;
   }

@@ -34,6 +34,9 @@ struct parameter {
   bool counts_in_norm = true;
   /// Whether weight decay draws it to zero. Gains and biases usually are not: see `undecayed`.
   bool decays = true;
+  /// Whether it is the first, in forward order, of what is gathered together at `zero<3>`, as a layer is: no bucket then
+  /// has both it and what comes before. Else a bucket is gathered for each of the layers that have a part of it.
+  bool begins_unit = false;
 
   friend bool operator==(const parameter&, const parameter&) = default;
 };
@@ -50,7 +53,7 @@ enum class bucket_order : unsigned char {
   forward    ///< those that the next forward pass needs first come first: for `optimizer::step` after `finish_counts`
 };
 
-/// A bucket is closed by the parameter that brings it to its limit or beyond. The defaults are 1 MiB and 25 MiB of
+/// A bucket is closed by the parameter that brings it to its limit or beyond, or that begins a unit. The defaults are 1 MiB and 25 MiB of
 /// floats; `of<T>()` has those of another type.
 struct bucket_limits {
   std::size_t first_elements = std::size_t{1} << 18;
@@ -111,7 +114,8 @@ class parameter_layout {
     check();
     std::size_t limit = limits.first_elements;
     for (std::size_t i = parameters_.size(); i-- > 0;) {
-      const bool closed = buckets_.empty() || buckets_.back().size >= limit;
+      const bool ends_unit = i + 1 < parameters_.size() && parameters_[i + 1].begins_unit;
+      const bool closed = buckets_.empty() || buckets_.back().size >= limit || ends_unit;
       if (closed) {
         if (!buckets_.empty()) limit = limits.elements;
         buckets_.push_back({size_, 0});
@@ -172,7 +176,7 @@ class parameter_layout {
     const parameter& each = parameters_[i];
     return "parameter " + std::to_string(i) + " '" + each.name + "' of " + std::to_string(each.elements) +
            " elements in bucket " + std::to_string(bucket_of_[i]) + (each.counts_in_norm ? "" : ", not in norms") +
-           (each.decays ? "" : ", not decayed");
+           (each.decays ? "" : ", not decayed") + (each.begins_unit ? ", first of a unit" : "");
   }
 
   /// The number of the parameter with this name. Raises `invalid_argument` if there is none.

@@ -110,6 +110,7 @@ class message_exchange final : public operation {
       posted_.sent =
           state_.port().try_send(sending_, job_.to, id(job_.sent_type), job_.out.data(), job_.out.size(), cause_);
       if (!posted_.sent) return false;
+      state_.moved().sent += job_.out.size();
     }
     drained_ = state_.port().drained(sending_);
     return drained_;

@@ -70,7 +70,7 @@ struct push_exchange {
 
 /// `offset` is that of the operation's slot, in lines.
 template <class State, class T>
-HOCKET_ALWAYS_INLINE void push_to_all(const State& state, std::size_t offset, flag_word flag, const T* contribution,
+HOCKET_ALWAYS_INLINE void push_to_all(State& state, std::size_t offset, flag_word flag, const T* contribution,
                                       std::size_t count) noexcept {
   for (const push_pair& lines : state.pushing()) {
     push_line& line = lines.to[offset];
@@ -78,6 +78,7 @@ HOCKET_ALWAYS_INLINE void push_to_all(const State& state, std::size_t offset, fl
     for (std::size_t i = 0; i < count; ++i) payload[i] = contribution[i];
     line.word.store(flag, std::memory_order_release);
   }
+  state.moved().sent += count * sizeof(T) * state.pushing().size();
 }
 
 /// In rank order, beginning with rank 0. `arrivals` are the lines of the operation's slot, by rank.
