@@ -126,6 +126,20 @@ TEST_CASE("a stage is updated once, after all its gradients") {
   }
 }
 
+TEST_CASE("two copies of a stage are updated with the sum of their gradients, or not at all") {
+  const schedule plan = schedules::dual_pipe(2, 4);
+  pipeline_test::refuses([&] { lower(plan, {.update_parameters = true}); },
+                         "update_parameters: in two directions each stage has two copies");
+  CHECK(prove(lower(plan, {.reduce_gradients = true, .update_parameters = true})));
+  CHECK(prove(lower(plan, {.reduce_gradients = true})));
+  schedule apart = plan;  // the same, written by hand
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int stage = 0; stage < 2; ++stage) apart.of(rank).push_back({{verb::update, stage, -1}, {}});
+  }
+  CHECK(prove(apart).what == violation::copies_apart);
+  CHECK_THAT(prove(apart).message(), Catch::Contains("two ranks have copies of this stage"));
+}
+
 TEST_CASE("each pass is told about, in its order") {
   std::vector<std::string> passes;
   const schedule plan = schedules::zero_bubble(2, 4);
