@@ -180,12 +180,16 @@ class executor {
     std::string wrong;
     for (const auto& each : plan_.of(comm_.rank())) {
       hocket::plan::pipeline::for_each_work(each, [&](const work& what) {
+        if (!wrong.empty()) return;
         if (what.what == verb::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
           wrong = "stage " + std::to_string(what.stage) +
                   " has backward alone; this schedule needs input_gradient and weight_gradient";
         } else if (what.what == verb::recompute && !stage_of(what.stage).has_recompute()) {
           wrong = "stage " + std::to_string(what.stage) +
                   " lacks forget or recompute; this schedule forms its activations again";
+        } else if (!has_microbatch(what.what) && !stage_of(what.stage).has(what.what)) {
+          wrong = "stage " + std::to_string(what.stage) + " lacks " + function_of(what.what) + "; this schedule has " +
+                  hocket::plan::pipeline::to_string(what);
         }
       });
     }
