@@ -154,6 +154,30 @@ TEST_CASE("a plan runs again and again") {
   });
 }
 
+TEST_CASE("a step begins when the last one is over, and one that was begun goes on unharmed") {
+  on_ranks(2, [](thread_rank& me) {
+    const schedule plan = schedules::one_forward_one_backward(2, 4);
+    std::vector<layer> own = layers_of(plan, me.rank());
+    pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+    const auto refused = [&](auto begin) {
+      const auto found = me.expect(errc::invalid_argument, begin);
+      me.check(found && std::string(found->what()).find("a step of this executor is under way") != std::string::npos,
+               [&] { return std::string("not the step under way is the reason: ") + (found ? found->what() : ""); });
+    };
+    run.start();
+    if (me.rank() == 0) run.advance();
+    refused([&] { run.run(); });
+    refused([&] { run.start(); });
+    while (!run.advance()) std::this_thread::yield();
+    run.run();
+    std::vector<layer> expected = layers_of(plan, me.rank());
+    pipeline::executor twice(me.comm(), plan, std::vector<pipeline::any_stage>(expected.begin(), expected.end()));
+    twice.run();
+    twice.run();
+    me.check(own[0].gradient() == expected[0].gradient(), "not the gradients of two steps");
+  });
+}
+
 TEST_CASE("memory for messages does not grow with the microbatches of 1F1B") {
   on_ranks(4, [](thread_rank& me) {
     const auto bytes_of = [&](int microbatches) {
