@@ -138,6 +138,19 @@ TEST_CASE("every rank learns when all ranks did what") {
   }
 }
 
+TEST_CASE("times are gathered after a step, and not before the first one on any rank") {
+  on_ranks(3, [](thread_rank& me) {
+    const schedule plan = schedules::zero_bubble(3, 5);
+    std::vector<layer> own = layers_of(plan, me.rank());
+    pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+    const auto found = me.expect(errc::invalid_argument, [&] { pipeline::gather_measured(me.comm(), run); });
+    me.check(found && std::string(found->what()).find("3 of 3 ranks have not run a whole step") != std::string::npos,
+             [&] { return std::string("the message says something else: ") + (found ? found->what() : ""); });
+    run.run();
+    me.check(pipeline::gather_measured(me.comm(), run).size() == plan.length(), "not every computation has its times");
+  });
+}
+
 TEST_CASE("a plan runs again and again") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::one_forward_one_backward(2, 4);
