@@ -138,6 +138,19 @@ TEST_CASE("every rank learns when all ranks did what") {
   }
 }
 
+TEST_CASE("times are gathered after a step, and not before the first one on any rank") {
+  on_ranks(3, [](thread_rank& me) {
+    const schedule plan = schedules::zero_bubble(3, 5);
+    std::vector<layer> own = layers_of(plan, me.rank());
+    pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+    const auto found = me.expect(errc::invalid_argument, [&] { pipeline::gather_measured(me.comm(), run); });
+    me.check(found && std::string(found->what()).find("3 of 3 ranks have not run a whole step") != std::string::npos,
+             [&] { return std::string("the message says something else: ") + (found ? found->what() : ""); });
+    run.run();
+    me.check(pipeline::gather_measured(me.comm(), run).size() == plan.length(), "not every computation has its times");
+  });
+}
+
 TEST_CASE("a plan runs again and again") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::one_forward_one_backward(2, 4);
@@ -151,6 +164,30 @@ TEST_CASE("a plan runs again and again") {
       me.check(std::abs(found[i] - 50 * once[i]) <= 1e-10, "50 steps are not 50 times one step");
     }
     me.check(run.buffer_bytes() > 0 && run.buffer_bytes() <= 1024, "buffers are as large as the schedule needs");
+  });
+}
+
+TEST_CASE("a step begins when the last one is over, and one that was begun goes on unharmed") {
+  on_ranks(2, [](thread_rank& me) {
+    const schedule plan = schedules::one_forward_one_backward(2, 4);
+    std::vector<layer> own = layers_of(plan, me.rank());
+    pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
+    const auto refused = [&](auto begin) {
+      const auto found = me.expect(errc::invalid_argument, begin);
+      me.check(found && std::string(found->what()).find("a step of this executor is under way") != std::string::npos,
+               [&] { return std::string("not the step under way is the reason: ") + (found ? found->what() : ""); });
+    };
+    run.start();
+    if (me.rank() == 0) run.advance();
+    refused([&] { run.run(); });
+    refused([&] { run.start(); });
+    while (!run.advance()) std::this_thread::yield();
+    run.run();
+    std::vector<layer> expected = layers_of(plan, me.rank());
+    pipeline::executor twice(me.comm(), plan, std::vector<pipeline::any_stage>(expected.begin(), expected.end()));
+    twice.run();
+    twice.run();
+    me.check(own[0].gradient() == expected[0].gradient(), "not the gradients of two steps");
   });
 }
 

@@ -120,6 +120,17 @@ TEST_CASE("on simulated ranks a stage that throws ends the step on all of them")
   }
 }
 
+TEST_CASE("on simulated ranks a step begins when the last one is over") {
+  simulated all(schedules::one_forward_one_backward(2, 4), uneven(2, 1e-6));
+  all.rank(0).start();
+  CHECK_THROWS_WITH(all.rank(0).start(), Catch::Contains("a step of this executor is under way"));
+  CHECK_THROWS_WITH(all.rank(0).run(), Catch::Contains("a step of this executor is under way"));
+  all.rank(1).start();
+  all.world().run();
+  for (const int rank : {0, 1}) CHECK(all.rank(rank).advance());
+  all.run();
+}
+
 TEST_CASE("on simulated ranks stages that do not fit are refused in the first step") {
   const schedule plan = schedules::gpipe(2, 2);
   sim::world world(2);

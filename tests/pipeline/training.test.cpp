@@ -79,6 +79,56 @@ TEST_CASE("the optimizer steps, and gradients are reduced, where the schedule sa
   }
 }
 
+namespace {
+
+struct plain_stage {
+  using input_type = double;
+  using output_type = double;
+  int index = 0;
+  std::size_t input_size() const { return index == 0 ? 0 : 1; }
+  std::size_t output_size() const { return index == 1 ? 0 : 1; }
+  void forward(int, std::span<const double>, std::span<double>) {}
+  void backward(int, std::span<const double>, std::span<const double>, std::span<double>) {}
+};
+struct updated_stage : plain_stage {
+  void update() {}
+};
+struct reduced_stage : plain_stage {
+  void reduce_gradient() {}
+  void update() {}
+};
+struct gathered_stage : plain_stage {
+  void unshard() {}
+};
+
+}  // namespace
+
+TEST_CASE("a stage without a function that the schedule lists is refused on all ranks, and both are named") {
+  const auto refuses = [](auto kind, const schedules::lowering& which, const char* lacks) {
+    on_ranks(2, [&](thread_rank& me) {
+      auto stage = kind;
+      stage.index = me.rank();
+      const auto found = me.expect(hocket::errc::invalid_argument, [&] {
+        pipeline::executor run(me.comm(), schedules::lower(schedules::gpipe(2, 2), which), {stage});
+      });
+      const std::string says = "stage " + std::to_string(me.rank()) + " lacks " + lacks;
+      me.check(found && std::string(found->what()).find(says) != std::string::npos,
+               [&] { return "the message lacks '" + says + "': " + (found ? found->what() : ""); });
+    });
+  };
+  refuses(plain_stage{}, {.update_parameters = true}, "update(); this schedule has ");
+  refuses(plain_stage{}, {.reduce_gradients = true}, "reduce_gradient(); this schedule has ");
+  refuses(updated_stage{}, {.reduce_gradients = true, .update_parameters = true}, "reduce_gradient()");
+  refuses(reduced_stage{}, {.reduce_gradients = true}, "wait_reduce_gradient()");
+  refuses(plain_stage{}, {.shard_parameters = true}, "unshard()");
+  refuses(gathered_stage{}, {.shard_parameters = true}, "reshard()");
+  on_ranks(2, [](thread_rank& me) {
+    updated_stage own{{me.rank()}};
+    pipeline::executor run(me.comm(), schedules::lower(schedules::gpipe(2, 2), {.update_parameters = true}), {own});
+    run.run();
+  });
+}
+
 TEST_CASE("gradients of shared parameters are added between the ranks that hold them") {
   using schedules::placement;
   const std::vector<placement> all = {placement::loop(1),

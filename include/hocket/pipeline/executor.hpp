@@ -106,8 +106,16 @@ class executor {
 
   /// Begins a step that `advance` goes on with. Of simulated ranks, it goes at once as far as it can, and then with the
   /// world, whose `run` raises what a step fails with. Errors of the step name the line of this call.
+  ///
+  /// Raises `invalid_argument`, as `run` does, while a step is under way, which can go on after that.
   void start(const std::source_location& site = std::source_location::current()) {
+    if (is_under_way()) {
+      raise(errc::invalid_argument,
+            "a step of this executor is under way: call advance() until it says that this one is over",
+            {.operation = "pipeline", .rank = comm_.rank(), .ranks = comm_.size(), .site = site});
+    }
     site_ = site;
+    under_way_ = true;
     measured_.clear();
     position_ = 0;
     begin_ = seconds();
@@ -180,12 +188,16 @@ class executor {
     std::string wrong;
     for (const auto& each : plan_.of(comm_.rank())) {
       hocket::plan::pipeline::for_each_work(each, [&](const work& what) {
+        if (!wrong.empty()) return;
         if (what.what == verb::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
           wrong = "stage " + std::to_string(what.stage) +
                   " has backward alone; this schedule needs input_gradient and weight_gradient";
         } else if (what.what == verb::recompute && !stage_of(what.stage).has_recompute()) {
           wrong = "stage " + std::to_string(what.stage) +
                   " lacks forget or recompute; this schedule forms its activations again";
+        } else if (!has_microbatch(what.what) && !stage_of(what.stage).has(what.what)) {
+          wrong = "stage " + std::to_string(what.stage) + " lacks " + function_of(what.what) + "; this schedule has " +
+                  hocket::plan::pipeline::to_string(what);
         }
       });
     }
@@ -305,19 +317,30 @@ class executor {
 
   // ---- a step ----
 
-  /// Calls `step`, which goes on with a step. Of a failure, its first cause comes out.
+  /// A step that has failed is over. Of simulated ranks, the world may end one from outside.
+  bool is_under_way() const {
+    if constexpr (virtual_time) return turn_ && !turn_->over();
+    else return under_way_;
+  }
+
+  /// Calls `step`, which goes on with a step; true when that is over. Of a failure, its first cause comes out.
   template <class Step>
   bool guarded(Step step) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return step();
+      under_way_ = !step();
     } catch (const error& problem) {
+      under_way_ = false;
       if (problem.code() == errc::revoked) throw_first_cause();
+      throw;
+    } catch (...) {
+      under_way_ = false;
       throw;
     }
 #else
-    return step();
+    under_way_ = !step();
 #endif
+    return !under_way_;
   }
 
   bool go_on_without_waiting() {
@@ -470,6 +493,7 @@ class executor {
   std::vector<message> messages_;
   timeline measured_;
   std::size_t position_ = 0;  ///< of the next instruction
+  bool under_way_ = false;    ///< a step, of ranks that are not simulated
   double begin_ = 0;
   std::optional<detail::turn<Wire>> turn_;  ///< of simulated ranks: the step under way
 };

@@ -6,16 +6,19 @@
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/timeline.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <source_location>
+#include <string>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -23,12 +26,17 @@ namespace pipeline {
 
 /// What `measured()` of every rank's executor says, in seconds; equal on all ranks. Each rank counts from the begin of its
 /// own `run`: let a barrier come before the step that is to be looked at. All ranks call it, between steps; simulated
-/// ranks, which must not wait, put `measured()` of each together instead. Cost: one all_reduce of two numbers per action.
+/// ranks, which must not wait, put `measured()` of each together instead. Raises `invalid_argument` on all ranks where
+/// one has not done a whole step yet: its times would all be 0. Cost: one all_reduce of two numbers per action.
 template <class Wire>
 timeline gather_measured(const communicator<Wire>& comm, const executor<Wire>& run,
                          const std::source_location& site = std::source_location::current()) {
   const schedule& plan = run.plan();
-  std::vector<std::uint64_t> times(2 * plan.length(), 0);  // of other ranks 0, so that the sum has all
+  // Of other ranks 0, so that the sum has all; and last, how many ranks have nothing to tell.
+  std::vector<std::uint64_t> times(2 * plan.length() + 1, 0);
+  const auto& own = plan.of(comm.rank());
+  const auto computes = [](const auto& each) { return plan::pipeline::is_computation(each.first.what); };
+  times.back() = static_cast<std::size_t>(std::count_if(own.begin(), own.end(), computes)) != run.measured().size();
   const auto place = [&](int rank, std::size_t index) {
     for (int before = 0; before < rank; ++before) index += plan.of(before).size();
     return 2 * index;
@@ -39,10 +47,16 @@ timeline gather_measured(const communicator<Wire>& comm, const executor<Wire>& r
     times[at + 1] = std::bit_cast<std::uint64_t>(each.end);
   }
   all_reduce(comm, in_place(times), std::plus<>{}, options<>{}, site);
+  if (times.back() != 0) {
+    raise(errc::invalid_argument,
+          std::to_string(times.back()) + " of " + std::to_string(comm.size()) +
+              " ranks have not run a whole step yet: gather_measured tells of the last one",
+          {.operation = "gather_measured", .rank = comm.rank(), .ranks = comm.size(), .site = site});
+  }
   timeline all;
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     for (std::size_t i = 0; i < plan.of(rank).size(); ++i) {
-      if (!plan::pipeline::is_computation(plan.of(rank)[i].first.what)) continue;
+      if (!computes(plan.of(rank)[i])) continue;
       const std::size_t at = place(rank, i);
       all.push_back(
           {rank, i, plan.of(rank)[i], std::bit_cast<double>(times[at]), std::bit_cast<double>(times[at + 1])});

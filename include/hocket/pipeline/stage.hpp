@@ -25,9 +25,10 @@
 /// same `in`, which forms that once more. Of microbatches for which the schedule has no R neither is called.
 ///
 /// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and computes
-/// the loss itself. Optional: `unshard()`, `reshard()`, `reduce_gradient()`, `wait_reduce_gradient()` and `update()`, the
-/// optimizer's step, called where the schedule says so; and `int stage_number() const`, for a stage that knows which of
-/// the model's stages it is: then one that is handed over in another's place is refused, also where sizes do not tell.
+/// the loss itself. Called where the schedule lists them, and needed then: `unshard()`, `reshard()`, `reduce_gradient()`,
+/// `wait_reduce_gradient()` and `update()`, the optimizer's step. Optional: `int stage_number() const`, for a stage that
+/// knows which of the model's stages it is: then one that is handed over in another's place is refused, also where sizes
+/// do not tell.
 #pragma once
 
 #include <hocket/communicator/signature.hpp>
@@ -85,6 +86,19 @@ concept has_stage_number = requires(const Stage& stage) {
   { stage.stage_number() } -> std::convertible_to<int>;
 };
 
+/// What a stage's function is called that does what a schedule lists of the stage alone.
+constexpr const char* function_of(plan::pipeline::verb what) noexcept {
+  using plan::pipeline::verb;
+  switch (what) {
+    case verb::unshard: return "unshard()";
+    case verb::reshard: return "reshard()";
+    case verb::reduce_gradient: return "reduce_gradient()";
+    case verb::wait_reduce_gradient: return "wait_reduce_gradient()";
+    case verb::update: return "update()";
+    default: return "";
+  }
+}
+
 /// What a stage takes or gives per microbatch.
 struct tensor_form {
   std::size_t count = 0;  ///< of elements
@@ -126,7 +140,9 @@ class any_stage {
   }
   void forget(int microbatch) const { table_->forget(object_, microbatch); }
   void recompute(int microbatch, std::span<const std::byte> in) const { table_->recompute(object_, microbatch, in); }
-  /// unshard, reshard, reduce_gradient, wait_reduce_gradient or update: nothing, where the stage has no such function.
+  /// Whether it has the function that `on` calls.
+  bool has(plan::pipeline::verb what) const noexcept { return table_->has(what); }
+  /// unshard, reshard, reduce_gradient, wait_reduce_gradient or update.
   void on(plan::pipeline::verb what) const { table_->on(object_, what); }
 
  private:
@@ -143,6 +159,7 @@ class any_stage {
     void (*weight_gradient)(void*, int, bytes, bytes);
     void (*forget)(void*, int);
     void (*recompute)(void*, int, bytes);
+    bool (*has)(plan::pipeline::verb) noexcept;
     void (*on)(void*, plan::pipeline::verb);
     bool gradients_apart;
     bool recomputes;
@@ -203,6 +220,17 @@ class any_stage {
     static void recompute(void* object, int microbatch, bytes in) {
       if constexpr (pipeline::has_recompute<Stage>) self(object).recompute(microbatch, read<in_type>(in));
     }
+    static constexpr bool has(plan::pipeline::verb what) noexcept {
+      using plan::pipeline::verb;
+      switch (what) {
+        case verb::unshard: return requires(Stage& stage) { stage.unshard(); };
+        case verb::reshard: return requires(Stage& stage) { stage.reshard(); };
+        case verb::reduce_gradient: return requires(Stage& stage) { stage.reduce_gradient(); };
+        case verb::wait_reduce_gradient: return requires(Stage& stage) { stage.wait_reduce_gradient(); };
+        case verb::update: return requires(Stage& stage) { stage.update(); };
+        default: return false;
+      }
+    }
     static void on(void* object, plan::pipeline::verb what) {
       using plan::pipeline::verb;
       if constexpr (requires(Stage& stage) { stage.unshard(); }) {
@@ -233,6 +261,7 @@ class any_stage {
                                   &calls<Stage>::weight_gradient,
                                   &calls<Stage>::forget,
                                   &calls<Stage>::recompute,
+                                  &calls<Stage>::has,
                                   &calls<Stage>::on,
                                   pipeline::has_gradients_apart<Stage>,
                                   pipeline::has_recompute<Stage>};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Drawings: a cell per action, where the clock says; nothing that a browser would have to fetch.
+#include "plan/pipeline/refusal.hpp"
 #include "plan/pipeline/schedules.hpp"
 
 #include <hocket/plan/pipeline/draw_comparison.hpp>
@@ -100,4 +101,5 @@ TEST_CASE("what stages cost, from a run") {
   CHECK(found.hop() == 0.5);
   const costs whole = measured_costs(gpipe(3, 4), timeline_of(gpipe(3, 4), given));
   CHECK(whole.of(0) == stage_cost{1, 2.5, 2.5});
+  pipeline_test::refuses([] { measured_costs(gpipe(3, 4), {}); }, "measured_costs: the timeline is empty");
 }

@@ -126,6 +126,40 @@ TEST_CASE("a stage is updated once, after all its gradients") {
   }
 }
 
+TEST_CASE("two copies of a stage are updated with the sum of their gradients, or not at all") {
+  const schedule plan = schedules::dual_pipe(2, 4);
+  pipeline_test::refuses([&] { lower(plan, {.update_parameters = true}); },
+                         "update_parameters: in two directions each stage has two copies");
+  CHECK(prove(lower(plan, {.reduce_gradients = true, .update_parameters = true})));
+  CHECK(prove(lower(plan, {.reduce_gradients = true})));
+  schedule apart = plan;  // the same, written by hand
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int stage = 0; stage < 2; ++stage) apart.of(rank).push_back({{verb::update, stage, -1}, {}});
+  }
+  CHECK(prove(apart).what == violation::copies_apart);
+  CHECK_THAT(prove(apart).message(), Catch::Contains("two ranks have copies of this stage"));
+}
+
+// So their rows come to the same step at the same time, and neither's WAIT_REDUCE_GRAD holds up the other's REDUCE_GRAD.
+TEST_CASE("the two ranks that have copies of a stage reduce its gradients at the same step of equal rows") {
+  for (int ranks = 2; ranks <= 8; ranks += 2) {
+    for (int microbatches = 2 * ranks; microbatches <= 32; microbatches += 2) {
+      const schedule plan = reduce_gradients(schedules::dual_pipe(ranks, microbatches));
+      for (int rank = 0; rank < ranks; ++rank) {
+        row turned = plan.of(ranks - 1 - rank);
+        const auto turn = [&](work& what) {
+          if (has_microbatch(what.what)) what.microbatch = (what.microbatch + microbatches / 2) % microbatches;
+        };
+        for (action& each : turned) {
+          turn(each.first);
+          if (each.is_pair()) turn(each.second);
+        }
+        if (!(turned == plan.of(rank))) FAIL_CHECK(ranks << " ranks, " << microbatches << " microbatches");
+      }
+    }
+  }
+}
+
 TEST_CASE("each pass is told about, in its order") {
   std::vector<std::string> passes;
   const schedule plan = schedules::zero_bubble(2, 4);

@@ -11,7 +11,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <regex>
 #include <set>
 #include <string>
 #include <tuple>
@@ -296,6 +298,127 @@ TEST_CASE("the proof of messages rejects every schedule whose messages were move
     CHECK(rejected > 100);
     CHECK(fine > 100);
   }
+}
+
+namespace {
+
+/// What is done for one stage in one row, a letter each; `listed` says which.
+std::string done_for(int stage, const row& actions, const std::string& listed) {
+  std::string word;
+  for (const action& each : actions) {
+    for_each_work(each, [&](const work& what) {
+      if (what.stage != stage) return;
+      const char letter = what.what == verb::unshard                ? 'u'
+                          : what.what == verb::reshard              ? 'r'
+                          : what.what == verb::reduce_gradient      ? 'g'
+                          : what.what == verb::wait_reduce_gradient ? 'w'
+                          : what.what == verb::update               ? 'p'
+                                                                    : 'c';
+      if (listed.find(letter) != std::string::npos) word += letter;
+    });
+  }
+  return word;
+}
+
+/// What the proof says of a stage's parameters and gradients, once more: as patterns.
+bool takes_care(const schedule& plan) {
+  std::set<std::string> ends;
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    for (int stage = 0; stage < plan.stages(); ++stage) {
+      const std::string gathered = done_for(stage, plan.of(rank), "urc");
+      const std::string gradients = done_for(stage, plan.of(rank), "cgwp");
+      if (!plan.placement.holds(rank, stage)) {
+        if (!gathered.empty() || !gradients.empty()) return false;
+        continue;
+      }
+      if (!std::regex_match(gathered, std::regex("c*|(uc*r)*"))) return false;
+      if (!std::regex_match(gradients, std::regex("c*(gw)?p?"))) return false;
+      ends.insert(gradients.substr(gradients.find_last_of('c') + 1));
+    }
+  }
+  return ends.size() == 1 && (!plan.placement.has_two_directions() || *ends.begin() != "p");
+}
+
+schedule computations_of(schedule plan) {
+  for (row& actions : plan.rows) {
+    std::erase_if(actions, [](const action& each) { return !is_computation(each.first.what); });
+  }
+  return plan;
+}
+
+/// One action that is about a stage alone, dropped, doubled, of another stage or rank, or at any other place in its row.
+std::vector<mutant> mutants_of_care(const schedule& plan) {
+  std::vector<mutant> all;
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::size_t i = 0; i < plan.of(rank).size(); ++i) {
+      const action own = plan.of(rank)[i];
+      if (has_microbatch(own.first.what)) continue;
+      const std::string at =
+          ' ' + to_string(own.first) + ", step " + std::to_string(i) + " of rank " + std::to_string(rank);
+      schedule without = plan;
+      without.of(rank).erase(without.of(rank).begin() + static_cast<std::ptrdiff_t>(i));
+      all.push_back({"dropped" + at, without});
+      const auto put = [&](const char* how, const schedule& into, int where, std::size_t place, const action& what) {
+        mutant made{how + at + " to " + std::to_string(place), into};
+        row& actions = made.plan.of(where);
+        actions.insert(actions.begin() + static_cast<std::ptrdiff_t>(std::min(place, actions.size())), what);
+        all.push_back(std::move(made));
+      };
+      for (std::size_t to = 0; to < plan.of(rank).size(); ++to) {
+        put("moved", without, rank, to, own);
+        put("doubled", plan, rank, to, own);
+      }
+      action other = own;
+      other.first.stage = (own.first.stage + plan.ranks()) % plan.stages();
+      put("of another stage", without, rank, i, other);
+      put("on another rank", without, (rank + 1) % plan.ranks(), i, own);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the proof rejects every schedule whose gathering, reductions or updates are damaged, and only those") {
+  for (const schedule& plan :
+       {schedules::one_forward_one_backward(4, 8), schedules::interleaved(4, 8, 2), schedules::zero_bubble_v(4, 8),
+        schedules::dual_pipe_v(4, 8), schedules::dual_pipe(4, 8)}) {
+    CAPTURE(plan.name());
+    const schedule whole = update_parameters(reduce_gradients(shard_parameters(plan, 1)));
+    REQUIRE(takes_care(whole));
+    REQUIRE(prove(whole));
+    int rejected = 0;
+    int equivalent = 0;
+    for (const mutant& each : mutants_of_care(whole)) {
+      const proof found = prove(each.plan);
+      if (found.ok != (takes_care(each.plan) && trains(computations_of(each.plan))))
+        FAIL_CHECK(each.how << ": " << found.message());
+      ++(found.ok ? equivalent : rejected);
+      if (!found.ok && found.where.rank < 0 && found.lacks_it < 0) FAIL_CHECK(each.how << ": no place named");
+    }
+    CHECK(rejected > 10 * equivalent);
+    CHECK(equivalent > 0);
+  }
+}
+
+TEST_CASE("what is wrong with gathering, reductions or updates is said with its place") {
+  const auto said = [](const std::string& rows) { return prove(parse(rows)).message(); };
+  CHECK(said("0F0,0B0,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n") ==
+        "work is missing: rank 1 lacks 1WAIT_REDUCE_GRAD");
+  CHECK(said("0F0,0B0\n1F0,1B0,1UPDATE\n") == "work is missing: rank 0 lacks 0UPDATE");
+  CHECK(said("0REDUCE_GRAD,0F0,0B0\n1F0,1REDUCE_GRAD,1B0,1REDUCE_GRAD\n") ==
+        "the work comes before what it needs on the same rank: rank 0, step 0 (0REDUCE_GRAD); the other is rank 0, "
+        "step 1 (0F0)");
+  CHECK(said("0F0,0B0,0WAIT_REDUCE_GRAD,0REDUCE_GRAD\n") ==
+        "the work comes before what it needs on the same rank: rank 0, step 2 (0WAIT_REDUCE_GRAD); the other is rank "
+        "0, step 3 (0REDUCE_GRAD)");
+  CHECK(said("0F0,0UNSHARD,0B0,0RESHARD\n") ==
+        "a stage whose parameters are gathered needs UNSHARD before this, and RESHARD only after it: rank 0, step 0 "
+        "(0F0)");
+  CHECK(said("0UNSHARD,0F0,0B0\n") ==
+        "what UNSHARD gathers must be dropped by RESHARD before the row ends: rank 0, step 0 (0UNSHARD)");
+  CHECK(said("0UNSHARD,0F0,0RESHARD,0RESHARD,0B0\n").find("(0RESHARD); the other is rank 0, step 2 (0RESHARD)") !=
+        std::string::npos);
 }
 
 TEST_CASE("a proof names both steps that are in conflict") {

@@ -30,7 +30,7 @@ struct lowering {
 };
 
 /// Makes the passes in their order and tells `observe(name of the pass, schedule)` what each has made: print it, to see
-/// what a pass did. `plan` must hold its proof.
+/// what a pass did. `plan` must hold its proof. In two directions, `update_parameters` needs `reduce_gradients`.
 template <class Observer>
 constexpr schedule lower(schedule plan, const lowering& which, Observer&& observe) {
   const auto make = [&](const char* name, schedule made) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
@@ -18,8 +19,12 @@ namespace plan::pipeline {
 
 /// The mean times of each stage in a timeline of all ranks, in its unit; 0 for what no stage did. Of a whole backward
 /// pass half counts for either gradient, and so does of a pair for either half. `hop` is passed on: a run does not show
-/// it.
+/// it. Raises `invalid_argument` where the timeline is empty, as before the first step: costs of 0 for all stages would
+/// make any schedule the best.
 inline costs measured_costs(const schedule& plan, const timeline& run, double hop = 0) {
+  if (run.empty() && plan.length() > 0) {
+    raise(errc::invalid_argument, "measured_costs: the timeline is empty; run a step of the schedule first");
+  }
   struct mean {
     double sum = 0;
     int count = 0;

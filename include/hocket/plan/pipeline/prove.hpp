@@ -37,6 +37,9 @@ enum class violation : std::uint8_t {
   missing,
   two_kinds_of_backward,
   before_its_input,
+  not_gathered,
+  not_dropped,
+  copies_apart,
   needless_message,
   overwritten_while_read,
   deadlock
@@ -56,6 +59,12 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::two_kinds_of_backward:
       return "a stage does the backward pass of a microbatch as B, or as I and W, not both";
     case violation::before_its_input: return "the work comes before what it needs on the same rank";
+    case violation::not_gathered:
+      return "a stage whose parameters are gathered needs UNSHARD before this, and RESHARD only after it";
+    case violation::not_dropped: return "what UNSHARD gathers must be dropped by RESHARD before the row ends";
+    case violation::copies_apart:
+      return "two ranks have copies of this stage, each with the gradients of some microbatches: before UPDATE there "
+             "must be REDUCE_GRAD and WAIT_REDUCE_GRAD";
     case violation::needless_message: return "the stage has no neighbour on another rank to exchange this with";
     case violation::overwritten_while_read:
       return "a buffer must not be overwritten while it is read, and nothing waits until this has been sent";
@@ -75,9 +84,10 @@ struct step {
 struct proof {
   bool ok = false;
   violation what = violation::none;
-  step where;    ///< the step at fault
-  step other;    ///< the step that it is in conflict with
-  work missing;  ///< `violation::missing`: what no row has
+  step where;         ///< the step at fault
+  step other;         ///< the step that it is in conflict with
+  work missing;       ///< `violation::missing`: what no row has
+  int lacks_it = -1;  ///< the rank whose row should have what is missing, where other rows may have it
 
   constexpr explicit operator bool() const noexcept { return ok; }
 
@@ -85,13 +95,17 @@ struct proof {
   std::string message() const {
     if (ok) return "the schedule is complete and comes to an end";
     std::string text = pipeline::to_string(what);
-    if (missing.what != verb::nothing) text += ": no rank does " + pipeline::to_string(missing);
+    if (missing.what != verb::nothing) text += ": " + who_lacks_it() + pipeline::to_string(missing);
     if (where.rank >= 0) text += ": " + text_of(where);
     if (other.rank >= 0) text += before_the_other() + text_of(other);
     return text;
   }
 
  private:
+  std::string who_lacks_it() const {
+    return lacks_it < 0 ? "no rank does " : "rank " + std::to_string(lacks_it) + " lacks ";
+  }
+
   const char* before_the_other() const noexcept {
     if (what == violation::deadlock) return ", and ";
     if (what == violation::overwritten_while_read) return "; what overwrites it, in the next run of the row, is ";
@@ -114,7 +128,7 @@ class schedule_prover {
   constexpr proof prove() {
     check_each_alone();
     if (!failed()) check_all_is_done_once();
-    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) check_updates(rank);
+    if (!failed()) check_care();
     if (!failed()) check_it_ends();
     found_.ok = !failed();
     return found_;
@@ -234,21 +248,108 @@ class schedule_prover {
     }
   }
 
-  /// Each stage is updated at most once, after all that is computed with its parameters.
-  constexpr void check_updates(int rank) {
-    std::vector<std::size_t> updated(static_cast<std::size_t>(plan_.stages()), plan_.of(rank).size());
-    for (std::size_t i = 0; i < plan_.of(rank).size(); ++i) {
-      for_each_work(plan_.of(rank)[i], [&](const work& what) {
-        std::size_t& before = updated[static_cast<std::size_t>(what.stage)];
-        const bool was_updated = before != plan_.of(rank).size();
-        if (what.what == verb::update) {
-          if (was_updated) fail(violation::done_twice, step_at(rank, i), step_at(rank, before));
-          before = i;
-        } else if (was_updated && (is_computation(what.what) || what.what == verb::reduce_gradient ||
-                                   what.what == verb::wait_reduce_gradient)) {
-          fail(violation::before_its_input, step_at(rank, before), step_at(rank, i));
-        }
+  // ---- what is done for a stage's parameters, once or more in a row ----
+
+  static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+  /// Where in a row these stand that have been met so far.
+  struct care {
+    std::size_t gathered = nowhere;  ///< the last UNSHARD
+    std::size_t dropped = nowhere;   ///< the last RESHARD
+    std::size_t reduced = nowhere;
+    std::size_t waited = nowhere;
+    std::size_t updated = nowhere;
+    bool is_sharded = false;  ///< the row gathers the stage's parameters somewhere
+    bool is_there = false;    ///< and has them now
+  };
+
+  constexpr void check_care() {
+    bool reduces = false, updates = false, shards = false;
+    for (const row& actions : plan_.rows) {
+      for (const action& each : actions) {
+        reduces = reduces || each.first.what == verb::reduce_gradient || each.first.what == verb::wait_reduce_gradient;
+        updates = updates || each.first.what == verb::update;
+        shards = shards || each.first.what == verb::unshard || each.first.what == verb::reshard;
+      }
+    }
+    if (!reduces && !updates && !shards) return;
+    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) check_care_in(rank, reduces, updates);
+  }
+
+  constexpr void check_care_in(int rank, bool reduces, bool updates) {
+    std::vector<care> stages(static_cast<std::size_t>(plan_.stages()));
+    const row& actions = plan_.of(rank);
+    for (const action& each : actions) {
+      if (each.first.what != verb::unshard && each.first.what != verb::reshard) continue;
+      stages[static_cast<std::size_t>(each.first.stage)].is_sharded = true;
+    }
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      for_each_work(actions[i], [&](const work& what) {
+        meet(what, step_at(rank, i), stages[static_cast<std::size_t>(what.stage)]);
       });
+    }
+    for (int stage = 0; stage < plan_.stages() && !failed(); ++stage) {
+      if (!plan_.placement.holds(rank, stage)) continue;
+      check_care_is_whole(rank, stage, stages[static_cast<std::size_t>(stage)], reduces, updates);
+    }
+  }
+
+  constexpr void meet(const work& what, const step& at, care& of) {
+    switch (what.what) {
+      case verb::unshard:
+        if (of.is_there) fail(violation::done_twice, at, known(at, of.gathered));
+        of.is_there = true;
+        of.gathered = at.index;
+        break;
+      case verb::reshard:
+        if (!of.is_there) fail(violation::not_gathered, at, known(at, of.dropped));
+        of.is_there = false;
+        of.dropped = at.index;
+        break;
+      case verb::reduce_gradient:
+        come_once(at, of.reduced, of.updated);
+        if (of.waited != nowhere) fail(violation::before_its_input, known(at, of.waited), at);
+        break;
+      case verb::wait_reduce_gradient: come_once(at, of.waited, of.updated); break;
+      case verb::update: come_once(at, of.updated, nowhere); break;
+      default:
+        if (!is_computation(what.what)) break;
+        if (of.is_sharded && !of.is_there) fail(violation::not_gathered, at, known(at, of.dropped));
+        if (of.reduced != nowhere) fail(violation::before_its_input, known(at, of.reduced), at);
+        if (of.updated != nowhere) fail(violation::before_its_input, known(at, of.updated), at);
+        break;
+    }
+  }
+
+  /// What is done once, and not after `last`.
+  constexpr void come_once(const step& at, std::size_t& before, std::size_t last) {
+    if (before != nowhere) fail(violation::done_twice, at, known(at, before));
+    if (last != nowhere) fail(violation::before_its_input, known(at, last), at);
+    before = at.index;
+  }
+
+  /// The step of the row of `at` that was met before; none, where there was none.
+  constexpr step known(const step& at, std::size_t before) const {
+    return before == nowhere ? step{} : step_at(at.rank, before);
+  }
+
+  /// At the end of a row: what is done for one stage is done for all, and all that was begun is over.
+  constexpr void check_care_is_whole(int rank, int stage, const care& of, bool reduces, bool updates) {
+    const auto needs = [&](verb what, std::size_t found) {
+      if (failed() || found != nowhere) return;
+      found_.what = violation::missing;
+      found_.missing = {what, stage, -1};
+      found_.lacks_it = rank;
+    };
+    if (reduces) {
+      needs(verb::reduce_gradient, of.reduced);
+      needs(verb::wait_reduce_gradient, of.waited);
+    }
+    if (updates) needs(verb::update, of.updated);
+    if (failed()) return;
+    if (of.is_there) fail(violation::not_dropped, step_at(rank, of.gathered));
+    if (updates && !reduces && plan_.placement.has_two_directions() && plan_.ranks() > 1) {
+      fail(violation::copies_apart, step_at(rank, of.updated));
     }
   }
 
@@ -302,7 +403,16 @@ class schedule_prover {
 
 /// Whether `plan` is complete (each stage does forward, input and weight gradient of each microbatch exactly once, in
 /// this order, on the rank that holds it, and forms again, if at all, once and between the first two) and comes to an
-/// end on every transport that holds a message until it is received. Cost: n log n for n actions.
+/// end on every transport that holds a message until it is received.
+///
+/// What is done for a stage's parameters, where it is listed:
+/// - REDUCE_GRAD once, after all that is computed with the stage; WAIT_REDUCE_GRAD once after that: nothing else says
+///   that the sum is there, neither to UPDATE nor to what comes after the step. Both for all stages or for none.
+/// - UPDATE once, after these and all that is computed with the stage; for all stages or for none. Where two ranks have
+///   copies of a stage (`two_directions`), each has the gradients of some microbatches, and needs REDUCE_GRAD before.
+/// - UNSHARD and RESHARD in turn; a row that has any of a stage computes with that only between the two.
+///
+/// Cost: n log n for n actions.
 constexpr proof prove(const schedule& plan) { return detail::schedule_prover(plan).prove(); }
 
 }  // namespace plan::pipeline

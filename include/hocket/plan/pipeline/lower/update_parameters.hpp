@@ -7,16 +7,33 @@
 #include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
+namespace detail {
+
+constexpr bool reduces_gradients(const schedule& plan) {
+  return std::any_of(plan.rows.begin(), plan.rows.end(), [](const row& actions) {
+    return std::any_of(actions.begin(), actions.end(),
+                       [](const action& each) { return each.first.what == verb::reduce_gradient; });
+  });
+}
+
+}  // namespace detail
 
 /// After all that a rank does for a stage's gradients: UPDATE. Not for parameters that several stages share: their
-/// gradients are complete when all rows are over.
+/// gradients are complete when all rows are over. Raises `invalid_argument` where microbatches pass the ranks in two
+/// directions and `reduce_gradients` has not been made: each of two copies would step with its half of the gradient.
 constexpr schedule update_parameters(schedule plan) {
+  if (plan.placement.has_two_directions() && plan.ranks() > 1 && !detail::reduces_gradients(plan)) {
+    raise(errc::invalid_argument,
+          "update_parameters: in two directions each stage has two copies, each with the gradients of half of the "
+          "microbatches; make reduce_gradients first, which adds them up, or both copies step apart");
+  }
   for (row& actions : plan.rows) {
     std::vector<std::size_t> last(static_cast<std::size_t>(plan.stages()), actions.size());
     for (std::size_t i = 0; i < actions.size(); ++i) {
