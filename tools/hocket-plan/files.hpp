@@ -7,14 +7,18 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <system_error>
 
 namespace plans {
 
 inline std::string read_file(const std::string& name) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(name, unknown)) throw usage_error("cannot read '" + name + "': it is a folder");
   std::ifstream file;
   if (name != "-") file.open(name);
   std::istream& in = name == "-" ? std::cin : file;

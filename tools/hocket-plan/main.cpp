@@ -11,6 +11,7 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -39,8 +40,19 @@ void add_sizes(CLI::App& command, plans::pipeline_request& wanted) {
   command.add_option("--unit", wanted.unit, "of these times, for the output, such as ms");
   command.add_flag("--recompute", wanted.recompute,
                    "form activations again before their gradients; that takes as long as the forward pass");
-  command.add_option("--most-activations", wanted.most_activations,
-                     "per rank, of a stage for a microbatch: the limit for greedy schedules; 0: none");
+  command.add_option(
+      "--most-activations", wanted.most_activations,
+      "per rank, in microbatches of its whole share of the model: the limit for greedy schedules, and what "
+      "`compare` marks others by; 0: none");
+}
+
+/// Those of the options above that only some schedules take, as far as they were said.
+std::vector<std::string> said_sizes(const CLI::App& command) {
+  std::vector<std::string> said;
+  for (const char* option : {"-P", "-M", "-v", "--group", "--most-activations"}) {
+    if (command.count(option) > 0) said.emplace_back(option);
+  }
+  return said;
 }
 
 }  // namespace
@@ -61,7 +73,9 @@ int main(int count, char** arguments) {
   pipeline_command->add_flag("--print", schedule.print, "its text form, a row per rank");
   pipeline_command->add_flag("--draw", schedule.draw, "a drawing as text");
   pipeline_command->add_option("--svg", schedule.svg, "a drawing for a browser, into this file");
-  pipeline_command->add_flag("--lower", schedule.lower, "what each pass from computation to messages makes of it");
+  pipeline_command->add_flag("--lower{usual}", schedule.lower,
+                             "what each pass from computation to messages makes of it; --lower=PASS,... makes these "
+                             "first: merge, recompute, shard, reduce, update, and at the end defer");
 
   CLI::App* const compare_command =
       app.add_subcommand("compare", "all pipeline schedules in one table, the shortest first");
@@ -93,6 +107,7 @@ int main(int count, char** arguments) {
   }
   try {
     bool proven = true;
+    schedule.given = said_sizes(*pipeline_command);
     if (list_command->parsed()) list();
     if (pipeline_command->parsed()) proven = plans::show_pipeline(schedule);
     if (compare_command->parsed()) plans::compare_pipelines(schedule);

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <functional>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,13 +39,14 @@ struct pipeline_request {
   int group = 0;
   std::array<double, 3> times{1, 1, 1};  ///< forward, input gradient, weight gradient of a full stage
   double hop = 0;
-  int most_activations = 0;  ///< per rank, in stages of a microbatch; 0: no limit
+  double most_activations = 0;  ///< per rank, in microbatches of its whole share of the model; 0: no limit
   std::string unit;
   bool print = false;
   bool draw = false;
-  bool lower = false;
+  std::string lower;  ///< the passes that are asked for, between commas; empty: none
   bool recompute = false;
   std::string svg;
+  std::vector<std::string> given;  ///< of the options that only some schedules take, those that were said
 };
 
 /// A schedule, and how many stages a rank's share of the model is cut into.
@@ -55,6 +57,7 @@ struct cut_schedule {
 
 struct generator {
   const char* name;
+  std::vector<std::string> takes;  ///< options, beside the numbers of ranks and microbatches
   std::function<cut_schedule(const pipeline_request&)> make;
 };
 
@@ -64,10 +67,15 @@ inline pipeline::costs costs_of(const pipeline_request& wanted, int chunks) {
       pipeline::stage_cost{wanted.times[0] / chunks, wanted.times[1] / chunks, wanted.times[2] / chunks}, wanted.hop);
 }
 
+/// The limit of memory, in stages of a microbatch, where a rank's share is cut into `chunks` stages.
+inline int most_held(const pipeline_request& wanted, int chunks) {
+  return static_cast<int>(std::min(wanted.most_activations * chunks + 1e-9, 1e9));
+}
+
 inline cut_schedule search(const pipeline_request& wanted, const pipeline::placement& where) {
   const int chunks = where.stages() / where.ranks();
   std::vector<int> caps;
-  if (wanted.most_activations > 0) caps.assign(static_cast<std::size_t>(wanted.ranks), wanted.most_activations);
+  if (wanted.most_activations > 0) caps.assign(static_cast<std::size_t>(wanted.ranks), most_held(wanted, chunks));
   return {pipeline::greedy(where, wanted.microbatches, costs_of(wanted, chunks), caps).plan, chunks};
 }
 
@@ -75,54 +83,82 @@ inline const std::vector<generator>& generators() {
   using wish = const pipeline_request&;
   static const std::vector<generator> all{
       {"gpipe",
+       {},
        [](wish w) {
          return cut_schedule{pipeline::gpipe(w.ranks, w.microbatches), 1};
        }},
       {"one_forward_one_backward",
+       {},
        [](wish w) {
          return cut_schedule{pipeline::one_forward_one_backward(w.ranks, w.microbatches), 1};
        }},
       {"breadth_first",
+       {"-v"},
        [](wish w) {
          return cut_schedule{pipeline::breadth_first(w.ranks, w.microbatches, w.stages_per_rank), w.stages_per_rank};
        }},
       {"interleaved",
+       {"-v", "--group"},
        [](wish w) {
          return cut_schedule{pipeline::interleaved(w.ranks, w.microbatches, w.stages_per_rank, w.group),
                              w.stages_per_rank};
        }},
       {"zero_bubble",
+       {},
        [](wish w) {
-         return cut_schedule{pipeline::zero_bubble(w.ranks, w.microbatches, w.group), 1};
+         return cut_schedule{pipeline::zero_bubble(w.ranks, w.microbatches), 1};
        }},
       {"interleaved_zero_bubble",
+       {"-v", "--group"},
        [](wish w) {
          return cut_schedule{pipeline::interleaved_zero_bubble(w.ranks, w.microbatches, w.stages_per_rank, w.group),
                              w.stages_per_rank};
        }},
       {"zero_bubble_v",
+       {},
        [](wish w) {
          return cut_schedule{pipeline::zero_bubble_v(w.ranks, w.microbatches), 2};
        }},
       {"v_half",
+       {},
        [](wish w) {
          return cut_schedule{pipeline::v_half(w.ranks, w.microbatches), 2};
        }},
       {"v_min",
+       {},
        [](wish w) {
          return cut_schedule{pipeline::v_min(w.ranks, w.microbatches), 2};
        }},
       {"dual_pipe_v",
+       {},
        [](wish w) {
          return cut_schedule{pipeline::dual_pipe_v(w.ranks, w.microbatches), 2};
        }},
       {"dual_pipe",
+       {},
        [](wish w) {
          return cut_schedule{pipeline::dual_pipe(w.ranks, w.microbatches), 1};
        }},
-      {"greedy_loop", [](wish w) { return search(w, pipeline::placement::loop(w.ranks, w.stages_per_rank)); }},
-      {"greedy_v", [](wish w) { return search(w, pipeline::placement::v_shape(w.ranks)); }}};
+      {"greedy_loop",
+       {"-v", "--most-activations"},
+       [](wish w) { return search(w, pipeline::placement::loop(w.ranks, w.stages_per_rank)); }},
+      {"greedy_v", {"--most-activations"}, [](wish w) { return search(w, pipeline::placement::v_shape(w.ranks)); }}};
   return all;
+}
+
+/// An option that changes nothing is a misunderstanding.
+inline void refuse_ignored(const pipeline_request& wanted, const std::vector<std::string>& takes,
+                           const std::string& reason) {
+  for (const std::string& option : wanted.given) {
+    if (std::find(takes.begin(), takes.end(), option) != takes.end()) continue;
+    throw usage_error(option + " would change nothing: " + reason);
+  }
+}
+
+/// What no schedule can be made or priced with.
+inline void require_sense(const pipeline_request& wanted) {
+  costs_of(wanted, 1);
+  if (!(wanted.most_activations >= 0)) throw usage_error("--most-activations must be a number from 0 on");
 }
 
 /// The most activations that any rank holds.
@@ -141,12 +177,17 @@ inline std::string time(double value, const pipeline_request& wanted) {
 
 inline cut_schedule find_as_listed(const pipeline_request& wanted) {
   for (const generator& each : generators()) {
-    if (wanted.name == each.name) return each.make(wanted);
+    if (wanted.name != each.name) continue;
+    std::vector<std::string> takes = each.takes;
+    takes.insert(takes.end(), {"-P", "-M"});
+    refuse_ignored(wanted, takes, "there is nothing of the kind to choose for " + wanted.name);
+    return each.make(wanted);
   }
   if (wanted.name.find_first_of("./-") == std::string::npos) {
     throw usage_error("there is no schedule '" + wanted.name +
                       "'; `hocket-plan list` names all; the name of a file has a dot or a slash, or is -");
   }
+  refuse_ignored(wanted, {}, "a table of actions has its sizes");
   pipeline::schedule plan = pipeline::parse(read_file(wanted.name));
   const int chunks = std::max(1, plan.stages() / plan.ranks());
   return {std::move(plan), chunks};
@@ -158,8 +199,40 @@ inline cut_schedule find(const pipeline_request& wanted) {
   return found;
 }
 
+/// The passes between commas, as `--lower` takes them.
+inline pipeline::lowering passes_of(const std::string& names) {
+  pipeline::lowering passes;
+  std::istringstream rest(names);
+  for (std::string name; std::getline(rest, name, ',');) {
+    if (name == "usual") passes.merge_backward = passes.reduce_gradients = true;
+    else if (name == "merge") passes.merge_backward = true;
+    else if (name == "recompute") passes.recompute_activations = true;
+    else if (name == "shard") passes.shard_parameters = true;
+    else if (name == "reduce") passes.reduce_gradients = true;
+    else if (name == "update") passes.update_parameters = true;
+    else if (name == "defer") passes.defer_receives = true;
+    else {
+      throw usage_error("there is no pass '" + name +
+                        "'; --lower= takes merge, recompute, shard, reduce, update and defer, between commas");
+    }
+  }
+  return passes;
+}
+
+/// Whether its messages hold their proof on hocket's executor, which starts them and waits later. That of transports
+/// that block is shown beside it.
+inline bool show_messages(const pipeline::schedule& lowered) {
+  const pipeline::proof unbounded = pipeline::prove_messages(lowered, pipeline::unbounded);
+  const pipeline::proof rendezvous = pipeline::prove_messages(lowered, 0);
+  std::cout << "  messages, in hocket's executor: " << unbounded.message() << '\n'
+            << "  messages, where sends and receives block: " << rendezvous.message() << '\n';
+  return unbounded.ok;
+}
+
 /// Shows what is wanted; true if the schedule holds its proofs.
 inline bool show_pipeline(const pipeline_request& wanted) {
+  require_sense(wanted);
+  const pipeline::lowering passes = passes_of(wanted.lower);
   auto [plan, chunks] = find(wanted);
   const pipeline::proof complete = pipeline::prove(plan);
   std::cout << plan.name() << ": " << plan.ranks() << " ranks, " << plan.stages() << " stages, " << plan.microbatches
@@ -175,25 +248,23 @@ inline bool show_pipeline(const pipeline_request& wanted) {
             << number(100 * found.bubble_share()) << " % of it, at most " << peak_of(plan)
             << " activations of a stage on a rank\n";
 
+  std::ostringstream steps;
+  const auto report = [&](const char* pass, const pipeline::schedule& made) {
+    steps << "\nafter " << pass << ":\n" << pipeline::print(made);
+  };
   const bool has_messages = pipeline::has_messages(plan);
-  const pipeline::schedule lowered = has_messages ? plan : pipeline::lower(plan);
-  const pipeline::proof with_messages = pipeline::prove_messages(lowered, 0);
-  std::cout << "  messages: " << with_messages.message() << ", with rendezvous\n";
-  if (wanted.lower) {
-    const auto report = [](const char* pass, const pipeline::schedule& made) {
-      std::cout << "\nafter " << pass << ":\n" << pipeline::print(made);
-    };
-    if (has_messages) throw usage_error("this schedule has its messages already");
-    pipeline::lower(plan, {true, false, true, false}, report);
-  }
+  if (has_messages && !wanted.lower.empty()) throw usage_error("this schedule has its messages already");
+  const bool holds = show_messages(has_messages ? plan : pipeline::lower(plan, passes, report));
+  if (!wanted.lower.empty()) std::cout << steps.str();
   if (wanted.print) std::cout << '\n' << pipeline::print(plan);
   if (wanted.draw) std::cout << '\n' << pipeline::draw_text(plan, cost);
   if (!wanted.svg.empty()) write_file(wanted.svg, pipeline::draw_svg(plan, cost, {.unit = wanted.unit}));
-  return with_messages.ok;
+  return holds;
 }
 
 /// One line per schedule, the shortest first; then those that have no rule for these sizes, and why.
 inline void compare_pipelines(const pipeline_request& wanted) {
+  require_sense(wanted);
   struct line {
     std::string name;
     double makespan;
@@ -212,10 +283,15 @@ inline void compare_pipelines(const pipeline_request& wanted) {
       std::string name = each.name;
       if (name.rfind("greedy", 0) == 0 && plan.name() != "greedy") name += " (" + std::string(plan.name()) + ")";
       lines.push_back({name, found.makespan, 100 * found.bubble_share(), static_cast<double>(peak) / chunks,
-                       wanted.most_activations == 0 || peak <= wanted.most_activations});
+                       wanted.most_activations == 0 || peak <= most_held(wanted, chunks)});
     } catch (const hocket::error& problem) {
       refused.push_back(std::string(each.name) + ": " + problem.reason());
     }
+  }
+  if (lines.empty()) {
+    std::string reasons;
+    for (const std::string& each : refused) reasons += "\n  " + each;
+    throw usage_error("there is no schedule to compare:" + reasons);
   }
   std::stable_sort(lines.begin(), lines.end(), [](const line& a, const line& b) { return a.makespan < b.makespan; });
   std::size_t width = 8;

@@ -168,8 +168,6 @@ TEST_CASE("sizes that a schedule has no rule for are refused, and the rule is na
   refuses([] { interleaved(4, 8, 0); }, "a loop needs at least one stage per rank: found 0");
   refuses([] { breadth_first(4, 8, -2); }, "a loop needs at least one stage per rank: found -2");
   refuses([] { placement::loop(0, 2); }, "a loop needs at least one rank: found 0");
-  refuses([] { zero_bubble(4, 9); }, "invalid argument: zero_bubble needs a number of microbatches");
-  refuses([] { zero_bubble(4, 8, 9); }, "invalid argument: zero_bubble needs groups");
   refuses([] { zero_bubble(0, 8); }, "invalid argument: zero_bubble needs at least one rank");
   refuses([] { interleaved_zero_bubble(4, 9, 2); }, "M/P (rounded down)");
   refuses([] { dual_pipe_v(4, 7); }, "at least twice as many microbatches as ranks");
@@ -199,6 +197,7 @@ TEST_CASE("every number of ranks, microbatches and stages is either allowed or r
       const std::string nothing = "at least one rank";
       is_refused(none, nothing, [&] { return gpipe(p, m); });
       is_refused(none, nothing, [&] { return one_forward_one_backward(p, m); });
+      is_refused(none, nothing, [&] { return zero_bubble(p, m); });
       is_refused(none, nothing, [&] { return zero_bubble_v(p, m); });
       is_refused(none, nothing, [&] { return v_half(p, m); });
       is_refused(none, nothing, [&] { return v_min(p, m); });
@@ -213,7 +212,7 @@ TEST_CASE("every number of ranks, microbatches and stages is either allowed or r
       for (int v = 0; v <= 4; ++v) {
         const bool no_loop = none || v < 1;
         const std::string loop = none ? "at least one" : "a loop needs at least one stage per rank";
-        const bool grouped = !none && m % std::max(1, m / p) == 0;
+        const bool grouped = !none && (v == 1 || m % std::max(1, m / p) == 0);
         is_refused(no_loop, loop, [&] { return breadth_first(p, m, v); });
         const std::string rule = no_loop ? loop : "a number of microbatches that M/P (rounded down) divides";
         is_refused(no_loop || !grouped, rule, [&] { return interleaved(p, m, v); });

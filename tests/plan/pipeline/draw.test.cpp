@@ -32,10 +32,16 @@ std::size_t count(std::string_view text, std::string_view part) {
 TEST_CASE("a schedule as text") {
   CHECK(draw_text(one_forward_one_backward(2, 3)) ==
         "rank 0  F0 F1       B0--- F2 B1---    B2---\n"
-        "rank 1     F0 B0--- F1 B1--- F2 B2---\n");
+        "rank 1     F0 B0--- F1 B1--- F2 B2---\n"
+        "held 0  1  2  2  2  2  2  2  2  2  1  1  1\n"
+        "held 1     1  1  1  1  1  1  1  1  1\n");
   CHECK(draw_text(interleaved(2, 2, 2)) ==
         "rank 0  F0a F1a F0b F1b         B0b----     B1b---- B0a---- B1a----\n"
-        "rank 1      F0a F1a F0b B0b---- F1b B1b---- B0a---- B1a----\n");
+        "rank 1      F0a F1a F0b B0b---- F1b B1b---- B0a---- B1a----\n"
+        "held 0  1   2   3   4   4   4   4   4   3   3   3   2   2   1   1\n"
+        "held 1      1   2   3   3   3   3   3   3   2   2   1   1\n");
+  // Numbers of two digits do not touch, though the columns of long actions would be narrower.
+  CHECK_THAT(draw_text(gpipe(1, 12), timeline_of(gpipe(1, 12)), 0.5), Catch::Contains("9  9  10 10 11 11 12 12 12"));
   CHECK_THAT(draw_text(dual_pipe(2, 4)), Catch::Contains("&B"));
   CHECK_THAT(draw_text(dual_pipe(2, 4)), Catch::Contains("F2'"));
   CHECK(draw_text(gpipe(1, 2), costs(stage_cost{0, 0, 0})) == "nothing to draw\n");
@@ -43,7 +49,7 @@ TEST_CASE("a schedule as text") {
   const schedule longer = gpipe(2, 300);
   const std::string cut = draw_text(longer, timeline_of(longer), 0, 10);
   CHECK_THAT(cut, Catch::Contains(" ...\n"));
-  CHECK(cut.size() < 200);
+  CHECK(cut.size() < 300);
 }
 
 TEST_CASE("a schedule as a picture") {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <ctime>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -37,6 +38,30 @@ void check(const search_result& found, const costs& cost, const std::vector<int>
   for (int rank = 0; rank < found.plan.ranks() && !caps.empty(); ++rank) {
     CHECK(peak_activations(found.plan, rank) <= caps[static_cast<std::size_t>(rank)]);
   }
+}
+
+/// Of all that are known for a loop, made one by one as a user would.
+double shortest_in_loop(int p, int m, int v, const costs& cost, const std::vector<int>& caps) {
+  std::vector<schedule> all{breadth_first(p, m, v)};
+  if (v == 1) {
+    for (const schedule& each : {gpipe(p, m), one_forward_one_backward(p, m), zero_bubble(p, m)}) all.push_back(each);
+  }
+  for (int group = 0; group <= m; ++group) {
+    const bool allowed =
+        group == 0 ? v == 1 || m % std::max(1, m / p) == 0 : group >= p && (m % group == 0 || m % group >= p);
+    if (!allowed) continue;
+    all.push_back(interleaved(p, m, v, group));
+    all.push_back(interleaved_zero_bubble(p, m, v, group));
+  }
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const schedule& each : all) {
+    bool fits = true;
+    for (int rank = 0; rank < p; ++rank) {
+      fits = fits && peak_activations(each, rank) <= caps[static_cast<std::size_t>(rank)];
+    }
+    if (fits) shortest = std::min(shortest, run_clock(each, cost).makespan);
+  }
+  return shortest;
 }
 
 }  // namespace
@@ -73,7 +98,7 @@ TEST_CASE("where costs differ, schedules are shorter than all published ones") {
   int compared = 0;
   for (int grid = 0; grid < grids; ++grid) {
     const int p = 2 + grid % 7;
-    const int m = p * (1 + static_cast<int>(between(0, 4)));
+    const int m = p + static_cast<int>(between(0, 3 * p + 1));
     const int kind = grid % 3;
     const placement where = kind == 0 ? placement::v_shape(p) : placement::loop(p, kind);
     const double spread = between(0, 0.5);
@@ -87,6 +112,7 @@ TEST_CASE("where costs differ, schedules are shorter than all published ones") {
     const search_result found = greedy(where, m, cost, caps);
     CAPTURE(grid, p, m, kind);
     check(found, cost, caps);
+    if (kind > 0) CHECK(found.published <= shortest_in_loop(p, m, kind, cost, caps));
     if (found.best_published.length() == 0) continue;
     ++compared;
     won += found.is_new();
@@ -99,13 +125,38 @@ TEST_CASE("where costs differ, schedules are shorter than all published ones") {
 }
 
 TEST_CASE("64 ranks and 512 microbatches are scheduled in seconds") {
-  const std::clock_t begin = std::clock();  // of this process alone, so that a busy machine makes no difference
-  const search_result found =
-      greedy(placement::v_shape(64), 512, costs(stage_cost{0.5, 0.65, 0.35}, 0.05), std::vector<int>(64, 128));
-  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  WARN(found.attempts << " attempts in " << seconds << " s: " << found.makespan << ", published " << found.published);
-  check(found, costs(stage_cost{0.5, 0.65, 0.35}, 0.05), std::vector<int>(64, 128));
-  if (!slow) CHECK(seconds < 5);
+  const costs cost(stage_cost{0.5, 0.65, 0.35}, 0.05);
+  for (const placement& where : {placement::v_shape(64), placement::loop(64, 2)}) {
+    const std::vector<int> caps(64, where == placement::v_shape(64) ? 128 : 256);
+    const std::clock_t begin = std::clock();  // of this process alone, so that a busy machine makes no difference
+    const search_result found = greedy(where, 512, cost, caps);
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    WARN(where.name() << ": " << found.attempts << " attempts in " << seconds << " s: " << found.makespan
+                      << ", published " << found.published);
+    check(found, cost, caps);
+    if (!slow) CHECK(seconds < 5);
+  }
+}
+
+TEST_CASE("published schedules are tried with any number of microbatches, and groups of any size") {
+  for (int p = 1; p <= 5; ++p) {
+    for (int m = 1; m <= 4 * p; m += slow ? 3 : 1) {
+      for (int v = 1; v <= 3; ++v) {
+        for (const int memory : {v * p, v * p + p, 2 * v * p}) {
+          const std::vector<int> caps(static_cast<std::size_t>(p), memory);
+          const costs cost(stage_cost{1, 1.3, 0.7}, 0.1);
+          double shortest = std::numeric_limits<double>::infinity();
+          for (const schedule& each : published_schedules(placement::loop(p, v), m)) {
+            bool fits = true;
+            for (int rank = 0; rank < p; ++rank) fits = fits && peak_activations(each, rank) <= memory;
+            if (fits) shortest = std::min(shortest, run_clock(each, cost).makespan);
+          }
+          CAPTURE(p, m, v, memory);
+          CHECK(shortest == shortest_in_loop(p, m, v, cost, caps));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("a placement of one's own, and no limit of memory") {

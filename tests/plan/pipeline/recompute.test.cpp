@@ -145,7 +145,9 @@ TEST_CASE("what is formed again is drawn, and measured") {
   const schedule plan = recompute_activations(schedules::one_forward_one_backward(2, 3));
   CHECK(draw_text(plan) ==
         "rank 0  F0 F1 R0    B0--- F2 R1 B1--- R2 B2---\n"
-        "rank 1     F0 B0--- F1 B1--- F2 B2---\n");
+        "rank 1     F0 B0--- F1 B1--- F2 B2---\n"
+        "held 0  1  1  1  1  1  1  1  1  1  1  1  1  1\n"
+        "held 1     1  1  1  1  1  1  1  1  1\n");
   const std::string picture = draw_svg(plan);
   CHECK_THAT(picture, Catch::Contains("forward again") && Catch::Contains("at most 1 activations on a rank"));
   CHECK(draw_svg(schedules::one_forward_one_backward(2, 3)).find("forward again") == std::string::npos);

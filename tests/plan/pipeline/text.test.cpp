@@ -58,10 +58,10 @@ TEST_CASE("what is no schedule is refused, with line and column") {
     CAPTURE(text);
     pipeline_test::refuses([&] { parse(text); }, says);
   };
-  refuses("", "line 0, column 1: there is no row");
+  refuses("", "line 1, column 1: there is no row");
   refuses("# microbatches: 2\n", "there is no row");
   refuses(",", "line 1, column 2: a schedule needs at least one stage");
-  refuses("# stages: 0\n,", "line 2, column 2: a schedule needs at least one stage");
+  refuses("# stages: 0\n,", "line 1, column 3: a schedule needs at least one stage");
   refuses("0F0,0X0", "line 1, column 6: no such action; after the stage there must be F, B, I, W");
   refuses("0F0\n1F0,F1", "line 2, column 5: a number must stand here: the stage");
   refuses("0F", "line 1, column 3: a number must stand here: the microbatch");
@@ -82,5 +82,73 @@ TEST_CASE("what is no schedule is refused, with line and column") {
   refuses("# placement: given 0,2\n0F0\n1F0", "the placement gives no stage to rank 1");
   refuses("# placement: two_directions\n# microbatches: 3\n0F0\n1F0", "an even number of microbatches");
   refuses("0F0\n0F1", "stage 0 lies on ranks 0 and 1");
-  refuses("0F0,2F0", "no rank computes stage 1");
+  refuses("0F0,2F0", "line 1, column 5: no rank computes stage 1");
+}
+
+TEST_CASE("what is found at the end of the text is said to be where it stands") {
+  const auto refuses = [](const std::string& text, const std::string& says) {
+    CAPTURE(text);
+    pipeline_test::refuses([&] { parse(text); }, says);
+  };
+  refuses(",\n0F0,0B0", "line 1, column 1: rank 0 computes nothing");
+  refuses("00UNSHARD\n0B0", "line 1, column 1: rank 0 computes nothing");
+  refuses("0F0,0B0\n\n  ,\n", "line 3, column 3: rank 1 computes nothing");
+  refuses("0UNSHARD,1F0", "line 1, column 1: no rank computes stage 0");
+  refuses("# stages: 3\n0F0,1F0", "line 1, column 3: no rank computes stage 2");
+  refuses("0F0,0B0\n0F0,1F0,1B0\n2F0,2B0\n3F0,3B0",
+          "line 2, column 1: stage 0 lies on ranks 0 and 1; each stage must lie on one rank");
+  refuses("0F0,1F1\n1F0,0F1",
+          "line 2, column 1: stage 1 lies on ranks 0 and 1: say '# placement: two_directions' if this is meant");
+  refuses("0F0,5F0,5F1\n1F0\n# stages: 4", "line 1, column 5: stage 5 occurs");
+  refuses("0F0,0F5\n0F5,0B0\n# microbatches: 5", "line 1, column 5: microbatch 5 occurs");
+  refuses("0F0\n# placement: loop\n# stages: 3\n1F0", "line 3, column 3: 3 stages cannot be dealt to 2 rows");
+  refuses("0F0\n 2F0\n# placement: loop\n", "line 3, column 3: 3 stages cannot be dealt to 2 rows");
+  refuses("# placement: v\n# stages: 2\n0F0\n1F0", "line 2, column 3: this placement has 4 stages");
+  refuses("# placement: given 0,1\n0F0", "line 1, column 3: there are 1 rows");
+  refuses("# placement: given 0,2\n0F0\n1F0", "line 1, column 3: the placement gives no stage to rank 1");
+  refuses("# placement: two_directions\n0F0\n0F2", "line 1, column 3: two directions need an even number");
+}
+
+TEST_CASE("a line with # that is mistyped is refused, a remark is not") {
+  const auto refuses = [](const std::string& text, const std::string& says) {
+    CAPTURE(text);
+    pipeline_test::refuses([&] { parse(text + "\n0F0,0B0"); }, says);
+  };
+  refuses("# stages 2", "line 1, column 9: a ':' must follow here, as in '# stages:'");
+  refuses("# placement loop", "line 1, column 12: a ':' must follow here, as in '# placement:'");
+  refuses("# stages : 2", "line 1, column 9: a ':' must follow here");
+  refuses("# schedule", "line 1, column 11: a ':' must follow here");
+  refuses("\n # microbatch: 1", "line 2, column 4: this must be '# microbatches:'");
+  refuses("# micro_batches: 1", "this must be '# microbatches:'");
+  refuses("# Stages: 1", "this must be '# stages:'");
+  refuses("# stage: 1", "this must be '# stages:'");
+  refuses("# PLACMENT: loop", "this must be '# placement:'");
+  refuses("# shedule: own", "this must be '# schedule:'");
+  refuses("# placement: given 0\n# placement: given 0",
+          "line 2, column 3: a second line '# placement:'; the first is line 1");
+  refuses("# stages: 1\n# stages: 1", "a second line '# stages:'");
+  refuses("# schedule: a\n\n# schedule: a", "line 3, column 3: a second line '# schedule:'; the first is line 1");
+  for (const char* remark : {"#", "#:", "# the stages: two", "# note: by hand", "# state: draft", "# stage 2 is long",
+                             "## microbatches, in the order of arrival", "# pages: 7", "# 3 stages"}) {
+    CAPTURE(remark);
+    CHECK(parse(std::string(remark) + "\n0F0,0B0").rows == parse("0F0,0B0").rows);
+  }
+}
+
+TEST_CASE("a schedule has a name that comes back from its text") {
+  schedule plan = gpipe(2, 2);
+  for (const char* name : {"", "a", "two words", "a:b # c", "a\tb"}) {
+    plan.rename(name);
+    CAPTURE(name);
+    CHECK(parse(print(plan)) == plan);
+  }
+  for (const char* name : {"a\nb", "a\n", "a\r", "a\rb", " a", "a ", "\ta", "a\t", " "}) {
+    CAPTURE(name);
+    pipeline_test::refuses([&] { plan.rename(name); }, "one line without blanks at its ends");
+    pipeline_test::refuses([&] { schedule(name, placement::loop(1), 1); }, "one line without blanks at its ends");
+  }
+  CHECK(parse("# schedule: \ttwo words \t\r\n0F0").name() == "two words");
+  pipeline_test::refuses([] { parse("# schedule: a\rb\n0F0"); },
+                         "line 1, column 14: a name must not have a carriage return in it");
+  pipeline_test::refuses([] { placement::given({0, 2, 0}); }, "none lies on rank: found 1");
 }

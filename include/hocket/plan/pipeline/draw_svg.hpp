@@ -54,14 +54,11 @@ constexpr shades shades_of(verb what) noexcept {
 class schedule_drawing {
  public:
   schedule_drawing(const schedule& plan, const timeline& times, const svg_options& options)
-      : plan_(plan), times_(times), options_(options), end_(options.until) {
+      : plan_(plan), times_(times), options_(options), end_(options.until), held_(memory_curves(plan, times)) {
     for (const timed_action& each : times) end_ = std::max(end_, each.end);
     if (end_ <= 0) end_ = 1;
-    held_.resize(static_cast<std::size_t>(plan.ranks()));
-    for (const row& actions : plan.rows) again_.push_back(formed_again_in(plan, actions));
-    for (const timed_action& each : times) count_activations(each);
     for (const auto& curve : held_) {
-      for (const corner& each : curve) most_held_ = std::max(most_held_, each.held);
+      for (const activations_held& each : curve) most_held_ = std::max(most_held_, each.held);
     }
   }
 
@@ -86,34 +83,12 @@ class schedule_drawing {
   static constexpr double row_pitch = 28;
   static constexpr double memory_height = 120;
 
-  /// A point of the curve of activations.
-  struct corner {
-    double time;
-    int held;
-  };
-
   double x(double time) const { return left + time / end_ * (options_.width - left - right); }
   double y(int rank) const { return top + rank * row_pitch; }
   double bottom() const { return y(plan_.ranks()) - (row_pitch - row_height); }
   double memory_top() const { return bottom() + 64; }
   double memory_y(int held) const {
     return memory_top() + memory_height * (1 - static_cast<double>(held) / std::max(1, most_held_));
-  }
-
-  void count_activations(const timed_action& at) {
-    auto& curve = held_[static_cast<std::size_t>(at.rank)];
-    const auto change = [&](double time, int by) {
-      curve.push_back({time, (curve.empty() ? 0 : curve.back().held) + by});
-    };
-    for_each_work(at.what, [&](const work& what) {
-      if (what.what == verb::forward || what.what == verb::recompute) change(at.begin, 1);
-    });
-    const std::vector<char>& again = again_[static_cast<std::size_t>(at.rank)];
-    for_each_work(at.what, [&](const work& what) {
-      const bool is_forgotten =
-          what.what == verb::forward && !again.empty() && again[plan_.index(what.stage, what.microbatch)];
-      if (is_forgotten || what.what == verb::backward || what.what == verb::weight_gradient) change(at.end, -1);
-    });
   }
 
   void open() {
@@ -231,7 +206,7 @@ class schedule_drawing {
     for (int rank = plan_.ranks() - 1; rank >= 0; --rank) {
       std::string points = at(0, 0);
       int before = 0;
-      for (const corner& each : held_[static_cast<std::size_t>(rank)]) {
+      for (const activations_held& each : held_[static_cast<std::size_t>(rank)]) {
         points += at(each.time, before) + at(each.time, each.held);
         before = each.held;
       }
@@ -250,8 +225,7 @@ class schedule_drawing {
   const timeline& times_;
   const svg_options& options_;
   double end_;
-  std::vector<std::vector<char>> again_;   ///< by rank: which forward passes are done once more
-  std::vector<std::vector<corner>> held_;  ///< by rank
+  std::vector<std::vector<activations_held>> held_;  ///< by rank
   int most_held_ = 0;
   plan::detail::svg_writer svg_;
 };

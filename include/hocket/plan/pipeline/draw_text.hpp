@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A pipeline schedule as text, as papers draw it: a row per rank, time to the right, idle time blank. For a terminal and
-/// for the messages of tests.
+/// A pipeline schedule as text, as papers draw it: a row per rank, time to the right, idle time blank; below, how many
+/// activations each rank holds. For a terminal and for the messages of tests.
 ///
 ///     rank 0  F0 F1       B0--- F2 B1---    B2---
 ///     rank 1     F0 B0--- F1 B1--- F2 B2---
+///     held 0  1  2  2  2  2  2  2  2  2  1  1  1
+///     held 1     1  1  1  1  1  1  1  1  1
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -96,23 +98,50 @@ inline std::vector<std::string> text_lines(const schedule& plan, const timeline&
   return lines;
 }
 
+/// How many activations each rank holds, at the begin of each column; blank where it holds none.
+inline std::vector<std::string> memory_lines(const schedule& plan, const timeline& times, const text_scale& scale,
+                                             std::size_t most_columns) {
+  const std::size_t columns = std::min(most_columns, scale.column(scale.end));
+  std::vector<std::string> lines;
+  for (const auto& curve : memory_curves(plan, times)) {
+    std::string& line = lines.emplace_back(columns * scale.width, ' ');
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+      if (curve[i].held == 0) continue;
+      const std::string text = std::to_string(curve[i].held);
+      const std::size_t end = std::min(columns, scale.column(i + 1 < curve.size() ? curve[i + 1].time : scale.end));
+      for (std::size_t at = scale.column(curve[i].time); at < end; ++at)
+        line.replace(at * scale.width, text.size(), text);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+  }
+  return lines;
+}
+
+/// Lines with a word and a number in front of each.
+inline std::string numbered(const std::string& word, const std::vector<std::string>& lines) {
+  std::string all;
+  const std::size_t digits = std::to_string(lines.size() - 1).size();
+  for (std::size_t rank = 0; rank < lines.size(); ++rank) {
+    const std::string number = std::to_string(rank);
+    all += word + ' ' + std::string(digits - number.size(), ' ') + number + "  " + lines[rank] + '\n';
+  }
+  return all;
+}
+
 }  // namespace detail
 
-/// A line per rank. A column is `quantum` long (0: the shortest action); what lasts longer is drawn out with dashes. A
+/// A line per rank, and below one for the activations that it holds. A column is `quantum` long (0: the shortest action); what lasts longer is drawn out with dashes. A
 /// letter tells the stages of one rank apart, a ' what passes the ranks the other way. At most `most_columns` are
 /// drawn; a line that is cut ends in an ellipsis.
 inline std::string draw_text(const schedule& plan, const timeline& times, double quantum = 0,
                              std::size_t most_columns = 400) {
-  const detail::text_scale scale = detail::scale_of(plan, times, quantum);
+  detail::text_scale scale = detail::scale_of(plan, times, quantum);
   if (scale.quantum <= 0) return "nothing to draw\n";
-  const std::vector<std::string> lines = detail::text_lines(plan, times, scale, most_columns);
-  std::string all;
-  const std::size_t digits = std::to_string(plan.ranks() - 1).size();
-  for (std::size_t rank = 0; rank < lines.size(); ++rank) {
-    const std::string number = std::to_string(rank);
-    all += "rank " + std::string(digits - number.size(), ' ') + number + "  " + lines[rank] + '\n';
+  for (int rank = 0; rank < plan.ranks(); ++rank) {  // there must be a blank between two numbers
+    scale.width = std::max(scale.width, std::to_string(peak_activations(plan, rank)).size() + 1);
   }
-  return all;
+  return detail::numbered("rank", detail::text_lines(plan, times, scale, most_columns)) +
+         detail::numbered("held", detail::memory_lines(plan, times, scale, most_columns));
 }
 
 inline std::string draw_text(const schedule& plan, const costs& cost = costs{}) {

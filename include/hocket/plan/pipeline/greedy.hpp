@@ -34,11 +34,28 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// All published schedules that there are for a placement and a number of microbatches.
+namespace detail {
+
+/// The groups of microbatches that interleaved schedules allow; where to make them all would take long, those that divide
+/// the microbatches. 0, if there is none to choose.
+inline std::vector<int> groups_of(int ranks, int microbatches, int stages_per_rank) {
+  if (stages_per_rank == 1 || microbatches < ranks) return {0};
+  constexpr double most_actions = 1'000'000;
+  const bool all = 6. * ranks * stages_per_rank * microbatches * (microbatches - ranks + 1) <= most_actions;
+  std::vector<int> found;
+  for (int group = ranks; group <= microbatches; ++group) {
+    if ((all || microbatches % group == 0) && is_group(ranks, microbatches, group)) found.push_back(group);
+  }
+  return found;
+}
+
+}  // namespace detail
+
+/// All published schedules that there are for a placement and a number of microbatches; interleaved ones with groups of
+/// all sizes, or, of large schedules, with groups of equal size.
 inline std::vector<schedule> published_schedules(const placement& where, int microbatches) {
   const int ranks = where.ranks();
   const int stages_per_rank = where.stages() / ranks;
-  const bool grouped = microbatches % std::max(1, microbatches / ranks) == 0;
   std::vector<schedule> all;
   if (where == placement::loop(ranks, stages_per_rank)) {
     all.push_back(breadth_first(ranks, microbatches, stages_per_rank));
@@ -46,9 +63,10 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
       all.push_back(gpipe(ranks, microbatches));
       all.push_back(one_forward_one_backward(ranks, microbatches));
     }
-    if (grouped) {
-      all.push_back(interleaved(ranks, microbatches, stages_per_rank));
-      all.push_back(interleaved_zero_bubble(ranks, microbatches, stages_per_rank));
+    for (const int group : detail::groups_of(ranks, microbatches, stages_per_rank)) {
+      all.push_back(interleaved(ranks, microbatches, stages_per_rank, group));
+      all.push_back(stages_per_rank == 1 ? zero_bubble(ranks, microbatches)
+                                         : interleaved_zero_bubble(ranks, microbatches, stages_per_rank, group));
     }
   } else if (where == placement::v_shape(ranks)) {
     all.push_back(zero_bubble_v(ranks, microbatches));

@@ -37,8 +37,16 @@ constexpr std::vector<chunk_of_work> in_groups(int microbatches, int chunks, int
   return order;
 }
 
-/// The largest group that all rounds can have: M divided by as many rounds of at least P as fit.
-constexpr int group_of(const char* generator, int ranks, int microbatches, int group) {
+/// Whether each group, the last one too, has a microbatch for every rank.
+constexpr bool is_group(int ranks, int microbatches, int group) noexcept {
+  return group >= ranks && group <= microbatches && (microbatches % group == 0 || microbatches % group >= ranks);
+}
+
+/// By default the largest group that all rounds can have: M divided by as many rounds of at least P as fit. With one
+/// stage per rank groups make no difference, and need no rule.
+constexpr int group_of(const char* generator, const placement& where, int microbatches, int group) {
+  const int ranks = where.ranks();
+  if (is_group(ranks, microbatches, group)) return group;
   if (group != 0) {
     const auto require = [&](bool holds, const char* rule, int found) {
       if (holds) return;
@@ -46,11 +54,10 @@ constexpr int group_of(const char* generator, int ranks, int microbatches, int g
     };
     require(group >= ranks, "groups of at least as many microbatches as there are ranks, not of", group);
     require(group <= microbatches, "groups of at most as many microbatches as there are, not of", group);
-    const int tail = microbatches % group;
-    require(tail == 0 || tail >= ranks,
-            "groups of at least as many microbatches as there are ranks, the last group too, which has only", tail);
-    return group;
+    require(false, "groups of at least as many microbatches as there are ranks, the last group too, which has only",
+            microbatches % group);
   }
+  if (where.stages() == ranks) return microbatches;
   const int rounds = std::max(1, microbatches / ranks);
   require_rule(microbatches % rounds == 0, generator,
                "a number of microbatches that M/P (rounded down) divides, or a group size", ranks, microbatches);
@@ -61,12 +68,13 @@ constexpr int group_of(const char* generator, int ranks, int microbatches, int g
 
 /// Interleaved 1F1B. With `stages_per_rank` 1 the warm-up is twice as long as that of `one_forward_one_backward`.
 /// `group`: how many microbatches go through a stage before the next stage of the rank has its turn; at least P, at
-/// most M, the last group may be shorter but not below P; 0 chooses M / max(1, M/P), which M/P must then divide.
+/// most M, the last group may be shorter but not below P; 0 chooses M / max(1, M/P), where M/P must divide M unless there
+/// is one stage per rank.
 /// With unit costs and M >= P: 3M + 3(P-1)/v long.
 constexpr schedule interleaved(int ranks, int microbatches, int stages_per_rank, int group = 0) {
   detail::require_sizes("interleaved", ranks, microbatches);
   schedule made("interleaved", placement::loop(ranks, stages_per_rank), microbatches);
-  const int size = detail::group_of("interleaved", ranks, microbatches, group);
+  const int size = detail::group_of("interleaved", made.placement, microbatches, group);
   const auto forwards = detail::in_groups(microbatches, stages_per_rank, size, false);
   const auto backwards = detail::in_groups(microbatches, stages_per_rank, size, true);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -91,7 +99,7 @@ namespace detail {
 constexpr schedule zero_bubble_in_loop(const char* name, int ranks, int microbatches, int stages_per_rank, int group) {
   detail::require_sizes(name, ranks, microbatches);
   schedule made(name, placement::loop(ranks, stages_per_rank), microbatches);
-  const int size = detail::group_of(name, ranks, microbatches, group);
+  const int size = detail::group_of(name, made.placement, microbatches, group);
   const auto forwards = detail::in_groups(microbatches, stages_per_rank, size, false);
   const auto backwards = detail::in_groups(microbatches, stages_per_rank, size, true);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -127,8 +135,8 @@ constexpr schedule interleaved_zero_bubble(int ranks, int microbatches, int stag
 
 /// ZB1P: zero bubble with one stage per rank. With unit costs and M >= P: 3M + P-1 long, min(P, M) microbatches of
 /// activations on every rank.
-constexpr schedule zero_bubble(int ranks, int microbatches, int group = 0) {
-  return detail::zero_bubble_in_loop("zero_bubble", ranks, microbatches, 1, group);
+constexpr schedule zero_bubble(int ranks, int microbatches) {
+  return detail::zero_bubble_in_loop("zero_bubble", ranks, microbatches, 1, 0);
 }
 
 }  // namespace plan::pipeline

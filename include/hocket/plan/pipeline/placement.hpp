@@ -17,6 +17,20 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
+namespace detail {
+
+/// The first of so many ranks on which no stage lies; -1, if each has one. Negative entries count for no rank.
+constexpr int rank_without_stage(const std::vector<int>& rank_of_stage, int ranks) {
+  std::vector<char> has_stage(static_cast<std::size_t>(ranks), false);
+  for (const int rank : rank_of_stage) {
+    if (rank >= 0 && rank < ranks) has_stage[static_cast<std::size_t>(rank)] = true;
+  }
+  const auto found = std::find(has_stage.begin(), has_stage.end(), false);
+  return found == has_stage.end() ? -1 : static_cast<int>(found - has_stage.begin());
+}
+
+}  // namespace detail
+
 /// A map from (stage, microbatch) to rank.
 ///
 /// | placement | stages | rank of stage s |
@@ -56,10 +70,8 @@ class placement {
       ranks = std::max(ranks, rank + 1);
     }
     placement made{kind::given, ranks, static_cast<int>(rank_of_stage.size())};
-    for (int rank = 0; rank < ranks; ++rank) {
-      require(std::find(rank_of_stage.begin(), rank_of_stage.end(), rank) != rank_of_stage.end(),
-              "every rank needs a stage; none lies on rank", rank);
-    }
+    const int empty = detail::rank_without_stage(rank_of_stage, ranks);
+    require(empty < 0, "every rank needs a stage; none lies on rank", empty);
     made.given_ = std::move(rank_of_stage);
     return made;
   }

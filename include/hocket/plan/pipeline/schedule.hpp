@@ -28,6 +28,21 @@ namespace plan::pipeline {
 
 using row = std::vector<action>;
 
+namespace detail {
+
+/// Refuses a name that would not come back from the text form, in which it is the rest of a line.
+constexpr void require_name(std::string_view name) {
+  constexpr std::string_view blanks = " \t";
+  const bool is_rest_of_line = name.find_first_of("\r\n") == std::string_view::npos;
+  const bool is_trimmed = name.empty() || (blanks.find(name.front()) == std::string_view::npos &&
+                                           blanks.find(name.back()) == std::string_view::npos);
+  if (is_rest_of_line && is_trimmed) return;
+  raise(errc::invalid_argument,
+        "the name of a schedule must be one line without blanks at its ends; found '" + std::string(name) + "'");
+}
+
+}  // namespace detail
+
 /// What every rank of a pipeline does, in order. All ranks must hold the same value.
 class schedule {
  public:
@@ -37,10 +52,16 @@ class schedule {
 
   constexpr schedule(std::string_view name, pipeline::placement where, int count)
       : placement(std::move(where)), microbatches(count), rows(static_cast<std::size_t>(placement.ranks())),
-        name_(name.begin(), name.end()) {}
+        name_(name.begin(), name.end()) {
+    detail::require_name(name);
+  }
 
   constexpr std::string_view name() const noexcept { return {name_.data(), name_.size()}; }
-  constexpr void rename(std::string_view name) { name_.assign(name.begin(), name.end()); }
+  /// Raises `invalid_argument` where `name` is more than one line, or has blanks at its ends.
+  constexpr void rename(std::string_view name) {
+    detail::require_name(name);
+    name_.assign(name.begin(), name.end());
+  }
 
   constexpr int ranks() const noexcept { return placement.ranks(); }
   constexpr int stages() const noexcept { return placement.stages(); }

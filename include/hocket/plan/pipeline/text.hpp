@@ -13,9 +13,10 @@
 /// An action is `<stage><verb><microbatch>`, the microbatch left out where the verb has none. Verbs: F, B, I (input
 /// gradient), W (weight gradient), R (the forward pass once more), UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD,
 /// UPDATE, SEND_F, RECV_F, WAIT_SEND_F, SEND_B, RECV_B, WAIT_SEND_B. A forward and a backward pass that overlap are
-/// `(7F4;0B0)OVERLAP_F_B`. The lines that begin with # may be left out: then the placement is that of the rows, and the
-/// microbatches are those that occur. Blanks around actions and empty lines do not count. An empty cell is idle time
-/// and means nothing; a rank that does nothing is a line with a comma alone.
+/// `(7F4;0B0)OVERLAP_F_B`. The four lines with # may be left out: then the placement is that of the rows, and the
+/// microbatches are those that occur. Other lines with # are remarks; one that seems to be mistyped is refused. Blanks
+/// around actions and empty lines do not count. An empty cell is idle time and means nothing; a rank that does nothing
+/// is a line with a comma alone.
 ///
 /// Rows without these lines are the tables that PyTorch's pipeline schedules read and write.
 #pragma once
@@ -99,12 +100,12 @@ class schedule_parser {
   schedule parse() {
     read_lines();
     if (rows_.empty()) fail("there is no row: a schedule has a line of actions per rank");
-    check_last("stage", last_stage_, "# stages: ", stages_);
-    check_last("microbatch", last_microbatch_, "# microbatches: ", microbatches_);
+    if (!uses_.empty()) check_last(uses_.back().first, "stage", last_stage(), "# stages: ", stages_);
+    check_last(last_microbatch_at_, "microbatch", last_microbatch_, "# microbatches: ", microbatches_);
     schedule made(name_, make_placement(), microbatches_ >= 0 ? microbatches_ : last_microbatch_ + 1);
     if (made.ranks() != static_cast<int>(rows_.size())) {
-      fail("there are " + rows_text() + "; the placement needs one for each of its " + std::to_string(made.ranks()) +
-           " ranks");
+      fail_at(said_[of_placement], "there are " + rows_text() + "; the placement needs one for each of its " +
+                                       std::to_string(made.ranks()) + " ranks");
     }
     made.rows = std::move(rows_);
     return made;
@@ -114,19 +115,32 @@ class schedule_parser {
   /// No model has more, and the product of two such numbers is still a number.
   static constexpr int most = 1 << 20;
 
-  [[noreturn]] void fail(const std::string& what) const {
+  struct place {
+    int line = 0;  ///< 0: nowhere
+    int column = 0;
+  };
+
+  /// What the text says of a stage.
+  struct stage_use {
+    place first;    ///< where it is named first
+    int rank = -1;  ///< that computes it
+  };
+
+  place here() const noexcept { return {std::max(line_, 1), static_cast<int>(current_.data() - line_begin_) + 1}; }
+
+  [[noreturn]] void fail(const std::string& what) const { fail_at(here(), what); }
+
+  [[noreturn]] static void fail_at(const place& at, const std::string& what) {
     raise(errc::invalid_argument,
-          "line " + std::to_string(line_) + ", column " + std::to_string(column()) + ": " + what);
+          "line " + std::to_string(at.line) + ", column " + std::to_string(at.column) + ": " + what);
   }
 
   /// No number in the rows may be beyond what a line with # says.
-  void check_last(const std::string& of_what, int last, const std::string& line, int said) const {
+  static void check_last(const place& at, const std::string& of_what, int last, const std::string& line, int said) {
     if (said < 0 || last < said) return;
-    fail(of_what + ' ' + std::to_string(last) + " occurs; '" + line + std::to_string(said) +
-         "' says that the last one is " + std::to_string(said - 1));
+    fail_at(at, of_what + ' ' + std::to_string(last) + " occurs; '" + line + std::to_string(said) +
+                    "' says that the last one is " + std::to_string(said - 1));
   }
-
-  std::size_t column() const noexcept { return static_cast<std::size_t>(current_.data() - line_begin_) + 1; }
 
   // ---- lines ----
 
@@ -135,7 +149,10 @@ class schedule_parser {
       next_line();
       skip_blanks();
       if (take("#")) read_header();
-      else if (!current_.empty()) read_row(rows_.emplace_back());
+      else if (!current_.empty()) {
+        row_begins_.push_back(here());
+        read_row(rows_.emplace_back());
+      }
     }
   }
 
@@ -148,23 +165,70 @@ class schedule_parser {
     ++line_;
   }
 
+  enum header : std::size_t { of_schedule, of_placement, of_stages, of_microbatches };
+  static constexpr std::array<std::string_view, 4> headers{"schedule", "placement", "stages", "microbatches"};
+
+  /// A line with # that begins with none of the known words is a remark, unless it seems to be one of them, mistyped.
   void read_header() {
     skip_blanks();
-    if (take("schedule:")) {
-      skip_blanks();
-      name_ = std::string(current_);
-    } else if (take("placement:")) {
-      skip_blanks();
-      read_placement();
-    } else if (take("stages:")) {
-      stages_ = read_size("stages");
-    } else if (take("microbatches:")) {
-      microbatches_ = read_size("microbatches");
-    }  // any other is a remark
+    const place at = here();
+    const std::string_view word = current_.substr(0, current_.find_first_of(": \t"));
+    current_.remove_prefix(word.size());
+    const bool has_colon = take(":");
+    for (std::size_t i = 0; i < headers.size(); ++i) {
+      const std::string line = "'# " + std::string(headers[i]) + ":'";
+      if (word == headers[i]) {
+        if (!has_colon) fail("a ':' must follow here, as in " + line + "; a remark must begin with another word");
+        if (said_[i].line > 0)
+          fail_at(at, "a second line " + line + "; the first is line " + std::to_string(said_[i].line));
+        said_[i] = at;
+        skip_blanks();
+        return read_value(static_cast<header>(i));
+      }
+      if (has_colon && is_near(word, headers[i])) {
+        fail_at(at, "this must be " + line + ", or begin with another word to be a remark");
+      }
+    }
+  }
+
+  /// Whether so few letters are to be added, dropped or changed that `known` is probably meant.
+  static bool is_near(std::string_view word, std::string_view known) {
+    const std::size_t few = known.size() / 5;
+    if (word.size() > known.size() + few) return false;
+    std::vector<std::size_t> distance(known.size() + 1);  // of what is read of `word` from each begin of `known`
+    for (std::size_t k = 0; k < distance.size(); ++k) distance[k] = k;
+    for (const char letter : word) {
+      const char small = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+      std::size_t diagonal = distance[0]++;
+      for (std::size_t k = 1; k < distance.size(); ++k) {
+        const std::size_t change = diagonal + (small != known[k - 1]);
+        diagonal = distance[k];
+        distance[k] = std::min({change, distance[k] + 1, distance[k - 1] + 1});
+      }
+    }
+    return distance.back() <= few;
+  }
+
+  void read_value(header which) {
+    switch (which) {
+      case of_schedule: return read_name();
+      case of_placement: return read_placement();
+      case of_stages: stages_ = read_size("stages"); return;
+      case of_microbatches: microbatches_ = read_size("microbatches"); return;
+    }
+  }
+
+  void read_name() {
+    const std::string_view name = current_.substr(0, current_.find_last_not_of(" \t") + 1);
+    const std::size_t line_end = name.find('\r');
+    if (line_end != std::string_view::npos) {
+      current_.remove_prefix(line_end);
+      fail("a name must not have a carriage return in it");
+    }
+    name_ = std::string(name);
   }
 
   int read_size(const char* of_what) {
-    skip_blanks();
     const int value = number(of_what);
     end_of_line();
     return value;
@@ -217,14 +281,34 @@ class schedule_parser {
   }
 
   work read_work() {
+    const place at = here();
     work result;
     result.stage = number("stage");
     result.what = read_verb();
     if (has_microbatch(result.what)) result.microbatch = number("microbatch");
-    last_stage_ = std::max(last_stage_, result.stage);
-    last_microbatch_ = std::max(last_microbatch_, result.microbatch);
+    note(result, at);
     return result;
   }
+
+  void note(const work& what, const place& at) {
+    if (what.stage > last_stage()) uses_.resize(static_cast<std::size_t>(what.stage) + 1);
+    stage_use& use = uses_[static_cast<std::size_t>(what.stage)];
+    if (use.first.line == 0) use.first = at;
+    if (what.microbatch > last_microbatch_) {
+      last_microbatch_ = what.microbatch;
+      last_microbatch_at_ = at;
+    }
+    if (!is_computation(what.what)) return;
+    const int rank = static_cast<int>(rows_.size()) - 1;
+    if (use.rank < 0) use.rank = rank;
+    if (use.rank != rank && second_rank_at_.line == 0) {
+      second_rank_at_ = at;
+      second_rank_ = rank;
+      stage_on_two_ranks_ = what.stage;
+    }
+  }
+
+  int last_stage() const noexcept { return static_cast<int>(uses_.size()) - 1; }
 
   /// The longest name that fits.
   verb read_verb() {
@@ -272,24 +356,27 @@ class schedule_parser {
 
   placement make_placement() {
     const int ranks = static_cast<int>(rows_.size());
-    const int stages = stages_ >= 0 ? stages_ : last_stage_ + 1;
-    if (stages == 0) fail("a schedule needs at least one stage, and no row has an action");
+    const int stages = stages_ >= 0 ? stages_ : last_stage() + 1;
+    if (stages == 0)
+      fail_at(stages_ == 0 ? said_[of_stages] : here(),
+              "a schedule needs at least one stage, and no row has an action");
     if (placement_ == "given") {
-      for (int rank = *std::max_element(given_.begin(), given_.end()); rank >= 0; --rank) {
-        if (std::find(given_.begin(), given_.end(), rank) == given_.end()) {
-          fail("the placement gives no stage to rank " + std::to_string(rank));
-        }
-      }
+      const int ranks_given = *std::max_element(given_.begin(), given_.end()) + 1;
+      const int empty = rank_without_stage(given_, ranks_given);
+      if (empty >= 0) fail_at(said_[of_placement], "the placement gives no stage to rank " + std::to_string(empty));
       return checked(placement::given(given_), stages);
     }
     if (placement_ == "v") return checked(placement::v_shape(ranks), stages);
     if (placement_ == "two_directions") {
       const int microbatches = microbatches_ >= 0 ? microbatches_ : last_microbatch_ + 1;
-      if (microbatches % 2 != 0) fail("two directions need an even number of microbatches");
+      if (microbatches % 2 != 0) fail_at(said_[of_placement], "two directions need an even number of microbatches");
       return checked(placement::two_directions(ranks, microbatches), stages);
     }
     if (placement_ == "loop") {
-      if (stages < ranks || stages % ranks != 0) fail(stages_text(stages) + " cannot be dealt to " + rows_text());
+      if (stages < ranks || stages % ranks != 0) {
+        fail_at(said_[stages_ >= 0 ? of_stages : of_placement],
+                stages_text(stages) + " cannot be dealt to " + rows_text());
+      }
       return placement::loop(ranks, stages / ranks);
     }
     return placement_of_rows(stages);
@@ -297,32 +384,44 @@ class schedule_parser {
 
   placement checked(placement made, int stages) const {
     if (stages_ >= 0 && made.stages() != stages) {
-      fail("this placement has " + stages_text(made.stages()) + " on " + rows_text() + ", '# stages:' says " +
-           std::to_string(stages));
+      fail_at(said_[of_stages], "this placement has " + stages_text(made.stages()) + " on " + rows_text() +
+                                    ", '# stages:' says " + std::to_string(stages));
     }
     return made;
   }
 
   /// Where nothing is said: stage s lies on the rank whose row computes it.
   placement placement_of_rows(int stages) const {
-    std::vector<int> rank_of_stage(static_cast<std::size_t>(stages), -1);
-    for (std::size_t rank = 0; rank < rows_.size(); ++rank) {
-      for (const action& each : rows_[rank]) {
-        for_each_work(each, [&](const work& what) {
-          int& known = rank_of_stage[static_cast<std::size_t>(what.stage)];
-          if (!is_computation(what.what)) return;
-          if (known >= 0 && known != static_cast<int>(rank)) {
-            fail("stage " + std::to_string(what.stage) + " lies on ranks " + std::to_string(known) + " and " +
-                 std::to_string(rank) + ": say '# placement: two_directions' if this is meant");
-          }
-          known = static_cast<int>(rank);
-        });
-      }
+    if (second_rank_at_.line > 0) fail_two_ranks();
+    std::vector<int> rank_of_stage;
+    for (int stage = 0; stage < stages; ++stage) {
+      const int rank = stage > last_stage() ? -1 : uses_[static_cast<std::size_t>(stage)].rank;
+      if (rank < 0) fail_at(place_of(stage), "no rank computes stage " + std::to_string(stage));
+      rank_of_stage.push_back(rank);
     }
-    for (std::size_t stage = 0; stage < rank_of_stage.size(); ++stage) {
-      if (rank_of_stage[stage] < 0) fail("no rank computes stage " + std::to_string(stage));
+    const int empty = rank_without_stage(rank_of_stage, static_cast<int>(rows_.size()));
+    if (empty >= 0) {
+      fail_at(
+          row_begins_[static_cast<std::size_t>(empty)],
+          "rank " + std::to_string(empty) + " computes nothing; every rank needs a stage: '# placement:' says which");
     }
     return placement::given(std::move(rank_of_stage));
+  }
+
+  [[noreturn]] void fail_two_ranks() const {
+    const int first = uses_[static_cast<std::size_t>(stage_on_two_ranks_)].rank;
+    const bool are_opposite = first + second_rank_ == static_cast<int>(rows_.size()) - 1;
+    fail_at(second_rank_at_, "stage " + std::to_string(stage_on_two_ranks_) + " lies on ranks " +
+                                 std::to_string(first) + " and " + std::to_string(second_rank_) +
+                                 (are_opposite ? ": say '# placement: two_directions' if this is meant"
+                                               : "; each stage must lie on one rank"));
+  }
+
+  /// The best there is to show: where the stage is named, or what tells that it should be there.
+  const place& place_of(int stage) const noexcept {
+    if (stage > last_stage()) return said_[of_stages];
+    const place& first = uses_[static_cast<std::size_t>(stage)].first;
+    return first.line > 0 ? first : uses_.back().first;
   }
 
   static std::string stages_text(int stages) { return std::to_string(stages) + " stages"; }
@@ -338,9 +437,17 @@ class schedule_parser {
   std::vector<int> given_;
   int stages_ = -1;
   int microbatches_ = -1;
-  int last_stage_ = -1;
   int last_microbatch_ = -1;
   std::vector<row> rows_;
+
+  // Where it was said, for errors that are found at the end of the text.
+  std::array<place, headers.size()> said_{};
+  std::vector<place> row_begins_;
+  std::vector<stage_use> uses_;  ///< by stage
+  place last_microbatch_at_;
+  place second_rank_at_;  ///< where a stage was first computed on a second rank
+  int second_rank_ = -1;
+  int stage_on_two_ranks_ = -1;
 };
 
 }  // namespace detail

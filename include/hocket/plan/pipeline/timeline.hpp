@@ -9,6 +9,7 @@
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
+#include <cstddef>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -23,6 +24,36 @@ inline timeline timeline_of(const schedule& plan, const costs& cost = costs{}) {
   all.reserve(plan.length());
   trace(plan, cost, [&](const timed_action& each) { all.push_back(each); });
   return all;
+}
+
+/// How many activations a rank holds from a time on, until the next change.
+struct activations_held {
+  double time = 0;
+  int held = 0;
+};
+
+/// The curve of memory of every rank: one more where a forward pass begins, one less where the last gradient that needs
+/// the activation ends, or where it is forgotten to be formed again. See `peak_activations`.
+inline std::vector<std::vector<activations_held>> memory_curves(const schedule& plan, const timeline& times) {
+  std::vector<std::vector<activations_held>> curves(plan.rows.size());
+  std::vector<std::vector<char>> again;
+  for (const row& actions : plan.rows) again.push_back(detail::formed_again_in(plan, actions));
+  for (const timed_action& at : times) {
+    auto& curve = curves[static_cast<std::size_t>(at.rank)];
+    const std::vector<char>& is_again = again[static_cast<std::size_t>(at.rank)];
+    const auto change = [&](double time, int by) {
+      curve.push_back({time, (curve.empty() ? 0 : curve.back().held) + by});
+    };
+    for_each_work(at.what, [&](const work& what) {
+      if (what.what == verb::forward || what.what == verb::recompute) change(at.begin, 1);
+    });
+    for_each_work(at.what, [&](const work& what) {
+      const bool is_forgotten =
+          what.what == verb::forward && !is_again.empty() && is_again[plan.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.what == verb::backward || what.what == verb::weight_gradient) change(at.end, -1);
+    });
+  }
+  return curves;
 }
 
 }  // namespace plan::pipeline
