@@ -149,7 +149,8 @@ TEST_CASE("start-up can be called off wherever it waits, and the others hear who
             print_time_to_end(
                 found, [&] { tell.in_place.wait(); }, [&] { source.request_stop(); },
                 [&] { hocket::ucx::connect(where, stopped_by(source)); },
-                {"rank 2 of 3 has not shown up after ", "rank 2 is connected, but has not come to 'ucx."});
+                // On a busy machine, "ranks 0 and 2 of 3 have not shown up".
+                {" 2 of 3 ha", " not shown up after ", "rank 2 is connected, but has not come to 'ucx."});
             tell.over.ring();
           } else {
             const auto cause = found.fails(errc::aborted, "connect", [&] { hocket::ucx::connect(where); });
