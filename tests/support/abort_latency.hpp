@@ -52,12 +52,12 @@ class stopwatch {
   /// By any thread, right before it calls off.
   void start() {
     without_core_ = without_core();
-    begin_ = std::chrono::steady_clock::now();
+    begin_ = std::chrono::steady_clock::now().time_since_epoch();
   }
   /// By the thread that made the call.
   latency stop() const {
-    const auto end = std::chrono::steady_clock::now();
-    const double all = std::chrono::duration<double, std::milli>(end - begin_).count();
+    const auto end = std::chrono::steady_clock::now().time_since_epoch();
+    const double all = std::chrono::duration<double, std::milli>(end - begin_.load()).count();
     return {all, std::clamp(without_core() - without_core_, 0.0, std::max(all, 0.0))};
   }
 
@@ -75,8 +75,8 @@ class stopwatch {
   }
 
   std::atomic<pid_t> thread_{0};
-  double without_core_ = 0;
-  std::chrono::steady_clock::time_point begin_{};
+  std::atomic<double> without_core_{0};
+  std::atomic<std::chrono::steady_clock::duration> begin_{};
 };
 
 /// What was measured in one case. Main thread only.
