@@ -22,15 +22,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using clock = std::chrono::steady_clock;
-
 /// Rank 0 of `ranks` is in `call`, and so are the others but rank 1, which is not until it is over.
 template <class Call>
 void check_among(int ranks, const std::string& name, Call call) {
-  abort_latency latency(name + ", " + std::to_string(ranks) + " ranks");
-  for (int round = 0; round < abort_rounds(); ++round) {
+  abort_latency found(name + ", " + std::to_string(ranks) + " ranks");
+  while (found.wants_more()) {
     std::atomic<bool> over{false};
-    double milliseconds = -1;
+    latency took;
     on_ranks(ranks, [&](thread_rank& me) {
       me.at(name);
       if (me.rank() >= 2) {
@@ -41,21 +39,21 @@ void check_among(int ranks, const std::string& name, Call call) {
       }
       while (me.rank() == 1 && !over.load()) std::this_thread::sleep_for(1ms);
       if (me.rank() != 0) return;
-      clock::time_point begin;
+      stopwatch watch;
+      watch.waits();
       std::thread other([&] {
         std::this_thread::sleep_for(30ms);
-        begin = clock::now();
+        watch.start();
         me.comm().abort();
       });
       me.expect(hocket::errc::aborted, [&] { call(me.comm()); });
-      const auto end = clock::now();
+      took = watch.stop();
       other.join();
-      milliseconds = std::chrono::duration<double, std::milli>(end - begin).count();
       over = true;
     });
-    latency.add(milliseconds);
+    found.add(took);
   }
-  latency.check();
+  found.check();
 }
 
 template <class Call>

@@ -489,7 +489,8 @@ class connections {
     const deadline last = deadline::after(longest);
     while (ucp_request_check_status(request) == UCS_INPROGRESS) {
       if (last.passed()) return false;
-      if (!advance()) ::sched_yield();
+      // Not `sched_yield`: that leaves a busy core to others for milliseconds each time.
+      if (!advance()) platform::nap(20'000);
     }
     return true;
   }
