@@ -6,6 +6,7 @@
 /// fault of the engine, or of the price. No element is touched, so the size of the vector costs nothing.
 #pragma once
 
+#include <hocket/communicator/traffic.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -72,6 +73,7 @@ class bare_state {
   static constexpr void complete(std::uint32_t) noexcept {}
   static constexpr no_memory scratch(unsigned) noexcept { return {}; }
   no_numbers& numbers() noexcept { return numbers_; }
+  traffic& moved() noexcept { return moved_; }
 
   // For plans that use peer pointers, which do not come here.
   static constexpr hocket::detail::window_layout layout() noexcept { return {}; }
@@ -90,6 +92,7 @@ class bare_state {
 
   port_type port_;
   no_numbers numbers_;
+  traffic moved_;
 };
 
 /// One rank with its only operation.
