@@ -40,9 +40,9 @@ train() {  # name, options...
     { echo "$*: the memory is not that of the formula"; tail -n 1 "$folder/log"; failed=1; }
   grep -q '^\([0-9]*\) of \1 ranks keep what the formula says$' "$folder/log" ||
     { echo "$*: the memory of a rank is not that of the formula"; failed=1; }
-  # Small sums of norms and counts are not in the formula.
+  # Small sums of norms and counts are not in the formula; steps that are skipped gather no parameters.
   sed -n 's/^rank 0 moved .* all ranks \([0-9.]*\) MB, by the formulas \([0-9.]*\) MB$/\1 \2/p' "$folder/log" | awk '
-    { near = $1 >= $2 - 0.001 && $1 <= 1.02 * $2 + 0.08 } END { exit !near }' ||
+    { near = $1 >= 0.98 * $2 - 0.001 && $1 <= 1.02 * $2 + 0.08 } END { exit !near }' ||
     { echo "$*: what is moved is not what the formulas say:"; grep '^rank 0 moved' "$folder/log" || true; failed=1; }
 }
 
