@@ -59,13 +59,33 @@ constexpr auto type_extents() noexcept {
   return extents;
 }
 
-/// Whether all that a redistribution's sequence depends on is in the type of its tensor.
+/// Whether a search is small enough for the compiler, which counts what it evaluates. It looks at pairs of states, and
+/// at all ranks of each.
+template <class Tensor>
+constexpr bool searched_when_compiling() noexcept {
+#ifdef __clang__
+  constexpr std::size_t most = std::size_t{1} << 17U;
+#else
+  constexpr std::size_t most = std::size_t{1} << 21U;
+#endif
+  constexpr std::size_t dimensions = Tensor::rank;
+  std::size_t states = 1;
+  std::size_t ranks = 1;
+  for (const axis& each : Tensor::axes::all) {
+    states *= dimensions + 2;
+    ranks *= static_cast<std::size_t>(each.extent);
+    if (states > 64 || states * dimensions * states * dimensions * ranks > most) return false;
+  }
+  return true;
+}
+
+/// Whether the compiler finds a redistribution's sequence: all that it depends on is in the type of its tensor.
 template <class Tensor>
 constexpr bool plans_when_compiling() noexcept {
   for (const axis& each : Tensor::axes::all) {
     if (each.extent == run_time_extent) return false;
   }
-  return Tensor::extents_type::dynamic_rank == 0;
+  return Tensor::extents_type::dynamic_rank == 0 && searched_when_compiling<Tensor>();
 }
 
 template <class From, class To>
