@@ -99,6 +99,19 @@ std::string refusal(const Make& make) {
 
 double value(std::size_t i) { return std::sin(12.9898 * static_cast<double>(i + 1)) - 2; }  // all are negative
 
+/// A rule of one's own, partial by an operation that the library has no rule for.
+struct minimum_of_rows {
+  static constexpr hocket::subscripts labels = "nm->n";
+  using reduction = hocket::minimum;
+  template <class T>
+  static constexpr T initial() noexcept {
+    return std::numeric_limits<T>::infinity();
+  }
+  static constexpr hocket::verdict result(std::span<const placement> operands) {
+    return hocket::maximum_over<"nm->n">::result(operands);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the parts of all ranks are the whole, each element once for each copy") {
@@ -406,6 +419,19 @@ TEST_CASE("the maximum of uneven parts is that of the whole, also where a rank h
       });
     }
   }
+}
+
+TEST_CASE("the minimum by a rule of one's own, also where a rank has nothing") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {4});
+    hocket::tensor<double, extents<2, 5>, std::remove_const_t<decltype(ranks)>, on<"tp", shard<1>>> x(ranks);
+    hocket::fill(x, [](const auto& at) { return static_cast<double>(3 + at[0] + at[1]); });
+    const auto smallest = [](auto part, auto to) {
+      hocket::for_each_index(part.sizes(), [&](const auto& at) { to(at[0]) = std::min(to(at[0]), part[at]); });
+    };
+    const auto found = convert<"tp", invariant>(hocket::apply(minimum_of_rows(), smallest, x));
+    me.check(found.elements()[0] == 3 && found.elements()[1] == 4, "the last rank has no columns");
+  });
 }
 
 TEST_CASE("run-time extents that disagree are refused with words") {

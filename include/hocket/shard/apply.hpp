@@ -50,6 +50,16 @@ struct reduction_by_rule<Rule, true> {
   using type = partial<typename Rule::reduction>;
 };
 
+/// A rank whose part is empty leaves its result as it was at first, and that is reduced with the others'.
+template <class Rule, class Element>
+struct checked_initial {
+  static constexpr bool value = !names_reduction<Rule> || requires { Rule::template initial<Element>(); };
+  static_assert(value,
+                "this rule names a reduction, and not what a result is before anything is reduced to it, as on ranks "
+                "whose parts are empty: add `template <class T> static constexpr T initial()` to the rule, as in "
+                "maximum_over");
+};
+
 /// The type of a placement that a rule of type Rule gave as a value.
 template <placement Value, class Rule>
 constexpr auto type_of_placement() noexcept {
@@ -296,7 +306,7 @@ constexpr bool can_be_added(std::span<const placement> placed) noexcept {
 
 /// Calls `function(operands' local parts..., result's local part)` and gives back the result, whose type follows from
 /// the operands' placements by `Rule`. Parts are `array_view`s, of the operands const; that of the result is zero
-/// before, or the smallest number there is for `maximum_over`.
+/// before, or what the rule says is `initial`: the smallest number there is for `maximum_over`.
 ///
 /// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the first
 /// operand unless it is given. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
@@ -317,6 +327,7 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
   static_cast<void>(detail::checked_use<found.why, First::axes::all[found.axis].name, Rule,
                                         detail::placement_at_t<found.axis, typename First::placements_type>,
                                         detail::placement_at_t<found.axis, typename Rest::placements_type>...>());
+  static_cast<void>(detail::checked_initial<Rule, element>());
   if constexpr (application::on_one_mesh) {
     if (!((first.mesh() == rest.mesh()) && ...)) detail::refuse_meshes(first.mesh());
   }
