@@ -308,14 +308,18 @@ constexpr bool can_be_added(std::span<const placement> placed) noexcept {
 /// the operands' placements by `Rule`. Parts are `array_view`s, of the operands const; that of the result is zero
 /// before, or what the rule says is `initial`: the smallest number there is for `maximum_over`.
 ///
-/// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the first
-/// operand unless it is given. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
+/// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the operands
+/// unless it is given; operands of several types need it. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
 /// meshes of one type; and what `function` throws.
 template <class Element = void, placement_rule Rule, class Function, tensor_type First, tensor_type... Rest>
 HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& first, const Rest&... rest) {
   using element =
       std::conditional_t<std::is_void_v<Element>, std::remove_const_t<typename First::element_type>, Element>;
   using application = detail::application<element, Rule, First, Rest...>;
+  static_assert(
+      !std::is_void_v<Element> || (std::is_same_v<element, std::remove_const_t<typename Rest::element_type>> && ...),
+      "the operands have several element types, and nobody has said which the result has: say it, as in "
+      "apply<double>(rule, function, operands...)");
   static_assert(application::on_one_mesh,
                 "operands are on different meshes: redistribute one of them to the mesh of the other");
   static_assert(
@@ -359,6 +363,9 @@ void accumulate(Total& total, const Addend& addend,
   static_assert(
       detail::can_be_added(Total::placements_type::values),
       "partial means and maxima can't be added element by element: reduce them first, or keep sums and counts");
+  static_assert(
+      !std::is_integral_v<typename Total::element_type> || std::is_integral_v<typename Addend::element_type>,
+      "a total of integers would lose the fractions of what is added to it: give the total a floating-point type");
   if constexpr (on_one_mesh && Total::rank == Addend::rank) {
     if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
       raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",

@@ -111,9 +111,10 @@ struct vocabulary_parallel_cross_entropy {
     } else {
       using element_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
       using value_type = detail::sum_type_t<element_type>;
-      return apply(nonlinear<"tv,t,t,t,t->tv">(),
-                   gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]}, saved.logits,
-                   entered(saved.targets), entered(saved.largest), entered(saved.sums), entered(gradient));
+      return apply<element_type>(nonlinear<"tv,t,t,t,t->tv">(),
+                                 gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]},
+                                 saved.logits, entered(saved.targets), entered(saved.largest), entered(saved.sums),
+                                 entered(gradient));
     }
   }
 
