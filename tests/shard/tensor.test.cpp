@@ -312,6 +312,29 @@ TEST_CASE("a tensor that is moved from reaches no elements") {
   });
 }
 
+TEST_CASE("a tensor that is moved from is empty, and nothing can be made of it") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using summands = hocket::partial<hocket::sum>;
+    hocket::tensor<double, extents<dynamic, 3>, mesh_type, on<"tp", summands>> x(ranks, {4});
+    const auto y = convert<"tp", replicated>(std::move(x));
+    me.check(x.elements().empty() && x.local().empty() && x.part().volume() == 0, "moved from");
+    me.check(y.elements().size() == 12 && y.part().volume() == 12, "moved to");
+    hocket::tensor<double, extents<4>, mesh_type, on<"tp", summands>> known(ranks);
+    const auto other = std::move(known);
+    const auto says_so = [&](auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(found && contains(found->what(), "was moved from"), "words");
+    };
+    says_so([&] { convert<"tp", replicated>(x); });
+    says_so([&] { convert<"tp", replicated>(known); });
+    says_so([&] { convert<"tp", shard<0>>(known); });
+    says_so([&] { hocket::redistribute<on<"tp", shard<0>>>(known); });
+    says_so([&] { copy(known); });
+  });
+}
+
 TEST_CASE("partial means without their counts are refused on all ranks") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});

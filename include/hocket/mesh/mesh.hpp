@@ -98,6 +98,9 @@ class rank_mesh {
     for (detail::axis_set set = 1; set <= axes::whole; ++set) state_->groups[set]->revoke(reason);
   }
 
+  /// Whether it was moved from: then it must not be asked anything else.
+  bool moved_from() const noexcept { return state_ == nullptr; }
+
   int rank() const noexcept { return all().rank(); }
   int size() const noexcept { return all().size(); }
   const extents_type& extents() const noexcept { return state_->extents; }

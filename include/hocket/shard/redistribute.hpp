@@ -248,7 +248,7 @@ inline constexpr auto compiled_plan =
 template <class From, class To>
 auto remembered_plan(const typename From::sizes_type& sizes, const typename From::mesh_type& mesh) {
   using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
-  return mesh.kept().template get<memory>().get(
+  return checked_mesh(mesh).kept().template get<memory>().get(
       {sizes, placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
        sizeof(typename From::element_type)},
       [&] { return plan_between<From, To>(sizes, mesh.extents()); });
