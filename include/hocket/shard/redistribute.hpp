@@ -266,6 +266,16 @@ template <class Mesh>
         {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 
+/// Whether partial means become something else, for which it must be known how many elements they stand for.
+template <class From, class To>
+constexpr bool combines_means() noexcept {
+  for (std::size_t a = 0; a < From::axes::all.size(); ++a) {
+    const bool before = From::placements_type::values[a].kind == placement_kind::partial_mean;
+    if (before && To::placements_type::values[a].kind != placement_kind::partial_mean) return true;
+  }
+  return false;
+}
+
 /// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the
 /// caller's, or a copy if it `Writes`.
 template <bool Writes, class Tensor>
@@ -281,7 +291,7 @@ decltype(auto) source_of(Tensor&& tensor) {
 }
 
 template <class To, class Tensor, class Options>
-To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
+To run_plan(Tensor&& from, const Options& options, const std::source_location& site) {
   using From = writable_t<std::remove_cvref_t<Tensor>>;
   static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
   using placed = typename From::placements_type;
@@ -314,6 +324,18 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
     if (!plan.possible) refuse_unreachable(from.mesh(), site);
     if (plan.size == 0) return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
+  }
+}
+
+template <class To, class Tensor, class Options>
+To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
+  if constexpr (combines_means<std::remove_cvref_t<Tensor>, To>()) {
+    To to = run_plan<To>(std::forward<Tensor>(from), options, site);
+    // Also where nothing was reduced, as each of these axes has one rank; last, so that no other rank waits.
+    if (!(to.count() >= 0)) refuse_uncounted(to.mesh(), site);
+    return to;
+  } else {
+    return run_plan<To>(std::forward<Tensor>(from), options, site);
   }
 }
 
