@@ -351,6 +351,24 @@ TEST_CASE("partial means without their counts are refused on all ranks") {
   });
 }
 
+TEST_CASE("partial means without their counts are refused along an axis of one rank, too") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 1});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<double, extents<4>, mesh_type, on<"dp", shard<0>>, on<"tp", hocket::partial<hocket::mean>>> means(
+        ranks);
+    me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", replicated>(means); });
+    const auto refused = [&](auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(found && contains(found->what(), "call set_count on every rank"), "words");
+    };
+    refused([&] { hocket::redistribute<on<"tp", replicated>>(means); });
+    refused([&] { hocket::redistribute<on<"dp", replicated>, on<"tp", replicated>>(means); });
+    means.set_count(3);
+    me.check(hocket::redistribute<on<"tp", replicated>>(means).count() == 3, "said");
+  });
+}
+
 TEST_CASE("the mean of uneven parts is the mean of the whole, also where a rank has nothing") {
   const auto local_mean = [](auto x, auto to) {  // of nothing: not a number
     double sum = 0;

@@ -194,6 +194,13 @@ class sharded_tensor {
                   "compared with that of this rank's part");
   }
 
+  /// Does not compile: extents are a list.
+  template <detail::extent_like First, detail::extent_like Second, detail::extent_like... Rest>
+  sharded_tensor(const Mesh& mesh, First, Second, Rest...)
+      : sharded_tensor(mesh, std::array<std::size_t, Extents::dynamic_rank>{}) {
+    static_assert(!detail::extent_like<First>, "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})");
+  }
+
   sharded_tensor(sharded_tensor&& other) noexcept = default;
   sharded_tensor& operator=(sharded_tensor&& other) noexcept = default;
 
