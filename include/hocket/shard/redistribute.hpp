@@ -386,7 +386,9 @@ std::string plan_text(const From& tensor, const Plan& plan) {
 
 }  // namespace detail
 
-/// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves.
+/// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves. Bytes are those
+/// that the ranks of the group receive that receives most; of an all_reduce the least that any takes, as one of few
+/// elements sends more, to save rounds.
 template <class... Said, tensor_type Tensor>
 std::string explain_redistribution(const Tensor& tensor,
                                    const std::source_location& site = std::source_location::current()) {
