@@ -24,7 +24,7 @@ endfunction()
 
 file(MAKE_DIRECTORY "${scratch}/hocket/shard")
 pessimise(tensor.hpp "mesh_(std::move(other.mesh_))" "mesh_(other.mesh_)") # counts a reference up, and down again
-pessimise(tensor.hpp "(known[D] == dynamic ? part_.size[D] : known[D])" "part_.size[D]") # reads what the type tells
+pessimise(tensor.hpp "(known[D] == dynamic ? part_.value.size[D] : known[D])" "part_.value.size[D]") # reads what the type tells
 pessimise(convert.hpp "To to = To::unwritten(mesh()" "To to = To::of_sizes(mesh()") # zeros that are written over
 pessimise(array_view.hpp "++d) offset" "++d) if (indices[d] < sizes_[d]) offset") # compares each index
 pessimise(convert.hpp "    all_reduce(comm, hocket::in_place" # a message more

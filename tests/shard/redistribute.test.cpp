@@ -170,6 +170,23 @@ TEST_CASE("along three axes, pairs of placements are exact") {
   });
 }
 
+// Known to the compiler, and too much for it to search.
+TEST_CASE("16 ranks along four axes: what is cut and summed is redistributed exactly") {
+  on_ranks(16, [](thread_rank& me) {
+    const auto ranks = mesh<axis("a", 2), axis("b", 2), axis("c", 2), axis("d", 2)>(me.comm());
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using cut_and_summed = hocket::tensor<double, extents<5, 4, 6>, mesh_type, on<"a", partial<sum>>, on<"b", shard<0>>,
+                                          on<"c", partial<sum>>, on<"d", shard<1>>>;
+    static_assert(!hocket::detail::plans_when_compiling<cut_and_summed>());
+    cut_and_summed x(ranks);
+    hocket::fill(x, [](const auto& at) { return value_at(at) / 4; });
+    const auto y = hocket::redistribute<on<"a", shard<1>>, on<"b", shard<2>>, on<"c", shard<1>>, on<"d", shard<0>>>(x);
+    hocket::for_each_index(y.part().size, [&](const auto& at) {
+      me.check(y.local()[at] == value_at(in_whole(y.part(), at)), "wrong element");
+    });
+  });
+}
+
 TEST_CASE("what the compiler plans runs, and so does what is planned when running") {
   on_ranks(6, [](thread_rank& me) {
     const auto known = mesh<axis("dp", 2), axis("tp", 3)>(me.comm());

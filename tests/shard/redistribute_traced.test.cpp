@@ -96,17 +96,20 @@ std::string expected_name(move_kind kind) {
 }
 
 /// Makes each move of every plan between two placements, and compares what it did with what the plan says.
-void compare_every_move(thread_rank& me, const std::array<int, 2>& mesh_extents, const sizes_type& sizes) {
+template <std::size_t Axes, class MakeMesh>
+void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_extents, const sizes_type& sizes,
+                        MakeMesh make_mesh) {
   const hocket::options<> none;
   const auto site = std::source_location::current();
-  const auto plain = mesh<"dp", "tp">(me.comm(), {mesh_extents[0], mesh_extents[1]});
-  for (const auto& from : placements_over<2, 2>()) {
+  const std::vector<int> extents(mesh_extents.begin(), mesh_extents.end());
+  const auto plain = make_mesh(me.comm(), extents);
+  for (const auto& from : placements_over<Axes, 2>()) {
     // A trace of its own, as a long one takes long to read.
     const auto comm = hocket::traced(me.comm());
-    const auto ranks = mesh<"dp", "tp">(comm, {mesh_extents[0], mesh_extents[1]});
+    const auto ranks = make_mesh(comm, extents);
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     const auto& log = *hocket::detail::communicator_access::state(comm).wire()->shared();
-    for (const auto& to : placements_over<2, 2>()) {
+    for (const auto& to : placements_over<Axes, 2>()) {
       if (!legal(from, to)) continue;
       me.at([&] { return to_text(from) + " to " + to_text(to) + " of " + text_of(sizes, mesh_extents); });
       const auto plan = hocket::plan_redistribution(sizes, mesh_extents, from, to, sizeof(double));
@@ -155,10 +158,24 @@ void compare_every_move(thread_rank& me, const std::array<int, 2>& mesh_extents,
 }  // namespace
 
 TEST_CASE("a redistribution calls the collectives of its plan, and ranks receive as many bytes") {
-  for (const std::array<int, 2>& mesh_extents : {std::array{2, 2}, std::array{2, 3}}) {
-    for (const sizes_type& sizes : {sizes_type{12, 24}, sizes_type{7, 5}, sizes_type{1, 3}, sizes_type{0, 5}}) {
+  const std::vector<sizes_type> some_sizes{{12, 24}, {7, 5}, {1, 3}, {0, 5}};
+  const auto make_mesh = [](const auto& comm, const auto& extents) { return mesh<"dp", "tp">(comm, extents); };
+  for (const std::array<int, 2>& mesh_extents :
+       {std::array{2, 2}, std::array{2, 3}, std::array{2, 4}, std::array{3, 2}}) {
+    for (const sizes_type& sizes : some_sizes) {
+      // Eight ranks take long where there are few cores.
+      if (mesh_extents[1] == 4 && sizes != sizes_type{7, 5}) continue;
       on_ranks(mesh_extents[0] * mesh_extents[1],
-               [&](thread_rank& me) { compare_every_move(me, mesh_extents, sizes); });
+               [&](thread_rank& me) { compare_every_move(me, mesh_extents, sizes, make_mesh); });
+    }
+  }
+}
+
+TEST_CASE("so it does along one axis of 1 to 8 ranks") {
+  const auto make_mesh = [](const auto& comm, const auto& extents) { return mesh<"tp">(comm, extents); };
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (const sizes_type& sizes : std::vector<sizes_type>{{24, 48}, {7, 9}, {1, 3}, {0, 5}}) {
+      on_ranks(ranks, [&](thread_rank& me) { compare_every_move(me, std::array{ranks}, sizes, make_mesh); });
     }
   }
 }

@@ -85,3 +85,32 @@ TEST_CASE("no sequence of moves is cheaper: of one and of three dimensions, and 
   pairs += compare_with_every_sequence(sizes_type{900, 7}, three, 4);
   CHECK(pairs > 1000);
 }
+
+// A way may lead through another placement of an axis that is at last as it was.
+TEST_CASE("no sequence of moves is cheaper: of three dimensions along three axes") {
+  std::size_t pairs = 0;
+  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{1 << 12, 1 << 10, 64}, std::array<int, 3>{2, 2, 2});
+  pairs += compare_with_every_sequence(std::array<std::size_t, 3>{7, 500, 3}, std::array<int, 3>{2, 2, 2}, 4);
+  CHECK(pairs > 10000);
+}
+
+// There only the exchanges look at all ranks.
+TEST_CASE("over more than 64 ranks a way is found, and slices cost no collective") {
+  const std::array<std::size_t, 3> sizes{512, 65, 64};
+  const std::array<int, 3> mesh_extents{8, 8, 8};
+  const auto placed = hocket_test::placements_over<3, 3>();
+  std::size_t pairs = 0;
+  for (std::size_t from = 0; from < placed.size(); from += 7) {
+    for (std::size_t to = from % 11; to < placed.size(); to += 11) {
+      if (!legal(placed[from], placed[to])) continue;
+      INFO(to_text(placed[from]) << " to " << to_text(placed[to]));
+      const auto found = hocket::plan_redistribution(sizes, mesh_extents, placed[from], placed[to], sizeof(float));
+      REQUIRE(found.possible);
+      bool slices = true;
+      for (std::size_t a = 0; a < 3; ++a) slices = slices && (placed[from][a].whole() && !placed[to][a].partial());
+      CHECK((!slices || found.collectives() == 0));
+      ++pairs;
+    }
+  }
+  CHECK(pairs > 100);
+}

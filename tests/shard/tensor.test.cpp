@@ -99,6 +99,19 @@ std::string refusal(const Make& make) {
 
 double value(std::size_t i) { return std::sin(12.9898 * static_cast<double>(i + 1)) - 2; }  // all are negative
 
+/// A rule of one's own, partial by an operation that the library has no rule for.
+struct minimum_of_rows {
+  static constexpr hocket::subscripts labels = "nm->n";
+  using reduction = hocket::minimum;
+  template <class T>
+  static constexpr T initial() noexcept {
+    return std::numeric_limits<T>::infinity();
+  }
+  static constexpr hocket::verdict result(std::span<const placement> operands) {
+    return hocket::maximum_over<"nm->n">::result(operands);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the parts of all ranks are the whole, each element once for each copy") {
@@ -299,6 +312,29 @@ TEST_CASE("a tensor that is moved from reaches no elements") {
   });
 }
 
+TEST_CASE("a tensor that is moved from is empty, and nothing can be made of it") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    using summands = hocket::partial<hocket::sum>;
+    hocket::tensor<double, extents<dynamic, 3>, mesh_type, on<"tp", summands>> x(ranks, {4});
+    const auto y = convert<"tp", replicated>(std::move(x));
+    me.check(x.elements().empty() && x.local().empty() && x.part().volume() == 0, "moved from");
+    me.check(y.elements().size() == 12 && y.part().volume() == 12, "moved to");
+    hocket::tensor<double, extents<4>, mesh_type, on<"tp", summands>> known(ranks);
+    const auto other = std::move(known);
+    const auto says_so = [&](auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(found && contains(found->what(), "was moved from"), "words");
+    };
+    says_so([&] { convert<"tp", replicated>(x); });
+    says_so([&] { convert<"tp", replicated>(known); });
+    says_so([&] { convert<"tp", shard<0>>(known); });
+    says_so([&] { hocket::redistribute<on<"tp", shard<0>>>(known); });
+    says_so([&] { copy(known); });
+  });
+}
+
 TEST_CASE("partial means without their counts are refused on all ranks") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
@@ -312,6 +348,24 @@ TEST_CASE("partial means without their counts are refused on all ranks") {
     }
     means.set_count(1);
     me.check(convert<"tp", replicated>(means).count() == 2, "counted");
+  });
+}
+
+TEST_CASE("partial means without their counts are refused along an axis of one rank, too") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 1});
+    using mesh_type = std::remove_const_t<decltype(ranks)>;
+    hocket::tensor<double, extents<4>, mesh_type, on<"dp", shard<0>>, on<"tp", hocket::partial<hocket::mean>>> means(
+        ranks);
+    me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", replicated>(means); });
+    const auto refused = [&](auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(found && contains(found->what(), "call set_count on every rank"), "words");
+    };
+    refused([&] { hocket::redistribute<on<"tp", replicated>>(means); });
+    refused([&] { hocket::redistribute<on<"dp", replicated>, on<"tp", replicated>>(means); });
+    means.set_count(3);
+    me.check(hocket::redistribute<on<"tp", replicated>>(means).count() == 3, "said");
   });
 }
 
@@ -406,6 +460,19 @@ TEST_CASE("the maximum of uneven parts is that of the whole, also where a rank h
       });
     }
   }
+}
+
+TEST_CASE("the minimum by a rule of one's own, also where a rank has nothing") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {4});
+    hocket::tensor<double, extents<2, 5>, std::remove_const_t<decltype(ranks)>, on<"tp", shard<1>>> x(ranks);
+    hocket::fill(x, [](const auto& at) { return static_cast<double>(3 + at[0] + at[1]); });
+    const auto smallest = [](auto part, auto to) {
+      hocket::for_each_index(part.sizes(), [&](const auto& at) { to(at[0]) = std::min(to(at[0]), part[at]); });
+    };
+    const auto found = convert<"tp", invariant>(hocket::apply(minimum_of_rows(), smallest, x));
+    me.check(found.elements()[0] == 3 && found.elements()[1] == 4, "the last rank has no columns");
+  });
 }
 
 TEST_CASE("run-time extents that disagree are refused with words") {

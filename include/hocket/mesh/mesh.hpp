@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -97,6 +98,9 @@ class rank_mesh {
   void revoke(const std::string& reason) const {
     for (detail::axis_set set = 1; set <= axes::whole; ++set) state_->groups[set]->revoke(reason);
   }
+
+  /// Whether it was moved from: then it must not be asked anything else.
+  bool moved_from() const noexcept { return state_ == nullptr; }
 
   int rank() const noexcept { return all().rank(); }
   int size() const noexcept { return all().size(); }
@@ -271,6 +275,13 @@ template <axis... Axes, class Wire>
 rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, const std::vector<int>& extents = {},
                               const std::source_location& site = std::source_location::current()) {
   return rank_mesh<Wire, Axes...>(comm, extents, site);
+}
+
+/// Does not compile: extents are a list.
+template <axis... Axes, class Wire, std::integral First, std::integral... Rest>
+rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, First, Rest...) {
+  static_assert(!std::integral<First>, "the extents of a mesh go in braces: mesh<\"dp\", \"tp\">(comm, {2, 3})");
+  return rank_mesh<Wire, Axes...>(comm, {});
 }
 
 /// The mesh as text: its axes, and a line of ranks for each place along all axes but the last.

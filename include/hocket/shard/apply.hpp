@@ -50,6 +50,16 @@ struct reduction_by_rule<Rule, true> {
   using type = partial<typename Rule::reduction>;
 };
 
+/// A rank whose part is empty leaves its result as it was at first, and that is reduced with the others'.
+template <class Rule, class Element>
+struct checked_initial {
+  static constexpr bool value = !names_reduction<Rule> || requires { Rule::template initial<Element>(); };
+  static_assert(value,
+                "this rule names a reduction, and not what a result is before anything is reduced to it, as on ranks "
+                "whose parts are empty: add `template <class T> static constexpr T initial()` to the rule, as in "
+                "maximum_over");
+};
+
 /// The type of a placement that a rule of type Rule gave as a value.
 template <placement Value, class Rule>
 constexpr auto type_of_placement() noexcept {
@@ -296,16 +306,20 @@ constexpr bool can_be_added(std::span<const placement> placed) noexcept {
 
 /// Calls `function(operands' local parts..., result's local part)` and gives back the result, whose type follows from
 /// the operands' placements by `Rule`. Parts are `array_view`s, of the operands const; that of the result is zero
-/// before, or the smallest number there is for `maximum_over`.
+/// before, or what the rule says is `initial`: the smallest number there is for `maximum_over`.
 ///
-/// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the first
-/// operand unless it is given. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
+/// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the operands
+/// unless it is given; operands of several types need it. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
 /// meshes of one type; and what `function` throws.
 template <class Element = void, placement_rule Rule, class Function, tensor_type First, tensor_type... Rest>
 HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& first, const Rest&... rest) {
   using element =
       std::conditional_t<std::is_void_v<Element>, std::remove_const_t<typename First::element_type>, Element>;
   using application = detail::application<element, Rule, First, Rest...>;
+  static_assert(
+      !std::is_void_v<Element> || (std::is_same_v<element, std::remove_const_t<typename Rest::element_type>> && ...),
+      "the operands have several element types, and nobody has said which the result has: say it, as in "
+      "apply<double>(rule, function, operands...)");
   static_assert(application::on_one_mesh,
                 "operands are on different meshes: redistribute one of them to the mesh of the other");
   static_assert(
@@ -317,6 +331,7 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
   static_cast<void>(detail::checked_use<found.why, First::axes::all[found.axis].name, Rule,
                                         detail::placement_at_t<found.axis, typename First::placements_type>,
                                         detail::placement_at_t<found.axis, typename Rest::placements_type>...>());
+  static_cast<void>(detail::checked_initial<Rule, element>());
   if constexpr (application::on_one_mesh) {
     if (!((first.mesh() == rest.mesh()) && ...)) detail::refuse_meshes(first.mesh());
   }
@@ -348,6 +363,9 @@ void accumulate(Total& total, const Addend& addend,
   static_assert(
       detail::can_be_added(Total::placements_type::values),
       "partial means and maxima can't be added element by element: reduce them first, or keep sums and counts");
+  static_assert(
+      !std::is_integral_v<typename Total::element_type> || std::is_integral_v<typename Addend::element_type>,
+      "a total of integers would lose the fractions of what is added to it: give the total a floating-point type");
   if constexpr (on_one_mesh && Total::rank == Addend::rank) {
     if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
       raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",

@@ -59,13 +59,33 @@ constexpr auto type_extents() noexcept {
   return extents;
 }
 
-/// Whether all that a redistribution's sequence depends on is in the type of its tensor.
+/// Whether a search is small enough for the compiler, which counts what it evaluates. It looks at pairs of states, and
+/// at all ranks of each.
+template <class Tensor>
+constexpr bool searched_when_compiling() noexcept {
+#ifdef __clang__
+  constexpr std::size_t most = std::size_t{1} << 17U;
+#else
+  constexpr std::size_t most = std::size_t{1} << 21U;
+#endif
+  constexpr std::size_t dimensions = Tensor::rank;
+  std::size_t states = 1;
+  std::size_t ranks = 1;
+  for (const axis& each : Tensor::axes::all) {
+    states *= dimensions + 2;
+    ranks *= static_cast<std::size_t>(each.extent);
+    if (states > 64 || states * dimensions * states * dimensions * ranks > most) return false;
+  }
+  return true;
+}
+
+/// Whether the compiler finds a redistribution's sequence: all that it depends on is in the type of its tensor.
 template <class Tensor>
 constexpr bool plans_when_compiling() noexcept {
   for (const axis& each : Tensor::axes::all) {
     if (each.extent == run_time_extent) return false;
   }
-  return Tensor::extents_type::dynamic_rank == 0;
+  return Tensor::extents_type::dynamic_rank == 0 && searched_when_compiling<Tensor>();
 }
 
 template <class From, class To>
@@ -228,7 +248,7 @@ inline constexpr auto compiled_plan =
 template <class From, class To>
 auto remembered_plan(const typename From::sizes_type& sizes, const typename From::mesh_type& mesh) {
   using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
-  return mesh.kept().template get<memory>().get(
+  return checked_mesh(mesh).kept().template get<memory>().get(
       {sizes, placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
        sizeof(typename From::element_type)},
       [&] { return plan_between<From, To>(sizes, mesh.extents()); });
@@ -246,6 +266,16 @@ template <class Mesh>
         {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 
+/// Whether partial means become something else, for which it must be known how many elements they stand for.
+template <class From, class To>
+constexpr bool combines_means() noexcept {
+  for (std::size_t a = 0; a < From::axes::all.size(); ++a) {
+    const bool before = From::placements_type::values[a].kind == placement_kind::partial_mean;
+    if (before && To::placements_type::values[a].kind != placement_kind::partial_mean) return true;
+  }
+  return false;
+}
+
 /// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the
 /// caller's, or a copy if it `Writes`.
 template <bool Writes, class Tensor>
@@ -261,7 +291,7 @@ decltype(auto) source_of(Tensor&& tensor) {
 }
 
 template <class To, class Tensor, class Options>
-To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
+To run_plan(Tensor&& from, const Options& options, const std::source_location& site) {
   using From = writable_t<std::remove_cvref_t<Tensor>>;
   static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
   using placed = typename From::placements_type;
@@ -294,6 +324,18 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
     if (!plan.possible) refuse_unreachable(from.mesh(), site);
     if (plan.size == 0) return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
+  }
+}
+
+template <class To, class Tensor, class Options>
+To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
+  if constexpr (combines_means<std::remove_cvref_t<Tensor>, To>()) {
+    To to = run_plan<To>(std::forward<Tensor>(from), options, site);
+    // Also where nothing was reduced, as each of these axes has one rank; last, so that no other rank waits.
+    if (!(to.count() >= 0)) refuse_uncounted(to.mesh(), site);
+    return to;
+  } else {
+    return run_plan<To>(std::forward<Tensor>(from), options, site);
   }
 }
 
@@ -344,7 +386,9 @@ std::string plan_text(const From& tensor, const Plan& plan) {
 
 }  // namespace detail
 
-/// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves.
+/// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves. Bytes are those
+/// that the ranks of the group receive that receives most; of an all_reduce the least that any takes, as one of few
+/// elements sends more, to save rounds.
 template <class... Said, tensor_type Tensor>
 std::string explain_redistribution(const Tensor& tensor,
                                    const std::source_location& site = std::source_location::current()) {

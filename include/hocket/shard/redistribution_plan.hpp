@@ -10,7 +10,8 @@
 /// the left one takes the right one with it, as an exchange among the ranks along both.
 ///
 /// Search over the placements, of all axes if these are few, else of the axes that change: by what the way to one costs
-/// and the rest must cost at least (A*).
+/// and the rest must cost at least (A*). Few are those of four dimensions along four axes, or, over more than 64 ranks,
+/// of three along three.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -230,8 +231,8 @@ class redistribution_search {
   /// Until the rank that receives most has all. A mean over the ranks of the group would make wider groups cheaper, by
   /// ranks that receive nothing. Sums are shared out evenly; so are gathers, where parts have not been looked at.
   constexpr double seconds_of_slowest(const node& from, const node& to, const move& priced) const {
-    const bool moves_parts = priced.kind == move_kind::exchange || priced.kind == move_kind::gather;
-    if (moves_parts && !to.parts.empty()) return seconds_to_receive(geometry::most_lacking(from, to), 1);
+    const bool looked_at = priced.kind == move_kind::exchange || (priced.kind == move_kind::gather && can_look());
+    if (looked_at) return seconds_to_receive(geometry::most_lacking(from, to), 1);
     return seconds_to_receive(priced.elements, ranks_.ranks_along(priced.along));
   }
 
@@ -272,7 +273,7 @@ class redistribution_search {
   constexpr std::vector<node> all_states(const state& from, const state& to) const {
     std::size_t states = 1;
     for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
-    const bool few = states <= 64;
+    const bool few = states <= (can_look() ? 1296U : 125U);  // some milliseconds
     std::vector<node> nodes(1);
     nodes[start].at = from;
     for (std::size_t a = 0; a < Axes; ++a) {

@@ -24,8 +24,20 @@
 /// };
 /// @endcode
 ///
-/// A rule whose result is partial by another operation than a sum or a mean (`placement_kind::partial_other`) names it:
-/// `using reduction = hocket::maximum;`.
+/// A rule whose result is partial by another operation than a sum or a mean (`placement_kind::partial_other`) names it,
+/// and says what the result is at first. That is what ranks whose parts are empty give to the reduction, so it must not
+/// change anything there:
+///
+/// @code
+/// struct minimum_of_rows {
+///   static constexpr hocket::subscripts labels = "bv->b";
+///   using reduction = hocket::minimum;
+///   template <class T> static constexpr T initial() { return std::numeric_limits<T>::max(); }   // infinity, if T has it
+///   static constexpr hocket::verdict result(std::span<const hocket::placement> operands) {
+///     return hocket::maximum_over<"bv->b">::result(operands);
+///   }
+/// };
+/// @endcode
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -211,7 +223,7 @@ struct sum_over : detail::labelled<Labels> {
 /// The largest along the letters that the result lacks, of any function of the operands' elements.
 template <subscripts Labels>
 struct maximum_over : detail::labelled<Labels> {
-  using reduction = maximum;  ///< of the partial results
+  using reduction = maximum;
 
   /// What the local result is at first, so that ranks without elements do not spoil the maximum.
   template <class T>

@@ -79,24 +79,36 @@ constexpr auto known_part_sizes() noexcept {
   return sizes;
 }
 
-/// A pointer that is null once it is moved from.
-template <class T>
+/// A value that is that of its type's default constructor once it is moved from.
+template <class Value>
 struct passed_on {
-  T* pointer = nullptr;
+  Value value{};
 
-  explicit constexpr passed_on(T* to) noexcept : pointer(to) {}
-  constexpr passed_on(passed_on&& other) noexcept : pointer(std::exchange(other.pointer, nullptr)) {}
+  explicit constexpr passed_on(const Value& given) noexcept : value(given) {}
+  constexpr passed_on(passed_on&& other) noexcept : value(std::exchange(other.value, Value{})) {}
   constexpr passed_on& operator=(passed_on&& other) noexcept {
-    pointer = std::exchange(other.pointer, nullptr);
+    value = std::exchange(other.value, Value{});
     return *this;
   }
 };
 
+[[noreturn]] HOCKET_COLD inline void refuse_moved_from() {
+  raise(errc::invalid_argument, "this tensor, or the mesh that it is made on, was moved from: use what it was moved to",
+        {.operation = "tensor"});
+}
+
+template <class Mesh>
+const Mesh& checked_mesh(const Mesh& mesh) {
+  if (mesh.moved_from()) refuse_moved_from();
+  return mesh;
+}
+
 }  // namespace detail
 
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
-/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`. Of a tensor that is moved
-/// from, no element can be reached.
+/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`. A tensor that is moved
+/// from has an empty part, unless its type tells the part's size: then that of nothing, at null. What makes another
+/// tensor of it throws `invalid_argument`.
 ///
 /// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
 /// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; what
@@ -131,17 +143,17 @@ class sharded_tensor {
   explicit sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes = {},
                           const std::source_location& site = std::source_location::current())
       : sharded_tensor(mesh, all_sizes(sizes, site), static_cast<T*>(nullptr), placed_over()) {
-    owned_ = std::make_unique<T[]>(part_.volume());
-    data_.pointer = owned_.get();
+    owned_ = std::make_unique<T[]>(part_.value.volume());
+    data_.value = owned_.get();
   }
 
   /// In the caller's storage, which has as many elements as this rank's part. Throws `invalid_argument` if it has not.
   sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, std::span<T> storage,
                  const std::source_location& site = std::source_location::current())
       : sharded_tensor(mesh, all_sizes(sizes, site), storage.data(), placed_over()) {
-    if (storage.size() == part_.volume()) return;
+    if (storage.size() == part_.value.volume()) return;
     refuse("the storage has " + std::to_string(storage.size()) + " elements, and this rank's part of the tensor has " +
-               std::to_string(part_.volume()),
+               std::to_string(part_.value.volume()),
            site);
   }
 
@@ -155,16 +167,16 @@ class sharded_tensor {
     // All sizes first: a wrong one makes strides wrong too.
     for (std::size_t d = 0; d < rank; ++d) {
       const auto size = static_cast<std::size_t>(view.extent(static_cast<decltype(View::rank())>(d)));
-      if (size != part_.size[d]) {
+      if (size != part_.value.size[d]) {
         refuse("dimension " + std::to_string(d) + " of the view has " + std::to_string(size) +
-                   " elements, and this rank's part of the tensor has " + std::to_string(part_.size[d]),
+                   " elements, and this rank's part of the tensor has " + std::to_string(part_.value.size[d]),
                site);
       }
     }
     const auto own = local();
     for (std::size_t d = 0; d < rank; ++d) {
       const auto stride = static_cast<std::size_t>(view.stride(static_cast<decltype(View::rank())>(d)));
-      if (part_.size[d] > 1 && part_.volume() > 0 && stride != own.stride(d)) {
+      if (part_.value.size[d] > 1 && part_.value.volume() > 0 && stride != own.stride(d)) {
         refuse("the view is not dense and row-major: dimension " + std::to_string(d) + " has the stride " +
                    std::to_string(stride) + " instead of " + std::to_string(own.stride(d)),
                site);
@@ -182,6 +194,13 @@ class sharded_tensor {
                   "compared with that of this rank's part");
   }
 
+  /// Does not compile: extents are a list.
+  template <detail::extent_like First, detail::extent_like Second, detail::extent_like... Rest>
+  sharded_tensor(const Mesh& mesh, First, Second, Rest...)
+      : sharded_tensor(mesh, std::array<std::size_t, Extents::dynamic_rank>{}) {
+    static_assert(!detail::extent_like<First>, "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})");
+  }
+
   sharded_tensor(sharded_tensor&& other) noexcept = default;
   sharded_tensor& operator=(sharded_tensor&& other) noexcept = default;
 
@@ -190,13 +209,13 @@ class sharded_tensor {
   /// The extents of the whole tensor.
   const sizes_type& sizes() const noexcept { return sizes_; }
   /// Which of its elements this rank has.
-  const box<rank>& part() const noexcept { return part_; }
+  const box<rank>& part() const noexcept { return part_.value; }
 
   /// This rank's elements.
-  array_view<T, rank> local() noexcept { return {data_.pointer, local_sizes()}; }
-  array_view<const T, rank> local() const noexcept { return {data_.pointer, local_sizes()}; }
-  std::span<T> elements() noexcept { return {data_.pointer, local().size()}; }
-  std::span<const T> elements() const noexcept { return {data_.pointer, local().size()}; }
+  array_view<T, rank> local() noexcept { return {data_.value, local_sizes()}; }
+  array_view<const T, rank> local() const noexcept { return {data_.value, local_sizes()}; }
+  std::span<T> elements() noexcept { return {data_.value, local().size()}; }
+  std::span<const T> elements() const noexcept { return {data_.value, local().size()}; }
 
   /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not
   /// partial. `mean_over` sets it; means of one's own making need `set_count` before they can be reduced.
@@ -224,7 +243,7 @@ class sharded_tensor {
                                  const std::source_location& site = std::source_location::current()) {
     sharded_tensor made(mesh, checked(mesh, sizes, site), nullptr, placed_over());
     made.owned_ = std::make_unique<T[]>(made.elements().size());
-    made.data_.pointer = made.owned_.get();
+    made.data_.value = made.owned_.get();
     return made;
   }
 
@@ -233,7 +252,7 @@ class sharded_tensor {
                                   const std::source_location& site = std::source_location::current()) {
     sharded_tensor made(mesh, checked(mesh, sizes, site), nullptr, placed_over());
     made.owned_ = std::make_unique_for_overwrite<T[]>(made.elements().size());
-    made.data_.pointer = made.owned_.get();
+    made.data_.value = made.owned_.get();
     return made;
   }
 
@@ -243,20 +262,20 @@ class sharded_tensor {
 
   struct placed_over {};
   sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data, placed_over)
-      : mesh_(mesh), sizes_(sizes), part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())),
-        data_{data} {}
+      : mesh_(detail::checked_mesh(mesh)), sizes_(sizes),
+        part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())), data_{data} {}
 
   struct same_parts {};
   template <class Other>
   sharded_tensor(Other&& other, same_parts) noexcept
-      : mesh_(std::move(other.mesh_)), sizes_(other.sizes_), part_(other.part_), owned_(std::move(other.owned_)),
-        data_(std::move(other.data_)), count_(other.count_) {}
+      : mesh_(std::move(other.mesh_)), sizes_(other.sizes_), part_(std::move(other.part_)),
+        owned_(std::move(other.owned_)), data_(std::move(other.data_)), count_(other.count_) {}
 
   /// Those of this rank's part: constants where the types tell them, so that code for parts is compiled for these.
   constexpr sizes_type local_sizes() const noexcept {
     [[maybe_unused]] constexpr sizes_type known = detail::known_part_sizes<Extents, axes, Placed>();
     return [&]<std::size_t... D>(std::index_sequence<D...>) {
-      return sizes_type{(known[D] == dynamic ? part_.size[D] : known[D])...};
+      return sizes_type{(known[D] == dynamic ? part_.value.size[D] : known[D])...};
     }(std::make_index_sequence<rank>());
   }
 
@@ -324,9 +343,9 @@ class sharded_tensor {
 
   Mesh mesh_;
   sizes_type sizes_;
-  box<rank> part_;
+  detail::passed_on<box<rank>> part_;
   std::unique_ptr<T[]> owned_;  ///< null where the storage is the caller's
-  detail::passed_on<T> data_;
+  detail::passed_on<T*> data_;
   double count_ = std::numeric_limits<double>::quiet_NaN();  ///< until it is set
 };
 

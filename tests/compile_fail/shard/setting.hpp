@@ -16,6 +16,7 @@ struct mesh_in_types {
   const extents_type& coordinates() const;
   int rank() const;
   int size() const;
+  bool moved_from() const;
   bool operator==(const mesh_in_types&) const;
 };
 using ranks = mesh_in_types<"dp", "tp">;

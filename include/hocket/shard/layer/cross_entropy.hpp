@@ -104,6 +104,7 @@ struct vocabulary_parallel_cross_entropy {
 
   /// The gradient of the logits, from that of the loss. Moves nothing.
   template <class Saved, tensor_type Gradient>
+    requires(!detail::some_forward_result<Saved>)
   auto backward(const Saved& saved, const Gradient& gradient) const {
     constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, invariant>();
     if constexpr (!detail::checked_cross_entropy<true, true, gradient_fits>::value) {
@@ -111,10 +112,24 @@ struct vocabulary_parallel_cross_entropy {
     } else {
       using element_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
       using value_type = detail::sum_type_t<element_type>;
-      return apply(nonlinear<"tv,t,t,t,t->tv">(),
-                   gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]}, saved.logits,
-                   entered(saved.targets), entered(saved.largest), entered(saved.sums), entered(gradient));
+      return apply<element_type>(nonlinear<"tv,t,t,t,t->tv">(),
+                                 gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]},
+                                 saved.logits, entered(saved.targets), entered(saved.largest), entered(saved.sums),
+                                 entered(gradient));
     }
+  }
+
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires detail::some_forward_result<Given...>
+  static auto forward(const Given&... given) {
+    return detail::refuse_forward_result(given...);
+  }
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires detail::some_forward_result<Given...>
+  static auto backward(const Given&... given) {
+    return detail::refuse_forward_result(given...);
   }
 
   template <class Logits, class Targets, class Largest, class Sums>

@@ -123,6 +123,19 @@ struct vocabulary_parallel_embedding {
     }
   }
 
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires detail::some_forward_result<Given...>
+  static auto forward(const Given&... given) {
+    return detail::refuse_forward_result(given...);
+  }
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires detail::some_forward_result<Given...>
+  static auto backward(const Given&... given) {
+    return detail::refuse_forward_result(given...);
+  }
+
  private:
   /// Calls `visit(t, row)` for each token whose row is one of the `rows` from `first` on.
   template <class Tokens, class Visit>

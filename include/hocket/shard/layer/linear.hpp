@@ -60,6 +60,23 @@ struct linear_gradients {
 
 namespace detail {
 
+template <class T>
+inline constexpr bool is_forward_result = false;
+template <class Output, class Saved>
+inline constexpr bool is_forward_result<forward_result<Output, Saved>> = true;
+
+template <class... Given>
+concept some_forward_result = (is_forward_result<Given> || ...);
+
+/// Where a layer is called with all that another's forward pass gave. Gives it back, so that few other errors follow.
+template <class... Given>
+auto refuse_forward_result(const Given&...) {
+  static_assert(!some_forward_result<Given...>,
+                "a layer is given the whole result of a forward pass: pass its .output to what comes next, and its "
+                ".saved to backward");
+  return forward_result<undetermined, undetermined>();
+}
+
 /// For a backward pass to look at: what is moved in is kept, so that temporaries may be passed; the rest is borrowed.
 template <class Tensor>
 auto kept(Tensor&& tensor) {
@@ -118,10 +135,6 @@ using product_weight_gradient = multilinear<"tk,tn->kn">;
 template <class T>
 using sum_type_t = decltype(T() + T());
 
-}  // namespace detail
-
-namespace detail {
-
 /// What a column-parallel layer is given: whether each is placed as the layer needs it.
 template <bool Input, bool Weight, bool Gradient = true>
 struct checked_column_parallel {
@@ -174,6 +187,7 @@ struct column_parallel_linear {
   /// Gradients of input and weight, placed as the gradients of what `forward` was given. The input's is all-reduced if
   /// the input was invariant, reduce-scattered if it was shard<0>, and stays partial if it was replicated.
   template <class Math, class Saved, tensor_type Weight, tensor_type Gradient, call_options Options = options<>>
+    requires(!detail::some_forward_result<Saved>)
   static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
@@ -188,6 +202,19 @@ struct column_parallel_linear {
           detail::computed<detail::product_input_gradient>(math, gradient, w), options, site);
       return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
     }
+  }
+
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires detail::some_forward_result<Given...>
+  static auto forward(const Given&... given) {
+    return detail::refuse_forward_result(given...);
+  }
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires detail::some_forward_result<Given...>
+  static auto backward(const Given&... given) {
+    return detail::refuse_forward_result(given...);
   }
 
   template <class From, class Input>
@@ -235,6 +262,19 @@ struct row_parallel_linear {
       auto of_input = detail::computed<detail::product_input_gradient>(math, of_sum, w);
       return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
     }
+  }
+
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires detail::some_forward_result<Given...>
+  static auto forward(const Given&... given) {
+    return detail::refuse_forward_result(given...);
+  }
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires detail::some_forward_result<Given...>
+  static auto backward(const Given&... given) {
+    return detail::refuse_forward_result(given...);
   }
 };
 

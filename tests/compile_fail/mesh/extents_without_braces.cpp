@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the extents of a mesh go in braces
+//
+// Two numbers, one after the other.
+#include <hocket/communicator/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+
+auto made(const hocket::communicator<hocket::local::wire>& comm) { return hocket::mesh<"dp", "tp">(comm, 2, 3); }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the operands have several element types, and nobody has said which the result has
+//
+// A mask of integers times data: a result of integers would be zero.
+#include "setting.hpp"
+
+using mask = tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", shard<0>>>;
+
+auto masked(const mask& m, const vector_on_tp<shard<0>>& x) { return apply(multilinear<"h,h->h">(), compute, m, x); }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this rule names a reduction, and not what a result is before anything is reduced to it
+//
+// A rank without elements would give zero to the minimum.
+#include "setting.hpp"
+
+struct minimum_of_rows {
+  static constexpr subscripts labels = "bh->b";
+  using reduction = minimum;
+  static constexpr verdict result(std::span<const placement> operands) {
+    return maximum_over<"bh->b">::result(operands);
+  }
+};
+
+auto smallest(const matrix_on_tp<shard<1>>& x) { return apply(minimum_of_rows(), compute, x); }
