@@ -92,7 +92,8 @@ class executor {
   /// One step: all microbatches, forward and backward. Returns when this rank's row is done.
   ///
   /// What a stage throws ends the step on all ranks: here with the exception itself, on the others with an `error` that
-  /// says which stage and microbatch it was, and what it said.
+  /// says which stage and microbatch it was, and what it said. A rank whose row is done by then has returned, and hears of
+  /// it in its next call on the communicator: let a barrier end the training.
   void run(const std::source_location& site = std::source_location::current()) {
     start(site);
     if constexpr (virtual_time) {
