@@ -3,9 +3,11 @@
 
 #include "report.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -149,6 +151,25 @@ void check_goes_with(const checkpoint& found, const checkpoint& wanted) {
   }
 }
 
+/// Whether `text` is `begin`, digits and `end`.
+bool is_numbered(const std::string& text, const std::string& begin, const std::string& end = "") {
+  if (text.size() <= begin.size() + end.size() || !text.starts_with(begin) || !text.ends_with(end)) return false;
+  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(begin.size()),
+                     text.end() - static_cast<std::ptrdiff_t>(end.size()), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// A rank's file, or what is left of one that was not written to its end.
+bool is_part(const fs::directory_entry& each) {
+  const std::string name = each.path().filename().string();
+  return each.is_regular_file() && (is_numbered(name, "rank-") || is_numbered(name, "rank-", ".part"));
+}
+
+/// Whether a checkpoint lies here, and nothing else: what is not ours is not ours to remove.
+bool is_checkpoint(const fs::directory_entry& each) {
+  if (!each.is_directory() || !is_numbered(each.path().filename().string(), "step-")) return false;
+  return std::all_of(fs::directory_iterator(each.path()), fs::directory_iterator(), is_part);
+}
+
 }  // namespace
 
 void write_part(const std::string& folder, const checkpoint& part, int rank, int ranks) {
@@ -159,11 +180,15 @@ void write_part(const std::string& folder, const checkpoint& part, int rank, int
   write_file((here / ("rank-" + std::to_string(rank))).string(), text.str());
 }
 
-void complete(const std::string& folder, int steps) {
+void complete(const std::string& folder, int steps, int ranks) {
   write_file((fs::path(folder) / "latest").string(), name_of(steps) + "\n");
   for (const auto& each : fs::directory_iterator(folder)) {
-    const std::string name = each.path().filename().string();
-    if (each.is_directory() && name.starts_with("step-") && name != name_of(steps)) fs::remove_all(each.path());
+    if (each.path().filename() != name_of(steps) && is_checkpoint(each)) fs::remove_all(each.path());
+  }
+  std::set<std::string> parts;
+  for (int rank = 0; rank < ranks; ++rank) parts.insert("rank-" + std::to_string(rank));
+  for (const auto& each : fs::directory_iterator(fs::path(folder) / name_of(steps))) {
+    if (is_part(each) && parts.count(each.path().filename().string()) == 0) fs::remove(each.path());
   }
 }
 

@@ -32,8 +32,9 @@ struct checkpoint {
 
 /// Writes the part of rank `rank`. Throws where that can't be done, and then leaves no part.
 void write_part(const std::string& folder, const checkpoint& part, int rank, int ranks);
-/// All ranks have written theirs: the checkpoint becomes the latest, and those before it are removed.
-void complete(const std::string& folder, int steps);
+/// All `ranks` ranks have written theirs: the checkpoint becomes the latest; those before it are removed, and what was left
+/// of one that was not written to its end.
+void complete(const std::string& folder, int steps, int ranks);
 
 /// The parts of all ranks that wrote the latest checkpoint, of them the parameters `needed`. Throws if there is none, if
 /// it does not go with `wanted`, in its shape, seed or precision, or if a file of it is not whole: with its name and what

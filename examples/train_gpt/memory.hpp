@@ -95,6 +95,8 @@ class training_memory {
   /// @param rounds how often a step goes through the layers, forward and backward
   /// @param forward_only elements of parameters that the backward pass does without
   virtual double predicted_traffic(int passes, int rounds, std::size_t forward_only) const = 0;
+  /// Waits for what is still on its way of the last step. Collective.
+  virtual void settle() = 0;
   /// What this rank has moved for them so far.
   virtual hocket::traffic moved() const = 0;
 };

@@ -32,14 +32,14 @@
 
 namespace gpt {
 
-/// @param in_layers whether parameters are gathered layer by layer
+/// Layer by layer: so zero<3> gathers them, and the others must add in the same buckets to have the same bits.
 inline hocket::parameter_layout layout_of(const std::vector<entry>& entries, bool first_of_copies,
-                                          std::size_t bucket_bytes, bool in_layers) {
+                                          std::size_t bucket_bytes) {
   std::vector<hocket::parameter> parameters;
   int layer = -1;
   for (const entry& each : entries) {
     hocket::parameter one{each.name(), each.elements(), each.block >= 0 || first_of_copies};
-    one.begins_unit = in_layers && std::exchange(layer, each.layer) != each.layer;
+    one.begins_unit = std::exchange(layer, each.layer) != each.layer;
     parameters.push_back(each.is_gain() ? hocket::undecayed(one) : one);
   }
   return hocket::parameter_layout(std::move(parameters), hocket::bucket_limits::of<float>(bucket_bytes, bucket_bytes));
@@ -89,7 +89,7 @@ class memory_of final : public training_memory {
   memory_of(const communicator& data, const communicator& model, const std::vector<entry>& entries,
             bool first_of_copies, const memory_options& options)
       : data_(data), model_(model), options_(options),
-        layout_(layout_of(entries, first_of_copies, options.bucket_bytes, Stage == 3)),
+        layout_(layout_of(entries, first_of_copies, options.bucket_bytes)),
         fetching_(hocket::split(data, hocket::color{0}, hocket::key{data.rank()})),
         parameters_(
             hocket::parameters<P>(fetching_, layout_, stage, hocket::options<>{}, ledger_.account("parameters"))),
@@ -198,6 +198,9 @@ class memory_of final : public training_memory {
     // Layers gather for each round's two directions.
     const double once = static_cast<double>(forward_only) * others * static_cast<double>(sizeof(P));
     return passes * gradient + rounds * (2 * parameters - once);
+  }
+  void settle() override {
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) parameters_.wait(b);
   }
   hocket::traffic moved() const override {
     hocket::traffic all = data_.traffic();

@@ -184,10 +184,11 @@ double exposed_seconds(const std::vector<step_record>& steps, bool overlapped) {
 /// What became of what was predicted.
 std::vector<std::pair<std::string, std::string>> found_of(const program_options& options,
                                                           const std::vector<step_record>& steps, double planned_bubble,
-                                                          double bubble, const trainer& training) {
+                                                          double bubble, const trainer& training,
+                                                          long long skipped_before) {
   std::vector<std::pair<std::string, std::string>> found;
   found.emplace_back(
-      "bubble", formatted("%.0f %% of the last step, waits for messages between stages included; %.0f %% by the plan",
+      "bubble", formatted("%.0f %% of the last pass, waits for messages between stages included; %.0f %% by the plan",
                           100 * bubble, 100 * planned_bubble));
   const double with = exposed_seconds(steps, true), without = exposed_seconds(steps, false);
   if (without > 0) {
@@ -199,9 +200,10 @@ std::vector<std::pair<std::string, std::string>> found_of(const program_options&
                                  hidden > 0 ? formatted("%.0f %% hidden", hidden).c_str() : "nothing gained here"));
   }
   if (options.training.loss_scale > 0 || training.skipped() > 0) {
-    found.emplace_back("loss scale", formatted("%g in the last step; %lld of %zu steps skipped, as a gradient was not "
-                                               "finite",
-                                               steps.back().loss_scale, training.skipped(), steps.size()));
+    found.emplace_back("loss scale",
+                       formatted("%g in the last step; %lld of %zu steps skipped, as a gradient was not "
+                                 "finite",
+                                 steps.back().loss_scale, training.skipped() - skipped_before, steps.size()));
   }
   return found;
 }
@@ -288,6 +290,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
   for (auto& each : placements_of(options.training)) facts.push_back(std::move(each));
   if (speaks) make_folder(options.out);
   if (!options.checkpoint.empty()) make_folder(options.checkpoint);
+  if (speaks && !options.losses.empty()) make_folder(std::filesystem::absolute(options.losses).parent_path().string());
   hocket::barrier(comm);  // nobody trains if that can't be kept
   trainer training(comm, options.training, plan);
   const std::vector<rank_memory> predicted = gather_memory(comm, training);
@@ -312,6 +315,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
   progress_line progress(options.training.steps, first,
                          static_cast<double>(options.training.sequences) * options.training.shape.context);
   const traffic_by_use before = training.moved();
+  const long long skipped_before = training.skipped();
   const std::vector<step_record> steps = train(training, options, text, first, speaks ? &progress : nullptr);
   if (ends_badly(options, steps.back())) {  // all ranks know, and leave in order
     std::fprintf(stderr,
@@ -336,7 +340,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
     std::printf("rank 0 moved %s per step; all ranks %.3f MB, by the formulas %.3f MB\n",
                 in_words(moved, static_cast<double>(steps.size())).c_str(), of_all[0] / 1e6, of_all[1] / 1e6);
     const auto measured = found_of(options, steps, schedules::run_clock(plan).bubble_share(),
-                                   bubble_of(run, options.training.spread.pipeline), training);
+                                   bubble_of(run, options.training.spread.pipeline), training, skipped_before);
     print(measured);
     print(found);
     facts.insert(facts.end(), measured.begin(), measured.end());

@@ -223,7 +223,8 @@ traffic_by_use trainer::predicted_traffic() const {
   return sent;
 }
 
-traffic_by_use trainer::moved() const {
+traffic_by_use trainer::moved() {
+  parts_->memory->settle();
   const auto bytes = [](const hocket::traffic& moved) { return static_cast<double>(moved.total()); };
   const parts& at = *parts_;
   return {.gradients = bytes(at.memory->moved()),
@@ -241,7 +242,7 @@ void trainer::save(const std::string& folder, int steps) {
     now.skipped = at.skipped;
     write_part(folder, now, at.ranks.rank(), at.ranks.size());
     hocket::barrier(at.ranks.all());  // all parts are there
-    if (at.ranks.rank() == 0) complete(folder, steps);
+    if (at.ranks.rank() == 0) complete(folder, steps, at.ranks.size());
   });
 }
 

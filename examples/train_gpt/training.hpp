@@ -106,8 +106,8 @@ class trainer {
   std::size_t predicted_bytes() const;
   /// What this rank moves in a step, by the formulas.
   traffic_by_use predicted_traffic() const;
-  /// What it has moved so far; small sums of norms and counts are with the gradients.
-  traffic_by_use moved() const;
+  /// What it has moved so far, once all is there; small sums of norms and counts are with the gradients. Collective.
+  traffic_by_use moved();
   /// Steps that were skipped, as a gradient was not finite.
   long long skipped() const noexcept;
 

@@ -22,10 +22,15 @@ for loss_scale in 0 1024; do
   rm -rf "$folder/kept"
   train --loss-scale $loss_scale || { cat "$folder/log"; exit 1; }
   mv "$folder/losses" "$folder/whole"
+  # What a process that was killed has left of a checkpoint, and what is none.
+  mkdir -p "$folder"/kept/{step-5,step-6,step-notes}
+  touch "$folder"/kept/{step-5/rank-0.part,step-6/rank-9.part,step-notes/mine}
   ! train --loss-scale $loss_scale --dp 2 --tp 2 --zero 1 --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
     complain "a rank failed, and success"
   [ "$(cat "$folder/kept/latest")" = step-6 ] || complain "the latest checkpoint is not that of step 6"
-  [ "$(ls "$folder/kept")" = $'latest\nstep-6' ] || complain "older checkpoints were left: $(ls "$folder/kept")"
+  [ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "not what should be left: $(ls "$folder/kept")"
+  [ "$(ls "$folder/kept/step-6" | xargs)" = "rank-0 rank-1 rank-2 rank-3" ] || complain "not four parts: $(ls "$folder/kept/step-6")"
+  [ -e "$folder/kept/step-notes/mine" ] || complain "what was no checkpoint was removed"
   for mesh in '--dp 2 --tp 2 --zero 1' '--dp 3 --zero 3' '--pp 2 --zero 0 --microbatches 3' '--dp 2 --pp 2 --zero 2' ''; do
     read -ra mesh <<<"$mesh"
     train --loss-scale $loss_scale --resume "$folder/kept" "${mesh[@]}" || { cat "$folder/log"; failed=1; continue; }
