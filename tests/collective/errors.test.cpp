@@ -118,6 +118,19 @@ TEST_CASE("plans that can't do what is asked for are refused") {
     check_refused(me, beyond, [&] { with_plan(list(plan::receive(0, {0}, plan::out(1)))); });
     check_refused(me, beyond, [&] { with_plan(list(plan::load(0, {0}, plan::out(1 << 16), plan::out(0)))); });
     check_refused(me, beyond, [&] { with_plan(list(plan::receive(0, {0}, plan::scratch(0)))); });
+    check_refused(me, "a rank that this communicator does not have",
+                  [&] { with_plan(list(plan::send(-1, {0}, plan::in(0)))); });
+    check_refused(me, "a rank that this communicator does not have", [&] { with_plan(list(plan::signal(-2, 0))); });
+    check_refused(me, "from a rank to itself", [&] { with_plan(list(plan::send(me.rank(), {0}, plan::in(0)))); });
+    const int next = (me.rank() + 1) % 3;
+    check_refused(me, "neither out nor scratch", [&] { with_plan(list(plan::receive(next, {0}, plan::in(0)))); });
+    check_refused(me, "neither out nor scratch", [&] { with_plan(list(plan::copy({0}, plan::in(0), {}))); });
+    check_refused(me, "can't read from", [&] { with_plan(list(plan::send(next, {0}, plan::inbox()))); });
+    check_refused(me, "can't read from", [&] { with_plan(list(plan::copy({0}, plan::inbox(), plan::out(0)))); });
+    check_refused(me, "does not say peer_pointers",
+                  [&] { with_plan(list(plan::load(next, {0}, plan::in(0), plan::out(0)))); });
+    check_refused(me, "does not say peer_pointers",
+                  [&] { with_plan(list(plan::load_reduce({0}, plan::in(0), plan::out(0)))); });
     hocket::barrier(comm);
   });
 }

@@ -43,6 +43,8 @@ std::vector<difference> differences() {
       {parameter_layout(ordinary, {.first_elements = 1, .elements = 1}),
        "rank R has parameter 0 'embedding' of 100 "
        "elements in bucket 2"},
+      {parameter_layout(ordinary, {.order = hocket::bucket_order::forward}),
+       "rank R has buckets that leave in forward order"},
       {parameter_layout({{"embedding", 100}, {"weights", 64}, {"gain", 64, false}}), "in bucket 0, not in norms"},
       {parameter_layout({{"embedding", 100}, {"weights", 64}, undecayed({"gain", 64})}), "in bucket 0, not decayed"},
   };

@@ -82,12 +82,27 @@ TEST_CASE("minimum and maximum order what can be ordered") {
   CHECK(std::isnan(hocket::maximum{}(1.0F, NAN)));
 }
 
+// A function object for float rounds integers; and what is equal to `<` need not be equal.
+struct labelled {
+  float value;
+  int label;
+  friend bool operator<(const labelled& a, const labelled& b) { return a.value < b.value; }
+};
+static_assert(hocket::is_exact_v<std::plus<>, int> && hocket::is_exact_v<std::plus<int>, int>);
+static_assert(!hocket::is_exact_v<std::plus<float>, int> && !hocket::is_exact_v<std::multiplies<char>, int>);
+static_assert(hocket::is_exact_v<hocket::minimum, float> && hocket::is_commutative_v<hocket::maximum, hocket::half>);
+static_assert(!hocket::is_exact_v<hocket::minimum, labelled> && !hocket::is_commutative_v<hocket::maximum, labelled>);
+
 TEST_CASE("average divides once, by the number of ranks; integers are truncated") {
   CHECK(hocket::average::finish(10.0F, 4) == 2.5F);
   CHECK(hocket::average::finish(7, 2) == 3);
   CHECK(hocket::average::finish(-7, 2) == -3);
   CHECK(hocket::average::combine(1.5, 2.5) == 4.0);
   CHECK(hocket::average::prepare(3.0F) == 3.0F);
+  using small = hocket::reduction<hocket::average, hocket::half>;
+  static_assert(std::is_same_v<small::partial, float>);
+  const float large = small::prepare({}, static_cast<hocket::half>(60000.0F));
+  CHECK(static_cast<float>(small::finish({}, small::combine({}, large, large), 2)) == 60000.0F);
 }
 
 TEST_CASE("scaled_sum multiplies before it adds") {

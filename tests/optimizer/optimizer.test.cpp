@@ -428,6 +428,35 @@ TEST_CASE("a loss scale waits, shrinks to its least, and refuses what can't be")
   CHECK_THROWS_WITH(hocket::loss_scale({.interval = 0}), Catch::Matchers::Contains("interval is at least 1"));
 }
 
+TEST_CASE("a parameter that is set while it is gathered has the new values, then and later") {
+  on_ranks(3, [](thread_rank& me) {
+    auto parameters = hocket::parameters<float>(me.comm(), small_layout(), hocket::zero<3>);
+    set_first_values<float>(parameters);
+    const std::size_t b = parameters.layout().bucket_of(0);
+    const std::vector<float> values(parameters.layout().of(0).size, 7);
+    const auto check = [&] {
+      const auto found = parameters.of(0);
+      me.check(std::equal(found.begin(), found.end(), values.begin(), values.end()), "not what was set");
+    };
+    parameters.gather(b);
+    parameters.set(0, values);
+    check();
+    parameters.release(b);
+    parameters.gather(b);
+    check();
+  });
+}
+
+TEST_CASE("a norm over ranks that the gradient was added over is refused") {
+  on_ranks(2, [](thread_rank& me) {
+    auto gradients = hocket::gradients<float>(me.comm(), small_layout(), hocket::last_microbatch, hocket::zero<1>);
+    take_step(gradients, {me.rank(), me.size(), 1, 0});
+    const auto found =
+        me.expect(hocket::errc::invalid_argument, [&] { static_cast<void>(hocket::norm(gradients, me.comm())); });
+    me.check(found && std::string(found->what()).find("would count twice") != std::string::npos, "not said why");
+  });
+}
+
 TEST_CASE("parameters that are not here, and layouts that differ, are refused") {
   on_ranks(2, [](thread_rank& me) {
     const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1});

@@ -9,6 +9,7 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/barrier.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/pipeline/measured.hpp>
 #include <hocket/plan/pipeline/draw_comparison.hpp>
@@ -355,6 +356,32 @@ TEST_CASE("whatever a stage was asked for when it throws, every rank learns what
                  [&] { return "the message lacks '" + says + "': " + (found ? found->what() : ""); });
       });
     }
+  }
+}
+
+TEST_CASE("a message that was over when another stage threw does not hide what that was") {
+  const schedule plan = schedules::lower(
+      schedules::interleaved(5, 5, 2), {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true});
+  for (int turn = 0; turn < 200; ++turn) {  // which messages are, differs
+    on_ranks(5, [&](thread_rank& me) {
+      fragile_stage first{me.rank(), 10}, second{me.rank() + 5, 10};
+      if (me.rank() == 2) second.fails_in = verb::backward;
+      const auto train = [&] {
+        pipeline::executor run(me.comm(), plan, {first, second});
+        run.run();
+        hocket::barrier(me.comm());
+      };
+      if (me.rank() == 2) {
+        try {
+          train();
+          me.check(false, "nothing was thrown");
+        } catch (const std::out_of_range&) {}
+        return;
+      }
+      const auto found = me.expect(errc::aborted, train);
+      me.check(found && std::string(found->what()).find("stage 7 failed in 7B1, microbatch 1") != std::string::npos,
+               [&] { return std::string("the message says: ") + (found ? found->what() : ""); });
+    });
   }
 }
 

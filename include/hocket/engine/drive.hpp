@@ -236,6 +236,15 @@ failure examined(State& state, const operation& work, const call_site& call, Loc
   return work.explained() ? work.cause() : examined(state, call, locate, work.cause());
 }
 
+/// Why an operation has failed. Where a peer's failure has spoiled it, that says more.
+template <class State, class Stop, class Locate>
+HOCKET_COLD failure reason_of_failure(State& state, const operation& work, const Stop& stop, patience& waiting,
+                                      const call_site& call, Locate locate) {
+  if (!work.discarded()) return examined(state, work, call, locate);
+  failure why = reason_to_give_up(state, stop, waiting, call, locate);
+  return why ? why : work.cause();
+}
+
 /// The same for an operation that was started earlier and is not waited for now.
 template <class State>
 HOCKET_COLD failure examined(State& state, operation& work) {
@@ -291,7 +300,7 @@ outcome drive(State& state, operation& work, const Stop& stop, const call_site& 
       }
       if (!waiting.tick()) continue;
     }
-    failure cause = status == machine_status::failed ? examined(state, work, call, locate)
+    failure cause = status == machine_status::failed ? reason_of_failure(state, work, stop, waiting, call, locate)
                                                      : reason_to_give_up(state, stop, waiting, call, locate);
     if (cause) return give_up(state, std::move(cause), call, locate);
   }

@@ -50,9 +50,11 @@ class operation {
   const failure& cause() const { return thrown_ ? thrown_ : reported(); }
   /// It is done, but what it did is worth nothing.
   void discard(failure cause) {
+    discarded_ = true;
     thrown_ = std::move(cause);
     status_ = machine_status::failed;
   }
+  bool discarded() const noexcept { return discarded_; }
   /// As `advance`, and remembers the answer.
   machine_status poll() {
     if (!over()) status_ = advance_safely();
@@ -80,6 +82,7 @@ class operation {
   }
 
   machine_status status_ = machine_status::blocked;
+  bool discarded_ = false;
   log_entry entry_;
   failure thrown_;
 };

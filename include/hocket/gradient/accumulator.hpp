@@ -119,6 +119,23 @@ class gradient_accumulator {
                        [&](int each) { return std::binary_search(all.begin(), all.end(), each); });
   }
 
+  /// Whether it adds up over another rank of `comm` than this one.
+  template <class Wire>
+  bool adds_over_some_of(const communicator<Wire>& comm) const {
+    const std::vector<int>& others = members_of(comm);
+    const int self = others[static_cast<std::size_t>(comm.rank())];
+    const auto shared = [&](const auto& own) {
+      const std::vector<int>& members = members_of(own);
+      return std::any_of(members.begin(), members.end(), [&](int each) {
+        return each != self && std::find(others.begin(), others.end(), each) != others.end();
+      });
+    };
+    if constexpr (Group::has_replicas) {
+      if (shared(*group_.replicas)) return true;
+    }
+    return shared(*group_.shards);
+  }
+
   /// Begins microbatch `index`, from 0, of the `microbatches` of this step. The first begins a new step.
   void begin_microbatch(int index, int microbatches) {
     if (inside_ || index != next_ || microbatches < 1 || index >= microbatches || (index > 0 && microbatches != of_)) {

@@ -42,7 +42,8 @@ constexpr auto bounds_of(const Options& options) {
 
 /// A layout in words, a line per parameter.
 inline std::string text_of(const parameter_layout& layout) {
-  std::string text;
+  const bool forward = layout.limits().order == bucket_order::forward;
+  std::string text = std::string("buckets that leave in ") + (forward ? "forward" : "backward") + " order\n";
   for (std::size_t i = 0; i < layout.parameters(); ++i) text += layout.describe(i) + '\n';
   return text;
 }

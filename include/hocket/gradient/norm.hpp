@@ -10,6 +10,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/operation/exact_sum.hpp>
@@ -114,6 +115,13 @@ template <class Gradients, class Options, class... Models>
 gradient_norm norm_over(Gradients& gradients, const Options& options, const std::source_location& site,
                         const Models&... models) {
   gradients.check_finished("norm");
+  if ((gradients.adds_over_some_of(models) || ...)) {
+    raise(
+        errc::invalid_argument,
+        "norm: the ranks that hold other parts of the model must not be among those that the gradient was added over: "
+        "their parts would count twice",
+        {.operation = "norm", .rank = gradients.rank(), .ranks = gradients.ranks(), .site = site});
+  }
   exact_sum<double> squares = squares_here(gradients);
   const auto add_over = [&](const auto& comm) {
     if constexpr (std::is_same_v<Options, hocket::options<>>) {

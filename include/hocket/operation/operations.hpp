@@ -44,9 +44,6 @@ constexpr bool is_negative_zero(const T& value) {
 /// The smaller value. A NaN on any rank gives NaN; of two zeros the negative one is smaller, so that the result does not
 /// depend on the order.
 struct minimum {
-  static constexpr bool commutative = true;
-  static constexpr bool exact = true;
-
   template <class T>
   constexpr T operator()(const T& a, const T& b) const {
     if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
@@ -57,9 +54,6 @@ struct minimum {
 
 /// The larger value. A NaN on any rank gives NaN; of two zeros the positive one is larger.
 struct maximum {
-  static constexpr bool commutative = true;
-  static constexpr bool exact = true;
-
   template <class T>
   constexpr T operator()(const T& a, const T& b) const {
     if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
@@ -68,13 +62,24 @@ struct maximum {
   }
 };
 
-/// The sum divided by the number of ranks. For integers the quotient is truncated.
+/// Of numbers. Of other types two may be equal to `<` and differ.
+template <class T>
+struct is_commutative<minimum, T> : std::bool_constant<detail::is_number<T>> {};
+template <class T>
+struct is_commutative<maximum, T> : std::bool_constant<detail::is_number<T>> {};
+template <class T>
+struct is_exact<minimum, T> : std::bool_constant<detail::is_number<T>> {};
+template <class T>
+struct is_exact<maximum, T> : std::bool_constant<detail::is_number<T>> {};
+
+/// The sum divided by the number of ranks. Small floating-point types are added, and travel, as float, so that their
+/// sums neither overflow nor round; integers are added as what they are, and the quotient is truncated.
 struct average {
   static constexpr bool commutative = true;
 
   template <class T>
-  static constexpr T prepare(const T& value) {
-    return value;
+  static constexpr accumulator_t<T> prepare(const T& value) {
+    return static_cast<accumulator_t<T>>(value);
   }
   template <class T>
   static constexpr T combine(const T& a, const T& b) {

@@ -85,20 +85,28 @@ template <class Op, class T>
   }
 struct is_exact<Op, T> : std::bool_constant<Op::exact> {};
 
+namespace detail {
+
+/// Whether a function object of the standard library, made for `U`, takes integers of `T` as what they are.
+template <class U, class T>
+using keeps_integers = std::bool_constant<std::is_integral_v<T> && (std::is_void_v<U> || std::is_same_v<U, T>)>;
+
+}  // namespace detail
+
 template <class T, class U>
-struct is_exact<std::plus<U>, T> : std::is_integral<T> {};
+struct is_exact<std::plus<U>, T> : detail::keeps_integers<U, T> {};
 template <class T, class U>
-struct is_exact<std::multiplies<U>, T> : std::is_integral<T> {};
+struct is_exact<std::multiplies<U>, T> : detail::keeps_integers<U, T> {};
 template <class T, class U>
-struct is_exact<std::bit_and<U>, T> : std::is_integral<T> {};
+struct is_exact<std::bit_and<U>, T> : detail::keeps_integers<U, T> {};
 template <class T, class U>
-struct is_exact<std::bit_or<U>, T> : std::is_integral<T> {};
+struct is_exact<std::bit_or<U>, T> : detail::keeps_integers<U, T> {};
 template <class T, class U>
-struct is_exact<std::bit_xor<U>, T> : std::is_integral<T> {};
+struct is_exact<std::bit_xor<U>, T> : detail::keeps_integers<U, T> {};
 template <class T, class U>
-struct is_exact<std::logical_and<U>, T> : std::is_integral<T> {};
+struct is_exact<std::logical_and<U>, T> : detail::keeps_integers<U, T> {};
 template <class T, class U>
-struct is_exact<std::logical_or<U>, T> : std::is_integral<T> {};
+struct is_exact<std::logical_or<U>, T> : detail::keeps_integers<U, T> {};
 
 template <class Op, class T>
 inline constexpr bool is_exact_v = is_exact<Op, T>::value;

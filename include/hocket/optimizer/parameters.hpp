@@ -92,6 +92,9 @@ class flat_parameters {
       std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(part.first - where.first), part.size,
                   kept_values(b).begin() + static_cast<std::ptrdiff_t>(part.first - kept.first));
     }
+    if constexpr (Sharding::shards_parameters) {
+      if (!gathered_[b].empty()) std::copy(values.begin(), values.end(), of(i).begin());
+    }
   }
 
   /// The values of parameter `i`. Waits while they are on their way. Raises `invalid_argument` if its bucket was not

@@ -92,7 +92,8 @@ class executor {
   /// One step: all microbatches, forward and backward. Returns when this rank's row is done.
   ///
   /// What a stage throws ends the step on all ranks: here with the exception itself, on the others with an `error` that
-  /// says which stage and microbatch it was, and what it said.
+  /// says which stage and microbatch it was, and what it said. A rank whose row is done by then has returned, and hears of
+  /// it in its next call on the communicator: let a barrier end the training.
   void run(const std::source_location& site = std::source_location::current()) {
     start(site);
     if constexpr (virtual_time) {
@@ -115,7 +116,7 @@ class executor {
             {.operation = "pipeline", .rank = comm_.rank(), .ranks = comm_.size(), .site = site});
     }
     site_ = site;
-    under_way_ = true;
+    phase_ = phase::under_way;
     measured_.clear();
     position_ = 0;
     begin_ = seconds();
@@ -126,14 +127,16 @@ class executor {
   }
 
   /// Goes on with the step as far as that is possible without waiting for another rank; true when this rank's row is
-  /// done. Raises what `run` raises.
+  /// done. Raises what `run` raises, and `invalid_argument` where no step was begun, or the last one has failed.
   bool advance() {
+    if (phase_ == phase::before) refuse("advance: no step has begun: call start() first");
     if constexpr (virtual_time) {
       turn_->poll();
       if (turn_->thrown()) std::rethrow_exception(turn_->thrown());
       return turn_->over();
     } else {
-      return go_on_without_waiting();
+      if (phase_ == phase::failed) refuse("advance: the step has failed, and with it the communicator");
+      return phase_ == phase::over || go_on_without_waiting();
     }
   }
 
@@ -147,6 +150,7 @@ class executor {
  private:
   static constexpr bool virtual_time = transport::keeps_virtual_time<typename Wire::port_type>;
   static constexpr std::uint32_t most_tags = 1U << 16;
+  enum class phase : std::uint8_t { before, under_way, over, failed };
   using message = detail::message_slot<Wire>;
   using verb = hocket::plan::pipeline::verb;
   using work = hocket::plan::pipeline::work;
@@ -320,7 +324,7 @@ class executor {
   /// A step that has failed is over. Of simulated ranks, the world may end one from outside.
   bool is_under_way() const {
     if constexpr (virtual_time) return turn_ && !turn_->over();
-    else return under_way_;
+    else return phase_ == phase::under_way;
   }
 
   /// Calls `step`, which goes on with a step; true when that is over. Of a failure, its first cause comes out.
@@ -328,19 +332,19 @@ class executor {
   bool guarded(Step step) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      under_way_ = !step();
+      if (step()) phase_ = phase::over;
     } catch (const error& problem) {
-      under_way_ = false;
+      phase_ = phase::failed;
       if (problem.code() == errc::revoked) throw_first_cause();
       throw;
     } catch (...) {
-      under_way_ = false;
+      phase_ = phase::failed;
       throw;
     }
 #else
-    under_way_ = !step();
+    if (step()) phase_ = phase::over;
 #endif
-    return !under_way_;
+    return phase_ == phase::over;
   }
 
   bool go_on_without_waiting() {
@@ -492,8 +496,8 @@ class executor {
   buffers buffers_;
   std::vector<message> messages_;
   timeline measured_;
-  std::size_t position_ = 0;  ///< of the next instruction
-  bool under_way_ = false;    ///< a step, of ranks that are not simulated
+  std::size_t position_ = 0;     ///< of the next instruction
+  phase phase_ = phase::before;  ///< of the last step
   double begin_ = 0;
   std::optional<detail::turn<Wire>> turn_;  ///< of simulated ranks: the step under way
 };

@@ -159,6 +159,18 @@ TEST_CASE("published schedules are tried with any number of microbatches, and gr
   }
 }
 
+TEST_CASE("a placement of one's own that deals as a published one does has its schedules") {
+  const placement own = placement::given({0, 1, 2});
+  const costs cost(stage_cost{2, .5, .3});
+  const search_result found = greedy(own, 4, cost, {3, 3, 3});
+  CHECK(found.plan.placement == own);
+  CHECK(prove(found.plan));
+  CHECK(found.makespan <= run_clock(zero_bubble(3, 4), cost).makespan);
+  CHECK(found.published < std::numeric_limits<double>::infinity());
+  CHECK(published_schedules(placement::given({0, 1, 1, 0}), 4).size() ==
+        published_schedules(placement::v_shape(2), 4).size());
+}
+
 TEST_CASE("a placement of one's own, and no limit of memory") {
   const costs cost(std::vector<stage_cost>{{1, 1, 1}, {2, 2, 2}, {1, 1, 1}}, 0.1);
   const search_result found = greedy(placement::given({0, 1, 0}), 6, cost);

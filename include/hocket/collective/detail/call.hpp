@@ -378,7 +378,7 @@ class started final : public pending {
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
         return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
       case machine_status::progressed: waiting_.progressed(); return false;
-      case machine_status::failed: return end(examined(*state_, work_, call_, locate));
+      case machine_status::failed: return end(reason_of_failure(*state_, work_, stop_, waiting_, call_, locate));
       case machine_status::blocked: break;
     }
     if (!waiting_.tick()) return false;

@@ -51,6 +51,32 @@ inline bool fits(plan::region where, std::uint32_t at, const plan::action& what,
   return layout.begin(at) + layout.chunks(what.chunk, what.count).size <= buffer.begin + buffer.size;
 }
 
+/// What is wrong with an action on any communicator; null if nothing.
+inline const char* fault_of(const plan::action& what, int rank, bool peer_pointers) noexcept {
+  using plan::region;
+  using plan::verb;
+  const bool flags = what.what == verb::signal || what.what == verb::wait || what.what == verb::push;
+  const bool messages = what.what == verb::send || what.what == verb::receive || what.what == verb::receive_reduce;
+  const bool loads = what.what == verb::load || what.what == verb::load_reduce;
+  if (messages && what.peer == rank) return "the plan has a message from a rank to itself: it is to copy instead";
+  if ((flags || loads) && !peer_pointers) {
+    return "the plan reads other ranks' memory, or flags of theirs, and its shape does not say peer_pointers";
+  }
+  if (what.count == 0 || what.what == verb::wait) return nullptr;
+  const bool writes =
+      loads || what.what == verb::copy || what.what == verb::receive || what.what == verb::receive_reduce;
+  if (writes && what.to != region::out && what.to != region::scratch) {
+    return "the plan writes to a region that is neither out nor scratch";
+  }
+  if (what.what == verb::receive || what.what == verb::signal) return nullptr;
+  const bool from_vector = what.from == region::in || what.from == region::out;
+  const bool from_elsewhere = what.what == verb::load_reduce ? what.from == region::inbox
+                              : what.what == verb::load      ? false
+                                                             : what.from == region::scratch;
+  if (!from_vector && !from_elsewhere) return "the plan reads from a region that this action can't read from";
+  return nullptr;
+}
+
 /// Which limit of the engine an action of this rank exceeds; empty if none. Plans that the library chooses keep to them.
 template <class State>
 std::string exceeded_limit(const State& state, const call_request& asked, const plan::any& chosen) {
@@ -62,7 +88,11 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
     for (unsigned i = 0; i < length; ++i) {
       const plan::action each = chosen.at(state.size(), state.rank(), lane, i);
       const bool flags = each.what == plan::verb::signal || each.what == plan::verb::wait;
-      if (each.peer >= state.size()) return "the plan names a rank that this communicator does not have";
+      const bool to_all = flags || each.what == plan::verb::push || each.what == plan::verb::copy ||
+                          each.what == plan::verb::load_reduce;
+      if (each.peer >= state.size() || each.peer < (to_all ? plan::all_peers : 0)) {
+        return "the plan names a rank that this communicator does not have";
+      }
       if (each.channel >= transport::max_channels) return "the plan uses a channel beyond the 4 that there are: 0 to 3";
       if (flags && each.tag >= signal_line::tags) return "the plan uses a tag beyond the 5 that there are: 0 to 4";
       if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) {
@@ -87,6 +117,7 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
         return "the plan pushes more than the " + std::to_string(push_line::capacity) +
                " bytes that fit a line; choose one for longer vectors";
       }
+      if (const char* const fault = fault_of(each, state.rank(), shape.peer_pointers)) return fault;
     }
   }
   return {};

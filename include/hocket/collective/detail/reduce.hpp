@@ -149,6 +149,13 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
   plan_run<State> run_;
 };
 
+/// Whether the compiler may change what floating-point expressions give.
+#ifdef __FAST_MATH__
+inline constexpr bool fast_math = true;
+#else
+inline constexpr bool fast_math = false;
+#endif
+
 /// The operation that runs for what the caller asked: its own, one with another type on the wire, or an exact one.
 template <class Op, class T, class Options>
 auto effective_operation(const Op& op, const Options& options) {
@@ -159,6 +166,9 @@ auto effective_operation(const Op& op, const Options& options) {
     static_assert(!std::is_void_v<exact>,
                   "require(rank_count_invariant): no way to combine this type with this operation gives the same bits "
                   "for any number of ranks; sums of float and double, and operations that are exact, do");
+    static_assert(!fast_math || !is_floating<T>,
+                  "require(rank_count_invariant): this source is compiled with -ffast-math, which lets the compiler "
+                  "change results: compile it without");
     static_assert(!Options::template has<kind::wire>,
                   "require(rank_count_invariant) and wire<T> exclude each other: values must travel unrounded");
     if constexpr (std::is_same_v<exact, Op>) {

@@ -49,6 +49,15 @@ inline std::vector<int> groups_of(int ranks, int microbatches, int stages_per_ra
   return found;
 }
 
+/// Whether each stage lies on the same rank, whatever the placements are called.
+inline bool deals_alike(const placement& a, const placement& b) {
+  if (a.has_two_directions() || b.has_two_directions() || a.stages() != b.stages()) return false;
+  for (int stage = 0; stage < a.stages(); ++stage) {
+    if (a.rank_of(stage, 0) != b.rank_of(stage, 0)) return false;
+  }
+  return true;
+}
+
 }  // namespace detail
 
 /// All published schedules that there are for a placement and a number of microbatches; interleaved ones with groups of
@@ -57,7 +66,7 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
   const int ranks = where.ranks();
   const int stages_per_rank = where.stages() / ranks;
   std::vector<schedule> all;
-  if (where == placement::loop(ranks, stages_per_rank)) {
+  if (detail::deals_alike(where, placement::loop(ranks, stages_per_rank))) {
     all.push_back(breadth_first(ranks, microbatches, stages_per_rank));
     if (stages_per_rank == 1) {
       all.push_back(gpipe(ranks, microbatches));
@@ -68,7 +77,7 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
       all.push_back(stages_per_rank == 1 ? zero_bubble(ranks, microbatches)
                                          : interleaved_zero_bubble(ranks, microbatches, stages_per_rank, group));
     }
-  } else if (where == placement::v_shape(ranks)) {
+  } else if (detail::deals_alike(where, placement::v_shape(ranks))) {
     all.push_back(zero_bubble_v(ranks, microbatches));
     all.push_back(v_half(ranks, microbatches));
     all.push_back(v_min(ranks, microbatches));
@@ -76,6 +85,7 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
   } else if (where.has_two_directions() && ranks % 2 == 0 && microbatches >= 2 * ranks) {
     all.push_back(dual_pipe(ranks, microbatches));
   }
+  for (schedule& each : all) each.placement = where;
   return all;
 }
 

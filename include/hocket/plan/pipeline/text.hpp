@@ -103,6 +103,10 @@ class schedule_parser {
     if (!uses_.empty()) check_last(uses_.back().first, "stage", last_stage(), "# stages: ", stages_);
     check_last(last_microbatch_at_, "microbatch", last_microbatch_, "# microbatches: ", microbatches_);
     schedule made(name_, make_placement(), microbatches_ >= 0 ? microbatches_ : last_microbatch_ + 1);
+    if (last_stage() >= made.stages()) {
+      fail_at(uses_.back().first, "stage " + std::to_string(last_stage()) + " occurs; this placement has " +
+                                      stages_text(made.stages()) + " on " + rows_text());
+    }
     if (made.ranks() != static_cast<int>(rows_.size())) {
       fail_at(said_[of_placement], "there are " + rows_text() + "; the placement needs one for each of its " +
                                        std::to_string(made.ranks()) + " ranks");
@@ -229,7 +233,7 @@ class schedule_parser {
   }
 
   int read_size(const char* of_what) {
-    const int value = number(of_what);
+    const int value = number(of_what, most + 1);
     end_of_line();
     return value;
   }
@@ -237,7 +241,7 @@ class schedule_parser {
   void read_placement() {
     for (const char* name : {"loop", "v", "two_directions", "given"}) {
       const std::string_view before = current_;
-      if (!take(name) || (!current_.empty() && current_.front() != ' ')) {
+      if (!take(name) || (!current_.empty() && current_.front() != ' ' && current_.front() != '\t')) {
         current_ = before;
         continue;
       }
@@ -245,7 +249,9 @@ class schedule_parser {
       skip_blanks();
       if (placement_ == "given") {
         do {
+          skip_blanks();
           given_.push_back(number("rank of a stage"));
+          skip_blanks();
         } while (take(","));
       }
       end_of_line();
@@ -330,14 +336,14 @@ class schedule_parser {
     return found;
   }
 
-  int number(const char* of_what) {
+  int number(const char* of_what, int limit = most) {
     std::size_t digits = 0;
     int value = 0;
     for (; digits < current_.size() && current_[digits] >= '0' && current_[digits] <= '9'; ++digits) {
-      value = std::min(most, 10 * value + (current_[digits] - '0'));
+      value = std::min(limit, 10 * value + (current_[digits] - '0'));
     }
     if (digits == 0) fail(std::string("a number must stand here: the ") + of_what);
-    if (value == most) fail(std::string("the ") + of_what + " must be less than " + std::to_string(most));
+    if (value == limit) fail(std::string("the ") + of_what + " must be less than " + std::to_string(limit));
     current_.remove_prefix(digits);
     return value;
   }
