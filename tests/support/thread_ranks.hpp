@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -60,8 +61,7 @@ class thread_rank {
   }
 
   /// Runs `call`, which must throw a `hocket::error` of `expected`; gives back what it said.
-  template <class Call>
-  std::optional<hocket::error> expect(hocket::errc expected, Call call) {
+  std::optional<hocket::error> expect(hocket::errc expected, const std::function<void()>& call) {
     try {
       call();
       complain("no error where '" + hocket::make_error_code(expected).message() + "' was expected");
@@ -83,7 +83,6 @@ class thread_rank {
   }
 
  private:
-  template <class>
   friend class thread_ranks;
   static constexpr std::size_t most_complaints = 10;
 
@@ -103,10 +102,11 @@ class thread_rank {
 };
 
 /// One run of a body on all ranks.
-template <class Body>
 class thread_ranks {
  public:
-  thread_ranks(int count, Body& body) : body_(body), ranks_(static_cast<std::size_t>(count)) {}
+  using body = std::function<void(thread_rank&)>;
+
+  thread_ranks(int count, const body& each) : body_(each), ranks_(static_cast<std::size_t>(count)) {}
 
   void run() {
     const auto place = std::make_shared<hocket::local::world>(static_cast<int>(ranks_.size()));
@@ -171,7 +171,7 @@ class thread_ranks {
     std::_Exit(1);
   }
 
-  Body& body_;
+  const body& body_;
   std::vector<thread_rank> ranks_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -180,9 +180,8 @@ class thread_ranks {
 };
 
 /// Runs `body(thread_rank&)` on `ranks` threads, and fails the test with all ranks' complaints if there are any.
-template <class Body>
-void on_ranks(int ranks, Body body) {
-  thread_ranks<Body> all(ranks, body);
+inline void on_ranks(int ranks, const thread_ranks::body& body) {
+  thread_ranks all(ranks, body);
   all.run();
   std::string text;
   for (const std::string& each : all.complaints()) text += each + '\n';

@@ -34,7 +34,7 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
                                  sizeof(T) <= push_line::capacity;
   if constexpr (can_be_pushed) {
     auto& state = communicator_access::state(comm);
-    if (can_push(state, in, out) && !stop_of(options).stop_requested()) {
+    if (can_push(state, in, out) && !stop_of(options)()) {
       constexpr std::uint32_t kind_of_call = call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
       const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
       return push_all_reduce(state, in, out, job.op, signature, job_type::name, options, site);

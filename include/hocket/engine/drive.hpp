@@ -10,6 +10,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/function_view.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/engine/listen.hpp>
 #include <hocket/engine/machine.hpp>
@@ -36,8 +37,13 @@ struct call_site {
 
 /// For calls that have no stop token.
 struct never_stopped {
-  static constexpr bool stop_requested() noexcept { return false; }
+  constexpr bool operator()() const noexcept { return false; }
 };
+
+/// Says whether the caller wants the call to end.
+using stop_query = function_view<bool()>;
+/// Adds to the context of an error where an operation stands.
+using locator = function_view<void(error_context&)>;
 
 /// Counts polls in vain, gives the core away when there are more ranks than cores, and says when it is enough.
 class patience {
@@ -149,8 +155,8 @@ failure in_context(failure cause, const State& state, const call_site& call) {
 
 /// The end of a call that fails: revokes the communicator, unless that is what it fails with, and writes the flight record.
 /// Only for threads that are in the communicator.
-template <class State, class Locate>
-HOCKET_COLD failure give_up(State& state, failure cause, const call_site& call, Locate locate) {
+template <class State>
+HOCKET_COLD failure give_up(State& state, failure cause, const call_site& call, locator locate) {
   cause = in_context(std::move(cause), state, call);
   state.revoke(cause);
   error_context at;
@@ -168,20 +174,20 @@ HOCKET_COLD failure refuse(State& state, failure cause, const call_site& call) {
 }
 
 /// Where a call stands.
-template <class Locate>
-waiting_call position_of(const call_site& call, Locate locate) {
+inline waiting_call position_of(const call_site& call, locator locate) {
   error_context at;
   locate(at);
   return {call.operation, call.site, static_cast<std::uint32_t>(at.sequence), at.peer};
 }
 
 /// Why the wait ends now; no failure if it goes on. `locate(context)` says where the operation stands.
-template <class State, class Stop, class Locate>
-failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, const call_site& call, Locate locate) {
+template <class State>
+HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, patience& waiting, const call_site& call,
+                                           locator locate) {
   const auto where = [&] { return position_of(call, locate); };
   // Looked at before the mail: a peer that has failed says so before it leaves, and that tells more than that it has left.
   failure broken;
-  if (!state.aborted() && !stop.stop_requested()) state.port().broken(broken);
+  if (!state.aborted() && !stop()) state.port().broken(broken);
   const outcome compared = listen(state, where);
   failure cause;
   if (state.flagged() && !state.revoked()) hear_why(state, where, waiting.left());
@@ -191,7 +197,7 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
     cause = compared.cause();
   } else if (state.aborted()) {
     cause = abort_was_called();
-  } else if (stop.stop_requested()) {
+  } else if (stop()) {
     cause = make_failure(errc::aborted, "the stop token of this call was triggered");
   } else if (broken) {
     cause = std::move(broken);
@@ -219,8 +225,8 @@ failure reason_to_give_up(State& state, const Stop& stop, patience& waiting, con
 inline failure spoiled() { return make_failure(errc::revoked, "a peer's call failed while this one read its buffers"); }
 
 /// What the failure of a call is, once its peers were asked.
-template <class State, class Locate>
-failure examined(State& state, const call_site& call, Locate locate, failure cause) {
+template <class State>
+HOCKET_COLD failure examined(State& state, const call_site& call, locator locate, failure cause) {
   if (cause.code != errc::mismatch || cause.context.sequence == 0) return cause;
   const auto where = [&] { return position_of(call, locate); };
   const error_context found_at = cause.context;
@@ -231,15 +237,15 @@ failure examined(State& state, const call_site& call, Locate locate, failure cau
   return cause;
 }
 
-template <class State, class Locate>
-failure examined(State& state, const operation& work, const call_site& call, Locate locate) {
+template <class State>
+failure examined(State& state, const operation& work, const call_site& call, locator locate) {
   return work.explained() ? work.cause() : examined(state, call, locate, work.cause());
 }
 
 /// Why an operation has failed. Where a peer's failure has spoiled it, that says more.
-template <class State, class Stop, class Locate>
-HOCKET_COLD failure reason_of_failure(State& state, const operation& work, const Stop& stop, patience& waiting,
-                                      const call_site& call, Locate locate) {
+template <class State>
+HOCKET_COLD failure reason_of_failure(State& state, const operation& work, stop_query stop, patience& waiting,
+                                      const call_site& call, locator locate) {
   if (!work.discarded()) return examined(state, work, call, locate);
   failure why = reason_to_give_up(state, stop, waiting, call, locate);
   return why ? why : work.cause();
@@ -275,8 +281,8 @@ bool advance_others(State& state, const operation* except) {
 }
 
 /// Polls `work` until it is done. A failure revokes the communicator. To be called between `enter` and `leave`.
-template <class State, class Stop>
-outcome drive(State& state, operation& work, const Stop& stop, const call_site& call) {
+template <class State>
+outcome drive(State& state, operation& work, stop_query stop, const call_site& call) {
   patience waiting(call.timeout, state.port().oversubscribed());
   const auto locate = [&](error_context& at) { work.locate(at); };
   for (;;) {

@@ -11,6 +11,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/function_view.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/concept.hpp>
 
@@ -40,6 +41,11 @@ struct waiting_call {
     return std::string(operation) + ", called at " + site.file_name() + ':' + std::to_string(site.line());
   }
 };
+
+/// Says where this rank's call stands.
+using whereabouts = function_view<waiting_call()>;
+/// Gets the answer of a rank.
+using answer_listener = function_view<void(int, const answer&)>;
 
 /// Tells `peer` of one of this rank's calls, so that either of the two finds out if theirs differs.
 template <class State>
@@ -112,13 +118,10 @@ std::optional<failure> compare(State& state, open_inquiry& each) {
   return differing_calls(*own, own == state.calls().last(), each.peer, each.asked);
 }
 
-/// Reads what has come. Returns a mismatch if one was found; a revocation shows in the state. `locate()` says where this
-/// rank's call stands, `heard(rank, answer)` gets answers.
-template <class State, class Locate, class Heard>
-outcome listen(State& state, Locate locate, Heard heard) {
+/// Reads what has come, as `listen` says.
+template <class State>
+HOCKET_COLD outcome read_mail(State& state, whereabouts where, answer_listener heard) {
   auto& open = state.open_inquiries();
-  if (!state.port().has_mail() && open.empty()) [[likely]]
-    return {};
   transport::control_message mail;
   while (!state.revoked() && state.port().fetch(mail)) {
     std::optional<control> words = decode(mail.bytes, state.size());
@@ -128,7 +131,7 @@ outcome listen(State& state, Locate locate, Heard heard) {
     } else if (auto* const asked = std::get_if<inquiry>(&*words)) {
       open.push_back({mail.sender, std::move(*asked), false, {}});
     } else if (std::holds_alternative<question>(*words)) {
-      const waiting_call own = locate();
+      const waiting_call own = where();
       state.port().post(mail.sender, encode(answer{own.awaited, own.text()}));
     } else if (const auto* const answered = std::get_if<answer>(&*words)) {
       heard(mail.sender, *answered);
@@ -148,18 +151,26 @@ outcome listen(State& state, Locate locate, Heard heard) {
   return {};
 }
 
-template <class State, class Locate>
-outcome listen(State& state, Locate locate) {
-  return listen(state, locate, [](int, const answer&) {});
+/// Reads what has come, if something has. Returns a mismatch if one was found; a revocation shows in the state.
+template <class State>
+outcome listen(State& state, whereabouts where, answer_listener heard) {
+  if (!state.port().has_mail() && state.open_inquiries().empty()) [[likely]]
+    return {};
+  return read_mail(state, where, heard);
+}
+
+template <class State>
+outcome listen(State& state, whereabouts where) {
+  return listen(state, where, [](int, const answer&) {});
 }
 
 /// A peer has raised this rank's flag: waits for the message that says why, which was sent before; but not for long,
 /// nor longer than `most`. Who raised it, the flag does not tell.
-template <class State, class Locate>
-void hear_why(State& state, Locate locate, std::chrono::nanoseconds most) {
+template <class State>
+HOCKET_COLD void hear_why(State& state, whereabouts where, std::chrono::nanoseconds most) {
   const deadline last = deadline::after(std::min<std::chrono::nanoseconds>(most, std::chrono::seconds(2)));
   for (;;) {
-    static_cast<void>(listen(state, locate));
+    static_cast<void>(listen(state, where));
     if (state.revoked()) return;
     if (last.passed()) break;
     if (!state.port().progress()) platform::yield();
@@ -177,14 +188,14 @@ void inquire(State& state, const waiting_call& own) {
 
 /// The data has shown that the peer's call is another than ours: gets the words for it, or leaves `cause` as it is if the
 /// peer does not answer soon. Both ranks do this, or the peer has left the call.
-template <class State, class Locate>
-failure with_both_calls(State& state, Locate locate, failure cause) {
-  waiting_call own = locate();
+template <class State>
+HOCKET_COLD failure with_both_calls(State& state, whereabouts where, failure cause) {
+  waiting_call own = where();
   own.awaited = cause.context.peer;
   inquire(state, own);
   const deadline last = deadline::after(std::chrono::milliseconds(300));
   while (own.sequence != 0 && !last.passed()) {
-    const outcome found = listen(state, locate);
+    const outcome found = listen(state, where);
     if (found.failed()) return found.cause();
     if (state.revoked()) return state.take_cause();
     if (!state.port().progress()) platform::yield();
@@ -196,11 +207,11 @@ failure with_both_calls(State& state, Locate locate, failure cause) {
 /// is in no call, stopped, or behind a link that is cut. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
 /// mismatch, comes in its place. Where a core has much else to do, a rank that is in a call may be slow to answer: so it gets
 /// a quarter of `waited`, the time after which this call has given up, but 50 ms at least and half a second at most.
-template <class State, class Locate>
-failure whom_to_blame(State& state, Locate locate, std::chrono::nanoseconds waited, failure cause) {
+template <class State>
+HOCKET_COLD failure whom_to_blame(State& state, whereabouts where, std::chrono::nanoseconds waited, failure cause) {
   const std::chrono::nanoseconds time_to_answer =
       std::clamp<std::chrono::nanoseconds>(waited / 4, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
-  const waiting_call own = locate();
+  const waiting_call own = where();
   if (own.awaited < 0) return cause;
   if (own.awaited == state.rank()) {
     cause.reason += ", which is this rank itself: use send_recv for that, or begin with send_async or recv_async";
@@ -212,7 +223,7 @@ failure whom_to_blame(State& state, Locate locate, std::chrono::nanoseconds wait
     const deadline last = deadline::after(time_to_answer);
     while (!said && !last.passed()) {
       state.port().progress();
-      const outcome found = listen(state, locate, [&](int rank, const answer& each) {
+      const outcome found = listen(state, where, [&](int rank, const answer& each) {
         if (rank == suspect) said = each;
       });
       if (found.failed()) return found.cause();

@@ -63,11 +63,11 @@ std::chrono::nanoseconds timeout_of(const State& state, const auto& options) {
   return options.template get<kind::timeout>(timeout_property{state.timeout()}).duration;
 }
 
-/// The stop token among the options, or one that never stops.
+/// Asks the stop token among the options, if there is one.
 template <class Options>
 auto stop_of(const Options& options) {
   if constexpr (Options::template has<kind::stop>) {
-    return options.template get<kind::stop>(0).token;
+    return [token = options.template get<kind::stop>(0).token] { return token.stop_requested(); };
   } else {
     return never_stopped{};
   }
@@ -228,15 +228,15 @@ constexpr std::uint32_t with_agreement(std::uint32_t signature, std::uint32_t ag
 
 /// Why no call may begin; no failure if one may. A call that was stopped before it began ends the communicator as any
 /// other does, as its peers may have begun it.
-template <class State, class Stop>
-outcome refuse_if_over(State& state, const Stop& stop, std::chrono::nanoseconds timeout) {
+template <class State>
+outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
   outcome refused = listen(state, nowhere);
   if (state.flagged() && !state.revoked()) hear_why(state, nowhere, timeout);
   if (state.revoked()) return state.take_cause();
   if (!refused.failed() && state.aborted()) {
     refused = abort_was_called();
-  } else if (!refused.failed() && stop.stop_requested()) {
+  } else if (!refused.failed() && stop()) {
     refused = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
   }
   if (refused.failed()) state.revoke(refused.cause());
@@ -333,33 +333,23 @@ inline void deliver(const outcome& ended) {
   if (ended.failed()) raise(ended.cause());
 }
 
-/// A started operation together with the communicator that drives it.
-template <class State, class Operation, class Stop>
-class started final : public pending {
+/// A started operation together with the communicator that drives it, whatever the operation is: see `started`.
+template <class State>
+class started_call : public pending {
  public:
-  template <class... Arguments>
-  started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
-      : state_(std::move(state)), call_(call), stop_(std::move(stop)),
-        waiting_(call.timeout, state_->port().oversubscribed()), work_(*state_, std::forward<Arguments>(arguments)...) {
-    state_->active().push_back(&work_);
-  }
-  ~started() override {
-    const visit here(*state_, call_.timeout);
-    leave();
-  }
-
-  bool test() override {
+  bool test() final {
     if (over()) return true;
     const visit here(*state_);
     if (refused(here)) return true;
     return move_on();
   }
 
-  void wait() override {
+  void wait() final {
     if (over()) return;
     const visit here(*state_);
     if (refused(here)) return;
-    const outcome ended = drive(*state_, work_, stop_, call_);
+    const outcome ended = drive(
+        *state_, work_, [&] { return stop_requested(); }, call_);
     if (ended.failed()) cause_ = ended.cause();
     leave();
   }
@@ -371,24 +361,40 @@ class started final : public pending {
     state_->port().progress();
     advance_others(*state_, &work_);
     const auto locate = [&](error_context& at) { work_.locate(at); };
+    const auto stop = [&] { return stop_requested(); };
     if (state_->revoked() && !work_.over()) return end(state_->take_cause());
     switch (work_.poll()) {
       case machine_status::done:
         work_.entry().ends();
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
-        return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
+        return state_->flagged() ? end(reason_to_give_up(*state_, stop, waiting_, call_, locate)) : true;
       case machine_status::progressed: waiting_.progressed(); return false;
-      case machine_status::failed: return end(reason_of_failure(*state_, work_, stop_, waiting_, call_, locate));
+      case machine_status::failed: return end(reason_of_failure(*state_, work_, stop, waiting_, call_, locate));
       case machine_status::blocked: break;
     }
     if (!waiting_.tick()) return false;
-    failure cause = reason_to_give_up(*state_, stop_, waiting_, call_, locate);
+    failure cause = reason_to_give_up(*state_, stop, waiting_, call_, locate);
     return cause ? end(std::move(cause)) : false;
   }
 
-  const failure& cause() const override { return cause_; }
+  const failure& cause() const final { return cause_; }
+
+ protected:
+  /// `work` is a member of the derived class: it exists between `enter` and `finish` only.
+  started_call(std::shared_ptr<State> state, const call_site& call, operation& work)
+      : state_(std::move(state)), call_(call), waiting_(call.timeout, state_->port().oversubscribed()), work_(work) {}
+
+  void enter() { state_->active().push_back(&work_); }
+  void finish() {
+    const visit here(*state_, call_.timeout);
+    leave();
+  }
+
+  State& state() const noexcept { return *state_; }
 
  private:
+  virtual bool stop_requested() const = 0;
+
   bool over() const noexcept { return cause_ || work_.status() == machine_status::done; }
 
   /// Another thread uses the communicator: the operation is given up, as nobody knows whether it goes on.
@@ -413,10 +419,27 @@ class started final : public pending {
 
   const std::shared_ptr<State> state_;
   const call_site call_;
-  const Stop stop_;
   patience waiting_;  ///< of `test`
-  Operation work_;
+  operation& work_;
   failure cause_;
+};
+
+template <class State, class Operation, class Stop>
+class started final : public started_call<State> {
+ public:
+  template <class... Arguments>
+  started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
+      : started_call<State>(std::move(state), call, operation_), stop_(std::move(stop)),
+        operation_(this->state(), std::forward<Arguments>(arguments)...) {
+    this->enter();
+  }
+  ~started() override { this->finish(); }
+
+ private:
+  bool stop_requested() const override { return stop_(); }
+
+  const Stop stop_;
+  Operation operation_;
 };
 
 /// The `_async` form: the operation is numbered now, and moves on with the communicator.

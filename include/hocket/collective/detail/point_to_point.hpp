@@ -151,8 +151,8 @@ constexpr void check_message_options() {
                 "with(...): a message can't use one of these properties; wrap it in hint(...) to have it ignored");
 }
 
-template <class State, class Stop>
-outcome check_message(State& state, const visit<State>& here, const message_job& job, const Stop& stop,
+template <class State>
+outcome check_message(State& state, const visit<State>& here, const message_job& job, stop_query stop,
                       const call_site& call) {
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);

@@ -192,8 +192,8 @@ HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std:
 }
 
 /// Waits until the contribution of `peer` is here, or, for no peer, until all peers let us write to them; or gives up.
-template <class State, class Stop>
-HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const call_site& call, const Stop& stop,
+template <class State>
+HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const call_site& call, stop_query stop,
                                         int peer = -1) {
   State& state = work.state;
   const int step = peer < 0 ? 0 : 1;
@@ -214,10 +214,10 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
 }
 
 /// The same exchange, for peers that let us wait and for callers who want to know of each step.
-template <class State, class Op, class T, class Stop>
+template <class State, class Op, class T>
 HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pushed how, const log_entry& entry,
                                             std::span<const T> in, std::span<T> out, const Op& op,
-                                            const call_site& call, const Stop& stop, step_observer observer) {
+                                            const call_site& call, stop_query stop, step_observer observer) {
   State& state = work.state;
   const std::size_t offset = work.slot() * state.slot_lines();
   unsigned position = 0;
