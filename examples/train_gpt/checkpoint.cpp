@@ -124,16 +124,6 @@ class part_reader {
   std::uintmax_t bytes_ = 0;
 };
 
-std::string latest_of(const std::string& folder) {
-  std::ifstream file(fs::path(folder) / "latest");
-  std::string name;
-  if (!std::getline(file, name)) {
-    throw std::runtime_error("--resume: there is no checkpoint in '" + folder +
-                             "': name the folder that --checkpoint was given");
-  }
-  return name;
-}
-
 /// Options that must be those of the training that wrote the checkpoint.
 std::vector<std::pair<std::string, std::string>> identity_of(const checkpoint& of) {
   return {{"--layers", std::to_string(of.shape.layers)}, {"--width", std::to_string(of.shape.width)},
@@ -190,6 +180,16 @@ void complete(const std::string& folder, int steps, int ranks) {
   for (const auto& each : fs::directory_iterator(fs::path(folder) / name_of(steps))) {
     if (is_part(each) && parts.count(each.path().filename().string()) == 0) fs::remove(each.path());
   }
+}
+
+std::string latest_of(const std::string& folder) {
+  std::ifstream file(fs::path(folder) / "latest");
+  std::string name;
+  if (!std::getline(file, name)) {
+    throw std::runtime_error("--resume: there is no checkpoint in '" + folder +
+                             "': name the folder that --checkpoint was given");
+  }
+  return name;
 }
 
 checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, const std::set<std::string>& needed) {

@@ -36,6 +36,9 @@ void write_part(const std::string& folder, const checkpoint& part, int rank, int
 /// of one that was not written to its end.
 void complete(const std::string& folder, int steps, int ranks);
 
+/// The name of the latest checkpoint in `folder`. Throws if there is none.
+std::string latest_of(const std::string& folder);
+
 /// The parts of all ranks that wrote the latest checkpoint, of them the parameters `needed`. Throws if there is none, if
 /// it does not go with `wanted`, in its shape, seed or precision, or if a file of it is not whole: with its name and what
 /// is wrong.

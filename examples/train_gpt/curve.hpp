@@ -24,7 +24,8 @@ class loss_curve {
     double loss = 0;
   };
 
-  loss_curve(double steps, double lowest, double highest) : steps_(steps), lowest_(lowest), highest_(highest) {
+  loss_curve(double first_step, double last_step, double lowest, double highest)
+      : first_step_(first_step), last_step_(last_step), lowest_(lowest), highest_(highest) {
     body_ += text(left, 28, "start", "Loss while learning", "font-size=\"17\" font-weight=\"bold\"");
     draw_axes();
   }
@@ -59,7 +60,7 @@ class loss_curve {
  private:
   static constexpr double left = 70, right = 770, top = 48, bottom = 420;
 
-  double x(double step) const { return left + (right - left) * step / steps_; }
+  double x(double step) const { return left + (right - left) * (step - first_step_) / (last_step_ - first_step_); }
   double y(double loss) const {
     const double height = (loss - lowest_) / (highest_ - lowest_);
     return bottom - (bottom - top) * std::clamp(height, 0.0, 1.0);
@@ -91,10 +92,10 @@ class loss_curve {
   }
 
   void draw_axes() {
-    const double down = round_distance(steps_);
-    for (int i = 0; i * down <= steps_; ++i) {
-      body_ += grid_line(x(i * down), top, x(i * down), bottom);
-      body_ += text(x(i * down), bottom + 20, "middle", number(i * down), "");
+    const double down = round_distance(last_step_ - first_step_);
+    for (double step = std::ceil(first_step_ / down) * down; step <= last_step_; step += down) {
+      body_ += grid_line(x(step), top, x(step), bottom);
+      body_ += text(x(step), bottom + 20, "middle", number(step), "");
     }
     const double across = round_distance(highest_ - lowest_);
     for (double loss = std::ceil(lowest_ / across) * across; loss <= highest_ + across / 100; loss += across) {
@@ -106,15 +107,17 @@ class loss_curve {
                   "transform=\"rotate(-90 20 " + number((top + bottom) / 2) + ")\"");
   }
 
-  double steps_;
+  double first_step_;
+  double last_step_;
   double lowest_;
   double highest_;
   int legend_lines_ = 0;
   std::string body_;
 };
 
-/// Means over groups of neighbouring steps, at most 200 groups: single batches are noisy.
-inline std::vector<loss_curve::point> smoothed(std::span<const step_record> steps) {
+/// Means over groups of neighbouring steps, the first of which is number `begin`, at most 200 groups: single batches are
+/// noisy.
+inline std::vector<loss_curve::point> smoothed(std::span<const step_record> steps, double begin) {
   const std::size_t group = (steps.size() + 199) / 200;
   std::vector<loss_curve::point> points;
   for (std::size_t first = 0; first < steps.size(); first += group) {
@@ -122,21 +125,23 @@ inline std::vector<loss_curve::point> smoothed(std::span<const step_record> step
     double sum = 0;
     for (const step_record& step : steps.subspan(first, count)) sum += step.loss;
     const auto size = static_cast<double>(count);
-    points.push_back({static_cast<double>(first) + size / 2, sum / size});
+    points.push_back({begin + static_cast<double>(first) + size / 2, sum / size});
   }
   return points;
 }
 
-/// The picture, as SVG. `steps` has at least one.
-inline std::string draw_loss_curve(std::span<const step_record> steps, double held_out_loss, double bigram_loss) {
-  const std::vector<loss_curve::point> train = smoothed(steps);
+/// The picture, as SVG, of `steps`, at least one, which come after `taken` others.
+inline std::string draw_loss_curve(std::span<const step_record> steps, int taken, double held_out_loss,
+                                   double bigram_loss) {
+  const double begin = taken;
+  const std::vector<loss_curve::point> train = smoothed(steps, begin);
   double lowest = std::min(held_out_loss, bigram_loss), highest = std::max(held_out_loss, bigram_loss);
   for (const loss_curve::point& at : train) {
     lowest = std::min(lowest, at.loss);
     highest = std::max(highest, at.loss);
   }
-  const auto last = static_cast<double>(steps.size());
-  const loss_curve::point bigram[] = {{0, bigram_loss}, {last, bigram_loss}}, held_out[] = {{last, held_out_loss}};
+  const double last = begin + static_cast<double>(steps.size());
+  const loss_curve::point bigram[] = {{begin, bigram_loss}, {last, bigram_loss}}, held_out[] = {{last, held_out_loss}};
   const std::string train_style = "stroke=\"#14467f\" stroke-width=\"1.5\"";
   const std::string held_out_style = "fill=\"#c77700\" stroke=\"#c77700\" stroke-width=\"4\"";
   const std::string bigram_style = "stroke=\"#c0392b\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"";
@@ -145,7 +150,7 @@ inline std::string draw_loss_curve(std::span<const step_record> steps, double he
     std::snprintf(words, sizeof words, "%s: %.3f", name, loss);
     return std::string(words);
   };
-  loss_curve curve(last, std::floor(lowest * 4 - 0.4) / 4, std::ceil(highest * 4) / 4);
+  loss_curve curve(begin, last, std::floor(lowest * 4 - 0.4) / 4, std::ceil(highest * 4) / 4);
   curve.draw_line(train, train_style);
   curve.draw_line(bigram, bigram_style);
   curve.draw_dots(held_out, held_out_style);

@@ -144,6 +144,7 @@ void check(const program_options& options) {
   }
   check_checkpoint(options);
   schedule_of(options);  // knows more rules
+  check_files(options);
 }
 
 }  // namespace

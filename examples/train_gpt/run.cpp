@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "bigram.hpp"
+#include "checkpoint.hpp"
 #include "curve.hpp"
 #include "learned.hpp"
 #include "program.hpp"
@@ -265,6 +266,12 @@ void check_text(const program_options& options, const split_text& text) {
 
 }  // namespace
 
+void check_files(const program_options& options) {
+  const std::vector<std::uint8_t> bytes = read_text(options.text);
+  check_text(options, split(bytes));
+  if (!options.resume.empty()) latest_of(options.resume);
+}
+
 hocket::plan::pipeline::schedule schedule_of(const program_options& options) {
   const parallelism& spread = options.training.spread;
   const int v = options.stages_per_rank;
@@ -284,7 +291,6 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
   }
   const std::vector<std::uint8_t> bytes = read_text(options.text);
   const split_text text = split(bytes);
-  check_text(options, text);
   const schedules::schedule plan = schedule_of(options);
   auto facts = facts_of(options, bytes.size(), plan);
   for (auto& each : placements_of(options.training)) facts.push_back(std::move(each));
@@ -349,7 +355,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
                                              progress.seconds(), 100 * progress.communication_share()));
     facts.emplace_back("held-out loss",
                        formatted("%.4f nats per byte; of a bigram model: %.4f", found.held_out, found.bigram));
-    const std::string curve = draw_loss_curve(steps, found.held_out, found.bigram);
+    const std::string curve = draw_loss_curve(steps, first, found.held_out, found.bigram);
     const auto path = [&](const char* name) { return (std::filesystem::path(options.out) / name).string(); };
     write_file(path("loss.svg"), curve);
     write_file(path("report.html"), html({facts, curve, draw_step(training.plan(), run), memory, found.sample}));

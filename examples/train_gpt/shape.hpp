@@ -7,6 +7,7 @@
 /// and what is computed with it does not depend on how many ranks there are.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -27,10 +28,13 @@ struct model_shape {
 
 /// Raises where sizes do not fit each other.
 inline void check(const model_shape& shape) {
+  const int pairs = 2 * shape.heads;
   if (shape.width % shape.heads != 0 || shape.width / shape.heads % 2 != 0) {
     throw std::invalid_argument("--width " + std::to_string(shape.width) + " over --heads " +
                                 std::to_string(shape.heads) +
-                                " must be a whole, even number of elements per head: rotary positions turn pairs");
+                                " must be a whole, even number of elements per head, as rotary positions turn pairs: "
+                                "the nearest that is: --width " +
+                                std::to_string(std::max(1, (shape.width + shape.heads) / pairs) * pairs));
   }
 }
 

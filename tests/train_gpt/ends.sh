@@ -78,7 +78,7 @@ refused() {  # words, options...
   local words=$1
   shift
   status=0
-  "$program" --text "$folder/text" --out "$folder/refused" "$@" >"$folder/log" 2>&1 || status=$?
+  "$program" --text "${text:-$folder/text}" --out "$folder/refused" "$@" >"$folder/log" 2>&1 || status=$?
   [ "$status" != 0 ] || complain "$*: not refused"
   grep -q -e "$words" "$folder/log" || { complain "$*: not refused in these words: $words"; cat "$folder/log"; }
   [ ! -e "$folder/refused" ] || complain "$*: something was started"
@@ -86,7 +86,8 @@ refused() {  # words, options...
 refused 'at most --pp 4' --pp 5
 refused 'at most --tp 4' --tp 8
 refused 'nearest that can is --sequences 33' --dp 3 --sequences 32
-refused 'whole, even number' --width 30 --heads 4
+refused 'whole, even number.*the nearest that is: --width 32' --width 30 --heads 4
+refused 'the nearest that is: --width 66' --heads 3
 refused 'at most --pp 2 with --stages-per-rank 2' --pp 3 --schedule interleaved --stages-per-rank 2
 refused 'or --schedule interleaved' --stages-per-rank 2
 refused 'leave out one' --exact --tp 2 --sequence-parallel
@@ -95,5 +96,7 @@ printf 'zero=1\nmicrobatch=4\n' >"$folder/config"
 refused 'microbatch' --config "$folder/config"
 refused 'from 1 on' --loss-scale 0.1
 refused 'number above 0' --learning-rate nan
-echo "eleven meshes and options that can't be: refused, with the nearest that can"
+text=/nowhere refused "cannot read the text '/nowhere'"
+refused "no checkpoint in '/nowhere'" --resume /nowhere
+echo "fourteen meshes and options that can't be: refused, with the nearest that can"
 exit $failed

@@ -63,8 +63,9 @@ HOCKET_BEGIN_NAMESPACE
 /// time they are reduced (at stage 0 in pieces, a reduce_scatter and an all_gather each step); at the end one small
 /// all_reduce of one number per parameter, and three.
 /// **Memory.** `last_microbatch`: n. Else: n at stage 0, n/p at stages 2 and 3, and buckets that are formed or on their
-/// way: where one is formed after the other, at most `passing_bytes` of the layout's `in_flight` + 1. When so many are
-/// on their way, `of` waits for one before it gives memory for another.
+/// way: where one is formed after the other, at most `passing_bytes` of the layout's `in_flight` + 1, but all of them
+/// with `bucket_order::forward`, in which the one that is formed last leaves first. When so many are on their way, `of`
+/// waits for one before it gives memory for another.
 /// **Threads.** As its communicator. **Failure.** What a call throws has ended the communicator, unless it is
 /// `invalid_argument`; make a new one. After a failure of the caller's own, `abandon` gives up the step.
 template <class T, class When, class Sharding, class Group, class Options, class Reduction>

@@ -43,7 +43,8 @@ HOCKET_BEGIN_NAMESPACE
 ///
 /// **Order.** `gather` is collective: every rank of the group gathers the same buckets in the same order. With zero<0>
 /// to zero<2> the optimizer does it after its step. With zero<3> whoever computes says when; as gradients leave
-/// meanwhile, its communicator must be one of its own: `split(comm, color{0}, key{comm.rank()})`.
+/// meanwhile, its communicator must be one of its own: `split(comm, color{0}, key{comm.rank()})`. `of` may wait for the
+/// other ranks, and so may `of` of a `gradient_accumulator`: all ranks call the two in the same order.
 /// **Cost.** A gather of n bytes: an all_gather of n on the ranks that share a copy. Made by an all_gather of 16 bytes
 /// per rank, from zero<1> on.
 /// **Memory.** All parameters; with zero<3> this rank's pieces, and the buckets that are gathered: `passing_bytes` of
