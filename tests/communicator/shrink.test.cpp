@@ -56,6 +56,7 @@ TEST_CASE("shrink works on a communicator that has not failed, and ends it") {
       me.check(next.size() == me.size() && next.rank() == me.rank(), "another set of ranks");
       me.check(sums_up(next), "wrong sums");
       me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
+      me.expect(hocket::errc::revoked, [&] { static_cast<void>(hocket::shrink(me.comm())); });
       auto after = hocket::shrink(next);
       me.check(sums_up(after), "wrong sums after the second time");
     });
@@ -155,6 +156,26 @@ TEST_CASE("a rank that lives and does not call shrink is named by the deadline")
     });
     me.check(found && found->context().peer == 1, "names another rank");
   });
+}
+
+TEST_CASE("ranks whose call came to no end shrink once more, with one that comes late to either") {
+  for (const int ranks : {2, 3, 5}) {
+    for (const auto late : {150ms, 250ms}) {  // within the second call of the others, and between two of them
+      on_ranks(ranks, [late](thread_rank& me) {
+        if (me.rank() == me.size() / 2) {
+          std::this_thread::sleep_for(late);
+        } else {
+          for (int i = 0; i < 2; ++i) {
+            if (late < 200ms && i == 1) continue;
+            me.expect(hocket::errc::timeout,
+                      [&] { static_cast<void>(hocket::shrink(me.comm(), hocket::with(hocket::timeout(100ms)))); });
+          }
+        }
+        auto next = hocket::shrink(me.comm());
+        me.check(next.size() == me.size() && sums_up(next), "wrong sums");
+      });
+    }
+  }
 }
 
 TEST_CASE("what survivors tell each other may be longer than one message") {

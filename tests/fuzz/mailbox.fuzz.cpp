@@ -79,6 +79,7 @@ class rank_state {
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
   std::vector<detail::open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
   std::vector<std::pair<int, detail::vote>>& votes() noexcept { return votes_; }
+  std::uint32_t& last_round() noexcept { return last_round_; }
   bool aborted() const noexcept { return false; }
   bool revoked() const noexcept { return revoked_; }
   void hear(const detail::revocation& told) {
@@ -92,6 +93,7 @@ class rank_state {
   std::uint32_t last_sequence_;
   std::vector<detail::open_inquiry> open_inquiries_;
   std::vector<std::pair<int, detail::vote>> votes_;
+  std::uint32_t last_round_ = 0;
   bool revoked_ = false;
 };
 
@@ -145,7 +147,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_in_a_call({mail, calls});
   // At last all peers have gone on, so that nobody waits for a vote that does not come.
   for (int peer = 0; peer < ranks; ++peer) {
-    if (is_peer(peer)) mail.push_back({peer, detail::encode(detail::vote{~std::uint32_t{0}, "later"})});
+    if (is_peer(peer))
+      mail.push_back({peer, detail::encode(detail::vote{~std::uint32_t{0}, ~std::uint32_t{0}, "later"})});
   }
   vote({mail, calls});
   return 0;

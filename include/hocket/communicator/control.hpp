@@ -69,7 +69,8 @@ struct answer {
 };
 
 struct vote {
-  std::uint32_t number = 0;  ///< of the step that it belongs to
+  std::uint32_t round = 0;   ///< which call of `shrink` it belongs to
+  std::uint32_t number = 0;  ///< and which step of it
   std::string content;
 };
 
@@ -145,7 +146,8 @@ inline std::vector<std::byte> encode(const control& what) {
   if (const auto* const answered = std::get_if<answer>(&what)) {
     return writer.number(answered->awaited).text(answered->call);
   }
-  if (const auto* const voted = std::get_if<vote>(&what)) return writer.number(voted->number).text(voted->content);
+  if (const auto* const voted = std::get_if<vote>(&what))
+    return writer.number(voted->round).number(voted->number).text(voted->content);
   return writer.text("");
 }
 
@@ -187,9 +189,10 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
       return answer{*awaited, reader.text()};
     }
     case 4: {
+      const std::uint32_t round = reader.number();
       const std::uint32_t number = reader.number();
       if (!reader.whole()) return std::nullopt;
-      return vote{number, reader.text()};
+      return vote{round, number, reader.text()};
     }
     default: return std::nullopt;
   }

@@ -13,6 +13,9 @@
 ///    is found gone while it takes part.
 /// 3. They make the communicator, and agree in the same way on whether all of them could. If not, because one more has
 ///    died meanwhile, all begin again.
+///
+/// A rank that was stopped for long may find that the others have given up, and call `shrink` once more: votes carry the
+/// number of the call, and whoever hears of a later one than its own drops what was voted, and joins it.
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
@@ -52,8 +55,23 @@ class assembly {
   /// What each rank said; nothing of those who are gone.
   using ballot = std::vector<std::optional<std::string>>;
 
-  assembly(State& state, deadline until, const call_site& call)
-      : state_(state), until_(until), call_(call), takes_part_(static_cast<std::size_t>(state.size()), true) {}
+  assembly(State& state, deadline until, const call_site& call) : state_(state), until_(until), call_(call) {
+    join_newest_round();
+  }
+
+  /// Begins again, in the latest call of `shrink` that is known of.
+  void join_newest_round() {
+    std::uint32_t& round = state_.last_round();
+    ++round;
+    for (const auto& [voter, each] : state_.votes()) round = std::max(round, each.round);
+    std::erase_if(state_.votes(), [&](const auto& each) { return each.second.round < round; });
+    round_ = round;
+    superseded_ = false;
+    takes_part_.assign(index(state_.size()), true);
+  }
+
+  /// Whether a peer votes in a later call: then nothing that comes out of this one means anything.
+  bool superseded() const noexcept { return superseded_; }
 
   /// From now on `rank` has no vote.
   void exclude(int rank) { takes_part_[index(rank)] = false; }
@@ -125,7 +143,8 @@ class assembly {
   }
 
   void cast(std::uint32_t number, const std::string& content, int first) {
-    const std::vector<std::byte> words = encode(vote{number, content});
+    if (superseded_) return;
+    const std::vector<std::byte> words = encode(vote{round_, number, content});
     for (int rank = first; rank < state_.size(); ++rank) {
       if (rank != state_.rank() && takes_part(rank)) state_.port().post(rank, words);
     }
@@ -136,12 +155,13 @@ class assembly {
     std::optional<deadline> last_chance;
     for (unsigned polls = 1;; ++polls) {
       bool is_ahead = false;
-      for (auto& [voter, each] : state_.votes()) {
-        if (voter != rank) continue;
+      for (const auto& [voter, each] : state_.votes()) {
+        superseded_ = superseded_ || each.round > round_;
+        if (voter != rank || each.round != round_) continue;
         if (each.number == number) return each.content;
         is_ahead = is_ahead || each.number > number;
       }
-      if (is_ahead) return std::nullopt;
+      if (is_ahead || superseded_) return std::nullopt;
       const bool late = last_chance && last_chance->passed();
       if (read_mail(rank)) continue;
       if (late) return std::nullopt;
@@ -184,6 +204,8 @@ class assembly {
   State& state_;
   const deadline until_;
   const call_site call_;
+  std::uint32_t round_ = 0;
+  bool superseded_ = false;
   std::vector<bool> takes_part_;
 };
 
@@ -233,10 +255,9 @@ class shrinking {
     if (index(state_.size()) > most_ranks) {
       fail(errc::invalid_argument, "communicators of so many ranks can't be shrunk");
     }
-    for (std::uint32_t first = 0;; first += steps_per_attempt) {
-      const succession agreed = agree_on_members(first);
-      std::optional<communicator<Wire>> made = make(agreed, first);
-      if (all_could(first, made.has_value())) return std::move(*made);
+    for (;;) {
+      if (std::optional<communicator<Wire>> made = elect()) return std::move(*made);
+      assembly_.join_newest_round();
     }
   }
 
@@ -247,6 +268,18 @@ class shrinking {
   static constexpr std::uint32_t last_steps = steps_per_attempt - 2;
 
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  /// Nothing if the others vote in a later call.
+  std::optional<communicator<Wire>> elect() {
+    for (std::uint32_t first = 0;; first += steps_per_attempt) {
+      const succession agreed = agree_on_members(first);
+      if (assembly_.superseded()) return std::nullopt;
+      std::optional<communicator<Wire>> made = make(agreed, first);
+      const bool could = all_could(first, made.has_value());
+      if (assembly_.superseded()) return std::nullopt;
+      if (could) return made;
+    }
+  }
 
   succession agree_on_members(std::uint32_t first) {
     const std::size_t ranks = index(state_.size());
@@ -260,6 +293,7 @@ class shrinking {
       theirs.lost.empty() ? static_cast<void>(own.lost[rank] = true) : own.add(theirs);
     }
     const succession agreed = succession::parse(assembly_.agree(first + 1, own.text()), ranks);
+    if (assembly_.superseded()) return {};
     if (agreed.lost.empty()) fail(errc::system, "a vote that can't be read came from a peer");
     if (agreed.lost[index(state_.rank())]) {
       fail(errc::peer_lost, "the others have lost their connection with this rank, and go on without it");
@@ -342,8 +376,9 @@ class shrinking {
 /// particular. The new communicator has the old one's default timeout. Processes get new connections, as what has died
 /// may have spoiled the old ones; threads share the old communicator's wires.
 /// **Cost.** About 6 (p-1) small messages for each of p ranks, and the time it takes to notice who is gone.
-/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call; `peer_lost`: the others have lost
-/// this rank; `aborted`; what making a communicator throws.
+/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call: all may call again, also those whose
+/// call came to no end; `revoked`: `comm` was shrunk before; `peer_lost`: the others have lost this rank; `aborted`; what
+/// making a communicator throws.
 template <class Wire, call_options Options = options<>>
 communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options = {},
                           const std::source_location& site = std::source_location::current()) {
@@ -353,6 +388,10 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
   const detail::call_site call = detail::site_of(state, "shrink", options, site);
   const detail::visit here(state);
   if (const outcome refused = here.refused(); refused.failed()) raise(detail::in_context(refused.cause(), state, call));
+  if (state.retired()) {
+    raise(detail::in_context(
+        make_failure(errc::revoked, "it was shrunk before: shrink the communicator that came of it"), state, call));
+  }
   state.stop_reading();
   communicator<Wire> made = detail::shrinking<Wire>(state, call).run();
   state.retire(detail::in_context(make_failure(errc::revoked, "its ranks go on with another one"), state, call));

@@ -228,8 +228,9 @@ class communicator_state {
   const flight_recorder& recorder() const noexcept { return recorder_; }
   /// What peers have asked and could not be told yet.
   std::vector<open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
-  /// Votes that have come, with the rank that cast them.
+  /// Votes that have come, with the rank that cast them; and the last call of `shrink` in which this rank has voted.
   std::vector<std::pair<int, vote>>& votes() noexcept { return votes_; }
+  std::uint32_t& last_round() noexcept { return last_round_; }
 
   // ── Failure ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -251,6 +252,7 @@ class communicator_state {
 
   /// Ends the communicator here; all other ranks do the same at their own time.
   void retire(failure cause) {
+    retired_ = true;
     delivered_ = true;
     if (!cause_) cause_ = std::move(cause);
   }
@@ -262,6 +264,8 @@ class communicator_state {
     end(told);
   }
 
+  /// Whether its ranks go on with another one.
+  bool retired() const noexcept { return retired_; }
   bool revoked() const noexcept { return static_cast<bool>(cause_); }
   /// The first failure, if there was one.
   const failure& cause() const noexcept { return cause_; }
@@ -421,9 +425,11 @@ class communicator_state {
   call_log calls_;
   std::vector<open_inquiry> open_inquiries_;
   std::vector<std::pair<int, vote>> votes_;
+  std::uint32_t last_round_ = 0;
   std::chrono::nanoseconds timeout_ = default_timeout;
   failure cause_;
   bool delivered_ = false;  ///< some call has failed with `cause_`
+  bool retired_ = false;
   std::atomic<bool> aborted_{false};
   std::atomic<std::uint32_t> occupied_here_{0};
   std::atomic<std::uint32_t>* occupied_ = &occupied_here_;  ///< in this rank's window, where there is one
