@@ -31,6 +31,17 @@ using clock = std::chrono::steady_clock;
 
 std::string site(int line) { return "mismatch.test.cpp:" + std::to_string(line); }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double promised_milliseconds = 100;
+#else
+constexpr double promised_milliseconds = 10;
+#endif
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) / 2];
+}
+
 /// Rank `odd_one` does `one`, the others `other`: every rank fails with `mismatch`, and says what the two calls are.
 void check(const char* name, int ranks, const std::function<void(communicator&)>& one,
            const std::function<void(communicator&)>& other, const std::vector<std::string>& says) {
@@ -38,28 +49,29 @@ void check(const char* name, int ranks, const std::function<void(communicator&)>
     INFO(name << ", " << ranks << " ranks, rank " << odd_one << " differs");
     std::mutex mutex;
     std::vector<double> milliseconds;
-    on_ranks(ranks, [&](thread_rank& me) {
-      me.at(name);
-      const auto begin = clock::now();
-      const auto found = me.expect(hocket::errc::mismatch, [&] {
-        (me.rank() == odd_one ? one : other)(me.comm());
-        hocket::barrier(me.comm());  // one that has nobody to wait for may hear of it in the next call
+    // Threads that outnumber the cores may have to wait for their turn: most of them hear of it in time.
+    for (int tries = 0; tries == 0 || (tries < 8 && median(milliseconds) >= promised_milliseconds); ++tries) {
+      on_ranks(ranks, [&](thread_rank& me) {
+        me.at(name);
+        const auto begin = clock::now();
+        const auto found = me.expect(hocket::errc::mismatch, [&] {
+          (me.rank() == odd_one ? one : other)(me.comm());
+          hocket::barrier(me.comm());  // one that has nobody to wait for may hear of it in the next call
+        });
+        const std::chrono::duration<double, std::milli> took = clock::now() - begin;
+        for (const std::string& text : says) {
+          me.check(found && std::string(found->what()).find(text) != std::string::npos,
+                   [&] { return "the message lacks '" + text + "': " + (found ? found->what() : ""); });
+        }
+        me.check(found && found->context().peer >= 0, "names no peer");
+        me.check(me.comm().revoked(), "not revoked");
+        me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
+        const std::lock_guard lock(mutex);
+        milliseconds.push_back(took.count());
       });
-      const std::chrono::duration<double, std::milli> took = clock::now() - begin;
-      for (const std::string& text : says) {
-        me.check(found && std::string(found->what()).find(text) != std::string::npos,
-                 [&] { return "the message lacks '" + text + "': " + (found ? found->what() : ""); });
-      }
-      me.check(found && found->context().peer >= 0, "names no peer");
-      me.check(me.comm().revoked(), "not revoked");
-      me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
-      const std::lock_guard lock(mutex);
-      milliseconds.push_back(took.count());
-    });
-    // Threads that outnumber the cores may have to wait for their turn, and a sanitizer takes its time.
-    const double most = *std::max_element(milliseconds.begin(), milliseconds.end());
-    CHECK(most < 1000);
-    if (most >= 10) WARN("noticed after " << most << " ms");
+    }
+    CHECK(median(milliseconds) < promised_milliseconds);
+    CHECK(*std::max_element(milliseconds.begin(), milliseconds.end()) < 1000);
   }
 }
 

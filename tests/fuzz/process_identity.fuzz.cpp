@@ -4,6 +4,7 @@
 /// process may be anything. The first byte says which, the rest is the blob or the file.
 #include "fuzz.hpp"
 
+#include <hocket/transport/ucx/arrival.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 
 #include <cstddef>
@@ -25,10 +26,15 @@ const ucx::process_identity& own() {
 }
 
 void read_identity(std::span<const std::byte> blob, bool of_this_host) {
-  std::optional<ucx::process_identity> peer = ucx::identity_from(blob);
-  require(peer.has_value() == (blob.size() == sizeof own()), "an identity has one size");
-  if (!peer) return;
-  require(std::memcmp(&*peer, blob.data(), blob.size()) == 0, "an identity is taken as it is");
+  const std::optional<ucx::arrival> arrived = ucx::arrival_from(blob);
+  require(arrived.has_value() == (blob.size() == sizeof *arrived), "an arrival has one size");
+  if (!arrived) return;
+  require(std::memcmp(&*arrived, blob.data(), blob.size()) == 0, "an arrival is taken as it is");
+  const ucx::arrival here = ucx::own_arrival(arrived->staging_bytes);
+  require(ucx::difference(here, 0, *arrived, 1).empty() ==
+              (std::memcmp(here.build, arrived->build, sizeof here.build) == 0),
+          "another build is found, and nothing else");
+  ucx::process_identity other = arrived->who, *const peer = &other;
   if (of_this_host) {
     std::memcpy(peer->host, own().host, sizeof peer->host);
     peer->pid_namespace = own().pid_namespace;

@@ -93,6 +93,36 @@ TEST_CASE("a rank that never comes is named") {
         }) == "");
 }
 
+TEST_CASE("ranks that are set up differently are told at once, all of them") {
+  for (const route& way : {shared_memory, network}) {
+    CHECK(run_worlds(3, way, [](const world& where, findings& found) {
+            hocket::ucx::connect_options options;
+            if (where.rank == 1) options.staging_bytes = 1 << 20;
+            const hocket::failure cause = found.fails(errc::mismatch, "other staging memory",
+                                                      [&] { static_cast<void>(hocket::ucx::connect(where, options)); });
+            const std::string words = cause.message();
+            found.expect(words.find("1048576") != std::string::npos && words.find("262144") != std::string::npos &&
+                             words.find("staging_bytes") != std::string::npos,
+                         words);
+            found.expect((cause.context.peer == 1) == (where.rank != 1), "another rank is named: " + words);
+          }) == "");
+  }
+}
+
+TEST_CASE("ranks that are built differently are told which macros matter") {
+  const hocket::ucx::arrival own = hocket::ucx::own_arrival(0);
+  hocket::ucx::arrival other = own;
+  CHECK(hocket::ucx::difference(own, 0, other, 1).empty());
+  const std::string digit = std::to_string(HOCKET_ASSERTION_LEVEL);
+  std::string build = own.build;
+  REQUIRE(build.find("assertions" + digit) != std::string::npos);
+  build.replace(build.find("assertions" + digit), 11, "assertions7");
+  build.copy(other.build, sizeof other.build - 1);
+  const std::string words = hocket::ucx::difference(own, 0, other, 1);
+  CHECK(words.find("rank 1 was built as " + build + ", rank 0 was built as " + own.build) == 0);
+  CHECK(words.find("HOCKET_ASSERTION_LEVEL") != std::string::npos);
+}
+
 TEST_CASE("transports that lead nowhere are named") {
   for (const char* const transports : {"self", "no_such_transport"}) {
     CHECK(run_worlds(2, {transports, transports, false}, [&](const world& where, findings& found) {

@@ -12,6 +12,7 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/ucx/arrival.hpp>
 #include <hocket/transport/ucx/leftover_segments.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/wire.hpp>
@@ -78,7 +79,7 @@ class start_up {
     const transport::exchange_function exchange = [this](std::span<const std::byte> blob) {
       return this->exchange(blob);
     };
-    const std::vector<process_identity> identities = exchange_identities();
+    const std::vector<process_identity> identities = exchange_identities(options);
     remove_leftover_segments();
     std::shared_ptr<wire> through = wire::join(world_.rank, identities, exchange);
     try_neighbour(*through);
@@ -113,16 +114,17 @@ class start_up {
     return all;
   }
 
-  std::vector<process_identity> exchange_identities() {
-    const process_identity own = own_identity();
+  /// All ranks find out if some of them differ in what all must have alike.
+  std::vector<process_identity> exchange_identities(const connect_options& options) {
+    const arrival own = own_arrival(options.staging_bytes);
     std::vector<process_identity> all;
     for (const auto& blob : exchange(std::as_bytes(std::span(&own, 1)))) {
-      const std::optional<process_identity> each = identity_from(blob);
-      if (!each) {
-        raise(errc::mismatch, "rank " + std::to_string(all.size()) + " runs another version of hocket",
-              {.peer = static_cast<int>(all.size())});
-      }
-      all.push_back(*each);
+      const int rank = static_cast<int>(all.size());
+      const std::optional<arrival> each = arrival_from(blob);
+      std::string reason = each ? difference(own, world_.rank, *each, rank)
+                                : "rank " + std::to_string(rank) + " runs another version of hocket";
+      if (!reason.empty()) raise(errc::mismatch, std::move(reason), {.peer = rank});
+      all.push_back(each->who);
     }
     return all;
   }

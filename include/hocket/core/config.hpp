@@ -64,6 +64,11 @@
   HOCKET_DETAIL_NAMESPACE(v0_1_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL, \
                           HOCKET_DETAIL_MISMATCH)
 
+/// The same as text: what ranks that talk to each other must have alike.
+#define HOCKET_DETAIL_QUOTE(...) #__VA_ARGS__
+#define HOCKET_DETAIL_TEXT(...) HOCKET_DETAIL_QUOTE(__VA_ARGS__)
+#define HOCKET_BUILD HOCKET_DETAIL_TEXT(HOCKET_INLINE_NAMESPACE)
+
 #define HOCKET_BEGIN_NAMESPACE \
   namespace hocket {           \
   inline namespace HOCKET_INLINE_NAMESPACE {

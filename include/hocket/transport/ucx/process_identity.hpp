@@ -20,8 +20,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,14 +75,6 @@ inline std::uint64_t start_time_of(std::int32_t pid) {
 }
 
 }  // namespace detail
-
-/// What a peer has sent; nothing if that is none, as from another version.
-inline std::optional<process_identity> identity_from(std::span<const std::byte> blob) noexcept {
-  process_identity result;
-  if (blob.size() != sizeof result) return std::nullopt;
-  std::memcpy(&result, blob.data(), sizeof result);
-  return result;
-}
 
 inline process_identity own_identity() {
   process_identity own;
