@@ -113,6 +113,7 @@ TEST_CASE("where torchrun's agent holds the port, the next one is used") {
 
 TEST_CASE("a variable that is set to nothing counts as not set") {
   CHECK(read({{"HOCKET_RANK", ""}, {"HOCKET_RANKS", ""}, {"RANK", ""}, {"HOCKET_TIMEOUT", ""}}).ranks == 1);
+  CHECK(read(plus(torchrun_eight, {{"HOCKET_RANK", ""}, {"HOCKET_RANKS", ""}})).rank == 5);
 }
 
 TEST_CASE("half-set and nonsensical variables are named, with their value and what is right") {

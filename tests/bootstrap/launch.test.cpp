@@ -98,6 +98,22 @@ TEST_CASE("a forked process finds its world in its environment too") {
   CHECK(describe_failures(results).empty());
 }
 
+TEST_CASE("a variable that is set to nothing makes no rank") {
+  const auto is_rank_with = [](const char* name, const char* value) {
+    const auto ended = run_processes(1, [&](const world_description&) {
+      for (const char* const each : {"HOCKET_RANK", "RANK", "WORLD_SIZE"}) ::unsetenv(each);
+      ::setenv("WORLD_SIZE", "2", 1);
+      ::setenv(name, value, 1);
+      return hocket::launch::is_rank() ? 1 : 0;
+    });
+    return ended[0].exit_code == 1;
+  };
+  for (const char* const name : {"HOCKET_RANK", "RANK"}) {
+    CHECK(is_rank_with(name, "1"));
+    CHECK_FALSE(is_rank_with(name, ""));
+  }
+}
+
 TEST_CASE("each result says how its process ended, and what it wrote") {
   process_options options;
   options.capture_output = true;

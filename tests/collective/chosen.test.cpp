@@ -144,6 +144,29 @@ TEST_CASE("a hint is ignored where it can't be followed, and followed where it c
   });
 }
 
+TEST_CASE("a hinted wire type gives way to what can't travel in it, and is followed elsewhere") {
+  on_ranks(2, [](thread_rank& me) {
+    constexpr float fine = 1 + 0x1p-20F;  // 1 as a bfloat16
+    const std::vector<float> in(10, fine);
+    std::vector<float> out(10);
+    const auto wish = hocket::hint(hocket::wire<hocket::bfloat16>);
+    hocket::all_reduce(me.comm(), in, out, hocket::maximum{}, hocket::with(wish));
+    me.check(out[9] == 1, "a wish that can be met is");
+    hocket::all_reduce(me.comm(), in, out, hocket::average{}, hocket::with(wish));
+    me.check(out[9] == fine, "an operation in three parts says itself what travels");
+    hocket::all_reduce(me.comm(), in, out, std::plus<>{},
+                       hocket::with(wish, hocket::require(hocket::rank_count_invariant)));
+    me.check(out[9] == 2 * fine, "an exact sum is not rounded on its way");
+    struct pair_of_floats {
+      float a, b;
+    };
+    pair_of_floats both{fine, 1};
+    const auto add = [](pair_of_floats x, pair_of_floats y) { return pair_of_floats{x.a + y.a, x.b + y.b}; };
+    hocket::all_reduce(me.comm(), hocket::in_place(std::span(&both, 1)), add, hocket::with(wish));
+    me.check(both.a == 2 * fine, "a struct is no bfloat16");
+  });
+}
+
 TEST_CASE("an operation on the small type itself is rounded at each step, one on floats once") {
   on_ranks(3, [](thread_rank& me) {
     const hocket::half value(me.rank() == 0 ? 2048.0F : 1.0F);

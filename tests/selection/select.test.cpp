@@ -18,12 +18,16 @@
 #include <hocket/selection/select.hpp>
 
 #include <bit>
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+using namespace std::chrono_literals;
 namespace plan = hocket::plan;
 using hocket::selection::query;
 using hocket::selection::table;
@@ -225,4 +229,64 @@ TEST_CASE("explain shows every candidate, marks the chosen one, and is the same 
     INFO(part);
     CHECK(texts[0].find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("explain tells no small price where a vector is longer than memory") {
+  std::string huge, small, blocks;
+  hocket::local::run(3, [&](auto comm) {
+    if (comm.rank() != 0) return;
+    huge = hocket::explain<float>(comm, hocket::all_reduce, std::size_t{1} << 62);
+    small = hocket::explain<float>(comm, hocket::all_reduce, 1);
+    const std::size_t lengths[] = {std::size_t{1} << 62, 1, 1};
+    blocks = hocket::explain<float>(comm, hocket::all_gather_v, hocket::counts{lengths});
+  });
+  INFO(huge);
+  CHECK(huge.find("all_reduce of 2^64 or more bytes on 3 ranks") == 0);
+  CHECK(huge.find("longer than a line") != std::string::npos);
+  CHECK(small.find("longer than a line") == std::string::npos);
+  CHECK(blocks.find("all_gather_v of up to 2^64 or more bytes per block") == 0);
+}
+
+TEST_CASE("a product of lengths that do not fit stays the largest number") {
+  using hocket::selection::saturated_product;
+  CHECK(saturated_product(3, 5) == 15);
+  CHECK(saturated_product(std::size_t{1} << 62, 4) == std::numeric_limits<std::size_t>::max());
+  query asked{{plan::goal_kind::all_gather, 0}, std::size_t{1} << 62, 4, true, true, 256 * 1024, {}};
+  CHECK(table(asked).begin()->verdict == std::string_view("longer than the staging memory"));
+}
+
+TEST_CASE("explain says what the options of a call make of it") {
+  std::string named, failing, narrow, checked, invariant, moved, exchanged, own;
+  hocket::local::run(3, [&](auto comm) {
+    if (comm.rank() != 0) return;
+    using hocket::with;
+    const std::plus<> sum;
+    const auto last = [](float, float b) { return b; };
+    named = hocket::explain<float>(comm, hocket::all_reduce, 1 << 20, with(hocket::ring));
+    failing = hocket::explain<float>(comm, hocket::all_reduce, 100, last, with(hocket::push));
+    narrow = hocket::explain<float>(comm, hocket::all_reduce, 100, sum, with(hocket::wire<hocket::bfloat16>));
+    checked = hocket::explain<float>(comm, hocket::all_gather, 100, with(hocket::require(hocket::checksummed)));
+    invariant =
+        hocket::explain<float>(comm, hocket::reduce_scatter, 1, with(hocket::require(hocket::rank_count_invariant)));
+    const std::size_t lengths[] = {1, 2, 3};
+    moved = hocket::explain<float>(comm, hocket::all_gather_v, hocket::counts{lengths}, with(hocket::ring));
+    exchanged = hocket::explain<float>(comm, hocket::all_to_all_v, with(hocket::pairwise));
+    own = hocket::explain<float>(comm, hocket::all_reduce, 100,
+                                 with(hocket::algorithm(plan::ring_all_gather{}), hocket::timeout(1s)));
+  });
+  const auto row = [](const std::string& text, const std::string& name) {
+    const std::size_t begin = text.find("  " + name);
+    return begin == std::string::npos ? std::string() : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK(row(named, "ring").find("<- chosen: named by with(...)") != std::string::npos);
+  CHECK(named.find("cheapest") == std::string::npos);
+  CHECK(row(failing, "push").find("which fails: push: ") != std::string::npos);
+  CHECK(failing.find("<- chosen") == std::string::npos);
+  CHECK(narrow.find("all_reduce of 200 bytes") == 0);
+  CHECK(row(checked, "direct").find("<- chosen") == std::string::npos);
+  CHECK(row(checked, "ring").find("<- chosen") != std::string::npos);
+  CHECK(invariant.find("reduce_scatter of 4 bytes") == std::string::npos);
+  CHECK(row(moved, "ring").find("<- chosen") != std::string::npos);
+  CHECK(row(exchanged, "pairwise").find("<- chosen") != std::string::npos);
+  CHECK(own.find("which fails: ") != std::string::npos);
 }

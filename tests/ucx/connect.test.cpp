@@ -80,6 +80,17 @@ TEST_CASE("the timeout of start-up is the default of the calls") {
         }) == "");
 }
 
+TEST_CASE("what is said in braces alone is the options") {
+  CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
+          auto comm = hocket::ucx::connect({.timeout = 9s, .staging_bytes = 64 * 1024});
+          found.equal(comm.rank(), where.rank, "rank");
+          found.expect(comm.timeout() == 9s, "another timeout");
+          auto again = hocket::ucx::connect({.timeout = 8s});
+          found.equal(again.size(), 2, "size");
+          found.expect(again.timeout() == 8s, "another timeout");
+        }) == "");
+}
+
 TEST_CASE("a rank that never comes is named") {
   CHECK(run_worlds(3, shared_memory, [](const world& where, findings& found) {
           if (where.rank == 2) return;

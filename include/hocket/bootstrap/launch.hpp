@@ -56,9 +56,13 @@ struct process_options {
   std::string directory;  ///< as in `spawn_options`
 };
 
-/// Whether something has made this process a rank already: `spawn`, or another launcher by its variables.
+/// Whether something has made this process a rank already: `spawn`, or another launcher by its variables. One that is
+/// set to nothing counts as not set, as in bootstrap/environment.hpp.
 inline bool is_rank() noexcept {
-  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
+  const auto is_set = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0';
+  };
   return is_set("HOCKET_RANK") || (is_set("RANK") && is_set("WORLD_SIZE"));
 }
 

@@ -167,7 +167,10 @@ class start_up {
 /// `context().peer`, and the reason says so; `refused`: what answers at the store's address is not this job;
 /// `mismatch`: ranks do not fit together; `unreachable`: UCX's settings lead from some rank to none; `out_of_memory`:
 /// no memory to share; `bad_environment`: a variable, port or directory is wrong; `system`.
-inline communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
+///
+/// A template, so that `connect({.timeout = 10s})` means the options, and not a world that has a timeout.
+template <class = void>
+communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
   const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
   communicator made = detail::start_up(world, timeout, options.stop).run(options);
   made.set_timeout(timeout);
@@ -175,7 +178,8 @@ inline communicator connect(const bootstrap::world_description& world, const con
   return made;
 }
 
-/// Joins the world that this process's variables describe (see bootstrap/environment.hpp); without any, a world of one.
+/// Joins the world that this process's variables describe (see bootstrap/environment.hpp); without any, a world of one:
+/// `connect()`, `connect({.timeout = 10s})`.
 inline communicator connect(const connect_options& options = {}) {
   return connect(bootstrap::read_environment(), options);
 }

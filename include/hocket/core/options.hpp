@@ -4,7 +4,7 @@
 ///
 /// Each thing said is a *property*, a small type with a `kind`. A collective names the kinds that it can use; any other
 /// is a compile error, so that nothing that the caller relies on is ignored silently. `hint(p)` makes p a wish: it is
-/// used where it can be, and ignored elsewhere.
+/// used where it can be, and ignored elsewhere. What is required is no wish: `hint(require(...))` does not compile.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -168,10 +168,17 @@ constexpr auto with(Values... values) {
   return options(detail::as_property(std::move(values))...);
 }
 
-/// A property that may be ignored where it can't be used.
+/// A property that is ignored where it can't be used: by a call that does not know its kind; an algorithm where it can't
+/// run; a wire type where the operation can't combine what has travelled in it, or `require(rank_count_invariant)` lets
+/// nothing be rounded. `require(...)` can't be hinted: whoever requires relies on it, and would not see it ignored.
 template <class Value>
 constexpr auto hint(Value value) {
   auto wish = detail::as_property(std::move(value));
+  using kind_of_wish = typename decltype(wish)::kind;
+  static_assert(
+      !detail::is_one_of<kind_of_wish, kind::exactness, kind::integrity>,
+      "hint(require(...)): what is required can't be a wish; say require(...) where it must hold, and nothing "
+      "elsewhere");
   return detail::hinted<decltype(wish)>{std::move(wish)};
 }
 

@@ -20,6 +20,14 @@ struct wired {
   Op op;
 };
 
+/// Whether `Op` can combine elements of T that travel as `Wire`.
+template <class Op, class Wire, class T>
+concept can_travel_as = callable_operation<Op, accumulator_t<T>> && element<Wire> &&
+                        requires(const accumulator_t<T>& wide, const Wire& narrow) {
+                          static_cast<Wire>(wide);
+                          static_cast<accumulator_t<T>>(narrow);
+                        };
+
 /// A sum that is rounded once, after all contributions: the same bits for any order and any number of ranks.
 struct exact_plus {
   static constexpr bool commutative = true;

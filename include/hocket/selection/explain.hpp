@@ -5,9 +5,11 @@
 
 #include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/kernel/host/leaf.hpp>
 #include <hocket/operation/traits.hpp>
@@ -16,34 +18,57 @@
 #include <cstddef>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <string>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-inline std::string explain_table(const selection::query& asked) {
-  const selection::table candidates(asked);
-  const selection::candidate& best = candidates.best();
-  char line[160];
-  const bool equal = asked.lengths_are_known && asked.total_bytes == 0;
-  const char* const up_to = equal ? "" : asked.lengths_are_known ? "up to " : "any length, taken for ";
-  std::snprintf(line, sizeof line, "%s%s of %s%zu bytes%s on %d ranks\n", plan::to_string(asked.what.kind),
-                equal ? "" : "_v", up_to, asked.bytes, asked.what.blocks(asked.ranks) > 1 ? " per block" : "",
-                asked.ranks);
-  std::string text = line;
-  for (const selection::candidate& each : candidates) {
-    std::snprintf(line, sizeof line, "  %-20s %12.3f us  %s\n", each.name, each.seconds * 1e6,
-                  &each == &best            ? "<- chosen: the cheapest by the model"
-                  : each.verdict != nullptr ? each.verdict
-                                            : "");
-    text += line;
-  }
-  return text;
+/// The algorithm that a call's options name, as far as they do.
+struct named_algorithm {
+  std::string name;     ///< empty: the cheapest is chosen
+  std::string refusal;  ///< why a call that names it fails; empty if it does not
+};
+
+inline std::string size_in_words(const selection::query& asked) {
+  if (asked.bytes == std::numeric_limits<std::size_t>::max()) return "2^64 or more bytes";
+  return std::to_string(asked.bytes) + " bytes";
 }
 
-}  // namespace detail
+inline std::string heading_of(const selection::query& asked) {
+  const bool equal = asked.lengths_are_known && asked.total_bytes == 0;
+  const char* const up_to = equal ? "" : asked.lengths_are_known ? "up to " : "any length, taken for ";
+  return std::string(plan::to_string(asked.what.kind)) + (equal ? "" : "_v") + " of " + up_to + size_in_words(asked) +
+         (asked.what.blocks(asked.ranks) > 1 ? " per block" : "") + " on " + std::to_string(asked.ranks) + " ranks\n";
+}
 
-namespace detail {
+/// What the table says behind the price of `row`.
+inline std::string remark_on(const selection::candidate& row, const selection::candidate& best,
+                             const named_algorithm& named) {
+  if (named.name == row.name && !named.refusal.empty()) return "<- named by with(...), which fails: " + named.refusal;
+  if (named.name.empty() ? &row == &best : named.name == row.name) {
+    return &row == &best ? "<- chosen: the cheapest by the model" : "<- chosen: named by with(...)";
+  }
+  return row.verdict != nullptr ? row.verdict : "";
+}
+
+inline std::string explain_table(const selection::query& asked, const named_algorithm& named) {
+  const selection::table candidates(asked);
+  const selection::candidate& best = candidates.best();
+  std::string text = heading_of(asked);
+  bool listed = named.name.empty();
+  for (const selection::candidate& each : candidates) {
+    char line[80];
+    std::snprintf(line, sizeof line, "  %-20s %12.3f us  ", each.name, each.seconds * 1e6);
+    text += line + remark_on(each, best, named) + '\n';
+    listed = listed || named.name == each.name;
+  }
+  if (listed) return text;
+  return text + "  " + named.name + ": " +
+         (named.refusal.empty() ? "<- chosen: named by with(...)"
+                                : "named by with(...), which fails: " + named.refusal) +
+         '\n';
+}
 
 /// Whether a collective takes equal blocks, or counts.
 template <class Collective>
@@ -55,49 +80,95 @@ constexpr block_lengths lengths_of() noexcept {
   }
 }
 
-/// What a call of `Collective` asks for, but for the lengths.
-template <class T, class Collective, class Op>
-call_request request_of() noexcept {
+/// What a call of `Collective` with these options asks for, but for the lengths.
+template <class T, class Collective, class Op, class Options>
+call_request request_of(const Op& op, const Options& options) {
   call_request asked{.what = {Collective::goal, 0}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
+  asked.checksummed = Options::template has<kind::integrity>;
   if constexpr (plan::goal{Collective::goal, 0}.reduces()) {
-    asked.element_size = kernel::leaf_of<Op, T>.size;
-    asked.commutative = is_commutative_v<Op, T>;
+    static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
+                                         kind::exactness, kind::integrity>,
+                  "explain(...): a reduction can't use one of these properties");
+    using effective = decltype(effective_operation<Op, T>(op, options));
+    asked.element_size = kernel::leaf_of<effective, T>.size;
+    asked.commutative = is_commutative_v<effective, T>;
+  } else {
+    static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
+                  "explain(...): a call that combines nothing can't use one of these properties");
   }
   return asked;
+}
+
+/// The query of a call, whose lengths may be more than memory can hold.
+template <class State>
+selection::query question_of(const State& state, const call_request& asked) {
+  selection::query result = query_of(state, asked);
+  if (result.lengths_are_known) {
+    result.bytes = selection::saturated_product(asked.block_elements, asked.element_size);
+    result.total_bytes = selection::saturated_product(asked.total_elements, asked.element_size);
+  }
+  return result;
+}
+
+template <plan::goal_kind Kind, class State, class Options>
+std::string explain_request(State& state, const call_request& asked, const Options& options) {
+  named_algorithm named;
+  if constexpr (Options::template has<kind::algorithm>) {
+    failure refused;
+    named.name = choose_plan<Kind>(state, asked, options, refused).name();
+    if (refused) named.refusal = refused.quoted();
+  }
+  return explain_table(question_of(state, asked), named);
 }
 
 }  // namespace detail
 
 /// The table from which `collective` chooses for `count` elements of T per rank's `out` (per block where the result has
-/// blocks): `explain<float>(comm, all_reduce, 1 << 20)`. Local; the answer is the same on all ranks.
-template <class T, class Wire, class Collective, class Op = std::plus<>>
-  requires(detail::lengths_of<Collective>() == detail::block_lengths::equal)
-std::string explain(const communicator<Wire>& comm, const Collective&, std::size_t count, const Op& = {}) {
-  detail::call_request asked = detail::request_of<T, Collective, Op>();
+/// blocks): `explain<float>(comm, all_reduce, 1 << 20)`; with options, what they make of it:
+/// `explain<float>(comm, all_reduce, 1 << 20, std::plus<>{}, with(wire<bfloat16>))`. Local; the answer is the same on all
+/// ranks.
+template <class T, class Wire, class Collective, class Op = std::plus<>, call_options Options = options<>>
+  requires(detail::lengths_of<Collective>() == detail::block_lengths::equal && !call_options<Op>)
+std::string explain(const communicator<Wire>& comm, const Collective&, std::size_t count, const Op& op = {},
+                    const Options& options = {}) {
+  detail::call_request asked = detail::request_of<T, Collective>(op, options);
   asked.block_elements = count;
-  return detail::explain_table(detail::query_of(detail::communicator_access::state(comm), asked));
+  return detail::explain_request<Collective::goal>(detail::communicator_access::state(comm), asked, options);
 }
 
 /// The same for all_gather_v and reduce_scatter_v with these counts: `explain<float>(comm, all_gather_v,
 /// counts{lengths})`. Throws `error`, `invalid_argument`, if there is not one count for each rank.
-template <class T, class Wire, class Collective, class Op = std::plus<>>
-  requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all)
-std::string explain(const communicator<Wire>& comm, const Collective&, counts lengths, const Op& = {}) {
+template <class T, class Wire, class Collective, class Op = std::plus<>, call_options Options = options<>>
+  requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all && !call_options<Op>)
+std::string explain(const communicator<Wire>& comm, const Collective&, counts lengths, const Op& op = {},
+                    const Options& options = {}) {
   std::size_t total = 0;
   if (const outcome wrong = detail::check_counts("counts", lengths.of_ranks, comm.size(), total); wrong.failed()) {
     raise(wrong.cause());
   }
-  detail::call_request asked = detail::request_of<T, Collective, Op>();
+  detail::call_request asked = detail::request_of<T, Collective>(op, options);
   detail::given_blocks(Collective::goal, lengths.of_ranks).describe(asked);
-  return detail::explain_table(detail::query_of(detail::communicator_access::state(comm), asked));
+  return detail::explain_request<Collective::goal>(detail::communicator_access::state(comm), asked, options);
+}
+
+/// The same for sums, and for calls that combine nothing: `explain<float>(comm, all_gather, 100, with(ring))`.
+template <class T, class Wire, class Collective, call_options Options>
+  requires(detail::lengths_of<Collective>() == detail::block_lengths::equal)
+std::string explain(const communicator<Wire>& comm, const Collective& what, std::size_t count, const Options& options) {
+  return explain<T>(comm, what, count, std::plus<>{}, options);
+}
+template <class T, class Wire, class Collective, call_options Options>
+  requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all)
+std::string explain(const communicator<Wire>& comm, const Collective& what, counts lengths, const Options& options) {
+  return explain<T>(comm, what, lengths, std::plus<>{}, options);
 }
 
 /// The same for all_to_all_v, whose choice depends on no count: `explain<float>(comm, all_to_all_v)`.
-template <class T, class Wire, class Collective>
+template <class T, class Wire, class Collective, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_pairs)
-std::string explain(const communicator<Wire>& comm, const Collective&) {
-  const detail::call_request asked = detail::request_of<T, Collective, std::plus<>>();
-  return detail::explain_table(detail::query_of(detail::communicator_access::state(comm), asked));
+std::string explain(const communicator<Wire>& comm, const Collective&, const Options& options = {}) {
+  const detail::call_request asked = detail::request_of<T, Collective>(std::plus<>{}, options);
+  return detail::explain_request<Collective::goal>(detail::communicator_access::state(comm), asked, options);
 }
 
 HOCKET_END_NAMESPACE

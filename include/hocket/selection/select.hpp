@@ -16,6 +16,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -37,6 +38,12 @@ struct query {
 
 /// What is taken for the length of a block where each rank knows only some of them.
 inline constexpr std::size_t guessed_block_bytes = 16 * 1024;
+
+/// The product, or the largest number where that is larger: what is too long must not look short.
+constexpr std::size_t saturated_product(std::size_t a, std::size_t b) noexcept {
+  std::size_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::size_t>::max() : product;
+}
 
 /// One algorithm's place in the table.
 struct candidate {
@@ -186,8 +193,9 @@ class table {
     if (shape.peer_pointers && query_.ranks > 1 && query_.staging_bytes != 0 && !query_.lengths_are_known) {
       return "lengths are known to pairs of ranks, too few to stage them";
     }
-    const std::size_t whole =
-        query_.total_bytes != 0 ? query_.total_bytes : query_.bytes * static_cast<std::size_t>(query_.ranks);
+    const std::size_t whole = query_.total_bytes != 0
+                                  ? query_.total_bytes
+                                  : saturated_product(query_.bytes, static_cast<std::size_t>(query_.ranks));
     const bool segmented = query_.what.blocks(query_.ranks) == 1;
     if (shape.peer_pointers && query_.staging_bytes != 0 && !segmented && whole > query_.staging_bytes) {
       return "longer than the staging memory";

@@ -169,7 +169,7 @@ auto effective_operation(const Op& op, const Options& options) {
     static_assert(!fast_math || !is_floating<T>,
                   "require(rank_count_invariant): this source is compiled with -ffast-math, which lets the compiler "
                   "change results: compile it without");
-    static_assert(!Options::template has<kind::wire>,
+    static_assert(!Options::template has<kind::wire> || Options::template is_hint<kind::wire>,
                   "require(rank_count_invariant) and wire<T> exclude each other: values must travel unrounded");
     if constexpr (std::is_same_v<exact, Op>) {
       return op;
@@ -178,7 +178,11 @@ auto effective_operation(const Op& op, const Options& options) {
     }
   } else if constexpr (Options::template has<kind::wire>) {
     using wire_type = typename decltype(options.template get<kind::wire>(0))::type;
-    return wired<Op, wire_type>{op};
+    if constexpr (Options::template is_hint<kind::wire> && !can_travel_as<Op, wire_type, T>) {
+      return op;
+    } else {
+      return wired<Op, wire_type>{op};
+    }
   } else {
     return op;
   }

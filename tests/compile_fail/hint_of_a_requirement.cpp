@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is required can't be a wish
+//
+// Ignored in silence, a requirement would be worth nothing.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+  hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::hint(hocket::require(hocket::checksummed))));
+}
