@@ -31,6 +31,10 @@ class report {
     if (!result.empty()) result += '\n';
     for (const incident& each : incidents_) result += text_of(each) + '\n';
     if (!incidents_.empty()) result.pop_back();
+    // Records may come from anywhere: nothing in them commands the terminal.
+    std::replace_if(
+        result.begin(), result.end(),
+        [](char each) { return each != '\n' && (each == 127 || (each >= 0 && each < 32)); }, '?');
     return result;
   }
 

@@ -161,6 +161,14 @@ TEST_CASE("hocket-flight: where there is nothing to read, it says what should be
   CHECK(lacks(complaint({"/dev/null"}), {"neither a file nor a directory"}) == "");
 }
 
+TEST_CASE("hocket-flight: nothing in a record commands the terminal") {
+  const scratch_directory here;
+  leave(here, {.rank = 0, .ranks = 2, .code = 3, .culprit = 1, .host = "one\x1b[2J", .awaits = 1});
+  const std::string told = told_of(here.path());
+  CHECK(told.find('\x1b') == std::string::npos);
+  CHECK(lacks(told, {"one?[2J"}) == "");
+}
+
 TEST_CASE("hocket-flight: survives any bytes") {
   const scratch_directory here;
   std::mt19937 random(7);
