@@ -167,6 +167,7 @@ void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, c
 template <class Wire>
 communicator<Wire> split(const communicator<Wire>& comm, color part, key order = {},
                          const std::source_location& site = std::source_location::current()) {
+  if (detail::communicator_access::is_moved_from(comm)) raise(detail::used_after_move("split", site));
   struct entry {
     int part, order;
   };
