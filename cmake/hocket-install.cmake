@@ -26,6 +26,9 @@ install(
   DESTINATION "${package_folder}"
 )
 
+# Who has the package must have its terms.
+install(FILES "${CMAKE_CURRENT_LIST_DIR}/../LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
 # Relative to the .pc file, so that the installed tree can be moved.
 set(pc_folder "${CMAKE_INSTALL_DATADIR}/pkgconfig")
 if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}" OR IS_ABSOLUTE "${pc_folder}")

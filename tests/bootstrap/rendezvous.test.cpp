@@ -141,6 +141,43 @@ TEST_CASE("a rank that is called off while it waits for nothing, or for a key, i
   CHECK(told.peer == -1);
 }
 
+TEST_CASE("who contradicts the others on who is who ends the job for all, at once") {
+  for (const bool twin : {true, false}) {
+    rendezvous state(3, "secret");
+    hello greeting;
+    greeting.token = "secret";
+    greeting.ranks = 3;
+    for (const int rank : {0, 1}) {
+      greeting.rank = rank;
+      REQUIRE(state.greet(greeting, "host:" + std::to_string(rank)).status == 0);
+      request what;
+      what.kind = rank == 0 ? request_kind::gather : request_kind::get;
+      what.key = "k";
+      what.nanoseconds = ~std::uint64_t{0};
+      state.handle(rank, std::move(what), start);
+    }
+    hello stranger = greeting;
+    stranger.token = "guess";
+    CHECK(state.greet(stranger, "elsewhere:7").status == static_cast<std::uint32_t>(errc::refused));
+    CHECK(state.take_answers().empty());
+    if (!twin) greeting.ranks = 4;
+    if (!twin) greeting.rank = 2;
+    const auto verdict = state.greet(greeting, "host:9");
+    CHECK(verdict.status == static_cast<std::uint32_t>(errc::mismatch));
+    CHECK(bootstrap::blob_text(*verdict.body) ==
+          (twin ? "two processes say that they are rank 1, at host:1 and at host:9: give each rank its own number"
+                : "rank 0 expects 3 ranks, but rank 2 of 4 came: start all ranks with the same number of ranks"));
+    const auto told = state.take_answers();
+    REQUIRE(told.size() == 2);
+    for (const auto& each : told) CHECK(each.what.body == verdict.body);
+    CHECK(state.has_failed_before_all_came());
+    request late;
+    late.kind = request_kind::get;
+    state.handle(0, std::move(late), start);
+    REQUIRE(state.take_answers().size() == 1);
+  }
+}
+
 TEST_CASE("the end of the server answers whoever waits") {
   meeting here(2);
   here.ask(1, request_kind::get, "k");

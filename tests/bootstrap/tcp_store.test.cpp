@@ -235,6 +235,7 @@ TEST_CASE("a port in use is named, with what to set") {
     CHECK(cause.code() == errc::bad_environment);
     CHECK(contains(cause.reason(), "port " + std::to_string(other.port()) + " is in use"));
     CHECK(contains(cause.reason(), "HOCKET_STORE=tcp://"));
+    CHECK(contains(cause.reason(), "MASTER_PORT"));
   }
 }
 
@@ -357,6 +358,44 @@ TEST_CASE("two processes with the same rank, and another number of ranks, are re
   const auto stranger = as_ranks({2}, [&](int, outcome&) { tcp_store(options, within(5s)); });
   CHECK(stranger[0].cause.code == errc::mismatch);
   CHECK(contains(stranger[0].cause.reason, "expects 3 ranks, but rank 2 of 4 came"));
+}
+
+TEST_CASE("all ranks hear at once of two that are one, and of another number of ranks") {
+  for (const bool twin : {true, false}) {
+    const tcp_place place(3);
+    const auto outcomes = as_ranks({0, 1, 2}, [&](int rank, outcome&) {
+      auto options = place.options(rank);
+      if (rank == 2) std::this_thread::sleep_for(100ms);
+      if (rank == 2 && twin) options.rank = 1;
+      if (rank == 2 && !twin) options.ranks = 4;
+      tcp_store store(options, within(20s));
+      exchange(store, "a", options.rank, options.ranks, {}, within(20s));
+    });
+    for (const outcome& each : outcomes) {
+      INFO(each.cause.reason);
+      CHECK(each.cause.code == errc::mismatch);
+      CHECK(contains(each.cause.reason, twin ? "two processes say that they are rank 1, at 127.0.0.1:"
+                                             : "expects 3 ranks, but rank 2 of 4 came"));
+      CHECK(each.seconds.count() < 5);
+    }
+  }
+}
+
+TEST_CASE("a second rank 0 is told that there are two, and so is the first") {
+  const tcp_place place(2);
+  const auto outcomes = as_ranks({0, 1}, [&](int rank, outcome&) {
+    auto options = place.options(0);
+    if (rank == 1) std::this_thread::sleep_for(100ms);
+    if (rank == 1) options.listener = -1;
+    tcp_store store(options, within(20s));
+    exchange(store, "a", 0, 2, {}, within(20s));
+  });
+  for (const outcome& each : outcomes) {
+    INFO(each.cause.reason);
+    CHECK(each.cause.code == errc::mismatch);
+    CHECK(contains(each.cause.reason, "two processes say that they are rank 0"));
+    CHECK(each.seconds.count() < 5);
+  }
 }
 
 TEST_CASE("strangers neither hang nor end the server") {

@@ -13,6 +13,8 @@
 #include <hocket/collective/send.hpp>
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/communicator/local.hpp>
+#include <hocket/communicator/shrink.hpp>
+#include <hocket/communicator/split.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/plan/listed.hpp>
 
@@ -478,3 +480,36 @@ TEST_CASE("a second thread on a communicator is refused, and the call of the fir
     });
   }
 }
+
+#if HOCKET_ASSERTION_LEVEL > 0
+TEST_CASE("a communicator that was moved from is refused in words, by a code too") {
+  on_ranks(2, [](thread_rank& me) {
+    auto old = hocket::split(me.comm(), hocket::color{0});
+    const auto moved = std::move(old);
+    std::vector<float> in(4), out(4);
+    const auto says = [&](const char* operation, auto call) {
+      const auto found = me.expect(hocket::errc::invalid_argument, call);
+      me.check(mentions(found, "was moved from: use the one"), operation);
+      me.check(mentions(found, operation), operation);
+    };
+    says("all_reduce", [&] { hocket::all_reduce(old, in, out); });
+    says("all_gather", [&] { hocket::all_gather(old, in, out); });
+    says("barrier", [&] { hocket::barrier(old); });
+    says("send", [&] { hocket::send(old, in, hocket::peer{0}); });
+    says("split", [&] { hocket::split(old, hocket::color{0}); });
+    says("", [&] { hocket::all_reduce_async(old, in, out).wait(); });
+    says("", [&] { hocket::shrink(old); });
+    const auto gives = [&](auto call) {
+      std::error_code code;
+      call(code);
+      me.check(code == hocket::errc::invalid_argument, "the code of a call on nothing");
+    };
+    gives([&](auto& code) { hocket::all_reduce(old, in, out, std::plus<>{}, hocket::with(), code); });
+    gives([&](auto& code) { hocket::broadcast(old, in, hocket::root{0}, hocket::with(), code); });
+    gives([&](auto& code) { hocket::recv(old, in, hocket::peer{1}, hocket::tag{0}, hocket::with(), code); });
+    hocket::barrier(moved);
+    old = hocket::split(moved, hocket::color{0});
+    hocket::barrier(old);
+  });
+}
+#endif

@@ -64,6 +64,9 @@ void check(const char* name, int ranks, const std::function<void(communicator&)>
                    [&] { return "the message lacks '" + text + "': " + (found ? found->what() : ""); });
         }
         me.check(found && found->context().peer >= 0, "names no peer");
+        // The words may come from another rank, of which "this rank" would say nothing.
+        me.check(found && std::string(found->what()).find("this rank") == std::string::npos,
+                 "names a rank by no number");
         me.check(me.comm().revoked(), "not revoked");
         me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
         const std::lock_guard lock(mutex);

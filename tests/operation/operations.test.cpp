@@ -8,12 +8,15 @@
 #include <hocket/operation/operations.hpp>
 #include <hocket/operation/traits.hpp>
 
+#include <array>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 using hocket::is_commutative_v;
@@ -128,6 +131,20 @@ struct owns_memory {
 const auto undeclared = [](int a, int b) { return a + b; };
 
 }  // namespace
+
+struct complex_pair {
+  std::complex<float> a, b;
+  friend complex_pair operator+(complex_pair x, complex_pair) { return x; }
+};
+
+TEST_CASE("complex numbers are added in any order, and nothing else that has them in its name") {
+  CHECK(is_commutative_v<std::plus<>, std::complex<float>>);
+  CHECK(is_commutative_v<std::plus<std::complex<double>>, std::complex<double>>);
+  CHECK_FALSE(is_commutative_v<std::plus<>, complex_pair>);
+  CHECK_FALSE(is_commutative_v<std::plus<>, std::pair<std::complex<float>, std::complex<float>>>);
+  CHECK_FALSE(is_commutative_v<std::plus<>, std::array<std::complex<float>, 2>>);
+  CHECK_FALSE(is_exact_v<std::plus<>, std::complex<double>>);
+}
 
 TEST_CASE("operations are not taken to be commutative unless they say so") {
   CHECK(is_commutative_v<std::plus<>, float>);

@@ -43,13 +43,15 @@ class rendezvous {
   rendezvous(int ranks, std::string token)
       : ranks_(ranks), token_(std::move(token)), presence_(static_cast<std::size_t>(ranks)) {}
 
-  /// Lets a rank in (status 0) or says why not.
-  reply greet(const hello& greeting) {
-    const reply verdict = judge(greeting);
+  /// Lets a rank in (status 0) or says why not. `origin` is where it is, for messages. One that belongs to the job, and
+  /// contradicts it on who is who, ends the job for all: it could not become complete.
+  reply greet(const hello& greeting, const std::string& origin = {}) {
+    const reply verdict = judge(greeting, origin);
+    if (verdict.status == static_cast<std::uint32_t>(errc::mismatch)) end(verdict);
     if (greeting.rank >= 0 && greeting.rank < ranks_) {
       member& claimed = presence_[static_cast<std::size_t>(greeting.rank)];
       if (verdict.status == 0) {
-        claimed = {state::here, {}};
+        claimed = {state::here, {}, origin};
       } else if (claimed.now == state::absent) {
         claimed.note = blob_text(*verdict.body);
       }
@@ -59,6 +61,10 @@ class rendezvous {
 
   /// Serves one request of `rank`, which must have been let in and must not be waiting.
   void handle(int rank, request&& what, deadline::clock::time_point now = deadline::clock::now()) {
+    if (contradicted_ && !is_parting(what.kind)) {
+      answers_.push_back({rank, first_failure_});
+      return;
+    }
     switch (what.kind) {
       case request_kind::set: return set(rank, std::move(what));
       case request_kind::get: return get(rank, what, now);
@@ -87,15 +93,10 @@ class rendezvous {
   /// The connection of `rank` has ended.
   void leave(int rank, parting how) {
     std::erase_if(waiting_, [rank](const waiter& each) { return each.rank == rank; });
-    presence_[static_cast<std::size_t>(rank)] = {state_after(how), {}};
+    presence_[static_cast<std::size_t>(rank)] = {state_after(how), {}, {}};
     const reply verdict = gone_refusal(rank);
-    for (auto& [key, each] : gatherings_) {
-      if (!each.verdict.status) fail(key, each, verdict);
-    }
-    if (how == parting::goodbye) return;
-    remember(verdict);
-    for (const waiter& each : waiting_) answers_.push_back({each.rank, verdict});
-    waiting_.clear();
+    fail_gatherings(verdict);
+    if (how != parting::goodbye) end_waits(verdict);
   }
 
   /// Ends what waits past its deadline.
@@ -124,10 +125,10 @@ class rendezvous {
   /// rank 0 left because of it.
   const reply& first_failure() const noexcept { return first_failure_; }
 
-  /// Whether a rank was lost, and others do not know, as they have not come yet.
-  bool has_lost_one_before_all_came() const noexcept {
+  /// Whether a rank was lost, or two contradict each other, and others do not know, as they have not come yet.
+  bool has_failed_before_all_came() const noexcept {
     const auto absent = [](const member& each) { return each.now == state::absent; };
-    return first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost) &&
+    return (contradicted_ || first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost)) &&
            std::any_of(presence_.begin(), presence_.end(), absent);
   }
 
@@ -154,7 +155,8 @@ class rendezvous {
 
   struct member {
     state now = state::absent;
-    std::string note;  ///< why a connection that said it is this rank was refused
+    std::string note;    ///< why a connection that said it is this rank was refused
+    std::string origin;  ///< where it is, if that is known
   };
 
   struct waiter {
@@ -187,7 +189,7 @@ class rendezvous {
     return make_refusal(static_cast<std::uint32_t>(code), reason, peer);
   }
 
-  reply judge(const hello& greeting) const {
+  reply judge(const hello& greeting, const std::string& origin) const {
     const std::string who = "rank " + std::to_string(greeting.rank);
     if (greeting.byte_order != byte_order_mark) {
       const auto order = [](std::uint32_t mark, bool own) {
@@ -214,9 +216,11 @@ class rendezvous {
                                          std::to_string(greeting.ranks) +
                                          " came: start all ranks with the same number of ranks");
     }
-    const state before = presence_[static_cast<std::size_t>(greeting.rank)].now;
+    const auto& [before, note, place] = presence_[static_cast<std::size_t>(greeting.rank)];
     if (before == state::here) {
-      return refusal(errc::mismatch, "two processes say that they are " + who + ": give each rank its own number",
+      const std::string places = place.empty() || origin.empty() ? "" : ", at " + place + " and at " + origin;
+      return refusal(errc::mismatch,
+                     "two processes say that they are " + who + places + ": give each rank its own number",
                      greeting.rank);
     }
     if (before == state::lost || before == state::called_off) {
@@ -228,6 +232,24 @@ class rendezvous {
     }
     if (before == state::left) return make_refusal(status_come_again, "");
     return {};
+  }
+
+  void end(const reply& verdict) {
+    contradicted_ = contradicted_ || first_failure_.status == 0;
+    fail_gatherings(verdict);
+    end_waits(verdict);
+  }
+
+  void fail_gatherings(const reply& verdict) {
+    for (auto& [key, each] : gatherings_) {
+      if (!each.verdict.status) fail(key, each, verdict);
+    }
+  }
+
+  void end_waits(const reply& verdict) {
+    remember(verdict);
+    for (const waiter& each : waiting_) answers_.push_back({each.rank, verdict});
+    waiting_.clear();
   }
 
   void set(int rank, request&& what) {
@@ -356,6 +378,7 @@ class rendezvous {
   std::vector<waiter> waiting_;
   std::vector<answer> answers_;
   reply first_failure_;
+  bool contradicted_ = false;  ///< that is what failed first: nothing can be asked any more
 };
 
 }  // namespace bootstrap::detail

@@ -36,8 +36,8 @@ struct server_limits {
   std::chrono::nanoseconds hello = std::chrono::seconds(5);     ///< from the connection to the whole hello
   std::chrono::nanoseconds message = std::chrono::seconds(30);  ///< from the first byte of a message to its last
   std::size_t strangers = 256;                                  ///< connections without a hello
-  /// At the end, if a rank was lost, for those who have not come: whoever comes too late to hear of a loss would take
-  /// rank 0 for the one that was lost.
+  /// At the end, if a rank was lost or two contradict each other, for those who have not come: whoever comes too late to
+  /// hear of it would take rank 0 for the one that was lost.
   std::chrono::nanoseconds late_ranks = std::chrono::milliseconds(200);
 };
 
@@ -110,7 +110,7 @@ struct server_connection {
 
 /// Serves on a listening socket until it is destroyed. Then it sends what it owes, for at most 2 s. If something has
 /// failed it leaves word of that with every rank, which takes it for the answer to whatever it asks next: so nobody is
-/// waited for, but for 200 ms those who have not come at all when a rank was lost. Where rank 0 was called off, it is 2 ms
+/// waited for, but for 200 ms those who have not come at all when a rank was lost or contradicted another. Where rank 0 was called off, it is 2 ms
 /// instead of 2 s.
 class tcp_server {
  public:
@@ -164,7 +164,7 @@ class tcp_server {
     }
     for (int round = 0; round < 3; ++round) wait_and_serve(deadline::after({}), -1);  // what has come by now
     const deadline late = deadline::after(limits_.late_ranks);
-    while (rendezvous_.has_lost_one_before_all_came() && !late.passed()) wait_and_serve(late, -1);
+    while (rendezvous_.has_failed_before_all_came() && !late.passed()) wait_and_serve(late, -1);
     rendezvous_.close();
     deliver();
     flush_all();
@@ -241,7 +241,7 @@ class tcp_server {
     const decoded how = decode(client.in, greeting, size);
     if (how == decoded::nonsense) client.broken = true;
     if (how != decoded::complete) return false;
-    const reply verdict = rendezvous_.greet(greeting);
+    const reply verdict = rendezvous_.greet(greeting, platform::remote_text(client.socket.get()));
     if (verdict.status == 0) client.rank = greeting.rank;
     client.close_when_sent = verdict.status != 0;
     client.consume(size);

@@ -47,14 +47,12 @@ inline bool is_loopback(std::string_view host) noexcept {
 }
 
 /// The listening socket of rank 0.
-inline platform::file_descriptor open_listener(const tcp_store_options& options) {
-  const error_context context = store_context("connect", options.rank, options.ranks);
+inline failure open_listener(const tcp_store_options& options, platform::file_descriptor& listener) {
   if (options.listener >= 0) {
-    platform::file_descriptor listener(::fcntl(options.listener, F_DUPFD_CLOEXEC, 3));
-    if (!listener) raise(platform::system_failure("cannot use the listening socket that was handed over", errno));
-    return listener;
+    listener.reset(::fcntl(options.listener, F_DUPFD_CLOEXEC, 3));
+    if (listener) return {};
+    return platform::system_failure("cannot use the listening socket that was handed over", errno);
   }
-  platform::file_descriptor listener;
   failure cause;
   const std::string address = is_loopback(options.host) ? options.host : std::string();
   const int error = platform::listen_on(address, options.port, listener, cause);
@@ -63,16 +61,13 @@ inline platform::file_descriptor open_listener(const tcp_store_options& options)
     const std::string place = platform::endpoint_text(options.host, options.port);
     cause = make_failure(errc::bad_environment,
                          "port " + port + " is in use by another program: set HOCKET_STORE=" + "tcp://" + place +
-                             " with another port instead of " + port + ", the same on every rank");
+                             " with another port instead of " + port +
+                             ", the same on every rank; it goes before the MASTER_PORT of torchrun");
   } else if (error == EACCES) {
     cause = make_failure(errc::bad_environment, "this user may not listen on port " + std::to_string(options.port) +
                                                     ": set a port of 1024 or more in HOCKET_STORE");
   }
-  if (error != 0) {
-    cause.context = context;
-    raise(std::move(cause));
-  }
-  return listener;
+  return cause;
 }
 
 }  // namespace detail
@@ -88,7 +83,9 @@ class tcp_store {
   tcp_store(const tcp_store_options& options, const wait_limit& limit) : options_(options) {
     check();
     if (options_.rank == 0) {
-      server_ = std::make_unique<detail::tcp_server>(detail::open_listener(options_), options_.ranks, options_.token);
+      platform::file_descriptor listener;
+      if (failure cause = detail::open_listener(options_, listener)) fail("connect", same_rank_or(std::move(cause)));
+      server_ = std::make_unique<detail::tcp_server>(std::move(listener), options_.ranks, options_.token);
       options_.port = server_->address().port();
     }
     connect(limit);
@@ -147,6 +144,15 @@ class tcp_store {
       wrong = "port 0 means 'any' to rank 0 alone: give the other ranks the port that it got";
     }
     if (!wrong.empty()) fail("connect", make_failure(errc::invalid_argument, wrong));
+  }
+
+  /// Why this rank 0 can't listen: the port is that of another process which says that it is rank 0 of this job, or
+  /// something else.
+  failure same_rank_or(failure cause) {
+    if (cause.code != errc::bad_environment) return cause;
+    failure told = connect_once(deadline::after(std::chrono::milliseconds(500)));
+    socket_.reset();
+    return told.code == errc::mismatch ? told : cause;
   }
 
   // ── Connecting ──────────────────────────────────────────────────────────────────────────────────────────────────

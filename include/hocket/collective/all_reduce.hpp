@@ -7,6 +7,7 @@
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/push.hpp>
 #include <hocket/collective/detail/reduce.hpp>
+#include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/agreement.hpp>
 #include <hocket/core/buffers.hpp>
@@ -33,14 +34,17 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
                                  !Options::template has<kind::algorithm> && !Options::template has<kind::integrity> &&
                                  sizeof(T) <= push_line::capacity;
   if constexpr (can_be_pushed) {
-    auto& state = communicator_access::state(comm);
-    if (can_push(state, in, out) && !stop_of(options)()) {
-      constexpr std::uint32_t kind_of_call = call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
-      const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
-      return push_all_reduce(state, in, out, job.op, signature, job_type::name, options, site);
+    if (!communicator_access::is_moved_from(comm)) [[likely]] {
+      auto& state = communicator_access::state(comm);
+      if (can_push(state, in, out) && !stop_of(options)()) {
+        constexpr std::uint32_t kind_of_call =
+            call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
+        const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
+        return push_all_reduce(state, in, out, job.op, signature, job_type::name, options, site);
+      }
     }
   }
-  return run_call(comm, job, options, site);
+  return run_job(comm, job, options, site);
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
@@ -33,7 +34,7 @@ struct all_to_all_t {
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
-    detail::deliver(detail::run_call(comm, job, options, site));
+    detail::deliver(detail::run_job(comm, job, options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
@@ -43,7 +44,7 @@ struct all_to_all_t {
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
-    code = detail::run_call(comm, job, options, site).code();
+    code = detail::run_job(comm, job, options, site).code();
   }
 };
 

@@ -7,6 +7,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
@@ -43,8 +44,8 @@ struct all_to_all_v_t {
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, send_counts sent, receive_counts received,
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_call(comm, job(detail::as_input(in), detail::as_output(out), sent, received, options),
-                                     options, site));
+    detail::deliver(detail::run_job(comm, job(detail::as_input(in), detail::as_output(out), sent, received, options),
+                                    options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
@@ -53,9 +54,9 @@ struct all_to_all_v_t {
   void operator()(const communicator<Wire>& comm, const In& in, Out&& out, send_counts sent, receive_counts received,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_call(comm, job(detail::as_input(in), detail::as_output(out), sent, received, options), options,
-                            site)
-               .code();
+    code =
+        detail::run_job(comm, job(detail::as_input(in), detail::as_output(out), sent, received, options), options, site)
+            .code();
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
@@ -27,14 +28,14 @@ struct barrier_t {
   template <class Wire, call_options Options = options<>>
   void operator()(const communicator<Wire>& comm, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_call(comm, job(options), options, site));
+    detail::deliver(detail::run_job(comm, job(options), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
   template <class Wire, call_options Options>
   void operator()(const communicator<Wire>& comm, const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_call(comm, job(options), options, site).code();
+    code = detail::run_job(comm, job(options), options, site).code();
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
@@ -32,7 +33,7 @@ struct broadcast_t {
     requires element<element_type_t<Buffer>>
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, root from = {}, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_call(comm, job(detail::as_output(buffer), from, options), options, site));
+    detail::deliver(detail::run_job(comm, job(detail::as_output(buffer), from, options), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
@@ -41,7 +42,7 @@ struct broadcast_t {
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, root from, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_call(comm, job(detail::as_output(buffer), from, options), options, site).code();
+    code = detail::run_job(comm, job(detail::as_output(buffer), from, options), options, site).code();
   }
 
  private:

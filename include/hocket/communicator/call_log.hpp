@@ -85,6 +85,8 @@ inline std::string_view type_text(std::string_view pretty) noexcept {
 /// "all_reduce of 15 elements of (float, std::plus<void>) by ring, called at train.cpp:30".
 inline std::string describe(const call_record& call) {
   const std::string_view name = call.operation;
+  const std::string site = std::string(", called at ") + call.site.file_name() + ':' + std::to_string(call.site.line());
+  if (name == "split") return "split" + site;  // what it gathers is not the caller's
   const bool differ = name.ends_with("_v");
   std::string text = std::string(name) + " of ";
   if (name != "all_to_all_v") text += (differ ? "up to " : "") + std::to_string(call.elements) + ' ';
@@ -93,7 +95,7 @@ inline std::string describe(const call_record& call) {
   // Two calls may differ in nothing but counts of shorter blocks.
   if (differ) text += " with signature " + std::to_string(call.signature);
   if (call.root != 0) text += " from root " + std::to_string(call.root);
-  return text + ", called at " + call.site.file_name() + ':' + std::to_string(call.site.line());
+  return text + site;
 }
 
 /// The last so many of a row of records. Grows only as far as it is used: a simulation has thousands of ranks.

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,16 @@
 HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
+
 struct communicator_access;
+
+/// Of what was asked of a communicator that is none any more.
+HOCKET_COLD inline failure used_after_move(const char* operation = nullptr, const std::source_location& site = {}) {
+  return make_failure(errc::invalid_argument, "this communicator was moved from: use the one that it was moved to",
+                      {.operation = operation, .site = site});
+}
+[[noreturn]] HOCKET_COLD inline void raise_used_after_move() { raise(used_after_move()); }
+
 }  // namespace detail
 
 /// A group of ranks over one transport. Movable, not copyable: `split` makes a new one.
@@ -31,6 +41,8 @@ struct communicator_access;
 /// **Failure.** The first failure of a call on any rank ends the communicator on all of them; then only `shrink` goes
 /// on.
 /// **Destruction.** Local: no other rank is waited for. Requests must be waited for before.
+/// **Once moved from** it can be assigned to and destroyed. Unless assertions are off, calls on it fail with
+/// `invalid_argument`; its own members, which can't fail, end the program with these words.
 template <class Wire>
 class communicator {
  public:
@@ -43,41 +55,50 @@ class communicator {
   communicator(communicator&&) noexcept = default;
   communicator& operator=(communicator&&) noexcept = default;
 
-  int rank() const noexcept { return state_->rank(); }
-  int size() const noexcept { return state_->size(); }
+  int rank() const noexcept { return state().rank(); }
+  int size() const noexcept { return state().size(); }
 
   /// Makes the operation under way, or else the next one, fail with `errc::aborted`, on this rank and then on all
   /// others, and all later ones with `errc::revoked`. From any thread. The others hear of it from that operation, or when
   /// this rank destroys the communicator.
-  void abort() noexcept { state_->abort(); }
+  void abort() noexcept { state().abort(); }
   /// Ends the communicator on all ranks, with the caller's words: for what goes wrong between two calls. The others'
   /// operation under way, or else their next one, fails with `errc::aborted` and "rank R reports: REASON"; this rank's
   /// next one likewise. Without it they would hear `peer_lost` once this rank has gone. Does nothing if the communicator
   /// has failed before. From the thread that uses it; waits for nobody.
-  void revoke(std::string reason) const { state_->revoke_unheard(make_failure(errc::aborted, std::move(reason))); }
+  void revoke(std::string reason) const { state().revoke_unheard(make_failure(errc::aborted, std::move(reason))); }
   /// Whether an earlier failure ended this communicator.
-  bool revoked() const noexcept { return state_->revoked(); }
+  bool revoked() const noexcept { return state().revoked(); }
 
   /// How long calls wait that say nothing else; 60 s unless set. Need not be equal on all ranks.
-  std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
+  std::chrono::nanoseconds timeout() const noexcept { return state().timeout(); }
   template <class Rep, class Period>
   void set_timeout(std::chrono::duration<Rep, Period> timeout) noexcept {
-    state_->set_timeout(detail::saturated(timeout));
+    state().set_timeout(detail::saturated(timeout));
   }
 
   /// What this rank has moved by its calls on this communicator, those under way included as far as they are. From the
   /// thread that uses it.
-  hocket::traffic traffic() const noexcept { return state_->moved(); }
+  hocket::traffic traffic() const noexcept { return state().moved(); }
 
   /// The directory to which each rank writes what it did last, once this communicator has failed, for `hocket-flight`
   /// to read: see docs/when-it-fails.md. Nothing is written unless it is set. Need not be equal on all ranks. `split`
   /// and `shrink` pass it on.
-  const std::string& flight_recorder() const noexcept { return state_->recorder().directory(); }
-  void set_flight_recorder(std::string directory) { state_->recorder().set_directory(std::move(directory)); }
+  const std::string& flight_recorder() const noexcept { return state().recorder().directory(); }
+  void set_flight_recorder(std::string directory) { state().recorder().set_directory(std::move(directory)); }
 
  private:
   friend struct detail::communicator_access;
   using state_type = detail::communicator_state<Wire>;
+
+  state_type& state() const {
+    state_type* const held = state_.get();
+    if (HOCKET_ASSERTION_LEVEL > 0 && held == nullptr) [[unlikely]]
+      detail::raise_used_after_move();
+    return *held;
+  }
+  /// Never true without assertions, where nobody asks.
+  bool is_moved_from() const noexcept { return HOCKET_ASSERTION_LEVEL > 0 && state_ == nullptr; }
 
   std::shared_ptr<state_type> state_;
 };
@@ -87,12 +108,17 @@ namespace detail {
 /// The collectives' way into a communicator.
 struct communicator_access {
   template <class Wire>
-  static communicator_state<Wire>& state(const communicator<Wire>& comm) noexcept {
-    return *comm.state_;
+  static communicator_state<Wire>& state(const communicator<Wire>& comm) {
+    return comm.state();
   }
   template <class Wire>
-  static const std::shared_ptr<communicator_state<Wire>>& shared_state(const communicator<Wire>& comm) noexcept {
+  static const std::shared_ptr<communicator_state<Wire>>& shared_state(const communicator<Wire>& comm) {
+    static_cast<void>(comm.state());
     return comm.state_;
+  }
+  template <class Wire>
+  static bool is_moved_from(const communicator<Wire>& comm) noexcept {
+    return comm.is_moved_from();
   }
 };
 

@@ -84,6 +84,24 @@ std::uint32_t agree_on_context(const communicator<Wire>& comm, const std::source
   }
 }
 
+/// What a rank says of itself when it splits a communicator.
+struct split_choice {
+  int part, order;
+};
+
+/// The all-gather by which a split begins. It has a name of its own, so that ranks in other calls are told of a split.
+struct split_job : moving_job<plan::goal_kind::all_gather, split_choice> {
+  static constexpr const char* name = "split";
+};
+
+template <class Wire>
+std::vector<split_choice> gather_choices(const communicator<Wire>& comm, const split_choice& own,
+                                         const std::source_location& site) {
+  std::vector<split_choice> all(static_cast<std::size_t>(comm.size()));
+  deliver(run_call(comm, split_job{{std::span(&own, 1), all}}, options<>(), site));
+  return all;
+}
+
 /// A stop token that is triggered some time after no more calls can be made on a communicator: by then, all ranks are
 /// at the same point that can get there.
 template <class State>
@@ -167,12 +185,8 @@ void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, c
 template <class Wire>
 communicator<Wire> split(const communicator<Wire>& comm, color part, key order = {},
                          const std::source_location& site = std::source_location::current()) {
-  struct entry {
-    int part, order;
-  };
-  const entry own{part.value, order.value};
-  std::vector<entry> all(static_cast<std::size_t>(comm.size()));
-  all_gather(comm, std::span(&own, 1), all, options<>(), site);
+  if (detail::communicator_access::is_moved_from(comm)) raise(detail::used_after_move("split", site));
+  const auto all = detail::gather_choices(comm, {part.value, order.value}, site);
 
   std::vector<int> chosen;  // ranks of the parent
   for (int rank = 0; rank < comm.size(); ++rank) {

@@ -47,6 +47,32 @@ constexpr auto in_place(Range&& buffer) {
 
 namespace detail {
 
+/// Says what keeps `Value` from being used in place.
+template <class Value>
+consteval void explain_in_place() {
+  constexpr bool range = contiguous_buffer<std::remove_reference_t<Value>>;
+  static_assert(
+      range,
+      "in_place(buffer): a buffer must be a contiguous range that knows its size: a vector, an array, a span; "
+      "of one value x that is std::span(&x, 1)");
+  constexpr bool writable = !range || writable_buffer<Value>;
+  static_assert(writable, "in_place(buffer): the result overwrites the buffer, whose elements are const here");
+  static_assert(!range || !writable || lasting_buffer<Value>,
+                "in_place(buffer): the buffer is a temporary, which would be gone with the result: give it a name");
+}
+
+}  // namespace detail
+
+/// For what is no such buffer: a compile error in words.
+template <class Value>
+  requires(!lasting_writable_buffer<Value>)
+constexpr auto in_place(Value&&) {
+  detail::explain_in_place<Value>();
+  return in_place_buffer<int>{};
+}
+
+namespace detail {
+
 template <contiguous_buffer Range>
 constexpr std::span<const element_type_t<Range>> as_input(const Range& range) {
   return {std::ranges::data(range), std::ranges::size(range)};

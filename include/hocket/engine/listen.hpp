@@ -83,16 +83,17 @@ inline const call_record* first_different(const call_log& calls, const inquiry& 
   return found;
 }
 
-/// Of two ranks whose calls `own` and `theirs` differ. This rank's last call is the one in which that shows.
-inline failure differing_calls(const call_record& own, bool is_last, int peer, const inquiry& theirs) {
-  const std::string ours = describe(own), rank = "rank " + std::to_string(peer);
-  std::string reason = is_last ? rank + " is in " : "in an earlier call, " + rank + " was in ";
+/// Of two ranks whose calls `own`, of `rank`, and `theirs`, of `peer`, differ. The last call of `rank` is the one in which
+/// that shows. Other ranks are told the same words, so these name both by number.
+inline failure differing_calls(const call_record& own, bool is_last, int rank, int peer, const inquiry& theirs) {
+  const std::string ours = describe(own), me = "rank " + std::to_string(rank), other = "rank " + std::to_string(peer);
+  std::string reason = is_last ? other + " is in " : "in an earlier call, " + other + " was in ";
   reason += theirs.call;
   if (theirs.call == ours) {
-    reason += own.signature == theirs.signature ? " after other calls than this rank's"
+    reason += own.signature == theirs.signature ? " after other calls than those of " + me
                                                 : " with other options, such as require(checksummed), or other lengths";
   }
-  reason += ", this rank was in " + ours +
+  reason += ", " + me + " was in " + ours +
             ": operation, count, type, reduction operation, root, algorithm and the order of calls must be equal on "
             "all ranks";
   return make_failure(errc::mismatch, std::move(reason), {.peer = peer});
@@ -115,7 +116,7 @@ std::optional<failure> compare(State& state, open_inquiry& each) {
     }
   }
   if (each.pursued && !each.until.passed()) return std::nullopt;
-  return differing_calls(*own, own == state.calls().last(), each.peer, each.asked);
+  return differing_calls(*own, own == state.calls().last(), state.rank(), each.peer, each.asked);
 }
 
 /// Reads what has come, as `listen` says.

@@ -33,6 +33,7 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -43,6 +44,19 @@ namespace detail {
 /// The arithmetic types of the language, and ours.
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || is_floating<T>;
+
+/// Whether T is `std::complex<float>` or `std::complex<double>`, without their header, which brings streams along. By its
+/// name: that of no other type begins so.
+template <class T>
+consteval bool is_standard_complex() {
+  std::string_view rest = __PRETTY_FUNCTION__;
+  if (rest.find("T = std::") == rest.npos) return false;
+  rest.remove_prefix(rest.find("T = std::") + 9);
+  if (rest.starts_with("__1::")) rest.remove_prefix(5);  // of libc++
+  if (!rest.starts_with("complex<")) return false;
+  rest.remove_prefix(8);
+  return rest.starts_with("float>") || rest.starts_with("double>");
+}
 
 }  // namespace detail
 
@@ -57,7 +71,8 @@ template <class Op, class T>
 struct is_commutative<Op, T> : std::bool_constant<Op::commutative> {};
 
 template <class T, class U>
-struct is_commutative<std::plus<U>, T> : std::bool_constant<detail::is_number<T>> {};
+struct is_commutative<std::plus<U>, T> : std::bool_constant<detail::is_number<T> || detail::is_standard_complex<T>()> {
+};
 template <class T, class U>
 struct is_commutative<std::multiplies<U>, T> : std::bool_constant<detail::is_number<T>> {};
 template <class T, class U>

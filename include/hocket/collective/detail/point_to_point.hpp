@@ -166,6 +166,8 @@ template <class Wire, class Options>
 outcome run_message(const communicator<Wire>& comm, const message_job& job, const Options& options,
                     const std::source_location& site) {
   check_message_options<Options>();
+  if (communicator_access::is_moved_from(comm)) [[unlikely]]
+    return used_after_move(job.name, site);
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, job.name, options, site);
   const auto stop = stop_of(options);

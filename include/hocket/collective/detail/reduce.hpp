@@ -202,7 +202,7 @@ auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, c
         "with(...): this algorithm combines operands in another order than that of the ranks, and the operation "
         "is not known to be commutative: give it `static constexpr bool commutative = true`, or choose an "
         "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
-        "one_shot, two_shot; reduce_scatter: pairwise, direct)");
+        "one_shot, two_shot, push; reduce_scatter: pairwise, direct)");
   }
   return reduction_job<Kind, decltype(effective), T, Blocks>{in, out, std::move(effective), blocks};
 }

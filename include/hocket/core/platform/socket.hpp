@@ -55,6 +55,15 @@ inline std::string endpoint_text(const std::string& host, std::uint16_t port) {
   return (bracket ? '[' + host + ']' : host) + ':' + std::to_string(port);
 }
 
+/// Where the other end of a connection is, as "host:port" in numbers; empty if that can't be told.
+inline std::string remote_text(int socket) {
+  socket_address there;
+  char host[NI_MAXHOST];
+  if (::getpeername(socket, there.get(), &there.size) != 0 || there.port() == 0) return {};
+  if (::getnameinfo(there.get(), there.size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) return {};
+  return endpoint_text(host, there.port());
+}
+
 namespace detail {
 
 inline void set_option(int socket, int level, int option, int value) noexcept {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The blocking form of a call on whatever the caller has in the place of a communicator: one that was moved from is
+/// told as any other misuse, by a code too.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+
+#include <source_location>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Out of line, so that call sites stay as small as those of `run_call`.
+template <class Job, class Wire, class Options>
+HOCKET_NO_INLINE outcome run_job(const communicator<Wire>& comm, const Job& job, const Options& options,
+                                 const std::source_location& site) {
+  const std::source_location at = site;  // read in any case, g++ passes it in a register
+  if (communicator_access::is_moved_from(comm)) [[unlikely]]
+    return used_after_move(Job::name, at);
+  return run_call(comm, job, options, at);
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

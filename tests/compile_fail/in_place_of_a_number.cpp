@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: of one value x that is std::span\(&x, 1\)
+//
+// A number is no buffer, and knows no size.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm) {
+  double loss = 1;
+  hocket::all_reduce(comm, hocket::in_place(loss));
+}
