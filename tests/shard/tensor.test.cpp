@@ -494,6 +494,34 @@ TEST_CASE("run-time extents that disagree are refused with words") {
   CHECK(contains(unequal, "different extents"));
 }
 
+TEST_CASE("extents of which a type tells one, and the other operand another, are refused in either order") {
+  const auto words = [](auto rule, bool dynamic_first) {
+    return refusal([=](const auto& ranks) {
+      using mesh_type = std::remove_cvref_t<decltype(ranks)>;
+      const hocket::tensor<double, extents<dynamic>, mesh_type, on<"tp", invariant>> x(ranks, {7});
+      const hocket::tensor<double, extents<5>, mesh_type, on<"tp", invariant>> y(ranks);
+      const auto nothing = [](auto...) {};
+      if (dynamic_first) {
+        hocket::apply(rule, nothing, x, y);
+      } else {
+        hocket::apply(rule, nothing, y, x);
+      }
+    });
+  };
+  const std::string refused = "dimension 'n' has 5 elements in one operand and 7 in another";
+  for (const bool dynamic_first : {true, false}) {
+    CHECK(contains(words(hocket::linear<"n,n->n">(), dynamic_first), refused));
+    CHECK(contains(words(hocket::multilinear<"n,n->">(), dynamic_first), refused));
+  }
+
+  const std::string of_bias = refusal([](const auto& ranks) {
+    using mesh_type = std::remove_cvref_t<decltype(ranks)>;
+    const hocket::tensor<double, extents<dynamic, dynamic>, mesh_type, on<"tp", invariant>> x(ranks, {4, 7});
+    hocket::plus_bias(x, hocket::tensor<double, extents<5>, mesh_type, on<"tp", invariant>>(ranks));
+  });
+  CHECK(contains(of_bias, "has 5 elements in one operand and 7 in another"));
+}
+
 TEST_CASE("operands on two meshes of one type are refused with words") {
   std::string text;
   on_ranks(2, [&](thread_rank& me) {

@@ -141,7 +141,7 @@ constexpr bool ranks_agree(const subscripts& labels) noexcept {
   return sizeof...(Operands) == labels.operands() && ((labels.operand(k++).size() == Operands::rank) && ...);
 }
 
-/// Where a letter stands first among a rule's operands. There its extent is read.
+/// Where a letter stands first among a rule's operands. There its extent is read, unless a type tells it.
 struct letter_place {
   std::size_t operand = 0;
   std::size_t dimension = 0;
@@ -189,8 +189,9 @@ struct labelled_operands {
   constexpr void check() const {
     for_each_place([&]<std::size_t K, std::size_t D>() {
       constexpr char letter = Labels.operand(K)[D];
-      constexpr letter_place first = first_place(Labels, letter);
-      if constexpr (operand<K>::extents_type::sizes[D] == dynamic && first.operand != K) {
+      constexpr bool in_a_type = extent_of_letter<Operands...>(Labels, letter) != dynamic;
+      constexpr bool read_here = !in_a_type && first_place(Labels, letter).operand == K;
+      if constexpr (operand<K>::extents_type::sizes[D] == dynamic && !read_here) {
         if (const std::size_t own = std::get<K>(all).sizes()[D]; own != extent<letter>()) {
           refuse_extents(letter, extent<letter>(), own);
         }
