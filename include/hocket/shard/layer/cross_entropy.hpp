@@ -76,6 +76,9 @@ struct vocabulary_parallel_cross_entropy {
   template <tensor_type Logits, tensor_type Targets, call_options Options = options<>>
   auto forward(Logits&& logits, Targets&& targets, const Options& options = {},
                const std::source_location& site = std::source_location::current()) const {
+    static_assert(!std::is_integral_v<typename std::remove_cvref_t<Logits>::element_type>,
+                  "the logits of a cross entropy must be of a floating type: of integers, its exponentials and "
+                  "logarithms would be cut to integers");
     constexpr bool logits_fit = detail::is_placed_along<Axis, Logits, shard<1>>();
     constexpr bool targets_fit = detail::is_placed_along<Axis, Targets, invariant>();
     if constexpr (!detail::checked_cross_entropy<logits_fit, targets_fit>::value) {
