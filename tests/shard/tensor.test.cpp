@@ -332,6 +332,24 @@ TEST_CASE("a tensor that is moved from is empty, and nothing can be made of it")
     says_so([&] { convert<"tp", shard<0>>(known); });
     says_so([&] { hocket::redistribute<on<"tp", shard<0>>>(known); });
     says_so([&] { copy(known); });
+    says_so([&] { convert<"tp", replicated>(std::move(x)); });
+    says_so([&] { convert<"tp", replicated>(std::move(known)); });
+    says_so([&] { hocket::redistribute<on<"tp", summands>>(std::move(known)); });
+    says_so([&] { hocket::accumulate(known, known); });
+    says_so([&] {
+      hocket::apply(
+          hocket::linear<"n,n->n">(), [](auto...) {}, known, other);
+    });
+
+    hocket::tensor<double, extents<4>, mesh_type, on<"tp", invariant>> whole(ranks);
+    const auto kept = std::move(whole);
+    says_so([&] { convert<"tp", replicated>(std::move(whole)); });
+    says_so([&] { hocket::norm(whole); });
+    says_so([&] { hocket::norm(kept, whole); });
+    const auto there = hocket::mesh<"q">(me.comm(), {2});
+    using on_there = hocket::tensor<double, extents<4>, std::remove_const_t<decltype(there)>, on<"q", shard<0>>>;
+    says_so([&] { hocket::redistribute<on_there>(whole, there); });
+    says_so([&] { hocket::redistribute<on_there>(known, there); });
   });
 }
 

@@ -165,6 +165,7 @@ constexpr letter_place first_place(const subscripts& labels, char letter) noexce
 
 template <class Mesh>
 [[noreturn]] HOCKET_COLD void refuse_meshes(const Mesh& mesh) {
+  static_cast<void>(checked_mesh(mesh));
   raise(errc::invalid_argument, "operands are on different meshes: redistribute one of them to the mesh of the other",
         {.operation = "apply", .rank = mesh.rank(), .ranks = mesh.size()});
 }
@@ -368,6 +369,8 @@ void accumulate(Total& total, const Addend& addend,
       !std::is_integral_v<typename Total::element_type> || std::is_integral_v<typename Addend::element_type>,
       "a total of integers would lose the fractions of what is added to it: give the total a floating-point type");
   if constexpr (on_one_mesh && Total::rank == Addend::rank) {
+    static_cast<void>(detail::checked_mesh(total.mesh()));
+    static_cast<void>(detail::checked_mesh(addend.mesh()));
     if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
       raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",
             {.operation = "accumulate", .rank = total.mesh().rank(), .ranks = total.mesh().size(), .site = site});

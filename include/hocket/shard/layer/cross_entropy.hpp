@@ -229,8 +229,10 @@ struct vocabulary_parallel_cross_entropy {
   template <class Targets>
   void check(const Targets& targets, std::size_t vocabulary, const std::source_location& site) const {
     static_assert(std::is_integral_v<typename Targets::element_type>, "targets must be integers");
-    const error_context here{
-        .operation = "cross_entropy", .rank = targets.mesh().rank(), .ranks = targets.mesh().size(), .site = site};
+    const error_context here{.operation = "cross_entropy",
+                             .rank = detail::checked_mesh(targets.mesh()).rank(),
+                             .ranks = targets.mesh().size(),
+                             .site = site};
     if (!(label_smoothing >= 0 && label_smoothing < 1)) {
       raise(errc::invalid_argument, "label_smoothing is " + std::to_string(label_smoothing) + "; it must be in [0, 1)",
             here);
