@@ -119,6 +119,30 @@ TEST_CASE("two meshes over the same ranks work beside each other, and outlive th
   });
 }
 
+TEST_CASE("communicators along different axes are used from different threads, also if they have the same ranks") {
+  for (const auto& extents : std::vector<std::vector<int>>{{2, 1}, {1, 2}, {1, 1}}) {
+    on_ranks(extents[0] * extents[1], [&](thread_rank& me) {
+      const auto ranks = mesh<"dp", "tp">(me.comm(), extents);
+      std::atomic<int> wrong = 0;
+      const auto sum_often = [&](const hocket::local::communicator& along, int own) {
+        for (int round = 0; round < 300; ++round) {
+          int sum = 0;
+          hocket::all_reduce(along, std::span(&own, 1), std::span(&sum, 1));
+          if (sum != own * along.size()) ++wrong;
+        }
+      };
+      std::thread rows([&] { sum_often(ranks.template along<"dp">(), 1); });
+      std::thread columns([&] { sum_often(ranks.template along<"tp">(), 10); });
+      sum_often(ranks.all(), 100);
+      rows.join();
+      columns.join();
+      me.check(wrong == 0, "calls of two threads were mixed up");
+      me.check(&ranks.template along<"dp">() != &ranks.all() && &ranks.template along<"tp">() != &ranks.all(),
+               "shared");
+    });
+  }
+}
+
 TEST_CASE("extents that do not fit are refused with those that would") {
   const std::string text = refusal(6, [](thread_rank& me) { mesh<"dp", "tp">(me.comm(), {2, 4}); });
   CHECK(contains(text, "dp=2 x tp=4 needs 8 ranks, and the communicator has 6"));

@@ -332,6 +332,24 @@ TEST_CASE("a tensor that is moved from is empty, and nothing can be made of it")
     says_so([&] { convert<"tp", shard<0>>(known); });
     says_so([&] { hocket::redistribute<on<"tp", shard<0>>>(known); });
     says_so([&] { copy(known); });
+    says_so([&] { convert<"tp", replicated>(std::move(x)); });
+    says_so([&] { convert<"tp", replicated>(std::move(known)); });
+    says_so([&] { hocket::redistribute<on<"tp", summands>>(std::move(known)); });
+    says_so([&] { hocket::accumulate(known, known); });
+    says_so([&] {
+      hocket::apply(
+          hocket::linear<"n,n->n">(), [](auto...) {}, known, other);
+    });
+
+    hocket::tensor<double, extents<4>, mesh_type, on<"tp", invariant>> whole(ranks);
+    const auto kept = std::move(whole);
+    says_so([&] { convert<"tp", replicated>(std::move(whole)); });
+    says_so([&] { hocket::norm(whole); });
+    says_so([&] { hocket::norm(kept, whole); });
+    const auto there = hocket::mesh<"q">(me.comm(), {2});
+    using on_there = hocket::tensor<double, extents<4>, std::remove_const_t<decltype(there)>, on<"q", shard<0>>>;
+    says_so([&] { hocket::redistribute<on_there>(whole, there); });
+    says_so([&] { hocket::redistribute<on_there>(known, there); });
   });
 }
 
@@ -492,6 +510,34 @@ TEST_CASE("run-time extents that disagree are refused with words") {
     hocket::accumulate(total, addend);
   });
   CHECK(contains(unequal, "different extents"));
+}
+
+TEST_CASE("extents of which a type tells one, and the other operand another, are refused in either order") {
+  const auto words = [](auto rule, bool dynamic_first) {
+    return refusal([=](const auto& ranks) {
+      using mesh_type = std::remove_cvref_t<decltype(ranks)>;
+      const hocket::tensor<double, extents<dynamic>, mesh_type, on<"tp", invariant>> x(ranks, {7});
+      const hocket::tensor<double, extents<5>, mesh_type, on<"tp", invariant>> y(ranks);
+      const auto nothing = [](auto...) {};
+      if (dynamic_first) {
+        hocket::apply(rule, nothing, x, y);
+      } else {
+        hocket::apply(rule, nothing, y, x);
+      }
+    });
+  };
+  const std::string refused = "dimension 'n' has 5 elements in one operand and 7 in another";
+  for (const bool dynamic_first : {true, false}) {
+    CHECK(contains(words(hocket::linear<"n,n->n">(), dynamic_first), refused));
+    CHECK(contains(words(hocket::multilinear<"n,n->">(), dynamic_first), refused));
+  }
+
+  const std::string of_bias = refusal([](const auto& ranks) {
+    using mesh_type = std::remove_cvref_t<decltype(ranks)>;
+    const hocket::tensor<double, extents<dynamic, dynamic>, mesh_type, on<"tp", invariant>> x(ranks, {4, 7});
+    hocket::plus_bias(x, hocket::tensor<double, extents<5>, mesh_type, on<"tp", invariant>>(ranks));
+  });
+  CHECK(contains(of_bias, "has 5 elements in one operand and 7 in another"));
 }
 
 TEST_CASE("operands on two meshes of one type are refused with words") {

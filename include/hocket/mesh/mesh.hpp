@@ -43,7 +43,8 @@ inline constexpr int inferred = -1;
 /// is a copy of the other.
 ///
 /// **Order.** Row-major: the rank at coordinates (c0, c1, c2) is (c0 * extent1 + c1) * extent2 + c2.
-/// **Threads.** Communicators along different axes may be used from different threads, as any communicators.
+/// **Threads.** Communicators along different axes may be used from different threads, as any communicators; also where
+///   axes of one rank make their ranks the same.
 template <class Wire, axis... Axes>
 class rank_mesh {
   static_assert(sizeof...(Axes) >= 1 && sizeof...(Axes) <= 6, "a mesh has 1 to 6 axes");
@@ -121,13 +122,8 @@ class rank_mesh {
   struct state {
     state(const communicator<Wire>& comm, const extents_type& of_axes, const std::source_location& site)
         : extents(of_axes), coordinates(coordinates_in(of_axes, comm.rank())) {
-      detail::axis_set longer = 0;  // axes of one rank add nothing to a group
-      for (int i = 0; i < dimensions; ++i) longer |= of_axes[static_cast<std::size_t>(i)] > 1 ? 1U << i : 0U;
-      for (detail::axis_set set = 0; set <= axes::whole; ++set) {
-        const detail::axis_set counted = set & longer;
-        if (set != 0 && groups[counted] == nullptr) groups[counted] = make(comm, counted, site);
-        groups[set] = groups[counted];
-      }
+      // Each set of axes has its own, also where axes of one rank make the groups equal: two threads may use them.
+      for (detail::axis_set set = 1; set <= axes::whole; ++set) groups[set] = make(comm, set, site);
     }
 
     std::shared_ptr<const communicator<Wire>> make(const communicator<Wire>& comm, detail::axis_set set,
@@ -266,9 +262,9 @@ class rank_mesh {
 /// Arranges the ranks of `comm` along named axes. `extents` has a number for each axis whose extent is not in its
 /// template argument; one of them may be `inferred`.
 ///
-/// Collective over `comm`; every rank must pass equal extents. Makes a communicator for every product of axes that have
-/// more than one rank (3 for two such axes, 7 for three), each by `split`: over the wires of `comm`, without a new
-/// connection. `comm` may be used beside the mesh, and may end before it.
+/// Collective over `comm`; every rank must pass equal extents. Makes a communicator for every product of axes (3 for two
+/// axes, 7 for three), each by `split`: over the wires of `comm`, without a new connection. `comm` may be used beside the
+/// mesh, and may end before it.
 /// Throws `error`: `invalid_argument` if the product of the extents is not the number of ranks, with extents that would
 /// fit; else as `split`.
 template <axis... Axes, class Wire>

@@ -141,7 +141,7 @@ constexpr bool ranks_agree(const subscripts& labels) noexcept {
   return sizeof...(Operands) == labels.operands() && ((labels.operand(k++).size() == Operands::rank) && ...);
 }
 
-/// Where a letter stands first among a rule's operands. There its extent is read.
+/// Where a letter stands first among a rule's operands. There its extent is read, unless a type tells it.
 struct letter_place {
   std::size_t operand = 0;
   std::size_t dimension = 0;
@@ -165,6 +165,7 @@ constexpr letter_place first_place(const subscripts& labels, char letter) noexce
 
 template <class Mesh>
 [[noreturn]] HOCKET_COLD void refuse_meshes(const Mesh& mesh) {
+  static_cast<void>(checked_mesh(mesh));
   raise(errc::invalid_argument, "operands are on different meshes: redistribute one of them to the mesh of the other",
         {.operation = "apply", .rank = mesh.rank(), .ranks = mesh.size()});
 }
@@ -189,8 +190,9 @@ struct labelled_operands {
   constexpr void check() const {
     for_each_place([&]<std::size_t K, std::size_t D>() {
       constexpr char letter = Labels.operand(K)[D];
-      constexpr letter_place first = first_place(Labels, letter);
-      if constexpr (operand<K>::extents_type::sizes[D] == dynamic && first.operand != K) {
+      constexpr bool in_a_type = extent_of_letter<Operands...>(Labels, letter) != dynamic;
+      constexpr bool read_here = !in_a_type && first_place(Labels, letter).operand == K;
+      if constexpr (operand<K>::extents_type::sizes[D] == dynamic && !read_here) {
         if (const std::size_t own = std::get<K>(all).sizes()[D]; own != extent<letter>()) {
           refuse_extents(letter, extent<letter>(), own);
         }
@@ -367,6 +369,8 @@ void accumulate(Total& total, const Addend& addend,
       !std::is_integral_v<typename Total::element_type> || std::is_integral_v<typename Addend::element_type>,
       "a total of integers would lose the fractions of what is added to it: give the total a floating-point type");
   if constexpr (on_one_mesh && Total::rank == Addend::rank) {
+    static_cast<void>(detail::checked_mesh(total.mesh()));
+    static_cast<void>(detail::checked_mesh(addend.mesh()));
     if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
       raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",
             {.operation = "accumulate", .rank = total.mesh().rank(), .ranks = total.mesh().size(), .site = site});

@@ -104,8 +104,8 @@ struct checked_change_of_mesh {
 /// Throws unless two meshes have the same ranks in the same order.
 template <class A, class B>
 void check_same_ranks(const A& a, const B& b, const std::source_location& site) {
-  const auto& of_a = communicator_access::state(a.all());
-  const auto& of_b = communicator_access::state(b.all());
+  const auto& of_a = communicator_access::state(checked_mesh(a).all());
+  const auto& of_b = communicator_access::state(checked_mesh(b).all());
   if (a.size() == b.size() && *of_a.members() == *of_b.members()) return;
   raise(errc::invalid_argument,
         "the other mesh has other ranks, or the same in another order; make both from one "

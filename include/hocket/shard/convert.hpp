@@ -100,6 +100,7 @@ struct reduction_of<partial<mean>> {
 template <class Tensor>
 decltype(auto) owned(Tensor&& tensor) {
   if constexpr (std::is_same_v<Tensor, writable_t<std::remove_cvref_t<Tensor>>>) {
+    static_cast<void>(checked_mesh(tensor.mesh()));
     return std::move(tensor);
   } else {
     return copy(tensor);
@@ -292,6 +293,7 @@ struct conversion {
     constexpr bool movable = moved_in && !std::is_const_v<typename from_type::element_type>;
     if constexpr (kind == step::nothing && moved_in) {
       using element = typename from_type::element_type;
+      static_cast<void>(detail::checked_mesh(tensor.mesh()));
       return std::move(tensor)
           .template reinterpret<
               sharded_tensor<element, typename from_type::extents_type, typename from_type::mesh_type, to_placed>>();
@@ -339,7 +341,7 @@ struct conversion {
   template <class Result, class Tensor, class Options>
   HOCKET_ALWAYS_INLINE static Result in_place(Tensor& tensor, detail::axis_set along, const Options& options,
                                               const std::source_location& site) {
-    const auto& comm = tensor.mesh().along(along);
+    const auto& comm = detail::checked_mesh(tensor.mesh()).along(along);
     const auto& all_options = detail::with_extents(options, tensor);
     if constexpr (std::is_same_v<From, partial<mean>>) {
       tensor.set_count(detail::weigh_means(tensor.elements(), tensor.count(), comm, all_options, site));

@@ -63,6 +63,8 @@ double squared_norm_of(const Options& options, const std::source_location& site,
   constexpr bool on_one_mesh = (std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...);
   static_assert(on_one_mesh,
                 "the tensors are on different meshes: take the norm of those of each mesh, and add the squares");
+  static_cast<void>(checked_mesh(first.mesh()));
+  (static_cast<void>(checked_mesh(rest.mesh())), ...);
   if constexpr (on_one_mesh) {
     if (!((first.mesh() == rest.mesh()) && ...)) {
       raise(errc::invalid_argument,

@@ -26,6 +26,15 @@ using unknown = placed<Placement, extents<dynamic, dynamic>>;
 
 // ── Nothing moves: the tensor is moved ─────────────────────────────────────────────────────────────────────────────
 
+// Unless it was moved from before: by hand, too.
+namespace bare {
+template <class Tensor>
+inline Tensor&& usable(Tensor& x) {
+  static_cast<void>(hocket::detail::checked_mesh(x.mesh()));
+  return std::move(x);
+}
+}  // namespace bare
+
 namespace typed {
 unknown<replicated> use(unknown<invariant>&& x) { return hocket::convert<"tp", replicated>(std::move(x)); }
 unknown<summands> add_later(unknown<varying>&& x) { return hocket::convert<"tp", summands>(std::move(x)); }
@@ -34,9 +43,9 @@ placed<replicated> redistribute(placed<invariant>&& x) {
 }
 }  // namespace typed
 namespace bare {
-unknown<invariant> use(unknown<invariant>&& x) { return std::move(x); }
-unknown<varying> add_later(unknown<varying>&& x) { return std::move(x); }
-placed<invariant> redistribute(placed<invariant>&& x) { return std::move(x); }
+unknown<invariant> use(unknown<invariant>&& x) { return usable(x); }
+unknown<varying> add_later(unknown<varying>&& x) { return usable(x); }
+placed<invariant> redistribute(placed<invariant>&& x) { return usable(x); }
 }  // namespace bare
 
 // ── Collectives ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -53,7 +62,8 @@ inline auto checked(const Tensor& x) {
   return hocket::detail::with_extents(hocket::options<>(), x);
 }
 unknown<summands> reduce(unknown<summands>&& x) {
-  hocket::all_reduce(x.mesh().along<"tp">(), hocket::in_place(x.elements()), std::plus<>(), checked(x));
+  const auto& along = hocket::detail::checked_mesh(x.mesh()).along<"tp">();
+  hocket::all_reduce(along, hocket::in_place(x.elements()), std::plus<>(), checked(x));
   return std::move(x);
 }
 template <class To, class From>

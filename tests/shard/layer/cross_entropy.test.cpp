@@ -7,8 +7,10 @@
 
 #include <hocket/parallel.hpp>
 
+#include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace hocket_test;
@@ -156,6 +158,27 @@ TEST_CASE("the loss does not depend on the cut, smoothed or not") {
   }
   for (const auto& each : losses) {
     for (std::size_t t = 0; t < 6; ++t) CHECK(std::abs(each[t] - losses[0][t]) <= 1e-14 * losses[0][t]);
+  }
+}
+
+TEST_CASE("the loss of floats is that of doubles, also over a large vocabulary that is nearly constant") {
+  for (const int size : {1, 3}) {
+    on_ranks(size, [&](thread_rank& me) {
+      const auto ranks = hocket::mesh<"tp">(me.comm(), {size});
+      using mesh_type = std::remove_const_t<decltype(ranks)>;
+      const auto loss = [&]<class T>(std::type_identity<T>, double smoothing) {
+        hocket::tensor<T, matrix_extents, mesh_type, on<"tp", shard<1>>> logits(ranks, {1, 131072});
+        hocket::fill(logits, [](const auto& where) { return where[1] == 5 ? T(0.1F) : T(0); });
+        const hocket::tensor<int, vector_extents, mesh_type, on<"tp", invariant>> targets(ranks, {1});
+        const hocket::vocabulary_parallel_cross_entropy<"tp"> layer{smoothing};
+        return static_cast<double>(layer.forward(logits, targets).output.local()(0));
+      };
+      for (const double smoothing : {0.0, 0.1}) {
+        const double wanted = loss(std::type_identity<double>(), smoothing);
+        const double found = loss(std::type_identity<float>(), smoothing);
+        me.check(std::abs(found - wanted) < 1e-5 * wanted, "the sum has lost digits");
+      }
+    });
   }
 }
 

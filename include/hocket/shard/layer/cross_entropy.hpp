@@ -46,6 +46,10 @@ struct softmax_sums {
   }
 };
 
+/// What a rank adds up a row in. A sum of floats over 100000 columns would be wrong in its fifth digit.
+template <class T>
+using running_sum_t = std::conditional_t<std::is_same_v<T, float>, double, T>;
+
 /// What a cross entropy is given: whether each is placed as it needs it.
 template <bool Logits, bool Targets, bool Gradient = true>
 struct checked_cross_entropy {
@@ -72,10 +76,14 @@ struct vocabulary_parallel_cross_entropy {
   /// The loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant along
   /// `Axis`; a negative target means that the token does not count: its loss is 0. Throws `invalid_argument` if a
   /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
-  /// and `targets`, or holds what was moved in. Losses of bfloat16 logits are of float, as their sums are.
+  /// and `targets`, or holds what was moved in. Losses of bfloat16 logits are of float, as their sums are; a rank
+  /// adds up its columns of both in double.
   template <tensor_type Logits, tensor_type Targets, call_options Options = options<>>
   auto forward(Logits&& logits, Targets&& targets, const Options& options = {},
                const std::source_location& site = std::source_location::current()) const {
+    static_assert(!std::is_integral_v<typename std::remove_cvref_t<Logits>::element_type>,
+                  "the logits of a cross entropy must be of a floating type: of integers, its exponentials and "
+                  "logarithms would be cut to integers");
     constexpr bool logits_fit = detail::is_placed_along<Axis, Logits, shard<1>>();
     constexpr bool targets_fit = detail::is_placed_along<Axis, Targets, invariant>();
     if constexpr (!detail::checked_cross_entropy<logits_fit, targets_fit>::value) {
@@ -175,14 +183,14 @@ struct vocabulary_parallel_cross_entropy {
 
     void operator()(auto logits, auto targets, auto largest, auto to) const {
       for (std::size_t t = 0; t < logits.extent(0); ++t) {
-        detail::softmax_sums<T> total{};
+        detail::softmax_sums<detail::running_sum_t<T>> total{};
         for (std::size_t v = 0; v < logits.extent(1); ++v) {
           const T relative = logits(t, v) - largest(t);
           total.exponentials += std::exp(relative);
           if (smooths) total.logits += relative;  // else minus infinity, of masked entries, times 0 were no number
           if (is_target(targets(t), first + v)) total.target = relative;
         }
-        to(t) = total;
+        to(t) = {static_cast<T>(total.exponentials), static_cast<T>(total.target), static_cast<T>(total.logits)};
       }
     }
   };
@@ -221,8 +229,10 @@ struct vocabulary_parallel_cross_entropy {
   template <class Targets>
   void check(const Targets& targets, std::size_t vocabulary, const std::source_location& site) const {
     static_assert(std::is_integral_v<typename Targets::element_type>, "targets must be integers");
-    const error_context here{
-        .operation = "cross_entropy", .rank = targets.mesh().rank(), .ranks = targets.mesh().size(), .site = site};
+    const error_context here{.operation = "cross_entropy",
+                             .rank = detail::checked_mesh(targets.mesh()).rank(),
+                             .ranks = targets.mesh().size(),
+                             .site = site};
     if (!(label_smoothing >= 0 && label_smoothing < 1)) {
       raise(errc::invalid_argument, "label_smoothing is " + std::to_string(label_smoothing) + "; it must be in [0, 1)",
             here);

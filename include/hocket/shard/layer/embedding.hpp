@@ -32,6 +32,7 @@ namespace detail {
 /// Token numbers must be rows of the table.
 template <class Tokens>
 void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::source_location& site) {
+  static_cast<void>(checked_mesh(tokens.mesh()));
   for (std::size_t i = 0; i < tokens.elements().size(); ++i) {
     const auto token = tokens.elements()[i];
     if (token >= 0 && static_cast<std::size_t>(token) < vocabulary) continue;
