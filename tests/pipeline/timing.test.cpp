@@ -86,7 +86,7 @@ schedules::costs uneven(int stages, double hop) {
     const auto time = [&](std::uint64_t which) {
       return 2e-3 + 1e-3 * number(7, static_cast<std::uint64_t>(s), which);
     };
-    all.push_back({time(1), time(2), time(3)});
+    all.push_back({time(1), time(2), time(3), time(4)});
   }
   return schedules::costs(all, hop);
 }

@@ -64,8 +64,7 @@ namespace detail {
 class clock_run {
  public:
   constexpr clock_run(const schedule& plan, const costs& cost)
-      : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never),
-        formed_again_(outputs_.size(), false) {}
+      : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never) {}
 
   template <class Observer>
   constexpr timing run(Observer&& observe) {
@@ -113,7 +112,7 @@ class clock_run {
         waiting_[static_cast<std::size_t>(rank)] = true;
         return;
       }
-      const double duration = cost_.of(what, is_formed_again(what));
+      const double duration = cost_.of(what);
       if (at.busy == 0 && duration > 0) at.begin = begin;
       at.busy += duration;
       at.end = begin + duration;
@@ -157,13 +156,6 @@ class clock_run {
     }
   }
 
-  /// Whether what the gradients of `what` need was formed again by an action of its own.
-  constexpr bool is_formed_again(const action& what) const {
-    const work& gradient = what.is_pair() ? what.second : what.first;
-    if (gradient.what != verb::input_gradient && gradient.what != verb::backward) return false;
-    return formed_again_[plan_.index(gradient.stage, gradient.microbatch)];
-  }
-
   constexpr double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
     const double made = results[plan_.index(stage, microbatch)];
     if (made == never) return never;
@@ -178,8 +170,6 @@ class clock_run {
     } else if (what.what == verb::input_gradient || what.what == verb::backward) {
       gradients_[plan_.index(what.stage, what.microbatch)] = end;
       consumer = what.stage - 1;
-    } else if (what.what == verb::recompute) {
-      formed_again_[plan_.index(what.stage, what.microbatch)] = true;
     }
     if (consumer < 0 || consumer >= plan_.stages()) return;
     const int rank = plan_.placement.rank_of(consumer, what.microbatch);
@@ -192,8 +182,7 @@ class clock_run {
   const costs& cost_;
   std::vector<double> outputs_;    ///< end of F, by stage and microbatch
   std::vector<double> gradients_;  ///< end of I or B
-  std::vector<char> formed_again_;
-  std::vector<char> waiting_;  ///< by rank: could not go on when it was looked at
+  std::vector<char> waiting_;      ///< by rank: could not go on when it was looked at
   std::optional<hand_overs> hand_overs_;
 };
 

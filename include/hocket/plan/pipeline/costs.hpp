@@ -21,8 +21,8 @@ struct stage_cost {
   double forward = 1;
   double input_gradient = 1;
   double weight_gradient = 1;
-  /// The forward pass once more, before the gradients: of an action of its own where the schedule has one (R, which
-  /// takes as long as `forward` if this is 0), else a part of B or I.
+  /// Of R, the forward pass once more before the gradients, where the schedule has it; 0: as long as `forward`. Stages
+  /// that do so within their backward pass have it in `input_gradient`.
   double recompute = 0;
 
   friend constexpr bool operator==(const stage_cost&, const stage_cost&) = default;
@@ -71,25 +71,22 @@ class costs {
     return of_stage_[for_all_ ? 0 : static_cast<std::size_t>(stage)];
   }
 
-  /// `formed_again`: whether an action of its own has done what `recompute` says.
-  constexpr double of(const work& what, bool formed_again = false) const noexcept {
+  constexpr double of(const work& what) const noexcept {
     if (!is_computation(what.what)) return 0;
     const stage_cost& cost = of(what.stage);
     switch (what.what) {
       case verb::forward: return cost.forward;
       case verb::recompute: return cost.recompute > 0 ? cost.recompute : cost.forward;
-      case verb::input_gradient: return (formed_again ? 0 : cost.recompute) + cost.input_gradient;
+      case verb::input_gradient: return cost.input_gradient;
       case verb::weight_gradient: return cost.weight_gradient;
-      case verb::backward: return (formed_again ? 0 : cost.recompute) + cost.input_gradient + cost.weight_gradient;
+      case verb::backward: return cost.input_gradient + cost.weight_gradient;
       default: return 0;
     }
   }
 
   /// An overlapped pair lasts as long as its parts one after the other, unless `pair_share` says less.
-  /// `formed_again`: whether that was done for its gradients by an action of its own.
-  constexpr double of(const action& what, bool formed_again = false) const noexcept {
-    return what.is_pair() ? pair_share * (of(what.first) + of(what.second, formed_again))
-                          : of(what.first, formed_again);
+  constexpr double of(const action& what) const noexcept {
+    return what.is_pair() ? pair_share * (of(what.first) + of(what.second)) : of(what.first);
   }
 
   double pair_share = 1;  ///< how long an overlapped pair lasts, as a part of the sum of its halves
