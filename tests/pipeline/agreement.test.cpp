@@ -169,6 +169,20 @@ TEST_CASE("elements of another type are refused, also where they take up as many
   });
 }
 
+TEST_CASE("sizes that no memory holds are refused, by all ranks alike") {
+  on_ranks(2, [](thread_rank& me) {
+    const schedule plan = schedules::gpipe(2, 2);
+    for (const std::size_t size : {~std::size_t{0}, std::size_t{1} << 61, (std::size_t{1} << 39) + 1}) {
+      shaped_stage<double> first{0, size}, last{size, 0};
+      refuses(me, "stage 0 on rank 0 gives " + std::to_string(size) + " elements per microbatch, more than any memory",
+              [&] {
+                if (me.rank() == 0) pipeline::executor run(me.comm(), plan, {first});
+                else pipeline::executor run(me.comm(), plan, {last});
+              });
+    }
+  });
+}
+
 namespace {
 
 /// Looks where its buffers lie.

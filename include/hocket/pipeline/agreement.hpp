@@ -101,6 +101,15 @@ class form_round {
       const std::string wrong = judge_copies(where, stage);
       if (!wrong.empty()) return wrong;
     }
+    for (int stage = 0; stage < where.stages(); ++stage) {
+      for (const bool takes : {true, false}) {
+        const tensor_form form = takes ? input(stage) : output(stage);
+        if (form.element_bytes == 0 || form.count <= most_bytes / form.element_bytes) continue;
+        return named(where, stage, 0) + (takes ? " takes " : " gives ") + std::to_string(form.count) +
+               " elements per microbatch, more than any memory holds: is " +
+               (takes ? "input_size()" : "output_size()") + " a negative number?";
+      }
+    }
     const int last = where.stages() - 1;
     if (input(0).count != 0) return "the first stage fetches its microbatches itself: its input_size() must be 0";
     if (output(last).count != 0) return "the last stage computes the loss itself: its output_size() must be 0";
@@ -124,6 +133,7 @@ class form_round {
  private:
   static constexpr std::size_t per_form = 3;
   static constexpr std::size_t per_stage = 2 * per_form;
+  static constexpr std::size_t most_bytes = std::size_t{1} << 42;  // sums of these do not wrap around either
 
   static int holder(const plan::pipeline::placement& where, int stage, std::size_t copy) {
     return where.rank_of(stage, copy == 0 ? 0 : where.turn());
