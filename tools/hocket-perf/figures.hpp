@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace perf {
@@ -56,6 +57,12 @@ inline std::size_t blocks_of(collective what, int ranks) {
 inline std::size_t count_of(collective what, int ranks, std::size_t element_size, std::size_t bytes) {
   if (bytes == 0 || what == collective::barrier) return 0;
   return std::max<std::size_t>(1, bytes / element_size / blocks_of(what, ranks));
+}
+
+/// For those who ask for more memory than there is: how much a size of `bytes` takes.
+inline std::string memory_text(int ranks, std::size_t bytes) {
+  return "out of memory: a size of " + std::to_string(bytes) + " bytes takes 2 buffers of " + std::to_string(bytes) +
+         " bytes on each of " + std::to_string(ranks) + " ranks; give a smaller -e,--maxbytes";
 }
 
 /// One line of the table.

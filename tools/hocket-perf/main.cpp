@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
@@ -29,6 +31,12 @@ constexpr int bad_usage = 2;
 
 std::chrono::nanoseconds timeout_of(const settings& wanted) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(wanted.timeout));
+}
+
+/// Of who writes the results: rank 0, or whoever starts it.
+void check_output(const settings& wanted) {
+  if (wanted.json.empty() || perf::can_write(wanted.json)) return;
+  throw perf::usage_error("--json: cannot write '" + wanted.json + "': " + std::strerror(errno));
 }
 
 int run_threads(const settings& wanted) {
@@ -52,6 +60,7 @@ int run_rank(const settings& wanted) {
       throw perf::usage_error("--processes " + std::to_string(wanted.processes) + ": a launcher started " +
                               std::to_string(world.ranks) + " processes: leave it out");
     }
+    if (world.rank == 0) check_output(wanted);
     hocket::ucx::communicator comm = hocket::ucx::connect(world);
     comm.set_timeout(timeout_of(wanted));
     return perf::measure(&comm, wanted) ? 0 : wrong_results;
@@ -73,6 +82,7 @@ int spawn_ranks(const settings& wanted, int count, char** arguments) {
 
 int run(const settings& wanted, int count, char** arguments) {
   if (hocket::launch::is_rank()) return run_rank(wanted);
+  check_output(wanted);
   if (wanted.processes > 0) return spawn_ranks(wanted, count, arguments);
   return run_threads(wanted);
 }

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 namespace perf {
@@ -84,7 +86,7 @@ class session {
     }
     // Small sizes may come to the same number of elements.
     counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-    tried->reserve(counts.back());
+    reserve(*tried, counts.back(), counts.back() * element * blocks_of(what.what, team_.size()));
     for (const std::size_t count : counts) {
       tried->resize(count);
       if (wanted_.explain) report_.explain(tried->explain());
@@ -100,6 +102,14 @@ class session {
       if (wanted_.out_of_place) line.out_of_place = measure(*tried, placement::out_of_place);
       if (wanted_.in_place) line.in_place = measure(*tried, placement::in_place);
       report_.add(std::move(line));
+    }
+  }
+
+  void reserve(trial& tried, std::size_t elements, std::size_t bytes) const {
+    try {
+      tried.reserve(elements);
+    } catch (const std::bad_alloc&) {
+      throw std::runtime_error(memory_text(team_.size(), bytes));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <map>
 
@@ -55,6 +56,11 @@ std::string names_of(const named<Value>& all) {
   return text + "all";
 }
 
+/// What nccl-tests calls the small floats.
+std::string own_name_of(const std::string& text) {
+  return text == "f8e4m3" || text == "f8e5m2" ? "float8_" + text.substr(2) : text;
+}
+
 /// An option that takes one of the names, or "all".
 template <class Value>
 void add_names(CLI::App& app, const std::string& flags, const std::string& what, const named<Value>& all,
@@ -65,7 +71,7 @@ void add_names(CLI::App& app, const std::string& flags, const std::string& what,
          [&all, &chosen, flags](const std::string& text) {
            chosen.clear();
            for (const auto& [name, value] : all) {
-             if (text == "all" || text == name) chosen.push_back(value);
+             if (text == "all" || own_name_of(text) == name) chosen.push_back(value);
            }
            if (chosen.empty()) throw CLI::ValidationError(flags, "'" + text + "' is none of " + names_of(all));
          },
@@ -105,7 +111,8 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& flags, std::size_t& byt
 void add_what(CLI::App& app, settings& to) {
   add_names(app, "--collective", "what to measure", collectives, to.collectives, collective::all_reduce);
   add_names(app, "-o,--op", "reduction operation", operations, to.operations, operation::sum);
-  add_names(app, "-d,--datatype", "element type", datatypes, to.types, datatype::float32);
+  add_names(app, "-d,--datatype", "element type (f8e4m3 and f8e5m2 are names, too)", datatypes, to.types,
+            datatype::float32);
   app.add_option("--algorithm", to.algorithm, "auto, or the name of one that the collective has: see --explain")
       ->type_name("NAME");
   app.add_option("-r,--root", to.root, "root of broadcast")->check(CLI::NonNegativeNumber);
@@ -116,7 +123,11 @@ void add_sizes(CLI::App& app, settings& to) {
   add_bytes(app, "-e,--maxbytes", to.most_bytes, "largest size", "32M");
   auto* const factor = app.add_option("-f,--stepfactor", to.step_factor, "each size is so many times the one before")
                            ->check(CLI::Range(1.001, 1e6));
+  const auto is_step = [](const std::string& text) {
+    return read_bytes("-i,--stepbytes", text) > 0 ? std::string() : "'" + text + "' is no step: give at least 1 byte";
+  };
   add_bytes(app, "-i,--stepbytes", to.step_bytes, "each size is so much more than the one before", "")
+      ->check(is_step)
       ->excludes(factor);
 }
 
@@ -164,6 +175,11 @@ void add_output(CLI::App& app, settings& to) {
 constexpr const char* examples =
     "Sizes count as in nccl-tests: all ranks' blocks together for all_gather, reduce_scatter and all_to_all, else one\n"
     "rank's buffer. K, M and G are powers of 1024; GB/s are 1e9 bytes per second.\n\n"
+    "Flags that nccl-tests has, too, mean the same here, but for -p (here processes), -t (here all ranks) and -c (here "
+    "0 or\n"
+    "1). Other defaults: sizes from 8 bytes on, doubling (there 32M alone, and steps of 1M); 100 iterations after 10 "
+    "for\n"
+    "warm-up (there 20 after 5); as many ranks as cores, at least 2 (there 1). Times are medians over iterations.\n\n"
     "Started by a launcher that sets HOCKET_RANK and HOCKET_RANKS, or RANK and WORLD_SIZE as torchrun does, the "
     "program\n"
     "is one of its ranks, on one host or many.\n\n"
@@ -237,6 +253,11 @@ bool read_command_line(int count, char** arguments, settings& read, int& status)
     status = app.exit(problem) == 0 ? 0 : 2;
     return false;
   }
+}
+
+bool can_write(const std::string& file) {
+  std::FILE* const opened = std::fopen(file.c_str(), "a");  // what is in it stays until there is something new
+  return opened != nullptr && std::fclose(opened) == 0;
 }
 
 std::vector<std::size_t> sizes_of(const settings& wanted) {

@@ -68,6 +68,9 @@ struct settings {
 /// for what can't be understood, which is then explained on stderr.
 bool read_command_line(int count, char** arguments, settings& read, int& status);
 
+/// Whether a file of that name can be written: better asked before a long measurement than after it.
+bool can_write(const std::string& file);
+
 /// The totals to measure, from the least to the most.
 std::vector<std::size_t> sizes_of(const settings& wanted);
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// needs: cli11
+// What hocket-perf makes of its command line.
+#include "support/catch.hpp"
+
+#include "../../../tools/hocket-perf/figures.hpp"
+#include "../../../tools/hocket-perf/settings.cpp"
+
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// What a command line comes to, and what is said of it.
+struct reading {
+  bool goes_on = false;
+  int status = 0;
+  perf::settings read;
+  std::string said;
+};
+
+reading read(std::vector<std::string> words) {
+  words.insert(words.begin(), "hocket-perf");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  std::ostringstream text;
+  auto* const errors = std::cerr.rdbuf(text.rdbuf());
+  auto* const output = std::cout.rdbuf(text.rdbuf());
+  reading found;
+  found.goes_on =
+      perf::read_command_line(static_cast<int>(arguments.size()), arguments.data(), found.read, found.status);
+  std::cerr.rdbuf(errors);
+  std::cout.rdbuf(output);
+  found.said = text.str();
+  return found;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("hocket-perf: a step of nothing is refused in words") {
+  const reading nothing = read({"-i", "0"});
+  CHECK_FALSE(nothing.goes_on);
+  CHECK(nothing.status == 2);
+  CHECK(contains(nothing.said, "is no step: give at least 1 byte"));
+  CHECK(contains(read({"-i", "often"}).said, "is no size"));
+  CHECK(read({"-i", "1K"}).read.step_bytes == 1024);
+  CHECK(perf::sizes_of(read({"-b", "0", "-e", "2K", "-i", "1K"}).read) == std::vector<std::size_t>{0, 1024, 2048});
+}
+
+TEST_CASE("hocket-perf: small floats have the names of nccl-tests, too") {
+  CHECK(read({"-d", "f8e4m3"}).read.types == std::vector{perf::datatype::float8_e4m3});
+  CHECK(read({"-d", "f8e5m2"}).read.types == std::vector{perf::datatype::float8_e5m2});
+  CHECK(read({"-d", "float8_e5m2"}).read.types == std::vector{perf::datatype::float8_e5m2});
+  CHECK(read({"-d", "all"}).read.types.size() == 12);
+  CHECK_FALSE(read({"-d", "f8e3m4"}).goes_on);
+}
+
+TEST_CASE("hocket-perf: help says what differs from nccl-tests") {
+  const reading help = read({"--help"});
+  CHECK(help.status == 0);
+  CHECK(contains(help.said, "Other defaults: sizes from 8 bytes on"));
+  const perf::settings usual = read({}).read;
+  CHECK((usual.least_bytes == 8 && usual.step_factor == 2 && usual.iterations == 100 && usual.warmups == 10));
+}
+
+TEST_CASE("hocket-perf: who asks for too much memory is told how much that was") {
+  const std::string text = perf::memory_text(2, std::size_t{100} << 30);
+  CHECK(contains(text, "107374182400 bytes on each of 2 ranks"));
+}
+
+TEST_CASE("hocket-perf: a file that can't be written is known before the measurement") {
+  CHECK_FALSE(perf::can_write("/nowhere/results.json"));
+  CHECK_FALSE(perf::can_write("."));
+  CHECK(perf::can_write("/dev/null"));
+}
