@@ -113,7 +113,8 @@ const Mesh& checked_mesh(const Mesh& mesh) {
 /// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
 /// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; what
 ///   communicates parts of tensors whose extents differ between its ranks ends with `mismatch`, also where the parts are
-///   of equal sizes.
+///   of equal sizes. Redistributions that are planned when running may find moves along other axes for other extents,
+///   and end with `timeout`.
 template <class T, class Extents, class Mesh, class Placed>
 class sharded_tensor {
  public:
