@@ -364,6 +364,8 @@ TEST_CASE("partial means without their counts are refused on all ranks") {
       me.check(found && std::string(found->what()).find("call set_count on every rank") != std::string::npos, "why");
       me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", shard<0>>(means); });
     }
+    const auto negative = me.expect(hocket::errc::invalid_argument, [&] { means.set_count(-1); });
+    me.check(negative && contains(negative->what(), "means can't stand for -1"), "negative");
     means.set_count(1);
     me.check(convert<"tp", replicated>(means).count() == 2, "counted");
   });

@@ -357,6 +357,9 @@ void accumulate(Total& total, const Addend& addend,
   constexpr bool on_one_mesh = std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>;
   static_assert(on_one_mesh, "a gradient on another mesh can't be added: redistribute it to this mesh first");
   static_assert(Total::rank == Addend::rank, "the gradient has another number of dimensions than the total");
+  static_assert(Total::rank != Addend::rank ||
+                    detail::may_have_same_extents<typename Total::extents_type, typename Addend::extents_type>(),
+                "the gradient has other extents than the total");
   static_assert(
       !on_one_mesh || std::is_same_v<typename Total::placements_type, typename Addend::placements_type> ||
           detail::after_a_misuse(Addend::placements_type::values),

@@ -57,18 +57,6 @@ constexpr bool any_partial_of() noexcept {
   return false;
 }
 
-/// Whether two tensors can have the same extents; those that only one of them tells when compiling may differ.
-template <class A, class B>
-constexpr bool may_have_same_extents() noexcept {
-  if (A::rank != B::rank) return false;
-  for (std::size_t d = 0; d < std::min(A::rank, B::rank); ++d) {
-    const std::size_t a = A::sizes[d];
-    const std::size_t b = B::sizes[d];
-    if (a != dynamic && b != dynamic && a != b) return false;
-  }
-  return true;
-}
-
 /// Throws unless `sizes` are those that the type of `To` tells.
 template <class To>
 void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh,
@@ -186,7 +174,7 @@ To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Opti
   using value_type = typename To::element_type;
   const auto& old_mesh = from.mesh();
   To to = To::unwritten(mesh, from.sizes());
-  to.set_count(from.count());
+  to.copy_count(from);
   axis_set copies = 0;
   for (std::size_t a = 0; a < old_mesh.extents().size(); ++a) {
     copies |= From::placements_type::values[a].whole() ? 1U << a : 0U;

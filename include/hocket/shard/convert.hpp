@@ -156,7 +156,7 @@ class converting {
 
   To put_among_zeros() const {
     To to = To::of_sizes(mesh(), from_.sizes());
-    to.set_count(from_.count());
+    to.copy_count(from_);
     copy_region<value_type, rank>({to.elements().data(), to.part()}, held(), from_.part());
     return to;
   }
@@ -195,7 +195,7 @@ class converting {
 
   HOCKET_ALWAYS_INLINE To made() const {
     To to = To::unwritten(mesh(), from_.sizes());
-    to.set_count(from_.count());
+    to.copy_count(from_);
     return to;
   }
 

@@ -45,6 +45,18 @@ struct checked_extent_count {
 template <class T>
 concept extent_like = std::convertible_to<T, std::size_t> && !std::is_floating_point_v<std::remove_cvref_t<T>>;
 
+/// Whether two tensors can have the same extents; those that only one of them tells when compiling may differ.
+template <class A, class B>
+constexpr bool may_have_same_extents() noexcept {
+  if (A::rank != B::rank) return false;
+  for (std::size_t d = 0; d < std::min(A::rank, B::rank); ++d) {
+    const std::size_t a = A::sizes[d];
+    const std::size_t b = B::sizes[d];
+    if (a != dynamic && b != dynamic && a != b) return false;
+  }
+  return true;
+}
+
 }  // namespace detail
 
 /// The extents that a tensor's type leaves open, of which there are `Count`: written as `{64, 1000}`.

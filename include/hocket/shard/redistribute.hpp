@@ -304,7 +304,7 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
     work_type work(source.mesh(), source.sizes(), placement_array<placed>(), source.elements().data(),
                    to.elements().data(), source.count(), all_options, site);
     run_moves(work);
-    to.set_count(work.count());
+    to.copy_count(work);
     return to;
   };
   if constexpr (plans_when_compiling<From>()) {
@@ -348,11 +348,22 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
 /// parts may be uneven or empty. A tensor that is moved in lends its storage where nothing moves. Options, order,
 /// progress and errors as for the collectives.
 template <class... Said, tensor_type Tensor, call_options Options = options<>>
+  requires(!(tensor_type<Said> || ...))
 auto redistribute(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
   using to_type = detail::redistributed_t<from_type, Said...>;
   return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
+}
+
+/// Does not compile: the mesh is missing.
+template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
+To redistribute(Tensor&&, const Options& = {}, const std::source_location& site = std::source_location::current()) {
+  static_assert(
+      !tensor_type<To>,
+      "a whole type says what a tensor becomes on another mesh, and there is no mesh: pass it, as in "
+      "redistribute<to_type>(x, mesh); on its own mesh, say placements: redistribute<on<\"tp\", shard<0>>>(x)");
+  raise(errc::invalid_argument, "the mesh is missing", {.operation = "redistribute", .site = site});
 }
 
 namespace detail {

@@ -113,7 +113,8 @@ const Mesh& checked_mesh(const Mesh& mesh) {
 /// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
 /// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; what
 ///   communicates parts of tensors whose extents differ between its ranks ends with `mismatch`, also where the parts are
-///   of equal sizes.
+///   of equal sizes. Redistributions that are planned when running may find moves along other axes for other extents,
+///   and end with `timeout`.
 template <class T, class Extents, class Mesh, class Placed>
 class sharded_tensor {
  public:
@@ -162,7 +163,7 @@ class sharded_tensor {
   template <mdspan_like View>
   sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, const View& view,
                  const std::source_location& site = std::source_location::current())
-      : sharded_tensor(mesh, all_sizes(sizes, site), view.data_handle(), placed_over()) {
+      : sharded_tensor(mesh, all_sizes(sizes, site), data_of(view), placed_over()) {
     static_assert(View::rank() == rank, "the view has another number of dimensions than the tensor");
     // All sizes first: a wrong one makes strides wrong too.
     for (std::size_t d = 0; d < rank; ++d) {
@@ -218,9 +219,18 @@ class sharded_tensor {
   std::span<const T> elements() const noexcept { return {data_.value, local().size()}; }
 
   /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not
-  /// partial. `mean_over` sets it; means of one's own making need `set_count` before they can be reduced.
+  /// partial. `mean_over` sets it; means of one's own making need `set_count` before they can be reduced. That throws
+  /// `invalid_argument` for a negative number.
   double count() const noexcept { return count_; }
-  void set_count(double elements) noexcept { count_ = elements; }
+  void set_count(double elements, const std::source_location& site = std::source_location::current()) {
+    if (elements < 0) refuse("means can't stand for " + std::to_string(elements) + " elements", site);
+    count_ = elements;
+  }
+  /// That of another tensor, which may not be set.
+  template <class Other>
+  void copy_count(const Other& other) noexcept {
+    count_ = other.count();
+  }
 
   /// The same data as a tensor of another placement whose parts are the same. For those who know that it is true; what
   /// conversions and redistributions are made of. Costs what moving a tensor costs.
@@ -264,6 +274,19 @@ class sharded_tensor {
   sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data, placed_over)
       : mesh_(detail::checked_mesh(mesh)), sizes_(sizes),
         part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())), data_{data} {}
+
+  template <class View>
+  static T* data_of(const View& view) {
+    constexpr bool fits = std::is_convertible_v<decltype(view.data_handle()), T*>;
+    static_assert(fits,
+                  "the view's elements are constant or of another type, and those of the tensor are not: a tensor of "
+                  "constant elements is a tensor<const T, ...>");
+    if constexpr (fits) {
+      return view.data_handle();
+    } else {
+      return nullptr;
+    }
+  }
 
   struct same_parts {};
   template <class Other>
@@ -411,7 +434,7 @@ template <tensor_type Tensor>
 detail::writable_t<Tensor> copy(const Tensor& original) {
   auto made = detail::writable_t<Tensor>::unwritten(original.mesh(), original.sizes());
   std::copy(original.elements().begin(), original.elements().end(), made.elements().begin());
-  made.set_count(original.count());
+  made.copy_count(original);
   return made;
 }
 
@@ -433,7 +456,7 @@ template <class T, class Extents, class Mesh, class Placed>
 sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>& original) {
   auto made = sharded_tensor<const T, Extents, Mesh, Placed>::over(original.mesh(), original.sizes(),
                                                                    original.elements().data());
-  made.set_count(original.count());
+  made.copy_count(original);
   return made;
 }
 

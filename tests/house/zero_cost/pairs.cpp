@@ -69,7 +69,7 @@ unknown<summands> reduce(unknown<summands>&& x) {
 template <class To, class From>
 inline To made_for(const From& x) {
   auto to = To::unwritten(x.mesh(), x.sizes());
-  to.set_count(x.count());
+  to.copy_count(x);
   return to;
 }
 placed<replicated> gather(const placed<shard<0>>& x) {

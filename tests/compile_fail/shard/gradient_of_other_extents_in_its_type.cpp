@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the gradient has other extents than the total
+//
+// Gradients of two weights, taken for each other.
+#include "setting.hpp"
+
+template <std::size_t Columns>
+using weight = tensor<float, extents<3, Columns>, ranks, on<"dp", replicated>, on<"tp", shard<0>>>;
+
+void add(weight<5>& total, const weight<4>& gradient) { accumulate(total, gradient); }
