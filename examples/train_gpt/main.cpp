@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -139,6 +140,7 @@ void check(const program_options& options) {
            std::to_string(std::max(1, (training.sequences + parts / 2) / parts) * parts));
   }
   if (!(std::isfinite(training.learning_rate))) refuse("--learning-rate is a number above 0, as 0.003");
+  if (!(options.seconds > 0)) refuse("--seconds is a number above 0, as 100");
   if (training.loss_scale != 0 && !(training.loss_scale >= 1 && std::isfinite(training.loss_scale))) {
     refuse("--loss-scale is 0, for none, or a number from 1 on, as 65536");
   }
@@ -163,6 +165,9 @@ int main(int argument_count, char** arguments) {
       return hocket::launch::spawn(ranks, std::vector<std::string>(arguments, arguments + argument_count));
     }
     return run_rank(options);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "train_gpt: not enough memory for a model of these sizes on so few ranks\n");
+    return 1;
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "train_gpt: %s\n", problem.what());
     return 1;

@@ -99,20 +99,25 @@ void make_folder(const std::string& path) {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part";
+  namespace fs = std::filesystem;
   std::error_code problem;
+  const fs::path target = fs::weakly_canonical(path, problem);  // a link stays one
+  // A file is whole or not there; what is no file, as a pipe, is written to.
+  const bool replaces = problem || !fs::exists(target, problem) || fs::is_regular_file(target, problem);
+  const std::string part = replaces ? target.string() + ".part" : path;
+  problem.clear();
   errno = 0;
   std::ofstream file(part, std::ios::binary);
   file << text;
   file.close();
   if (file) {
-    std::filesystem::rename(part, path, problem);
+    if (replaces) fs::rename(part, target, problem);
   } else {
     problem = {errno != 0 ? errno : EIO, std::generic_category()};
   }
   if (problem) {
     std::error_code ignored;
-    std::filesystem::remove(part, ignored);
+    if (replaces) fs::remove(part, ignored);
     throw std::runtime_error("cannot write '" + path + "': " + problem.message());
   }
 }

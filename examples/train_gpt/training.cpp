@@ -208,8 +208,16 @@ traffic_by_use trainer::predicted_traffic() const {
   std::size_t forward_only = 0;  // the gradient of an embedding needs none of it
   for (const entry& each : at.entries) forward_only += each.what == kind::embedding ? each.elements() : 0;
   traffic_by_use sent{.gradients = at.memory->predicted_traffic(spread.passes, rounds, forward_only)};
-  for (const stage& each : at.stages) {
-    sent.pipeline += microbatches * static_cast<double>((each.output_size() + each.input_size()) * sizeof(float));
+  const hocket::plan::pipeline::placement& where = at.executor->plan().placement;
+  const int rank = at.ranks.coordinate<"pp">();
+  auto next = at.stages.begin();
+  for (int s = 0; s < where.stages(); ++s) {
+    if (!where.holds(rank, s)) continue;
+    const stage& each = *next++;
+    // What the next stage needs, and the gradient of what came; nothing, where that is this rank's own.
+    const std::size_t forward = each.is_last() || where.rank_of(s + 1, 0) == rank ? 0 : each.output_size();
+    const std::size_t back = each.is_first() || where.rank_of(s - 1, 0) == rank ? 0 : each.input_size();
+    sent.pipeline += microbatches * static_cast<double>((forward + back) * sizeof(float));
     if (spread.tensor == 1) continue;
     // In parts of the activations of a microbatch that a gather or a scatter sends, of which a sum is both. A layer has
     // four sums; where rows are spread, four scatters, and gathers for what goes into four products and comes back to

@@ -96,7 +96,21 @@ printf 'zero=1\nmicrobatch=4\n' >"$folder/config"
 refused 'microbatch' --config "$folder/config"
 refused 'from 1 on' --loss-scale 0.1
 refused 'number above 0' --learning-rate nan
+refused 'number above 0' --seconds nan
 text=/nowhere refused "cannot read the text '/nowhere'"
 refused "no checkpoint in '/nowhere'" --resume /nowhere
-echo "fourteen meshes and options that can't be: refused, with the nearest that can"
+echo "fifteen meshes and options that can't be: refused, with the nearest that can"
+
+# What is no file stays what it is, and gets what is written; a link stays a link.
+mkfifo "$folder/pipe"
+ln -s "$folder/linked" "$folder/link"
+cat "$folder/pipe" >"$folder/read" &
+for losses in pipe link; do
+  "$program" --text "$folder/text" --steps 2 --width 16 --context 16 --out "$folder" --losses "$folder/$losses" \
+    >"$folder/log" 2>&1 || { complain "--losses $losses: failed"; cat "$folder/log"; }
+done
+[ -p "$folder/pipe" ] || complain "a pipe was replaced"
+timeout 10 tail --pid=$! -f /dev/null || { complain "a pipe was not written to"; kill $!; }
+[ -L "$folder/link" ] && cmp "$folder/linked" "$folder/read" || complain "a link was replaced, or differs from the pipe"
+echo "losses went into a pipe, and to where a link leads"
 exit $failed

@@ -91,6 +91,7 @@ check_rounded 1e-5 --tp 3 --pp 2 --sequence-parallel --zero 1
 check_rounded 1e-5 --dp 2 --tp 2 --sequence-parallel --microbatches 3
 for options in '--dp 2 --accumulate 3 --microbatches 2 --zero 3' '--dp 2 --accumulate 2 --zero 1' \
   '--pp 2 --schedule interleaved --stages-per-rank 2 --microbatches 4' \
+  '--dp 2 --schedule interleaved --stages-per-rank 2 --microbatches 3' \
   '--dp 2 --pp 2 --schedule breadth_first --stages-per-rank 2 --microbatches 3'; do
   read -ra options <<<"$options"
   check_rounded 1e-5 "${options[@]}"
