@@ -101,9 +101,11 @@ void make_folder(const std::string& path) {
 void write_file(const std::string& path, const std::string& text) {
   namespace fs = std::filesystem;
   std::error_code problem;
-  const fs::path target = fs::weakly_canonical(path, problem);  // a link stays one
+  fs::path target = fs::weakly_canonical(path, problem);  // a link stays one
+  if (problem) target = path;
   // A file is whole or not there; what is no file, as a pipe, is written to.
-  const bool replaces = problem || !fs::exists(target, problem) || fs::is_regular_file(target, problem);
+  const fs::file_status found = fs::symlink_status(target, problem);
+  const bool replaces = !fs::exists(found) || fs::is_regular_file(found);
   const std::string part = replaces ? target.string() + ".part" : path;
   problem.clear();
   errno = 0;
