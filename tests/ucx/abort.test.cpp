@@ -110,15 +110,15 @@ void stall_after(int rounds, const world& where, const bells& tell, findings& fo
   namespace bootstrap = hocket::bootstrap;
   const auto within = [] { return hocket::deadline::after(20s); };
   auto store = bootstrap::connect_store(where, within());
-  const auto own = hocket::ucx::own_identity();
+  const auto own = hocket::ucx::own_arrival(hocket::ucx::connect_options().staging_bytes);
   const auto through = std::make_shared<hocket::ucx::worker>(3, 3, true);
   hocket::failure no_room;
   const hocket::platform::shared_pages piece(4 << 20, no_room);
   const std::byte reached{1};
-  const auto identity = std::as_bytes(std::span(&own, 1));
+  const auto arrival = std::as_bytes(std::span(&own, 1));
   const auto ways = hocket::ucx::ways_to(*through);
   const auto ticket = piece.ticket();
-  const bootstrap::byte_view says[] = {identity, ways, {}, ticket, std::span(&reached, 1)};
+  const bootstrap::byte_view says[] = {arrival, ways, {}, ticket, std::span(&reached, 1)};
   const auto take_part = [&](int round) {
     bootstrap::exchange(store, "ucx." + std::to_string(round + 1), 2, 3, says[round], within());
   };
