@@ -94,6 +94,13 @@
 #define HOCKET_DETAIL_CALLS_USERS
 #endif
 
+/// Before a loop of a kernel whose indices must be known to the compiler, so that what they select stays in registers.
+#if defined(__CUDA_ARCH__)
+#define HOCKET_DETAIL_UNROLL _Pragma("unroll")
+#else
+#define HOCKET_DETAIL_UNROLL
+#endif
+
 /// For what happens once in a program's life, if at all: laid out for size, and kept from taking the room that inlining
 /// has elsewhere in the translation unit.
 #define HOCKET_COLD __attribute__((noinline, cold))
