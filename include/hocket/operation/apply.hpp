@@ -56,10 +56,10 @@ HOCKET_DETAIL_APPLY(logical_or, ||)
 template <class T>
 inline constexpr T quiet_nan_of = std::numeric_limits<T>::quiet_NaN();
 
-/// a * b, rounded by itself whatever is added to it.
+/// a * b, rounded by itself whatever is added to it. By value, as kernels have no static constants to refer to.
 HOCKET_DETAIL_CALLS_USERS
 template <class T>
-HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr auto rounded_product(const T& a, const T& b) {
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr auto rounded_product(T a, T b) {
 #if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<T, float>) return __fmul_rn(a, b);
   if constexpr (std::is_same_v<T, double>) return __dmul_rn(a, b);

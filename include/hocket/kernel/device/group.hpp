@@ -118,6 +118,20 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> load_group(const T* from
   return result;
 }
 
+/// The elements from `first` on of a buffer of `count`, wherever they are in it: zeros stand for those behind its end. For
+/// groups that can't be chosen by `cut()`, as something else depends on where they begin.
+template <std::size_t Count, class T>
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> load_group_within(const T* buffer, std::size_t count,
+                                                                          std::size_t first) {
+  if (packs_lie_within({reinterpret_cast<std::uintptr_t>(buffer), sizeof(T)}, count, first, Count)) {
+    return load_group<Count>(buffer + first);
+  }
+  group<T, Count> result;
+  HOCKET_DETAIL_UNROLL
+  for (std::size_t i = 0; i < Count; ++i) result.set(i, first + i < count ? buffer[first + i] : T{});
+  return result;
+}
+
 /// Writes the elements to `to` and behind it: by packs if one begins there, else one element at a time.
 template <class T, std::size_t Count>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE void store_group(T* to, const group<T, Count>& values) {
@@ -129,6 +143,17 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE void store_group(T* to, const group<T, C
   }
   HOCKET_DETAIL_UNROLL
   for (std::size_t i = 0; i < Count; ++i) to[i] = values.get(i);
+}
+
+/// The same, for those before the end of a buffer of `count`.
+template <class T, std::size_t Count>
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE void store_group_within(T* buffer, std::size_t count, std::size_t first,
+                                                                const group<T, Count>& values) {
+  if (first + Count <= count) return store_group(buffer + first, values);
+  HOCKET_DETAIL_UNROLL
+  for (std::size_t i = 0; i < Count; ++i) {
+    if (first + i < count) buffer[first + i] = values.get(i);
+  }
 }
 
 }  // namespace device

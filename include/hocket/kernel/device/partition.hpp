@@ -72,6 +72,15 @@ HOCKET_HOST_DEVICE constexpr unsigned shift_of(std::uintptr_t address) noexcept 
   return static_cast<unsigned>(address % pack_bytes);
 }
 
+/// Whether the packs around `elements` elements from `first` on lie within the buffer, which has `count` of them.
+HOCKET_HOST_DEVICE constexpr bool packs_lie_within(const extent& buffer, std::size_t count, std::size_t first,
+                                                   std::size_t elements) noexcept {
+  const std::size_t begin = first * buffer.size;
+  const std::size_t end = begin + elements * buffer.size;
+  const std::size_t beyond = (pack_bytes - shift_of(buffer.address + end)) % pack_bytes;
+  return shift_of(buffer.address + begin) <= begin && end + beyond <= count * buffer.size;
+}
+
 /// [0, count) in three parts: `head` elements, `groups` groups of `group` elements, and what is left.
 struct partition {
   std::size_t count = 0;
