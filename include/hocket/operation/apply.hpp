@@ -56,7 +56,8 @@ HOCKET_DETAIL_APPLY(logical_or, ||)
 template <class T>
 inline constexpr T quiet_nan_of = std::numeric_limits<T>::quiet_NaN();
 
-/// a * b, rounded by itself whatever is added to it. By value, as kernels have no static constants to refer to.
+/// a * b, rounded by itself in a kernel whatever is added to it; on the host, where g++ is told -std=c++20, or has no fused
+/// instruction to use. By value, as kernels have no static constants to refer to.
 HOCKET_DETAIL_CALLS_USERS
 template <class T>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr auto rounded_product(T a, T b) {
