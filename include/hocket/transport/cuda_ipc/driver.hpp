@@ -159,6 +159,7 @@ template <class Driver>
 failure started(Driver& what) {
   int version = 0;
   if (const status asked = what.driver_get_version(&version); asked != status::success) {
+    if (asked == status::stub_library) return no_driver("the library is the toolkit's stub, which is only for linking");
     return no_driver("the driver does not say its version: " + words_of(what, asked));
   }
   if (version < least_driver_version) {
