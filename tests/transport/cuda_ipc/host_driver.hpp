@@ -109,6 +109,7 @@ class host_driver {
   int streams() const { return static_cast<int>(streams_.size()); }
   int open_now() const { return static_cast<int>(opened_.size()); }
   int bad_closes = 0;
+  int closed_without_context = 0;
 
   // ---- the driver ----
   status init(unsigned) { return begin("init"); }
@@ -236,6 +237,7 @@ class host_driver {
   }
   status ipc_close_mem_handle(ipc::address at) {
     const status now = begin("ipc_close_mem_handle");
+    if (current_ == nullptr) ++closed_without_context;
     const std::lock_guard lock(machine_.mutex);
     const auto found = opened_.find(at);
     if (found == opened_.end()) {
