@@ -66,7 +66,8 @@ struct host_machine {
   std::map<ipc::address, allocation> allocations;  ///< by their owners' addresses, which no two share
   std::uint64_t serials = 0;
   int freed_while_open = 0;
-  bool lies = false;        ///< says that peers are reachable, and copies of them bring other bytes
+  bool lies = false;  ///< says that peers are reachable, and copies of them bring other bytes
+  bool loses_writes = false;
   bool peer_access = true;  ///< between devices
 };
 
@@ -95,7 +96,8 @@ class host_driver {
   void forget_faults() { inject(-1, status::success); }
   bool has_failed() const { return calls_ > injected_at_ && injected_at_ >= 0; }
   const char* failed_call() const { return failed_call_; }
-  void stop_streams() { stuck_ = true; }
+  /// After so many more copies, what a stream does does not end.
+  void stop_streams(int copies = 0) { copies_that_end_ = copies; }
   void has_context(bool has) { current_ = has ? context_of(device_) : nullptr; }
   /// The next allocations have no handles.
   void pool_memory(bool is) { pool_ = is; }
@@ -105,6 +107,7 @@ class host_driver {
   // ---- what has happened ----
   int opens = 0;   ///< handles opened
   int closes = 0;  ///< and closed
+  int device() const { return device_; }
   int pinned() const { return static_cast<int>(pinned_.size()); }
   int streams() const { return static_cast<int>(streams_.size()); }
   int open_now() const { return static_cast<int>(opened_.size()); }
@@ -138,6 +141,7 @@ class host_driver {
   status ctx_get_device(ipc::device_number* result) { return give("ctx_get_device", result, device_); }
   status ctx_enable_peer_access(ipc::context_handle, unsigned) {
     if (const status now = begin("ctx_enable_peer_access"); now != status::success) return now;
+    if (!machine_.peer_access) return status::peer_access_unsupported;
     return std::exchange(peers_enabled_, true) ? status::peer_access_already_enabled : status::success;
   }
 
@@ -204,7 +208,8 @@ class host_driver {
   }
   status memcpy_async(ipc::address to, ipc::address from, std::size_t size, ipc::stream_handle) {
     if (const status now = begin("memcpy_async"); now != status::success) return now;
-    const bool spoiled = machine_.lies && (opened_at(to) || opened_at(from));
+    ++copies_;
+    const bool spoiled = (machine_.lies && opened_at(from)) || (machine_.loses_writes && opened_at(to));
     if (!spoiled) std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
     return status::success;
   }
@@ -265,7 +270,7 @@ class host_driver {
   }
   status stream_query(ipc::stream_handle) {
     const status now = begin("stream_query");
-    return now == status::success && stuck_ ? status::not_ready : now;
+    return now == status::success && copies_that_end_ >= 0 && copies_ > copies_that_end_ ? status::not_ready : now;
   }
   status stream_synchronize(ipc::stream_handle) { return begin("stream_synchronize"); }
   status stream_write_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned) {
@@ -336,8 +341,9 @@ class host_driver {
   std::uint64_t generations_ = 0;
   ipc::address reuse_ = 0;
   bool pool_ = false;
-  bool stuck_ = false;
+  int copies_that_end_ = -1;
   bool peers_enabled_ = false;
+  int copies_ = 0;
   int calls_ = 0;
   int injected_at_ = -1;
   status injected_ = status::success;
