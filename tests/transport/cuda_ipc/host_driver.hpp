@@ -23,6 +23,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <sys/mman.h>
@@ -126,8 +127,8 @@ class host_driver {
   status device_get_uuid(ipc::uuid* result, ipc::device_number device) {
     return give("device_get_uuid", result, uuid_of(device));
   }
-  status device_get_attribute(int* result, ipc::device_attribute, ipc::device_number) {
-    return give("device_get_attribute", result, 1);
+  status device_get_attribute(int* result, ipc::device_attribute which, ipc::device_number) {
+    return give("device_get_attribute", result, which == lacks_ ? 0 : 1);
   }
   status device_can_access_peer(int* result, ipc::device_number own, ipc::device_number peer) {
     return give("device_can_access_peer", result, own != peer && machine_.peer_access ? 1 : 0);
@@ -274,9 +275,22 @@ class host_driver {
   }
   status stream_synchronize(ipc::stream_handle) { return begin("stream_synchronize"); }
   status stream_write_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned) {
-    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).store(value, std::memory_order_release);
-    return begin("stream_write_value_32");
+    return write_value("stream_write_value_32", at, value);
   }
+  status stream_write_value_64(ipc::stream_handle, ipc::address at, std::uint64_t value, unsigned) {
+    return write_value("stream_write_value_64", at, value);
+  }
+  /// A wait for what is not there yet stops the stream for good: work is done at once here, or never.
+  status stream_wait_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned flags) {
+    return wait_value("stream_wait_value_32", at, value, flags);
+  }
+  status stream_wait_value_64(ipc::stream_handle, ipc::address at, std::uint64_t value, unsigned flags) {
+    return wait_value("stream_wait_value_64", at, value, flags);
+  }
+  /// Writes of streams get lost.
+  void lose_words() { loses_words_ = true; }
+  /// The attribute is not there.
+  void lack(ipc::device_attribute what) { lacks_ = what; }
 
  private:
   struct mapping {
@@ -304,6 +318,23 @@ class host_driver {
     return status::success;
   }
 
+  template <class Word>
+  status write_value(const char* name, ipc::address at, Word value) {
+    const status now = begin(name);
+    if (now == status::success && !loses_words_) {
+      std::atomic_ref(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_release);
+    }
+    return now;
+  }
+  template <class Word>
+  status wait_value(const char* name, ipc::address at, Word value, unsigned flags) {
+    const status now = begin(name);
+    const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
+    const bool there =
+        flags == ipc::wait_until_equal ? seen == value : static_cast<std::make_signed_t<Word>>(seen - value) >= 0;
+    if (now == status::success && !there) copies_that_end_ = 0;
+    return now;
+  }
   status begin(const char* name) {
     if (calls_++ != injected_at_) return status::success;
     failed_call_ = name;
@@ -341,6 +372,8 @@ class host_driver {
   std::uint64_t generations_ = 0;
   ipc::address reuse_ = 0;
   bool pool_ = false;
+  bool loses_words_ = false;
+  ipc::device_attribute lacks_{};
   int copies_that_end_ = -1;
   bool peers_enabled_ = false;
   int copies_ = 0;
