@@ -80,7 +80,9 @@ class host_driver {
   host_driver(const host_driver&) = delete;
   host_driver& operator=(const host_driver&) = delete;
   ~host_driver() {
+    // What was abandoned goes with its process.
     for (auto& [at, each] : opened_) ::munmap(reinterpret_cast<void*>(at), each.size);
+    for (void* const each : pinned_) std::free(each);
   }
 
   /// Process numbers are those of the machine, so that threads can stand for processes.
