@@ -67,8 +67,6 @@ struct host_machine {
   std::map<ipc::address, allocation> allocations;  ///< by their owners' addresses, which no two share
   std::uint64_t serials = 0;
   int freed_while_open = 0;
-  bool lies = false;  ///< says that peers are reachable, and copies of them bring other bytes
-  bool loses_writes = false;
   bool peer_access = true;  ///< between devices
 };
 
@@ -101,6 +99,9 @@ class host_driver {
   const char* failed_call() const { return failed_call_; }
   /// After so many more copies, what a stream does does not end.
   void stop_streams(int copies = 0) { copies_that_end_ = copies; }
+  /// Says that peers' memory is open, and copies from there bring other bytes, or copies to there get lost.
+  void spoil_reads() { spoils_reads_ = true; }
+  void lose_writes() { loses_writes_ = true; }
   void has_context(bool has) { current_ = has ? context_of(device_) : nullptr; }
   /// The next allocations have no handles.
   void pool_memory(bool is) { pool_ = is; }
@@ -212,7 +213,7 @@ class host_driver {
   status memcpy_async(ipc::address to, ipc::address from, std::size_t size, ipc::stream_handle) {
     if (const status now = begin("memcpy_async"); now != status::success) return now;
     ++copies_;
-    const bool spoiled = (machine_.lies && opened_at(from)) || (machine_.loses_writes && opened_at(to));
+    const bool spoiled = (spoils_reads_ && opened_at(from)) || (loses_writes_ && opened_at(to));
     if (!spoiled) std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
     return status::success;
   }
@@ -375,6 +376,8 @@ class host_driver {
   ipc::address reuse_ = 0;
   bool pool_ = false;
   bool loses_words_ = false;
+  bool spoils_reads_ = false;
+  bool loses_writes_ = false;
   ipc::device_attribute lacks_{};
   int copies_that_end_ = -1;
   bool peers_enabled_ = false;

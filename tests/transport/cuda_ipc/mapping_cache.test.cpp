@@ -6,9 +6,9 @@
 
 #include <hocket/transport/cuda_ipc/mapping_cache.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <random>
 #include <string>
 #include <thread>
@@ -182,6 +182,27 @@ TEST_CASE("what nobody uses goes first, and of that what was used least recently
   CHECK(two.own.opens == two.own.closes);
   for (const ipc::address base : bases) CHECK(two.peer.mem_free(base) == status::success);
   CHECK(two.machine.freed_while_open == 0);
+}
+
+TEST_CASE("what is found and what is opened again is as a list by last use says") {
+  constexpr std::size_t most = 3;
+  pair_of_processes two(most);
+  std::vector<ipc::memory_handle> handles;
+  for (int i = 0; i < 6; ++i) handles.push_back(described(two.peer, allocated(two.peer, 4096), 8));
+  std::mt19937 random(3);
+  std::vector<std::size_t> recent;  // the last used first
+  for (int step = 0; step < 500; ++step) {
+    const std::size_t which = random() % handles.size();
+    const auto known = std::find(recent.begin(), recent.end(), which);
+    const int expected = known == recent.end() ? 1 : 0;
+    if (known != recent.end()) recent.erase(known);
+    recent.insert(recent.begin(), which);
+    recent.resize(std::min(recent.size(), most));
+    const int before = two.own.opens;
+    cache::lease used;
+    CHECK_FALSE(two.kept.open(handles[which], used));
+    CHECK(two.own.opens - before == expected);
+  }
 }
 
 TEST_CASE("what is in use is not closed under its user, and closing says so") {

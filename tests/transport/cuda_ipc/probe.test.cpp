@@ -68,24 +68,31 @@ TEST_CASE("threads of one process open nothing of each other, and each pair of p
   hocket_test::check_clean(machine, all);
 }
 
-TEST_CASE("a driver that promises what it does not keep is found out") {
-  host_machine machine;
-  machine.lies = true;
-  processes all(machine, {{1, 0}, {1, 0}, {2, 0}});
-  const ipc::reach found = probed(all);
-  CHECK_FALSE(found.complete());
-  CHECK(found.why_not(0, 1).empty());  // one process
-  CHECK(contains(found.why_not(0, 2), "not those that are there"));
-  CHECK(found.why_not(1, 2) == found.why_not(0, 2));
-  hocket_test::check_clean(machine, all);
+TEST_CASE("a driver that promises what it does not keep is found out, on whichever side it is") {
+  for (const std::size_t liar : {std::size_t{0}, std::size_t{2}}) {
+    host_machine machine;
+    processes all(machine, {{1, 0}, {1, 0}, {2, 0}});
+    all.driver(liar).spoil_reads();
+    const ipc::reach found = probed(all);
+    CHECK_FALSE(found.complete());
+    CHECK(found.why_not(0, 1).empty());  // one process
+    CHECK(contains(found.why_not(0, 2), "rank " + std::to_string(liar) + " does not reach"));
+    CHECK(contains(found.why_not(0, 2), "not those that are there"));
+    CHECK(found.why_not(1, 2) == found.why_not(0, 2));
+    hocket_test::check_clean(machine, all);
+  }
 }
 
-TEST_CASE("writes that get lost are found out by the owner") {
-  host_machine machine;
-  machine.loses_writes = true;
-  processes all(machine, {{1, 0}, {2, 0}});
-  CHECK(contains(probed(all).why_not(0, 1), "have not come"));
-  hocket_test::check_clean(machine, all);
+TEST_CASE("writes that get lost are found out by the owner, whoever it is") {
+  for (const std::size_t loser : {std::size_t{0}, std::size_t{1}}) {
+    host_machine machine;
+    processes all(machine, {{1, 0}, {2, 0}});
+    all.driver(loser).lose_writes();
+    const ipc::reach found = probed(all);
+    CHECK(contains(found.why_not(0, 1), "rank " + std::to_string(loser) + " does not reach"));
+    CHECK(contains(found.why_not(0, 1), "have not come"));
+    hocket_test::check_clean(machine, all);
+  }
 }
 
 TEST_CASE("devices of one process without access to each other are not taken for reachable") {
