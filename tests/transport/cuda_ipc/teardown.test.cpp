@@ -174,6 +174,26 @@ TEST_CASE("who still uses a peer's memory is told, and tells nobody that it does
   hocket_test::check_clean(all.machine, all.all);
 }
 
+TEST_CASE("a rank says once that it has unmapped, however often it comes back") {
+  struct counting {
+    int said = 0;
+    ipc::standing other = ipc::standing::mapped;
+    int rank() const { return 0; }
+    int size() const { return 2; }
+    void announce() { ++said; }
+    ipc::standing standing_of(int) const { return other; }
+  };
+  company all(2);
+  counting peers;
+  const hocket::deadline now = hocket::deadline::after({});
+  CHECK(all[0].end(peers, now).code == hocket::errc::timeout);
+  CHECK(all[0].end(peers, now).code == hocket::errc::timeout);
+  peers.other = ipc::standing::ended;
+  CHECK(all[0].end(peers, now).code == hocket::errc::peer_lost);
+  CHECK_FALSE(all[0].end(peers, now));
+  CHECK(peers.said == 1);
+}
+
 TEST_CASE("without a teardown nothing is freed under a peer") {
   company all(2);
   all.members[0].reset();
