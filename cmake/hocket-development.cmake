@@ -23,8 +23,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 add_library(hocket_development INTERFACE)
 target_link_libraries(hocket_development INTERFACE hocket::hocket)
 target_compile_options(
-  hocket_development INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow
-                               $<$<BOOL:${HOCKET_WARNINGS_AS_ERRORS}>:-Werror>
+  hocket_development INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow
+  $<$<BOOL:${HOCKET_WARNINGS_AS_ERRORS}>:-Werror>>
 )
 
 find_package(Catch2 QUIET)
@@ -105,6 +106,9 @@ function(hocket_add_program target)
   endif()
 endfunction()
 
+find_program(HOCKET_NVCC nvcc HINTS ENV CUDA_PATH PATH_SUFFIXES bin PATHS /usr/local/cuda)
+mark_as_advanced(HOCKET_NVCC)
+
 if(HOCKET_BUILD_TESTS)
   enable_testing()
   add_subdirectory(tests)
@@ -123,12 +127,8 @@ if(PROJECT_IS_TOP_LEVEL)
   if(NOT TARGET hocket::ucx)
     set_property(GLOBAL APPEND PROPERTY hocket_left_out "everything over UCX (needs ${hocket_need_package_ucx})")
   endif()
-  find_program(HOCKET_NVCC nvcc HINTS ENV CUDA_PATH PATH_SUFFIXES bin PATHS /usr/local/cuda)
-  mark_as_advanced(HOCKET_NVCC)
   if(NOT HOCKET_NVCC)
     set_property(GLOBAL APPEND PROPERTY hocket_left_out "the CUDA parts (no nvcc on this machine)")
-  elseif(NOT hocket_device_headers)
-    set_property(GLOBAL APPEND PROPERTY hocket_left_out "the CUDA parts (this version has none yet)")
   endif()
 
   get_property(left_out GLOBAL PROPERTY hocket_left_out)

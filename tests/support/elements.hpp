@@ -29,7 +29,7 @@ struct affine_map {
 static_assert(sizeof(affine_map) == 24);
 
 struct compose {
-  affine_map operator()(const affine_map& outer, const affine_map& inner) const {
+  HOCKET_HOST_DEVICE affine_map operator()(const affine_map& outer, const affine_map& inner) const {
     affine_map result;
     for (int i = 0; i < 2; ++i) {
       for (int j = 0; j < 2; ++j) result.a[i][j] = outer.a[i][0] * inner.a[0][j] + outer.a[i][1] * inner.a[1][j];

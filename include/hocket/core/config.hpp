@@ -83,6 +83,29 @@
 #define HOCKET_ALWAYS_INLINE inline __attribute__((always_inline))
 #define HOCKET_NO_INLINE __attribute__((noinline))
 
+/// For functions that kernels may call as well: nothing to a plain C++ compiler. What is marked calls marked functions alone,
+/// so that nvcc needs no --expt-relaxed-constexpr; std::bit_cast and its like are not, and have forms of their own here.
+#if defined(__CUDACC__)
+#define HOCKET_HOST_DEVICE __host__ __device__
+#else
+#define HOCKET_HOST_DEVICE
+#endif
+
+/// Before a marked function that calls functions of its users. These may be for the host only where it is called there
+/// only, and nvcc would warn; kernels check what they are given by themselves.
+#if defined(__CUDACC__)
+#define HOCKET_DETAIL_CALLS_USERS _Pragma("nv_exec_check_disable")
+#else
+#define HOCKET_DETAIL_CALLS_USERS
+#endif
+
+/// Before a loop of a kernel whose indices must be known to the compiler, so that what they select stays in registers.
+#if defined(__CUDA_ARCH__)
+#define HOCKET_DETAIL_UNROLL _Pragma("unroll")
+#else
+#define HOCKET_DETAIL_UNROLL
+#endif
+
 /// For what happens once in a program's life, if at all: laid out for size, and kept from taking the room that inlining
 /// has elsewhere in the translation unit.
 #define HOCKET_COLD __attribute__((noinline, cold))

@@ -65,6 +65,7 @@ class HOCKET_EXPORT_TYPE error_category final : public std::error_category {
     return "unknown error";
   }
 
+  using std::error_category::equivalent;  // the other overload stays visible
   /// By value and by name, not by address: two shared objects may each hold an instance of this category.
   bool equivalent(const std::error_code& code, int condition) const noexcept override {
     return code.value() == condition && std::string_view(code.category().name()) == name();

@@ -33,16 +33,19 @@ struct exact_plus {
   static constexpr bool commutative = true;
   static constexpr bool exact = true;
 
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  static constexpr exact_sum<T> prepare(const T& value) {
+  HOCKET_HOST_DEVICE static constexpr exact_sum<T> prepare(const T& value) {
     return exact_sum<T>(value);
   }
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  static constexpr exact_sum<T> combine(const exact_sum<T>& a, const exact_sum<T>& b) {
+  HOCKET_HOST_DEVICE static constexpr exact_sum<T> combine(const exact_sum<T>& a, const exact_sum<T>& b) {
     return a + b;
   }
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  static constexpr T finish(const exact_sum<T>& sum, int) {
+  HOCKET_HOST_DEVICE static constexpr T finish(const exact_sum<T>& sum, int) {
     return sum.value();
   }
 };
@@ -91,13 +94,17 @@ struct reduction<detail::wired<Op, Wire>, T> {
   using accumulator = accumulator_t<T>;
   static constexpr bool prepares = true;
 
-  static constexpr partial prepare(const detail::wired<Op, Wire>&, const T& value) {
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr partial prepare(const detail::wired<Op, Wire>&, const T& value) {
     return static_cast<partial>(static_cast<accumulator>(value));
   }
-  static constexpr accumulator combine(const detail::wired<Op, Wire>& op, const accumulator& a, const accumulator& b) {
-    return static_cast<accumulator>(op.op(a, b));
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr accumulator combine(const detail::wired<Op, Wire>& op, const accumulator& a,
+                                                          const accumulator& b) {
+    return static_cast<accumulator>(detail::apply(op.op, a, b));
   }
-  static constexpr T finish(const detail::wired<Op, Wire>&, const partial& value, int) {
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr T finish(const detail::wired<Op, Wire>&, const partial& value, int) {
     return static_cast<T>(static_cast<accumulator>(value));
   }
 };

@@ -26,6 +26,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/operation/apply.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -35,6 +36,30 @@
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+
+/// The number of zeros before the highest bit of `value`, which is not 0.
+HOCKET_HOST_DEVICE constexpr int leading_zeros(std::uint64_t value) noexcept {
+#if defined(__CUDA_ARCH__)
+  return __clzll(static_cast<long long>(value));
+#else
+  return std::countl_zero(value);
+#endif
+}
+
+/// Sets `sum` to a + b modulo 2^64; true if that is not a + b.
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr bool add_overflows(std::int64_t a, std::int64_t b,
+                                                                     std::int64_t& sum) noexcept {
+#if defined(__CUDA_ARCH__)
+  sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  return ((a ^ sum) & (b ^ sum)) < 0;
+#else
+  return __builtin_add_overflow(a, b, &sum);
+#endif
+}
+
+}  // namespace detail
 
 /// The exact sum of any number (up to `max_contributions`) of values of T, which is float or double.
 ///
@@ -85,11 +110,11 @@ class exact_sum {
   constexpr exact_sum() noexcept = default;
 
   /// The sum of one contribution.
-  constexpr explicit exact_sum(T contribution) noexcept { add(contribution); }
+  HOCKET_HOST_DEVICE constexpr explicit exact_sum(T contribution) noexcept { add(contribution); }
 
   /// Adds one contribution, exactly.
-  constexpr void add(T contribution) noexcept {
-    const auto bits = std::bit_cast<signed_word>(contribution);
+  HOCKET_HOST_DEVICE constexpr void add(T contribution) noexcept {
+    const auto bits = __builtin_bit_cast(signed_word, contribution);
     const auto magnitude = static_cast<word>(bits) & ~(word{1} << sign_bit);
     const auto exponent = static_cast<unsigned>(magnitude >> fraction_bits);
     if (exponent == special_exponent) [[unlikely]] {
@@ -111,14 +136,14 @@ class exact_sum {
     limbs_[index] = biased ^ top_bit;
     const signed_limb addend = high + static_cast<signed_limb>(biased < low);
     signed_limb next = 0;
-    if (__builtin_add_overflow(static_cast<signed_limb>(limbs_[index + 1]), addend, &next)) [[unlikely]] {
+    if (detail::add_overflows(static_cast<signed_limb>(limbs_[index + 1]), addend, next)) [[unlikely]] {
       carry_into(index + 2, addend < 0 ? -1 : 1);
     }
     limbs_[index + 1] = static_cast<limb>(next);
   }
 
   /// Adds all that `other` holds, exactly.
-  constexpr exact_sum& operator+=(const exact_sum& other) noexcept {
+  HOCKET_HOST_DEVICE constexpr exact_sum& operator+=(const exact_sum& other) noexcept {
     if constexpr (limb_count == 5) {
       if (merge_short(*this, other, *this)) [[likely]]
         return *this;
@@ -126,7 +151,7 @@ class exact_sum {
     return *this = merge(*this, other);
   }
 
-  friend constexpr exact_sum operator+(const exact_sum& left, const exact_sum& right) noexcept {
+  HOCKET_HOST_DEVICE friend constexpr exact_sum operator+(const exact_sum& left, const exact_sum& right) noexcept {
     if constexpr (limb_count == 5) {
       exact_sum sum;
       if (merge_short(left, right, sum)) [[likely]]
@@ -145,12 +170,12 @@ class exact_sum {
   }
 
   /// The sum, rounded once: to nearest, ties to even.
-  constexpr T value() const noexcept {
+  HOCKET_HOST_DEVICE constexpr T value() const noexcept {
     const limb flags = limbs_[0] & flag_mask;
     const bool to_positive = (flags & positive_infinity) != 0;
     const bool to_negative = (flags & negative_infinity) != 0;
     if (to_positive || to_negative) [[unlikely]] {
-      if (to_positive && to_negative) return std::numeric_limits<T>::quiet_NaN();
+      if (to_positive && to_negative) return detail::quiet_nan_of<T>;
       return assemble(to_negative, infinity_bits);
     }
     limb magnitude[limb_count + 1] = {};
@@ -206,29 +231,30 @@ class exact_sum {
           {.operation = operation});
   }
 
-  constexpr void add_special(signed_word bits) noexcept {
+  HOCKET_HOST_DEVICE constexpr void add_special(signed_word bits) noexcept {
     const bool is_nan = (static_cast<word>(bits) & ((word{1} << fraction_bits) - 1)) != 0;
     limbs_[0] |= is_nan ? positive_infinity | negative_infinity : bits < 0 ? negative_infinity : positive_infinity;
   }
 
-  constexpr void carry_into(std::size_t index, signed_limb carry) noexcept {
+  HOCKET_HOST_DEVICE constexpr void carry_into(std::size_t index, signed_limb carry) noexcept {
     for (; index != limb_count; ++index) {
       signed_limb digit = 0;
-      const bool again = __builtin_add_overflow(static_cast<signed_limb>(limbs_[index]), carry, &digit);
+      const bool again = detail::add_overflows(static_cast<signed_limb>(limbs_[index]), carry, digit);
       limbs_[index] = static_cast<limb>(digit);
       if (!again) return;
     }
   }
 
   /// Adds two digits; returns the lower part and adds to `carry` what goes to the next digit: -1, 0 or 1.
-  static constexpr limb add_digits(limb left, limb right, signed_limb& carry) noexcept {
+  HOCKET_HOST_DEVICE static constexpr limb add_digits(limb left, limb right, signed_limb& carry) noexcept {
     const limb biased = (left ^ top_bit) + right;
     carry += (static_cast<signed_limb>(right) >> 63) + static_cast<signed_limb>(biased < right);
     return biased ^ top_bit;
   }
 
   /// Merges with carries into every limb, at a cost that does not depend on the values.
-  HOCKET_NO_INLINE static constexpr exact_sum merge(const exact_sum& left, const exact_sum& right) noexcept {
+  HOCKET_HOST_DEVICE HOCKET_NO_INLINE static constexpr exact_sum merge(const exact_sum& left,
+                                                                       const exact_sum& right) noexcept {
     const limb flags = right.limbs_[0] & flag_mask;
     exact_sum sum;
     signed_limb carry = 0;
@@ -245,7 +271,8 @@ class exact_sum {
   /// The common case of five limbs: carries from limb 1 into 2 and from 3 into 4 only. Values of magnitude 2^-21 to 2
   /// lie across limbs 1 and 2, so that carry is common. The others need magnitudes near 2^-85 or 2^43.
   /// Returns false, with `sum` untouched, if one of those occurs. `sum` may be `left`.
-  static constexpr bool merge_short(const exact_sum& left, const exact_sum& right, exact_sum& sum) noexcept {
+  HOCKET_HOST_DEVICE static constexpr bool merge_short(const exact_sum& left, const exact_sum& right,
+                                                       exact_sum& sum) noexcept {
     const limb flags = right.limbs_[0] & flag_mask;
     signed_limb digit0 = 0;
     signed_limb digit2 = 0;
@@ -253,11 +280,11 @@ class exact_sum {
     signed_limb carry4 = 0;
     const limb digit1 = add_digits(left.limbs_[1], right.limbs_[1], carry2);
     const limb digit3 = add_digits(left.limbs_[3], right.limbs_[3], carry4);
-    bool overflow = __builtin_add_overflow(static_cast<signed_limb>(left.limbs_[0]),
-                                           static_cast<signed_limb>(right.limbs_[0] - flags), &digit0);
-    overflow |= __builtin_add_overflow(static_cast<signed_limb>(left.limbs_[2]),
-                                       static_cast<signed_limb>(right.limbs_[2]), &digit2);
-    overflow |= __builtin_add_overflow(digit2, carry2, &digit2);
+    bool overflow = detail::add_overflows(static_cast<signed_limb>(left.limbs_[0]),
+                                          static_cast<signed_limb>(right.limbs_[0] - flags), digit0);
+    overflow |= detail::add_overflows(static_cast<signed_limb>(left.limbs_[2]),
+                                      static_cast<signed_limb>(right.limbs_[2]), digit2);
+    overflow |= detail::add_overflows(digit2, carry2, digit2);
     if (overflow) [[unlikely]]
       return false;
     sum.limbs_[4] = left.limbs_[4] + right.limbs_[4] + static_cast<limb>(carry4);
@@ -270,7 +297,7 @@ class exact_sum {
 
   /// Writes the absolute value, flags left out, as ordinary unsigned limbs, from magnitude[1] on; returns the sign.
   /// Signs of sums are as good as random, so this has no branches on them.
-  constexpr bool absolute(limb (&magnitude)[limb_count + 1]) const noexcept {
+  HOCKET_HOST_DEVICE constexpr bool absolute(limb (&magnitude)[limb_count + 1]) const noexcept {
     limb below_zero = 0;  // all ones if what lies below the current digit is negative
     for (std::size_t i = 0; i != limb_count; ++i) {
       const limb digit = i == 0 ? limbs_[0] & ~flag_mask : limbs_[i];
@@ -288,8 +315,8 @@ class exact_sum {
 
   /// The pattern, without sign, of the value of T next to the magnitude in limbs 1 to `top`, which is not zero. Limb 0
   /// is zero.
-  static constexpr word round(const limb (&magnitude)[limb_count + 1], std::size_t top) noexcept {
-    const int zeros = std::countl_zero(magnitude[top]);
+  HOCKET_HOST_DEVICE static constexpr word round(const limb (&magnitude)[limb_count + 1], std::size_t top) noexcept {
+    const int zeros = detail::leading_zeros(magnitude[top]);
     const int highest = static_cast<int>(top) * 64 - 1 - zeros - flag_bits;  // in units of the smallest subnormal
     if (highest < fraction_bits) return static_cast<word>(magnitude[1] >> flag_bits);
     if (highest >= magnitude_bits) return infinity_bits;
@@ -308,8 +335,8 @@ class exact_sum {
     return static_cast<word>((static_cast<limb>(highest - fraction_bits) << fraction_bits) + significand + up);
   }
 
-  static constexpr T assemble(bool negative, word magnitude) noexcept {
-    return std::bit_cast<T>(static_cast<word>(magnitude | (static_cast<word>(negative) << sign_bit)));
+  HOCKET_HOST_DEVICE static constexpr T assemble(bool negative, word magnitude) noexcept {
+    return __builtin_bit_cast(T, static_cast<word>(magnitude | (static_cast<word>(negative) << sign_bit)));
   }
 
   limb limbs_[limb_count] = {};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/operation/apply.hpp>
 #include <hocket/operation/traits.hpp>
 
 #include <limits>
@@ -14,13 +15,19 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// The one NaN that we answer with: its payload must not depend on the order of the operands.
+HOCKET_DETAIL_CALLS_USERS
 template <class T>
-constexpr T canonical_nan() {
-  return std::numeric_limits<T>::quiet_NaN();
+HOCKET_HOST_DEVICE constexpr T canonical_nan() {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return quiet_nan_of<T>;
+  } else {
+    return std::numeric_limits<T>::quiet_NaN();
+  }
 }
 
+HOCKET_DETAIL_CALLS_USERS
 template <class T>
-constexpr bool is_nan(const T& value) {
+HOCKET_HOST_DEVICE constexpr bool is_nan(const T& value) {
   if constexpr (is_floating<T>) {
     return !(value == value);  // NOLINT: the point
   } else {
@@ -29,8 +36,9 @@ constexpr bool is_nan(const T& value) {
 }
 
 /// Whether the zero `value` is negative; the sign bit decides, as the comparison does not see it.
+HOCKET_DETAIL_CALLS_USERS
 template <class T>
-constexpr bool is_negative_zero(const T& value) {
+HOCKET_HOST_DEVICE constexpr bool is_negative_zero(const T& value) {
   if constexpr (is_floating<T>) {
     const auto wide = static_cast<accumulator_t<T>>(value);
     return wide == 0 && __builtin_signbit(wide) != 0;
@@ -44,8 +52,9 @@ constexpr bool is_negative_zero(const T& value) {
 /// The smaller value. A NaN on any rank gives NaN; of two zeros the negative one is smaller, so that the result does not
 /// depend on the order.
 struct minimum {
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  constexpr T operator()(const T& a, const T& b) const {
+  HOCKET_HOST_DEVICE constexpr T operator()(const T& a, const T& b) const {
     if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
     if (b < a) return b;
     return detail::is_negative_zero(b) && !(a < b) ? b : a;
@@ -54,8 +63,9 @@ struct minimum {
 
 /// The larger value. A NaN on any rank gives NaN; of two zeros the positive one is larger.
 struct maximum {
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  constexpr T operator()(const T& a, const T& b) const {
+  HOCKET_HOST_DEVICE constexpr T operator()(const T& a, const T& b) const {
     if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
     if (a < b) return b;
     return detail::is_negative_zero(a) && !(b < a) ? b : a;
@@ -77,16 +87,19 @@ struct is_exact<maximum, T> : std::bool_constant<detail::is_number<T>> {};
 struct average {
   static constexpr bool commutative = true;
 
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  static constexpr accumulator_t<T> prepare(const T& value) {
+  HOCKET_HOST_DEVICE static constexpr accumulator_t<T> prepare(const T& value) {
     return static_cast<accumulator_t<T>>(value);
   }
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  static constexpr T combine(const T& a, const T& b) {
+  HOCKET_HOST_DEVICE static constexpr T combine(const T& a, const T& b) {
     return static_cast<T>(static_cast<accumulator_t<T>>(a) + static_cast<accumulator_t<T>>(b));
   }
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  static constexpr T finish(const T& sum, int ranks) {
+  HOCKET_HOST_DEVICE static constexpr T finish(const T& sum, int ranks) {
     using accumulator = accumulator_t<T>;
     return static_cast<T>(static_cast<accumulator>(sum) / static_cast<accumulator>(ranks));
   }
@@ -99,17 +112,20 @@ struct scaled_sum {
 
   Factor factor;
 
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  constexpr T prepare(const T& value) const {
+  HOCKET_HOST_DEVICE constexpr T prepare(const T& value) const {
     using accumulator = accumulator_t<T>;
-    return static_cast<T>(static_cast<accumulator>(factor) * static_cast<accumulator>(value));
+    return static_cast<T>(detail::rounded_product(static_cast<accumulator>(factor), static_cast<accumulator>(value)));
   }
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  static constexpr T combine(const T& a, const T& b) {
+  HOCKET_HOST_DEVICE static constexpr T combine(const T& a, const T& b) {
     return static_cast<T>(static_cast<accumulator_t<T>>(a) + static_cast<accumulator_t<T>>(b));
   }
+  HOCKET_DETAIL_CALLS_USERS
   template <class T>
-  static constexpr T finish(const T& sum, int) {
+  HOCKET_HOST_DEVICE static constexpr T finish(const T& sum, int) {
     return sum;
   }
 };

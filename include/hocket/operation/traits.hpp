@@ -28,6 +28,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/operation/apply.hpp>
 #include <hocket/scalar/traits.hpp>
 
 #include <concepts>
@@ -165,8 +166,9 @@ struct reduction {
   using accumulator = detail::combining_type<Op, T>;
   static constexpr bool prepares = false;  ///< whether `prepare` or `finish` does something
 
-  static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {
-    return static_cast<accumulator>(op(a, b));
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {
+    return static_cast<accumulator>(detail::apply(op, a, b));
   }
 };
 
@@ -177,11 +179,14 @@ struct reduction<Op, T> {
   using accumulator = partial;
   static constexpr bool prepares = true;
 
-  static constexpr partial prepare(const Op& op, const T& value) { return op.prepare(value); }
-  static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr partial prepare(const Op& op, const T& value) { return op.prepare(value); }
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {
     return op.combine(a, b);
   }
-  static constexpr T finish(const Op& op, const partial& value, int ranks) {
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr T finish(const Op& op, const partial& value, int ranks) {
     return static_cast<T>(op.finish(value, ranks));
   }
 };

@@ -17,7 +17,6 @@
 
 #include <hocket/core/config.hpp>
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -50,12 +49,15 @@ struct small_float_layout : Format {
 constexpr std::int32_t float_infinity_bits = 0x7f800000;
 constexpr std::int32_t float_nan_bits = 0x7fffffff;
 
-constexpr float power_of_two(int exponent) noexcept { return std::bit_cast<float>((127 + exponent) * (1 << 23)); }
+HOCKET_HOST_DEVICE constexpr float power_of_two(int exponent) noexcept {
+  return __builtin_bit_cast(float, (127 + exponent) * (1 << 23));
+}
 
 /// `value < limit ? yes : no` where value and limit are not negative. Given a plain conditional, compilers move the
 /// calculation of `yes` or `no` into a branch, and a loop with branches does not become vector code.
-HOCKET_ALWAYS_INLINE constexpr std::int32_t select_below(std::int32_t value, std::int32_t limit, std::int32_t yes,
-                                                         std::int32_t no) noexcept {
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr std::int32_t select_below(std::int32_t value, std::int32_t limit,
+                                                                            std::int32_t yes,
+                                                                            std::int32_t no) noexcept {
   return no ^ ((yes ^ no) & ((value - limit) >> 31));
 }
 
@@ -63,16 +65,16 @@ HOCKET_ALWAYS_INLINE constexpr std::int32_t select_below(std::int32_t value, std
 /// format makes the processor round there, and leaves the number of units in the lowest bits. The result for other
 /// magnitudes is not used; the mask makes small numbers of infinities and NaNs, which constant evaluation refuses.
 template <class Layout>
-HOCKET_ALWAYS_INLINE constexpr std::int32_t encode_subnormal(std::int32_t magnitude) noexcept {
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr std::int32_t encode_subnormal(std::int32_t magnitude) noexcept {
   constexpr float aligner = power_of_two(Layout::unit_exponent + 23);
   static_assert(Layout::first_normal < 0x40000000);
-  const float sum = std::bit_cast<float>(magnitude & 0x3fffffff) + aligner;
-  return std::bit_cast<std::int32_t>(sum) - std::bit_cast<std::int32_t>(aligner);
+  const float sum = __builtin_bit_cast(float, magnitude & 0x3fffffff) + aligner;
+  return __builtin_bit_cast(std::int32_t, sum) - __builtin_bit_cast(std::int32_t, aligner);
 }
 
 template <class Layout>
-HOCKET_ALWAYS_INLINE constexpr typename Layout::bits_type encode(float value) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr typename Layout::bits_type encode(float value) noexcept {
+  const auto bits = __builtin_bit_cast(std::uint32_t, value);
   const auto magnitude = static_cast<std::int32_t>(bits & 0x7fffffffU);
   const auto sign = static_cast<std::int32_t>(bits >> (32 - Layout::width)) & Layout::sign;
 
@@ -92,27 +94,27 @@ HOCKET_ALWAYS_INLINE constexpr typename Layout::bits_type encode(float value) no
 }
 
 template <class Layout>
-HOCKET_ALWAYS_INLINE constexpr float decode(typename Layout::bits_type bits) noexcept {
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr float decode(typename Layout::bits_type bits) noexcept {
   if constexpr (Layout::rebias == 0) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << Layout::extra_bits);
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << Layout::extra_bits);
   } else {
     const std::int32_t magnitude = bits & Layout::nan;
     const std::uint32_t sign = (bits & static_cast<std::uint32_t>(Layout::sign)) << (32 - Layout::width);
     const std::int32_t normal = (magnitude << Layout::extra_bits) + Layout::rebias;
     const float subnormal = static_cast<float>(magnitude) * power_of_two(Layout::unit_exponent);
     std::int32_t result =
-        select_below(magnitude, Layout::smallest_normal, std::bit_cast<std::int32_t>(subnormal), normal);
+        select_below(magnitude, Layout::smallest_normal, __builtin_bit_cast(std::int32_t, subnormal), normal);
     if constexpr (Layout::has_infinity) result = select_below(Layout::largest, magnitude, float_infinity_bits, result);
     result = static_cast<std::int32_t>(static_cast<std::uint32_t>(result) | sign);
     result = select_below(Layout::last_number, magnitude, float_nan_bits, result);
-    return std::bit_cast<float>(result);
+    return __builtin_bit_cast(float, result);
   }
 }
 
 /// `value` cut to a float whose last bit is set if anything was lost ("round to odd"). Rounding that to a format which
 /// is at least two bits shorter gives what rounding `value` itself would give.
-constexpr float round_to_odd(double value) noexcept {
-  const auto bits = std::bit_cast<std::uint64_t>(value);
+HOCKET_HOST_DEVICE constexpr float round_to_odd(double value) noexcept {
+  const auto bits = __builtin_bit_cast(std::uint64_t, value);
   const std::uint64_t magnitude = bits & 0x7fffffffffffffffULL;
   const auto sign = static_cast<std::uint32_t>(bits >> 32) & 0x80000000U;
   const int exponent = static_cast<int>(magnitude >> 52) - (1023 - 127);
@@ -130,12 +132,12 @@ constexpr float round_to_odd(double value) noexcept {
     const bool lost = shift < 64 ? (kept << shift) != significand : magnitude != 0;
     result = static_cast<std::uint32_t>(kept | (lost ? 1U : 0U));
   }
-  return std::bit_cast<float>(sign | result);
+  return __builtin_bit_cast(float, sign | result);
 }
 
 /// The same for integers. What double cannot hold is squeezed into one bit first.
 template <class Integer>
-constexpr float round_to_odd_integer(Integer value) noexcept {
+HOCKET_HOST_DEVICE constexpr float round_to_odd_integer(Integer value) noexcept {
   static_assert(sizeof(Integer) <= 8, "convert wider integers to double first");
   auto magnitude = static_cast<std::uint64_t>(value);
   bool negative = false;
@@ -160,26 +162,30 @@ class small_float {
 
   small_float() = default;
 
-  HOCKET_ALWAYS_INLINE explicit constexpr small_float(float value) noexcept : bits_(detail::encode<layout>(value)) {}
+  HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE explicit constexpr small_float(float value) noexcept
+      : bits_(detail::encode<layout>(value)) {}
 
   /// Rounds once: the result is the nearest value to `value`, not to the nearest float.
   template <class Arithmetic>
     requires std::is_integral_v<Arithmetic>
-  explicit constexpr small_float(Arithmetic value) noexcept : small_float(detail::round_to_odd_integer(value)) {}
-  explicit constexpr small_float(double value) noexcept : small_float(detail::round_to_odd(value)) {}
+  HOCKET_HOST_DEVICE explicit constexpr small_float(Arithmetic value) noexcept
+      : small_float(detail::round_to_odd_integer(value)) {}
+  HOCKET_HOST_DEVICE explicit constexpr small_float(double value) noexcept : small_float(detail::round_to_odd(value)) {}
 
   /// Its size differs between platforms: convert to double first.
   explicit small_float(long double) = delete;
 
   /// The value with this encoding; nothing is converted.
-  static constexpr small_float from_bits(bits_type bits) noexcept {
+  HOCKET_HOST_DEVICE static constexpr small_float from_bits(bits_type bits) noexcept {
     small_float result{};
     result.bits_ = bits;
     return result;
   }
-  constexpr bits_type bits() const noexcept { return bits_; }
+  HOCKET_HOST_DEVICE constexpr bits_type bits() const noexcept { return bits_; }
 
-  HOCKET_ALWAYS_INLINE constexpr operator float() const noexcept { return detail::decode<layout>(bits_); }
+  HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr operator float() const noexcept {
+    return detail::decode<layout>(bits_);
+  }
 
  private:
   bits_type bits_;
@@ -193,11 +199,11 @@ struct std::numeric_limits<hocket::small_float<Format>> : std::numeric_limits<fl
  private:
   using type = hocket::small_float<Format>;
   using layout = hocket::detail::small_float_layout<Format>;
-  static constexpr type make(std::int32_t bits) noexcept {
+  HOCKET_HOST_DEVICE static constexpr type make(std::int32_t bits) noexcept {
     return type::from_bits(static_cast<typename type::bits_type>(bits));
   }
   /// Decimal digits in so many binary ones, rounded towards zero.
-  static constexpr int decimal(int binary) noexcept { return binary * 30103 / 100000; }
+  HOCKET_HOST_DEVICE static constexpr int decimal(int binary) noexcept { return binary * 30103 / 100000; }
 
  public:
   static constexpr bool is_iec559 = Format::is_iec559;
@@ -213,14 +219,16 @@ struct std::numeric_limits<hocket::small_float<Format>> : std::numeric_limits<fl
   static constexpr int max_exponent = (Format::largest >> Format::mantissa_bits) - Format::exponent_bias + 1;
   static constexpr int max_exponent10 = decimal(max_exponent);
 
-  static constexpr type min() noexcept { return make(layout::smallest_normal); }
-  static constexpr type lowest() noexcept { return make(Format::largest | layout::sign); }
-  static constexpr type max() noexcept { return make(Format::largest); }
-  static constexpr type denorm_min() noexcept { return make(1); }
-  static constexpr type epsilon() noexcept { return type(hocket::detail::power_of_two(-Format::mantissa_bits)); }
-  static constexpr type round_error() noexcept { return type(0.5F); }
+  HOCKET_HOST_DEVICE static constexpr type min() noexcept { return make(layout::smallest_normal); }
+  HOCKET_HOST_DEVICE static constexpr type lowest() noexcept { return make(Format::largest | layout::sign); }
+  HOCKET_HOST_DEVICE static constexpr type max() noexcept { return make(Format::largest); }
+  HOCKET_HOST_DEVICE static constexpr type denorm_min() noexcept { return make(1); }
+  HOCKET_HOST_DEVICE static constexpr type epsilon() noexcept {
+    return type(hocket::detail::power_of_two(-Format::mantissa_bits));
+  }
+  HOCKET_HOST_DEVICE static constexpr type round_error() noexcept { return type(0.5F); }
   /// Zero for `float8_e4m3`, which has none.
-  static constexpr type infinity() noexcept { return make(has_infinity ? layout::infinity : 0); }
-  static constexpr type quiet_NaN() noexcept { return make(layout::nan); }
-  static constexpr type signaling_NaN() noexcept { return make(0); }
+  HOCKET_HOST_DEVICE static constexpr type infinity() noexcept { return make(has_infinity ? layout::infinity : 0); }
+  HOCKET_HOST_DEVICE static constexpr type quiet_NaN() noexcept { return make(layout::nan); }
+  HOCKET_HOST_DEVICE static constexpr type signaling_NaN() noexcept { return make(0); }
 };

@@ -297,6 +297,17 @@ TEST_CASE("costs that are none, or of another number of stages, are refused") {
   CHECK(run_clock(gpipe(1, 4), costs(std::vector<stage_cost>(1))).makespan == 3 * 4);
 }
 
+TEST_CASE("numbers that do not fit are refused before memory is taken") {
+  refuses([] { placement::loop(65536, 65536); }, "at most 2^27 stages");
+  refuses([] { placement::v_shape(2'000'000'000); }, "at most 2^27 stages");
+  refuses([] { placement::two_directions(2'000'000'000, 2); }, "at most 2^27 stages");
+  refuses([] { placement::given({2147483647}); }, "at most 2^27 ranks: found 2147483647");
+  refuses([] { schedule("x", placement::loop(2), -1); }, "microbatches from 0 on; found -1");
+  refuses([] { schedule("x", placement::two_directions(2, 2), 4); }, "made for 2 microbatches; the schedule has 4");
+  refuses([] { schedule("x", placement::loop(65536), 65536); }, "at most 134217728 actions");
+  refuses([] { interleaved(65536, 1, 65536); }, "at most 2^27 stages");
+}
+
 TEST_CASE("groups of any size between P and M work, also where they do not divide M") {
   for (int p = 1; p <= 5; ++p) {
     for (int m = p; m <= 20; ++m) {

@@ -190,6 +190,10 @@ TEST_CASE("arguments that leave no schedule are refused") {
       "rank 1 may hold 1 activations; its 2 stages need at least");
   refuses([&] { greedy(placement::two_directions(2, 4), 4, unit); }, "each stage lies on one rank");
   refuses([&] { partition({1, 2}, 3); }, "at least one layer for each of the 3 stages");
+  const costs huge(stage_cost{1e308, 1e308, 1e308});
+  refuses([&] { greedy(placement::loop(2), 4, huge); }, "no finite sum");
+  refuses([&] { greedy(placement::loop(2), 4, costs(stage_cost{1, 1, 1}, 1e308)); }, "no finite sum");
+  refuses([&] { partition({1e308, 1e308}, 2); }, "the costs of all layers have no finite sum");
   refuses([&] { partition({1, -2}, 1); }, "the cost of layer 1 is -2.0");
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -17,8 +18,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
-/// `value` with at most `digits` decimals, a point before them, no trailing zeros.
+/// `value` with at most `digits` decimals, a point before them, no trailing zeros; very large ones with an exponent.
 inline std::string decimal(double value, int digits) {
+  if (!(std::abs(value) < 1e15)) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return text;
+  }
   auto scaled = static_cast<std::uint64_t>(std::llround(std::abs(value) * std::pow(10.0, digits)));
   const bool negative = value < 0 && scaled != 0;
   std::string text;

@@ -182,6 +182,23 @@ class greedy_search {
 
 }  // namespace detail
 
+namespace detail {
+
+/// A schedule whose makespan is infinite is no better than none: bounds them all by what there is to do, one after the
+/// other.
+inline void require_finite_sum(const placement& where, int microbatches, const costs& cost) {
+  double sum = 0;
+  for (int stage = 0; stage < where.stages(); ++stage) {
+    const stage_cost& each = cost.of(stage);
+    sum += each.forward + each.input_gradient + each.weight_gradient + 2 * cost.hop();
+  }
+  if (is_time(sum * microbatches * std::max(1., cost.pair_share))) return;
+  raise(errc::invalid_argument,
+        "greedy: the costs of all stages and microbatches have no finite sum; take a larger unit of time");
+}
+
+}  // namespace detail
+
 /// The shortest schedule that is found for `where`, with the given costs. `most_activations`: by rank, how many
 /// activations (of one stage, for one microbatch) it may hold; empty: as many as there are. Deterministic: all ranks
 /// that search with equal arguments find the same. Takes about two seconds where there are many stages or microbatches.
@@ -189,6 +206,7 @@ inline search_result greedy(const placement& where, int microbatches, const cost
                             std::vector<int> most_activations = {}) {
   detail::require_sizes("greedy", where.ranks(), microbatches);
   cost.require_stages(where.stages());
+  detail::require_finite_sum(where, microbatches, cost);
   if (where.has_two_directions()) {
     raise(errc::invalid_argument,
           "greedy needs a placement in which each stage lies on one rank: loop, v_shape or given");

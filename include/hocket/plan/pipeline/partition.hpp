@@ -32,6 +32,9 @@ constexpr std::vector<std::size_t> partition(const std::vector<double>& layers, 
     if (!detail::is_time(layers[i])) detail::require_time(layers[i], "the cost of layer " + std::to_string(i));
     before[i + 1] = before[i] + layers[i];
   }
+  if (!detail::is_time(before[n])) {
+    raise(errc::invalid_argument, "partition: the costs of all layers have no finite sum; take a larger unit");
+  }
   // slowest[k][i]: of the best cut of the layers from i on into k + 1 stages.
   std::vector<std::vector<double>> slowest(stages, std::vector<double>(n + 1, std::numeric_limits<double>::infinity()));
   for (std::size_t i = 0; i < n; ++i) slowest[0][i] = before[n] - before[i];

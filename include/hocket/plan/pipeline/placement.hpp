@@ -41,19 +41,26 @@ constexpr int rank_without_stage(const std::vector<int>& rank_of_stage, int rank
 /// | `given(ranks)` | as many as there are entries | the entry |
 class placement {
  public:
+  /// Far more than any machine has ranks; all numbers of stages, and of pairs of these, fit.
+  static constexpr int most_stages = 1 << 27;
+
   static constexpr placement loop(int ranks, int stages_per_rank = 1) {
     require(ranks >= 1, "a loop needs at least one rank", ranks);
     require(stages_per_rank >= 1, "a loop needs at least one stage per rank", stages_per_rank);
+    require(stages_per_rank <= most_stages / ranks, "a pipeline has at most 2^27 stages; too many per rank",
+            stages_per_rank);
     return {kind::loop, ranks, ranks * stages_per_rank};
   }
 
   static constexpr placement v_shape(int ranks) {
     require(ranks >= 1, "a V needs at least one rank", ranks);
+    require(ranks <= most_stages / 2, "a pipeline has at most 2^27 stages, a V two for each rank", ranks);
     return {kind::v_shape, ranks, 2 * ranks};
   }
 
   static constexpr placement two_directions(int ranks, int microbatches) {
     require(ranks >= 1, "two directions need at least one rank", ranks);
+    require(ranks <= most_stages, "a pipeline has at most 2^27 stages, two directions one for each rank", ranks);
     require(microbatches >= 0 && microbatches % 2 == 0, "two directions need an even number of microbatches",
             microbatches);
     placement made{kind::two_directions, ranks, ranks};
@@ -67,6 +74,7 @@ class placement {
     int ranks = 0;
     for (const int rank : rank_of_stage) {
       require(rank >= 0, "a placement names ranks by numbers from 0 on", rank);
+      require(rank < most_stages, "a pipeline has at most 2^27 ranks", rank);
       ranks = std::max(ranks, rank + 1);
     }
     placement made{kind::given, ranks, static_cast<int>(rank_of_stage.size())};

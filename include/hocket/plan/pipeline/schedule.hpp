@@ -18,6 +18,7 @@
 #include <hocket/plan/pipeline/placement.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,26 @@ constexpr void require_name(std::string_view name) {
         "the name of a schedule must be one line without blanks at its ends; found '" + std::string(name) + "'");
 }
 
+/// Some gigabytes of actions: more would take all memory before anything could be said about it.
+constexpr std::int64_t most_in_schedule = std::int64_t{1} << 27;
+
+/// Each stage has two actions at least for each microbatch.
+constexpr int checked_count(const placement& where, int microbatches) {
+  if (microbatches < 0) {
+    raise(errc::invalid_argument,
+          "a schedule needs a number of microbatches from 0 on; found " + std::to_string(microbatches));
+  }
+  if (where.has_two_directions() && microbatches != 2 * where.turn()) {
+    raise(errc::invalid_argument, "the two directions of this placement were made for " +
+                                      std::to_string(2 * where.turn()) + " microbatches; the schedule has " +
+                                      std::to_string(microbatches));
+  }
+  if (std::int64_t{where.stages()} * microbatches <= most_in_schedule / 2) return microbatches;
+  raise(errc::invalid_argument, "a schedule has at most " + std::to_string(most_in_schedule) + " actions; " +
+                                    std::to_string(where.stages()) + " stages and " + std::to_string(microbatches) +
+                                    " microbatches need more");
+}
+
 }  // namespace detail
 
 /// What every rank of a pipeline does, in order. All ranks must hold the same value.
@@ -51,8 +72,8 @@ class schedule {
   std::vector<row> rows;  ///< one per rank
 
   constexpr schedule(std::string_view name, pipeline::placement where, int count)
-      : placement(std::move(where)), microbatches(count), rows(static_cast<std::size_t>(placement.ranks())),
-        name_(name.begin(), name.end()) {
+      : placement(std::move(where)), microbatches(detail::checked_count(placement, count)),
+        rows(static_cast<std::size_t>(placement.ranks())), name_(name.begin(), name.end()) {
     detail::require_name(name);
   }
 

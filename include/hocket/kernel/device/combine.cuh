@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The element-wise reduction of 2 to 8 buffers of one GPU, in one pass.
+///
+/// CUB reduces one buffer to one value; collectives need several buffers reduced to one, by any operation and in any type,
+/// at the speed of memory. What one thread does with one group of elements is a plain function, `combination`, that the
+/// host runs as well. It is the fold that kernel/host/leaf.hpp does: same order of sources, same accumulator, rounded once;
+/// so it gives the same bits, if operations of users do (nvcc makes one rounding of a * b + c, unless told -fmad=false).
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/kernel/device/group.hpp>
+#include <hocket/kernel/device/launch.cuh>
+#include <hocket/kernel/device/partition.hpp>
+#include <hocket/operation/adaptors.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <cuda/stream_ref>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace kernel {
+namespace device {
+
+/// What the sources of a combination are.
+enum class contribution {
+  prepared,  ///< partial results, as the engine sends them, and one more comes out
+  plain      ///< elements: each is prepared, and what comes out is finished
+};
+
+namespace detail {
+
+/// Elements whose group is longer than this go one at a time: they fill registers by themselves.
+inline constexpr std::size_t longest_group_bytes = 128;
+
+/// Calls what users wrote, so that nvcc refuses what is for the host only. The standard's objects have forms of ours.
+template <class Op, class Accumulator>
+__device__ void call_on_device(const Op& op, const Accumulator& value) {
+  if constexpr (hocket::detail::is_applied_as_it_is<Op>::value) static_cast<void>(op(value, value));
+}
+template <class Op, class Wire, class Accumulator>
+__device__ void call_on_device(const hocket::detail::wired<Op, Wire>& op, const Accumulator& value) {
+  call_on_device(op.op, value);
+}
+
+}  // namespace detail
+
+/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order. `to` may be one of the sources, never a shifted part of one.
+template <class Op, class T, std::size_t Sources, contribution Kind = contribution::prepared>
+struct combination {
+  static_assert(Sources >= 2 && Sources <= 8, "hocket: kernels combine 2 to 8 buffers at once");
+
+  using reduction = hocket::reduction<Op, T>;
+  using accumulator = typename reduction::accumulator;
+  using partial = typename reduction::partial;
+  static constexpr bool prepares = Kind == contribution::plain && reduction::prepares;
+  using element = std::conditional_t<prepares, T, partial>;
+  static constexpr std::size_t group_size = group_of(sizeof(element));
+  static constexpr bool has_groups = group_size * sizeof(element) <= detail::longest_group_bytes;
+
+  Op op;
+  element* to;
+  const element* from[Sources];
+  int contributions = static_cast<int>(Sources);  ///< what `finish` is told
+
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE accumulator read(const element& value) const {
+    if constexpr (prepares) {
+      return static_cast<accumulator>(reduction::prepare(op, value));
+    } else {
+      return static_cast<accumulator>(value);
+    }
+  }
+
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE element written(const accumulator& sum) const {
+    if constexpr (prepares) {
+      return reduction::finish(op, static_cast<partial>(sum), contributions);
+    } else {
+      return static_cast<element>(sum);
+    }
+  }
+
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
+    accumulator sum = read(from[0][i]);
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t k = 1; k < Sources; ++k) sum = reduction::combine(op, sum, read(from[k][i]));
+    to[i] = written(sum);
+  }
+
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (has_groups) {
+      group<element, group_size> sources[Sources];  // all loads are under way before the first value is used
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t k = 0; k < Sources; ++k) sources[k] = load_group<group_size>(from[k] + first);
+      group<element, group_size> result;
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t i = 0; i < group_size; ++i) {
+        accumulator sum = read(sources[0].get(i));
+        HOCKET_DETAIL_UNROLL
+        for (std::size_t k = 1; k < Sources; ++k) sum = reduction::combine(op, sum, read(sources[k].get(i)));
+        result.set(i, written(sum));
+      }
+      store_group(to + first, result);
+    }
+  }
+
+  __device__ void called_on_device() const {
+    const auto* const memory = reinterpret_cast<const void*>(to);
+    if constexpr (hocket::detail::three_part_operation<Op, T>) {
+      const auto value = op.prepare(*static_cast<const T*>(memory));
+      static_cast<void>(op.finish(op.combine(value, value), contributions));
+    } else {
+      detail::call_on_device(op, *static_cast<const accumulator*>(memory));
+    }
+  }
+
+  /// How `count` elements are dealt to threads.
+  HOCKET_HOST_DEVICE partition parts(std::size_t count) const {
+    return parts(count, std::make_index_sequence<Sources>());
+  }
+
+ private:
+  template <std::size_t... K>
+  HOCKET_HOST_DEVICE partition parts(std::size_t count, std::index_sequence<K...>) const {
+    if constexpr (has_groups) {
+      return cut(count, group_size, extent_of(to), extent_of(from[K])...);
+    } else {
+      return {count, count, 0, 1};
+    }
+  }
+};
+
+HOCKET_BEGIN_LAUNCHERS
+
+/// Combines `count` elements of `Sources` buffers on `stream`.
+///
+/// Buffers: memory that the current device reaches, in the kind's type: partial results, or elements for
+/// `contribution::plain`; aligned as their type. `to` may be one of them. All must stay until the stream has passed.
+/// Cost: each buffer is read once, and written once. Order: that of the sources, whatever the count and alignment.
+/// Errors: `errc::system`, in CUDA's words, if the kernel could not be launched.
+template <class T, contribution Kind = contribution::prepared, class Op, std::size_t Sources>
+failure combine(cuda::stream_ref stream, const Op& op, typename combination<Op, T, Sources, Kind>::element* to,
+                const typename combination<Op, T, Sources, Kind>::element* const (&from)[Sources], std::size_t count) {
+  using body_type = combination<Op, T, Sources, Kind>;
+  body_type body{op, to, {}};
+  for (std::size_t k = 0; k < Sources; ++k) body.from[k] = from[k];
+  const std::size_t bytes = (Sources + 1) * count * sizeof(typename body_type::element);
+  return launch("combine", body, body.parts(count), bytes, stream);
+}
+
+HOCKET_END_LAUNCHERS
+
+}  // namespace device
+}  // namespace kernel
+HOCKET_END_NAMESPACE

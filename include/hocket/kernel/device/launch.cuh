@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How a kernel of this library gets to the GPU, and how its failure gets back with words.
+///
+/// Two shared objects may hold the same kernel, compiled for other GPUs. If the linker merged them, a program would launch one
+/// that its GPU can't run. So kernels are hidden, and they and what launches them are in an inline namespace with the list of
+/// GPUs that the translation unit is compiled for. Types are never in there: they are the same for all.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/kernel/device/partition.hpp>
+
+#include <cuda_runtime.h>
+#include <cuda/stream_ref>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#if !defined(__CUDACC__)
+#error "hocket: .cuh headers need nvcc; a program without CUDA includes .hpp headers alone"
+#endif
+
+// sm_800_900_1000: the numbers of the list, joined. One macro per length; 12 is what nvcc -arch=all makes today.
+#define HOCKET_DETAIL_ARCHS_1(a) sm_##a
+#define HOCKET_DETAIL_ARCHS_2(a, b) sm_##a##_##b
+#define HOCKET_DETAIL_ARCHS_3(a, b, c) sm_##a##_##b##_##c
+#define HOCKET_DETAIL_ARCHS_4(a, b, c, d) sm_##a##_##b##_##c##_##d
+#define HOCKET_DETAIL_ARCHS_5(a, b, c, d, e) sm_##a##_##b##_##c##_##d##_##e
+#define HOCKET_DETAIL_ARCHS_6(a, b, c, d, e, f) sm_##a##_##b##_##c##_##d##_##e##_##f
+#define HOCKET_DETAIL_ARCHS_7(a, b, c, d, e, f, g) sm_##a##_##b##_##c##_##d##_##e##_##f##_##g
+#define HOCKET_DETAIL_ARCHS_8(a, b, c, d, e, f, g, h) sm_##a##_##b##_##c##_##d##_##e##_##f##_##g##_##h
+#define HOCKET_DETAIL_ARCHS_9(a, b, c, d, e, f, g, h, i) sm_##a##_##b##_##c##_##d##_##e##_##f##_##g##_##h##_##i
+#define HOCKET_DETAIL_ARCHS_10(a, b, c, d, e, f, g, h, i, j) \
+  sm_##a##_##b##_##c##_##d##_##e##_##f##_##g##_##h##_##i##_##j
+#define HOCKET_DETAIL_ARCHS_11(a, b, c, d, e, f, g, h, i, j, k) \
+  sm_##a##_##b##_##c##_##d##_##e##_##f##_##g##_##h##_##i##_##j##_##k
+#define HOCKET_DETAIL_ARCHS_12(a, b, c, d, e, f, g, h, i, j, k, l) \
+  sm_##a##_##b##_##c##_##d##_##e##_##f##_##g##_##h##_##i##_##j##_##k##_##l
+#define HOCKET_DETAIL_ARCHS_N(a, b, c, d, e, f, g, h, i, j, k, l, n, ...) HOCKET_DETAIL_ARCHS_##n
+#define HOCKET_DETAIL_ARCHS_OF(...) \
+  HOCKET_DETAIL_ARCHS_N(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)(__VA_ARGS__)
+#if defined(__CUDA_ARCH_LIST__)
+#define HOCKET_ARCHITECTURES HOCKET_DETAIL_ARCHS_OF(__CUDA_ARCH_LIST__)
+#else
+#define HOCKET_ARCHITECTURES sm_unknown
+#endif
+
+/// Around kernels and what launches them, within `hocket::kernel::device`. Hidden by a pragma: the attribute would be warned
+/// of where a kernel is made for a lambda or another type without linkage.
+#define HOCKET_BEGIN_LAUNCHERS            \
+  inline namespace HOCKET_ARCHITECTURES { \
+  _Pragma("GCC visibility push(hidden)")
+#define HOCKET_END_LAUNCHERS    \
+  _Pragma("GCC visibility pop") \
+  }
+
+HOCKET_BEGIN_NAMESPACE
+namespace kernel {
+namespace device {
+
+/// `status` as a failure of `operation`, with what CUDA says about it; none if it is cudaSuccess.
+inline failure failure_of(cudaError_t status, const char* operation) {
+  if (status == cudaSuccess) return {};
+  return make_failure(errc::system,
+                      std::string("CUDA says ") + cudaGetErrorName(status) + ": " + cudaGetErrorString(status),
+                      {.operation = operation});
+}
+
+/// A buffer of `cut()`.
+template <class T>
+HOCKET_HOST_DEVICE extent extent_of(const T* pointer) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(pointer), sizeof(T)};
+}
+
+HOCKET_BEGIN_LAUNCHERS
+
+/// Multiprocessors of the current device.
+inline cudaError_t count_multiprocessors(int& count) {
+  int device = 0;
+  const cudaError_t status = cudaGetDevice(&device);
+  return status != cudaSuccess ? status : cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+}
+
+/// Does with every element what `body` does: `on_group(first)` for the groups of `parts`, `on_element(i)` for the others.
+/// Before that nvcc looks at `body.called_on_device()`, which is never run: what users pass has to be marked __device__.
+template <class Body>
+__global__ void __launch_bounds__(launch_shape{}.threads)
+    visit_all(const __grid_constant__ Body body, const __grid_constant__ partition parts) {
+  if constexpr (requires { &Body::called_on_device; }) {
+    if (false) body.called_on_device();
+  }
+  const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
+  visit(
+      parts, thread, threads, [&](std::size_t first) { body.on_group(first); },
+      [&](std::size_t i) { body.on_element(i); });
+}
+
+/// Puts the kernel for `body`, which moves `bytes` in all, on `stream`, a stream of the current device. It has run when the
+/// stream says so.
+///
+/// Errors: `errc::system` with CUDA's words, if it could not be launched. What goes wrong later is seen on the stream.
+template <class Body>
+failure launch(const char* operation, const Body& body, const partition& parts, std::size_t bytes,
+               cuda::stream_ref stream) {
+  if (parts.count == 0) return {};
+  int multiprocessors = 0;
+  if (const cudaError_t status = count_multiprocessors(multiprocessors); status != cudaSuccess) {
+    return failure_of(status, operation);
+  }
+  const launch_shape shape = shape_of(bytes, multiprocessors);
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = dim3(shape.blocks);
+  configuration.blockDim = dim3(shape.threads);
+  configuration.stream = stream.get();
+  return failure_of(cudaLaunchKernelEx(&configuration, &visit_all<Body>, body, parts), operation);
+}
+
+HOCKET_END_LAUNCHERS
+
+}  // namespace device
+}  // namespace kernel
+HOCKET_END_NAMESPACE

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The driver does what it is asked in the calling thread's context, and a thread that only destroys something may have
+/// none, or another. What belongs to a context says so for as long as it talks to the driver.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// Makes `wanted` the thread's context, and puts back what was there when it goes.
+template <class Driver>
+class context_scope {
+ public:
+  context_scope(Driver& through, context_handle wanted) : through_(through) {
+    said_ = through_.ctx_get_current(&before_);
+    if (said_ != status::success || before_ == wanted) return;
+    said_ = through_.ctx_set_current(wanted);
+    changed_ = said_ == status::success;
+  }
+  context_scope(const context_scope&) = delete;
+  context_scope& operator=(const context_scope&) = delete;
+  ~context_scope() {
+    if (changed_) through_.ctx_set_current(before_);
+  }
+
+  /// Whether it could be made so.
+  status said() const noexcept { return said_; }
+
+ private:
+  Driver& through_;
+  context_handle before_ = nullptr;
+  status said_ = status::success;
+  bool changed_ = false;
+};
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

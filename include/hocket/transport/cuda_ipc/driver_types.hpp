@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What CUDA's driver and its callers exchange: types and constants. Programs must compile where no toolkit is, so those
+/// few that hocket needs are declared here, under names of its own; where CUDA's headers are, a test compares.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// What every function of the driver returns. Only those are named that something is done about.
+enum class status : int {
+  success = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  not_initialized = 3,
+  deinitialized = 4,
+  stub_library = 34,
+  call_requires_newer_driver = 36,
+  device_unavailable = 46,
+  no_device = 100,
+  invalid_device = 101,
+  device_not_licensed = 102,
+  invalid_context = 201,
+  map_failed = 205,
+  peer_access_unsupported = 217,
+  operating_system = 304,
+  invalid_handle = 400,
+  not_found = 500,
+  not_ready = 600,
+  illegal_address = 700,
+  peer_access_already_enabled = 704,
+  peer_access_not_enabled = 705,
+  too_many_peers = 711,
+  not_permitted = 800,
+  not_supported = 801,
+  system_not_ready = 802,
+  system_driver_mismatch = 803,
+  compat_not_supported_on_device = 804,
+  mps_connection_failed = 805,
+  mps_rpc_failure = 806,
+  mps_server_not_ready = 807,
+  mps_max_clients_reached = 808,
+  mps_max_connections_reached = 809,
+  unknown = 999
+};
+
+using device_number = int;
+using address = unsigned long long;  ///< of memory of a device, or of pinned memory
+using context_handle = struct opaque_context*;
+using stream_handle = struct opaque_stream*;
+using event_handle = struct opaque_event*;
+
+struct uuid {
+  std::array<unsigned char, 16> bytes{};
+  friend bool operator==(const uuid&, const uuid&) = default;
+};
+
+/// Stands for a whole allocation, however little of it was asked about.
+struct ipc_memory_handle {
+  std::array<unsigned char, 64> bytes{};
+  friend bool operator==(const ipc_memory_handle&, const ipc_memory_handle&) = default;
+};
+
+struct ipc_event_handle {
+  std::array<unsigned char, 64> bytes{};
+};
+
+enum class device_attribute : int {
+  unified_addressing = 41,
+  flush_remote_writes = 98,
+  stream_memory_operations_64 = 122,
+  stream_wait_nor = 123,
+  ipc_supported = 125
+};
+
+enum class pointer_attribute : int {
+  context = 1,
+  memory_type = 2,
+  buffer_id = 7,  ///< of an allocation: unique in the life of a process
+  is_managed = 8,
+  device_ordinal = 9,
+  ipc_capable = 10
+};
+
+enum class memory_type : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
+
+inline constexpr unsigned open_with_peer_access = 1;  ///< the only way in which a handle may be opened
+inline constexpr unsigned stream_non_blocking = 1;
+inline constexpr unsigned event_without_timing = 2;
+inline constexpr unsigned event_between_processes = 4;
+inline constexpr unsigned host_memory_portable = 1;
+inline constexpr unsigned wait_until_at_least = 0;  ///< cyclic: the difference is looked at
+inline constexpr unsigned wait_until_equal = 1;
+inline constexpr unsigned wait_then_flush = 1U << 30;
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Memory of this rank's device that peers have mapped. To free it while they have is undefined, and no destructor can
+/// know: so it is freed by the teardown of all ranks, and one that never comes leaves it to the end of the process.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+#include <hocket/transport/cuda_ipc/resources.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// All of it that belongs to one rank's share of a communicator.
+template <class Driver>
+class lent_memory {
+ public:
+  explicit lent_memory(const place<Driver>& at) : at_(at) {}
+  lent_memory(const lent_memory&) = delete;
+  lent_memory& operator=(const lent_memory&) = delete;
+  ~lent_memory() {
+    for (device_memory<Driver>& each : pieces_) each.abandon();
+  }
+
+  /// `bytes` more, to be lent. Local.
+  failure allocate(std::size_t bytes, address& result) {
+    device_memory<Driver> made;
+    if (failure found = device_memory<Driver>::make(at_, made, bytes)) return found;
+    pieces_.push_back(std::move(made));
+    result = pieces_.back().get();
+    return {};
+  }
+
+  /// Frees all of it: only if no peer that lives has it mapped. All is given back even if the driver complains, which is
+  /// the result then.
+  failure free_all() {
+    failure first;
+    for (device_memory<Driver>& each : pieces_) {
+      failure found = each.give_back();
+      if (found && !first) first = std::move(found);
+    }
+    pieces_.clear();
+    return first;
+  }
+
+  std::size_t size() const noexcept { return pieces_.size(); }
+
+ private:
+  const place<Driver> at_;
+  std::vector<device_memory<Driver>> pieces_;
+};
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

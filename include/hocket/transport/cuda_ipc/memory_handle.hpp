@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a rank tells others of a buffer on its device so that they can reach it.
+///
+/// An IPC handle stands for the whole allocation that a buffer lies in, wherever the buffer begins; so the offset must
+/// travel with it. And an address says nothing of time: memory that is freed and made again at the same address is other
+/// memory, and only the driver's number of the allocation, which it never gives twice, tells the two apart.
+#pragma once
+
+#include <hocket/bootstrap/blob.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+#include <hocket/transport/cuda_ipc/process_mark.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+struct memory_handle {
+  ipc_memory_handle allocation;
+  uuid device;                   ///< that the memory is on
+  process_mark process;          ///< that it belongs to
+  std::uint64_t generation = 0;  ///< the driver's number of the allocation: no two of a process have the same
+  std::uint64_t base = 0;        ///< of the allocation, as its process sees it
+  std::uint64_t size = 0;        ///< of the allocation
+  std::uint64_t offset = 0;      ///< of the buffer in it
+  std::uint64_t length = 0;      ///< of the buffer
+
+  friend bool operator==(const memory_handle&, const memory_handle&) = default;
+
+  /// Whether the buffer lies in the allocation, and the allocation in what can be addressed.
+  bool sound() const noexcept {
+    return size != 0 && base != 0 && size <= std::numeric_limits<std::uint64_t>::max() - base && offset <= size &&
+           length <= size - offset;
+  }
+};
+
+/// How long an encoded handle is.
+inline constexpr std::size_t encoded_handle_bytes = 1 + 64 + 16 + 3 * 8 + 4 + 5 * 8;
+
+namespace detail {
+
+inline constexpr std::uint8_t handle_format = 1;
+
+template <std::size_t Size>
+void read_into(bootstrap::detail::blob_reader& from, std::array<unsigned char, Size>& to) noexcept {
+  std::ranges::transform(from.bytes(Size), to.begin(),
+                         [](std::byte each) { return std::to_integer<unsigned char>(each); });
+}
+
+}  // namespace detail
+
+/// As bytes, the same on all machines.
+inline std::vector<std::byte> encode(const memory_handle& what) {
+  namespace blob = bootstrap::detail;
+  std::vector<std::byte> out;
+  out.reserve(encoded_handle_bytes);
+  blob::append_integer(out, detail::handle_format);
+  blob::append_bytes(out, std::as_bytes(std::span(what.allocation.bytes)));
+  blob::append_bytes(out, std::as_bytes(std::span(what.device.bytes)));
+  blob::append_integer(out, what.process.host);
+  blob::append_integer(out, what.process.pid_namespace);
+  blob::append_integer(out, what.process.start_time);
+  blob::append_integer(out, what.process.pid);
+  for (const std::uint64_t each : {what.generation, what.base, what.size, what.offset, what.length}) {
+    blob::append_integer(out, each);
+  }
+  return out;
+}
+
+/// What a peer encoded; nothing if that is none, or would lead outside of its own allocation.
+inline std::optional<memory_handle> decode(std::span<const std::byte> bytes) noexcept {
+  bootstrap::detail::blob_reader from(bytes);
+  if (bytes.size() != encoded_handle_bytes || from.integer<std::uint8_t>() != detail::handle_format)
+    return std::nullopt;
+  memory_handle result;
+  detail::read_into(from, result.allocation.bytes);
+  detail::read_into(from, result.device.bytes);
+  result.process.host = from.integer<std::uint64_t>();
+  result.process.pid_namespace = from.integer<std::uint64_t>();
+  result.process.start_time = from.integer<std::uint64_t>();
+  result.process.pid = from.integer<std::int32_t>();
+  for (std::uint64_t* const each : {&result.generation, &result.base, &result.size, &result.offset, &result.length}) {
+    *each = from.integer<std::uint64_t>();
+  }
+  if (!from.ok() || !result.sound()) return std::nullopt;
+  return result;
+}
+
+namespace detail {
+
+/// A driver's attribute of a pointer, whatever the width in which it writes it.
+template <class Driver>
+status attribute_of(Driver& through, pointer_attribute which, address data, std::uint64_t& result) {
+  result = 0;
+  return through.pointer_get_attribute(&result, which, data);
+}
+
+inline failure without_handle(std::string_view what) {
+  return make_failure(errc::unreachable, std::string(what) +
+                                             ": peers can't open it; memory of cudaMalloc or cuMemAlloc has a handle "
+                                             "that they can");
+}
+
+/// Whether peers may open memory at `data`.
+template <class Driver>
+failure openable(Driver& through, address data) {
+  std::uint64_t type = 0, managed = 0, capable = 0;
+  status said = attribute_of(through, pointer_attribute::memory_type, data, type);
+  if (said == status::invalid_value) return without_handle("the driver does not know this memory: it is the host's");
+  if (said == status::success) said = attribute_of(through, pointer_attribute::is_managed, data, managed);
+  if (said == status::success) said = attribute_of(through, pointer_attribute::ipc_capable, data, capable);
+  if (said != status::success) return status_failure(through, "asking what kind of memory this is", said);
+  if (managed != 0) return without_handle("this is managed memory");
+  if (type != static_cast<std::uint64_t>(memory_type::device)) return without_handle("this memory is not on a device");
+  if (capable == 0) {
+    return without_handle(
+        "this memory was mapped by hand or comes from a pool (PyTorch: expandable_segments, "
+        "cudaMallocAsync)");
+  }
+  return {};
+}
+
+/// The uuid of the device that `data` is on.
+template <class Driver>
+failure device_of(Driver& through, address data, uuid& result) {
+  std::uint64_t ordinal = 0;
+  device_number number = 0;
+  status said = attribute_of(through, pointer_attribute::device_ordinal, data, ordinal);
+  if (said == status::success) said = through.device_get(&number, static_cast<int>(ordinal));
+  if (said == status::success) said = through.device_get_uuid(&result, number);
+  return said == status::success ? failure() : status_failure(through, "asking on which device this memory is", said);
+}
+
+}  // namespace detail
+
+/// A handle of `bytes` from `data` on, for peers. Local; some microseconds. `unreachable` if no peer can open that
+/// memory: it must be staged then.
+template <class Driver>
+failure describe(Driver& through, address data, std::uint64_t bytes, const process_mark& own, memory_handle& result) {
+  if (failure found = detail::openable(through, data)) return found;
+  address base = 0;
+  std::size_t size = 0;
+  std::uint64_t generation = 0;
+  status said = through.mem_get_address_range(&base, &size, data);
+  if (said == status::success) said = detail::attribute_of(through, pointer_attribute::buffer_id, data, generation);
+  if (said != status::success) return status_failure(through, "asking which allocation this memory is of", said);
+  memory_handle made{{}, {}, own, generation, base, size, data - base, bytes};
+  if (data < base || !made.sound()) {
+    return make_failure(errc::invalid_argument, "a buffer of " + std::to_string(bytes) + " bytes at offset " +
+                                                    std::to_string(data - base) + " leaves its allocation of " +
+                                                    std::to_string(size) + " bytes");
+  }
+  if (failure found = detail::device_of(through, data, made.device)) return found;
+  said = through.ipc_get_mem_handle(&made.allocation, base);
+  if (said != status::success) return status_failure(through, "making a handle of this memory for peers", said);
+  result = made;
+  return {};
+}
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

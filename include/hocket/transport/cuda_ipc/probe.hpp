@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Whether ranks can really reach each other's memory. What the driver says of that is wrong on some machines, in both
+/// directions: peer access that is promised and brings other bytes, or handles that open and can't be read. So each pair
+/// tries: bytes are copied from the peer's memory and back into it, and both sides look at what has come.
+///
+/// What a communicator makes of it is a table that is equal on all ranks. A pair that can't has its reason there, in words
+/// for a person; its buffers are then staged through pinned memory.
+#pragma once
+
+#include <hocket/bootstrap/blob.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+#include <hocket/transport/cuda_ipc/mapping_cache.hpp>
+#include <hocket/transport/cuda_ipc/memory_handle.hpp>
+#include <hocket/transport/cuda_ipc/process_mark.hpp>
+#include <hocket/transport/cuda_ipc/resources.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// Which ranks reach which. Equal on all ranks.
+class reach {
+ public:
+  explicit reach(std::size_t ranks = 0) : ranks_(ranks), reasons_(ranks * ranks) {}
+
+  /// Why ranks `a` and `b` can't reach each other's memory; empty if they can.
+  const std::string& why_not(int a, int b) const noexcept { return reasons_[index(a, b)]; }
+  /// Whether all reach all.
+  bool complete() const noexcept {
+    for (const std::string& each : reasons_) {
+      if (!each.empty()) return false;
+    }
+    return true;
+  }
+
+  void deny(std::size_t a, std::size_t b, const std::string& why) {
+    reasons_[a * ranks_ + b] = why;
+    reasons_[b * ranks_ + a] = why;
+  }
+
+ private:
+  std::size_t index(int a, int b) const noexcept {
+    return static_cast<std::size_t>(a) * ranks_ + static_cast<std::size_t>(b);
+  }
+
+  std::size_t ranks_;
+  std::vector<std::string> reasons_;
+};
+
+namespace detail {
+
+inline constexpr std::size_t probe_block = 4096;
+
+/// What a rank offers to be read and written: a block of its own, and one for each rank.
+struct probe_offer {
+  memory_handle memory;
+  std::uint64_t seed = 0;     ///< of the bytes in it
+  std::uint64_t context = 0;  ///< of use in the same process only
+};
+
+/// Bytes that nobody has by chance.
+inline void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed) noexcept {
+  for (std::size_t at = 0; at + sizeof seed <= bytes.size(); at += sizeof seed) {
+    std::uint64_t word = seed += 0x9E3779B97F4A7C15U;
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9U;
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EBU;
+    std::memcpy(bytes.data() + at, &word, sizeof word);
+  }
+}
+
+inline bool has_pattern(std::span<const std::byte> bytes, std::uint64_t seed) {
+  std::vector<std::byte> expected(bytes.size());
+  fill_pattern(expected, seed);
+  return std::memcmp(expected.data(), bytes.data(), bytes.size()) == 0;
+}
+
+/// Of what `rank` writes into the memory of a rank that has offered with `seed`.
+constexpr std::uint64_t answer_seed(std::uint64_t seed, std::size_t rank) noexcept {
+  return ~seed + (rank + 1) * 0xD1342543DE82EF95U;
+}
+
+inline std::vector<std::byte> encode_offer(const probe_offer& what) {
+  std::vector<std::byte> out = encode(what.memory);
+  bootstrap::detail::append_integer(out, what.seed);
+  bootstrap::detail::append_integer(out, what.context);
+  return out;
+}
+
+/// The offer, or nothing and `why`: what the rank has said instead.
+inline std::optional<probe_offer> decode_offer(std::span<const std::byte> bytes, std::size_t room, std::string& why) {
+  bootstrap::detail::blob_reader from(bytes);
+  const std::span<const std::byte> handle = from.bytes(encoded_handle_bytes);
+  const std::optional<memory_handle> memory = decode(handle);
+  probe_offer result;
+  result.seed = from.integer<std::uint64_t>();
+  result.context = from.integer<std::uint64_t>();
+  if (memory && from.ok() && from.left() == 0 && memory->length >= room) {
+    result.memory = *memory;
+    return result;
+  }
+  const bool text = !bytes.empty() && bytes.size() != encoded_handle_bytes + 2 * sizeof(std::uint64_t);
+  why = text ? bootstrap::blob_text(bytes) : "what it offers makes no sense";
+  return std::nullopt;
+}
+
+/// Texts, one for each rank.
+inline std::vector<std::byte> encode_reasons(const std::vector<std::string>& all) {
+  std::vector<bootstrap::blob> blobs;
+  for (const std::string& each : all) blobs.push_back(bootstrap::text_blob(each));
+  return bootstrap::detail::joined_blobs(blobs);
+}
+
+inline std::vector<std::string> decode_reasons(std::span<const std::byte> bytes, std::size_t ranks) {
+  bootstrap::detail::blob_reader from(bytes);
+  std::vector<bootstrap::blob> blobs;
+  if (!bootstrap::detail::read_blobs(from, static_cast<int>(ranks), blobs)) {
+    return std::vector<std::string>(ranks, "it has not said what it found");
+  }
+  std::vector<std::string> result;
+  for (const bootstrap::blob& each : blobs) result.push_back(bootstrap::blob_text(each));
+  return result;
+}
+
+/// One rank's part of a probe.
+template <class Driver>
+class prober {
+ public:
+  using lease = typename mapping_cache<Driver>::lease;
+
+  prober(const place<Driver>& at, const process_mark& own, std::size_t rank, const deadline& until)
+      : at_(at), own_(own), rank_(rank), until_(until), opened_(*at.through, at.where, own) {}
+
+  reach operator()(const transport::exchange_function& exchange, std::size_t ranks) {
+    offers_.assign(ranks, std::nullopt);
+    refusals_.assign(ranks, std::string());
+    const std::vector<std::vector<std::byte>> offered = exchange(own_offer(ranks));
+    for (std::size_t peer = 0; peer < ranks && peer < offered.size(); ++peer) {
+      offers_[peer] = decode_offer(offered[peer], room_for(ranks), refusals_[peer]);
+    }
+    const reasons own = try_all();
+    opened_.close_all();  // before others free it: they do so after the last exchange
+    const auto tried = all_reasons(exchange, own, ranks);
+    const auto seen = all_reasons(exchange, look_at_answers(tried), ranks);
+    return verdict(tried, seen);
+  }
+
+ private:
+  using reasons = std::vector<std::string>;
+
+  static constexpr std::size_t room_for(std::size_t ranks) noexcept { return (ranks + 1) * probe_block; }
+
+  std::vector<std::byte> own_offer(std::size_t ranks) {
+    probe_offer made;
+    made.seed = seed();
+    made.context = reinterpret_cast<std::uintptr_t>(at_.where);
+    failure found = device_memory<Driver>::make(at_, memory_, room_for(ranks));
+    if (!found) found = pinned_memory<Driver>::make(at_, pinned_, probe_block);
+    if (!found) found = owned_stream<Driver>::make(at_, stream_);
+    if (!found) found = describe_own(room_for(ranks), made.memory);
+    if (!found) {
+      fill_pattern(block(), made.seed);
+      found = copied(memory_.get(), pinned_address());
+    }
+    if (!found) return encode_offer(made);
+    return bootstrap::text_blob("it has no memory to offer: " + found.message());
+  }
+
+  failure describe_own(std::size_t bytes, memory_handle& result) {
+    const context_scope scope(*at_.through, at_.where);
+    return describe(*at_.through, memory_.get(), bytes, own_, result);
+  }
+
+  /// What others had in a probe before must not do for this one.
+  std::uint64_t seed() const noexcept {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return static_cast<std::uint64_t>(now) ^ (static_cast<std::uint64_t>(own_.pid) << 40) ^ (rank_ << 32);
+  }
+
+  std::span<std::byte> block() const noexcept { return {static_cast<std::byte*>(pinned_.get()), probe_block}; }
+  address pinned_address() const noexcept { return reinterpret_cast<address>(pinned_.get()); }
+
+  /// One block, done when this returns. If it goes on, what it uses is given up.
+  failure copied(address to, address from) {
+    if (stuck_) return make_failure(errc::timeout, "an earlier copy did not end");
+    const context_scope scope(*at_.through, at_.where);
+    status said = scope.said();
+    if (said == status::success) said = at_.through->memcpy_async(to, from, probe_block, stream_.get());
+    if (said != status::success) return status_failure(*at_.through, "copying a block", said);
+    failure found = finish(*at_.through, stream_.get(), until_);
+    if (found.code == errc::timeout) give_up();  // any other failure has ended it
+    return found;
+  }
+
+  void give_up() noexcept {
+    stuck_ = true;
+    memory_.abandon();
+    pinned_.abandon();
+    stream_.abandon();
+  }
+
+  /// Threads of one process on one device reach what the first of them reaches: that one tries.
+  std::size_t first_of(std::size_t rank) const noexcept {
+    if (!offers_[rank]) return rank;
+    for (std::size_t each = 0; each < rank; ++each) {
+      if (offers_[each] && together(*offers_[each], *offers_[rank])) return each;
+    }
+    return rank;
+  }
+  static bool together(const probe_offer& a, const probe_offer& b) noexcept {
+    return a.memory.process.same_process(b.memory.process) && a.memory.device == b.memory.device;
+  }
+
+  reasons try_all() {
+    reasons result(offers_.size());
+    if (first_of(rank_) != rank_) return result;
+    for (std::size_t peer = 0; peer < offers_.size(); ++peer) {
+      if (peer == rank_ || first_of(peer) != peer) continue;
+      if (!offers_[rank_]) {
+        result[peer] = "rank " + std::to_string(rank_) + ": " + refusals_[rank_];
+      } else if (!offers_[peer]) {
+        result[peer] = "rank " + std::to_string(peer) + ": " + refusals_[peer];
+      } else {
+        result[peer] = try_one(peer);
+      }
+    }
+    return result;
+  }
+
+  /// Why not, or nothing.
+  std::string try_one(std::size_t peer) {
+    const probe_offer& offer = *offers_[peer];
+    lease theirs;
+    failure found;
+    if (own_.same_process(offer.memory.process)) found = enable_access(offer);
+    if (!found) found = opened_.open(offer.memory, theirs);
+    if (!found) found = copied(pinned_address(), theirs.data());
+    if (!found && !has_pattern(block(), offer.seed)) {
+      found = make_failure(errc::corrupted, "bytes that were copied from there are not those that are there");
+    }
+    if (!found) {
+      fill_pattern(block(), answer_seed(offer.seed, rank_));
+      found = copied(theirs.data() + (rank_ + 1) * probe_block, pinned_address());
+    }
+    if (stuck_) theirs.abandon();
+    theirs = {};
+    if (!found) return {};
+    return "rank " + std::to_string(rank_) + " does not reach the memory of rank " + std::to_string(peer) + ": " +
+           found.message();
+  }
+
+  /// Between devices of this process. A copy alone would not tell: the driver takes it through the host where it must.
+  failure enable_access(const probe_offer& offer) {
+    const context_scope scope(*at_.through, at_.where);
+    status said = scope.said();
+    const auto theirs = reinterpret_cast<context_handle>(static_cast<std::uintptr_t>(offer.context));
+    if (said == status::success) said = at_.through->ctx_enable_peer_access(theirs, 0U);
+    if (said == status::success || said == status::peer_access_already_enabled) return {};
+    return status_failure(*at_.through, "enabling access between two devices", said);
+  }
+
+  /// Whether those who have written here have been heard.
+  reasons look_at_answers(const std::vector<reasons>& tried) {
+    reasons result(offers_.size());
+    if (!offers_[rank_] || first_of(rank_) != rank_) return result;
+    for (std::size_t peer = 0; peer < offers_.size(); ++peer) {
+      if (peer == rank_ || !offers_[peer] || first_of(peer) != peer || !tried[peer][rank_].empty()) continue;
+      failure found = copied(pinned_address(), memory_.get() + (peer + 1) * probe_block);
+      if (!found && !has_pattern(block(), answer_seed(offers_[rank_]->seed, peer))) {
+        found = make_failure(errc::corrupted, "bytes that were written there have not come");
+      }
+      if (!found) continue;
+      result[peer] = "rank " + std::to_string(peer) + " does not reach the memory of rank " + std::to_string(rank_) +
+                     ": " + found.message();
+    }
+    return result;
+  }
+
+  static std::vector<reasons> all_reasons(const transport::exchange_function& exchange, const reasons& own,
+                                          std::size_t ranks) {
+    std::vector<reasons> result;
+    for (const std::vector<std::byte>& each : exchange(encode_reasons(own))) {
+      result.push_back(decode_reasons(each, ranks));
+    }
+    result.resize(ranks, reasons(ranks, "it has not said what it found"));
+    return result;
+  }
+
+  reach verdict(const std::vector<reasons>& tried, const std::vector<reasons>& seen) const {
+    reach result(offers_.size());
+    for (std::size_t a = 0; a < offers_.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const std::size_t first = first_of(a), second = first_of(b);
+        for (const std::string* const each :
+             {&tried[first][second], &tried[second][first], &seen[first][second], &seen[second][first]}) {
+          if (!each->empty()) {
+            result.deny(a, b, *each);
+            break;
+          }
+        }
+      }
+    }
+    return result;
+  }
+
+  const place<Driver> at_;
+  const process_mark own_;
+  const std::size_t rank_;
+  const deadline until_;
+  mapping_cache<Driver> opened_;
+  device_memory<Driver> memory_;
+  pinned_memory<Driver> pinned_;
+  owned_stream<Driver> stream_;
+  std::vector<std::optional<probe_offer>> offers_;
+  reasons refusals_;
+  bool stuck_ = false;
+};
+
+}  // namespace detail
+
+/// Tries all pairs. Collective over the `ranks` that `exchange` joins, each once per life of its wire: three exchanges, a
+/// block of 4 KiB read and one written per pair of processes and devices. Equal on all ranks. What goes wrong in the
+/// driver is a reason in the result and no failure; copies end at `until`, and what they used is left to the end of the
+/// process if they do not. Throws what `exchange` throws. Leaves nothing mapped and nothing allocated.
+template <class Driver>
+reach probe(const place<Driver>& at, const process_mark& own, int rank, std::size_t ranks,
+            const transport::exchange_function& exchange, const deadline& until) {
+  return detail::prober<Driver>(at, own, static_cast<std::size_t>(rank), until)(exchange, ranks);
+}
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Memory and streams of the driver that are given back by whoever made them, on every way out of a function. What work
+/// that does not end may still use can be abandoned: to free it would wait for that work.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// A driver, and the context in which it is asked. Both must outlive what refers to them.
+template <class Driver>
+struct place {
+  Driver* through = nullptr;
+  context_handle where = nullptr;
+};
+
+/// One thing of the driver. `Kind` knows how it is made and given back. Move-only.
+template <class Driver, class Kind>
+class resource {
+ public:
+  using value_type = typename Kind::value_type;
+
+  resource() noexcept = default;
+  resource(resource&& other) noexcept : from_(other.from_), value_(std::exchange(other.value_, value_type{})) {}
+  resource& operator=(resource&& other) noexcept {
+    resource taken(std::move(other));
+    std::swap(from_, taken.from_);
+    std::swap(value_, taken.value_);
+    return *this;
+  }
+  ~resource() { give_back(); }
+
+  template <class... Arguments>
+  static failure make(const place<Driver>& from, resource& result, Arguments... arguments) {
+    resource made;
+    made.from_ = from;
+    const context_scope scope(*from.through, from.where);
+    status said = scope.said();
+    if (said == status::success) said = Kind::make(*from.through, made.value_, arguments...);
+    if (said != status::success) {
+      made.abandon();
+      return status_failure(*from.through, Kind::making, said);
+    }
+    result = std::move(made);
+    return {};
+  }
+
+  value_type get() const noexcept { return value_; }
+  explicit operator bool() const noexcept { return value_ != value_type{}; }
+
+  /// Gives it back now. What the driver complains of then may be anything that went wrong before.
+  failure give_back() {
+    if (value_ == value_type{}) return {};
+    const context_scope scope(*from_.through, from_.where);
+    const status said = Kind::give_back(*from_.through, std::exchange(value_, value_type{}));
+    return said == status::success ? failure() : status_failure(*from_.through, Kind::giving_back, said);
+  }
+
+  /// Leaves it to the end of the process.
+  void abandon() noexcept { value_ = value_type{}; }
+
+ private:
+  place<Driver> from_;
+  value_type value_{};
+};
+
+namespace detail {
+
+struct device_memory_kind {
+  using value_type = address;
+  static constexpr std::string_view making = "allocating memory of the device";
+  static constexpr std::string_view giving_back = "freeing memory of the device";
+
+  static status make(auto& through, address& result, std::size_t bytes) { return through.mem_alloc(&result, bytes); }
+  static status give_back(auto& through, address which) { return through.mem_free(which); }
+};
+
+struct pinned_memory_kind {
+  using value_type = void*;
+  static constexpr std::string_view making = "allocating pinned memory";
+  static constexpr std::string_view giving_back = "freeing pinned memory";
+
+  static status make(auto& through, void*& result, std::size_t bytes) {
+    return through.mem_host_alloc(&result, bytes, host_memory_portable);
+  }
+  static status give_back(auto& through, void* which) { return through.mem_free_host(which); }
+};
+
+struct stream_kind {
+  using value_type = stream_handle;
+  static constexpr std::string_view making = "making a stream";
+  static constexpr std::string_view giving_back = "destroying a stream";
+
+  static status make(auto& through, stream_handle& result) {
+    return through.stream_create(&result, stream_non_blocking);
+  }
+  static status give_back(auto& through, stream_handle which) { return through.stream_destroy(which); }
+};
+
+}  // namespace detail
+
+template <class Driver>
+using device_memory = resource<Driver, detail::device_memory_kind>;
+template <class Driver>
+using pinned_memory = resource<Driver, detail::pinned_memory_kind>;
+template <class Driver>
+using owned_stream = resource<Driver, detail::stream_kind>;
+
+/// Waits until the work on `which` is done: `timeout` at `until`, and then it may still go on.
+template <class Driver>
+failure finish(Driver& through, stream_handle which, const deadline& until) {
+  for (;;) {
+    const status said = through.stream_query(which);
+    if (said == status::success) return {};
+    if (said != status::not_ready) return status_failure(through, "waiting for a stream", said);
+    if (until.passed()) return make_failure(errc::timeout, "the work on a stream did not end");
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

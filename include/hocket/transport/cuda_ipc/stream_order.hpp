@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// By what the steps of ranks can be put in order on their streams. A kernel that spins for another process may keep that
+/// process's kernel off the device for ever; a stream that waits for a word holds nothing back. Whether streams can wait
+/// for words depends on device and driver, so it is asked, and then tried.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+#include <hocket/transport/cuda_ipc/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// What the streams of one device can do.
+struct stream_order {
+  bool words_32 = false;  ///< write words of 4 bytes, and wait for them
+  bool words_64 = false;  ///< the same of 8
+  bool flushes = false;   ///< a wait may be followed by a flush of what others have written: `wait_then_flush`
+  bool events = false;    ///< events, and memory, may be shared between processes
+  std::string why_not;    ///< where streams can't wait for words: why
+};
+
+namespace detail {
+
+/// Writes a word by way of a stream, waits for it there, and looks at it.
+template <class Driver>
+class word_trial {
+ public:
+  word_trial(const place<Driver>& at, const deadline& until) : at_(at), until_(until) {}
+
+  failure operator()(bool wide) {
+    const context_scope scope(*at_.through, at_.where);
+    if (scope.said() != status::success) return status_failure(*at_.through, "entering the context", scope.said());
+    if (failure found = make()) return found;
+    const std::uint64_t value = wide ? 0x1234567890ABCDEFU : 0x76543210U;
+    const std::size_t size = wide ? sizeof value : sizeof(std::uint32_t);
+    status said = wide ? in_order_64(value) : in_order_32(static_cast<std::uint32_t>(value));
+    if (said == status::success) said = at_.through->memcpy_async(address_of(copy_), word_.get(), size, stream_.get());
+    const failure waiting = finish(*at_.through, stream_.get(), until_);  // for what was queued before an error, too
+    if (waiting.code == errc::timeout) give_up();
+    if (said != status::success) return status_failure(*at_.through, "ordering words on a stream", said);
+    if (waiting) return waiting;
+    std::uint64_t seen = 0;
+    std::memcpy(&seen, copy_.get(), size);  // as all devices are of hosts with the low bytes first
+    return seen == value ? failure()
+                         : make_failure(errc::corrupted, "a stream has written another word than it was to");
+  }
+
+ private:
+  static address address_of(const pinned_memory<Driver>& of) noexcept { return reinterpret_cast<address>(of.get()); }
+
+  failure make() {
+    failure found = device_memory<Driver>::make(at_, word_, std::size_t{sizeof(std::uint64_t)});
+    if (!found) found = pinned_memory<Driver>::make(at_, copy_, std::size_t{sizeof(std::uint64_t)});
+    if (!found) found = owned_stream<Driver>::make(at_, stream_);
+    return found;
+  }
+
+  status in_order_32(std::uint32_t value) {
+    const status said = at_.through->stream_write_value_32(stream_.get(), word_.get(), value, 0U);
+    if (said != status::success) return said;
+    return at_.through->stream_wait_value_32(stream_.get(), word_.get(), value, wait_until_at_least);
+  }
+  status in_order_64(std::uint64_t value) {
+    const status said = at_.through->stream_write_value_64(stream_.get(), word_.get(), value, 0U);
+    if (said != status::success) return said;
+    return at_.through->stream_wait_value_64(stream_.get(), word_.get(), value, wait_until_at_least);
+  }
+
+  void give_up() noexcept {
+    word_.abandon();
+    copy_.abandon();
+    stream_.abandon();
+  }
+
+  const place<Driver> at_;
+  const deadline until_;
+  device_memory<Driver> word_;
+  pinned_memory<Driver> copy_;
+  owned_stream<Driver> stream_;
+};
+
+/// False if the device lacks it, or the driver does not say.
+template <class Driver>
+bool has_attribute(Driver& through, device_attribute which, device_number device) {
+  int has = 0;
+  return through.device_get_attribute(&has, which, device) == status::success && has != 0;
+}
+
+}  // namespace detail
+
+/// What streams of the context `at` can do. Local; once per wire. Never fails: what does not work is not there, and
+/// `why_not` says why; what a trial used that has not ended at `until` is left to the end of the process.
+template <class Driver>
+stream_order stream_order_of(const place<Driver>& at, device_number device, const deadline& until) {
+  stream_order result;
+  result.flushes = detail::has_attribute(*at.through, device_attribute::flush_remote_writes, device);
+  result.events = detail::has_attribute(*at.through, device_attribute::ipc_supported, device);
+  const bool wide = detail::has_attribute(*at.through, device_attribute::stream_memory_operations_64, device);
+  const failure narrow = detail::word_trial<Driver>(at, until)(false);
+  result.words_32 = !narrow;
+  if (narrow) result.why_not = narrow.message();
+  if (wide && result.words_32) result.words_64 = !detail::word_trial<Driver>(at, until)(true);
+  return result;
+}
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#   tests/<folder>/*.test.cu             one program per folder, built by nvcc for the GPUs of CMAKE_CUDA_ARCHITECTURES; its
+#                                        cases tagged [gpu] are a test of their own, which is skipped where no GPU is, and
+#                                        says how many cases that were
+#   tests/<folder>/compile_fail/*.cu     nvcc must refuse them, with the words of their `// expect: REGEX`
+#   include/hocket/**/*.cuh              each compiles alone
+#
+# The library itself never asks for the CUDA language: these targets do. Without nvcc the summary says what was left out.
+
+# A toolkit that is not on the PATH is found as well.
+if(HOCKET_NVCC AND NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  set(ENV{CUDACXX} "${HOCKET_NVCC}")
+endif()
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 90 100)
+endif()
+set(hocket_cuda_missing "")
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+if(NOT HOCKET_NVCC)
+  return() # the summary says so
+elseif("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}" MATCHES "-fsanitize")
+  set(hocket_cuda_missing "nvcc has no such sanitizers")
+elseif(NOT TARGET hocket.tests.main)
+  set(hocket_cuda_missing "needs catch2")
+else()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
+      set(hocket_cuda_missing "needs nvcc 12.8 or newer, this is ${CMAKE_CUDA_COMPILER_VERSION}")
+    endif()
+  else()
+    set(hocket_cuda_missing "${HOCKET_NVCC} does not compile")
+  endif()
+endif()
+if(hocket_cuda_missing)
+  set_property(GLOBAL APPEND PROPERTY hocket_left_out "tests of the CUDA parts (${hocket_cuda_missing})")
+  return()
+endif()
+
+# Host code of tests: nothing here runs long, and -O2 -g takes half as long again to compile.
+set(CMAKE_CUDA_FLAGS_${build_type} "-O1")
+# The language by its flag: CMake 3.25 does not know that nvcc has C++20.
+add_library(hocket.tests.cuda INTERFACE)
+target_compile_options(
+  hocket.tests.cuda INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 -Xcompiler=-Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow
+  $<$<BOOL:${HOCKET_WARNINGS_AS_ERRORS}>:-Werror=all-warnings>>
+)
+target_link_libraries(hocket.tests.cuda INTERFACE hocket::hocket)
+
+# ---- programs: one per folder -----------------------------------------------------------------------------------
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.test.cu")
+set(cuda_tests "")
+foreach(source IN LISTS sources)
+  cmake_path(GET source PARENT_PATH folder)
+  cmake_path(RELATIVE_PATH folder OUTPUT_VARIABLE test)
+  list(APPEND cuda_tests "${test}")
+  list(APPEND cuda_sources_of_${test} "${source}")
+endforeach()
+list(REMOVE_DUPLICATES cuda_tests)
+
+foreach(test IN LISTS cuda_tests)
+  if(HOCKET_TEST_FOLDERS AND NOT test MATCHES "${HOCKET_TEST_FOLDERS}")
+    continue()
+  endif()
+  string(REPLACE "/" "." target "hocket.tests.${test}.cuda")
+  string(REGEX REPLACE "/.*" "" layer_folder "${test}")
+  add_executable(${target} ${cuda_sources_of_${test}})
+  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE hocket.tests.cuda hocket.tests.main ${hocket_need_target_catch2})
+  add_test(NAME "${test}.cuda" COMMAND ${target} "~[gpu]")
+  add_test(NAME "${test}.gpu" COMMAND ${target} "[gpu]")
+  set_tests_properties("${test}.cuda" PROPERTIES LABELS "unit;cuda;${layer_folder};${test}")
+  set_tests_properties("${test}.gpu" PROPERTIES LABELS "gpu" SKIP_REGULAR_EXPRESSION "skipped: no GPU for [0-9]+ cases")
+  set_tests_properties("${test}.cuda" "${test}.gpu" PROPERTIES TIMEOUT ${HOCKET_TEST_TIMEOUT} RUN_SERIAL ON)
+endforeach()
+
+# ---- what nvcc must refuse --------------------------------------------------------------------------------------
+set(sources "")
+if(NOT HOCKET_TEST_FOLDERS)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cu")
+  list(FILTER sources INCLUDE REGEX "/compile_fail/")
+endif()
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  hocket_read_marker(expectation "${source}" expect)
+  add_test(
+    NAME compile_fail/cuda/${name}
+    COMMAND "${CMAKE_COMMAND}" -D "expect=${expectation}" -D fails=ON -D "only=error: "
+            -P "${PROJECT_SOURCE_DIR}/cmake/run-and-expect.cmake"
+            -- "${CMAKE_CUDA_COMPILER}" -std=c++20 -arch=sm_80 --cubin -o "${CMAKE_CURRENT_BINARY_DIR}/${name}.cubin"
+            -I "${PROJECT_SOURCE_DIR}/include" "${source}"
+  )
+  set_tests_properties(compile_fail/cuda/${name} PROPERTIES LABELS "compile_fail;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT})
+endforeach()
+
+# ---- every header alone: compiling is the test ------------------------------------------------------------------
+if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
+  set(sources "")
+  foreach(header IN LISTS hocket_device_headers)
+    cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/include" OUTPUT_VARIABLE name)
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/header_alone/${name}.cu")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "#include <@name@>\n#include <@name@>\n" @ONLY)
+    list(APPEND sources "${source}")
+  endforeach()
+  add_library(hocket.tests.device_header_alone OBJECT ${sources})
+  set_target_properties(hocket.tests.device_header_alone PROPERTIES CUDA_ARCHITECTURES 80)
+  target_link_libraries(hocket.tests.device_header_alone PRIVATE hocket.tests.cuda)
+endif()

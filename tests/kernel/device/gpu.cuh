@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What tests need of a GPU: to know whether there is one, to count what was skipped where there is none, and memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hocket_test {
+
+/// True where no GPU is, once for each case that asks; the end of the program says how many that were.
+inline bool gpu_is_missing() {
+  struct tally {
+    int skipped = 0;
+    ~tally() {
+      if (skipped != 0) std::printf("skipped: no GPU for %d cases\n", skipped);
+    }
+  };
+  static const bool missing = [] {
+    int devices = 0;
+    return cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0;
+  }();
+  static tally count;
+  if (missing) ++count.skipped;
+  return missing;
+}
+
+inline void check_cuda(cudaError_t status) {
+  if (status != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
+}
+
+/// Elements in the GPU's memory, the first `offset` elements after what cudaMalloc gave.
+template <class T>
+class device_vector {
+ public:
+  explicit device_vector(std::size_t size, std::size_t offset = 0) : size_(size), offset_(offset) {
+    check_cuda(cudaMalloc(&memory_, (size + offset + 1) * sizeof(T)));
+    check_cuda(cudaMemset(memory_, 0xa5, (size + offset + 1) * sizeof(T)));
+  }
+  explicit device_vector(const std::vector<T>& values, std::size_t offset = 0) : device_vector(values.size(), offset) {
+    check_cuda(cudaMemcpy(data(), values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  device_vector(const device_vector&) = delete;
+  device_vector& operator=(const device_vector&) = delete;
+  ~device_vector() { static_cast<void>(cudaFree(memory_)); }
+
+  T* data() { return static_cast<T*>(memory_) + offset_; }
+
+  /// After all that was launched.
+  std::vector<T> values() {
+    check_cuda(cudaDeviceSynchronize());
+    std::vector<T> copy(size_);
+    check_cuda(cudaMemcpy(copy.data(), data(), size_ * sizeof(T), cudaMemcpyDeviceToHost));
+    return copy;
+  }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t size_;
+  std::size_t offset_;
+};
+
+}  // namespace hocket_test

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A driver of devices that are host memory, for tests where no GPU is. One `host_machine` stands for the machine, and
+/// one `host_driver` for what one of its processes sees; ranks are threads that have one each.
+///
+/// An allocation is a file of memory, and opening its handle maps it once more: peers see each other's bytes at other
+/// addresses, and who reads a mapping that is closed crashes, as a GPU does. What is undefined there, as freeing memory
+/// that is still open elsewhere, is counted here. Work on streams is done at once.
+///
+/// Any call can be made to fail: see `inject`.
+#pragma once
+
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+#include <hocket/transport/cuda_ipc/process_mark.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace hocket_test {
+
+namespace ipc = hocket::cuda_ipc;
+using ipc::status;
+
+/// What all processes of the machine share.
+struct host_machine {
+  struct allocation {
+    int owner = 0;
+    int device = 0;
+    int file = -1;
+    std::size_t size = 0;
+    std::uint64_t generation = 0;
+    std::uint64_t serial = 0;
+    bool capable = true;
+    int opened = 0;  ///< mappings of other processes
+  };
+
+  explicit host_machine(int devices_there = 1) : devices(devices_there) {}
+  ~host_machine() {
+    for (auto& [base, each] : allocations) {
+      ::munmap(reinterpret_cast<void*>(base), each.size);
+      ::close(each.file);
+    }
+  }
+  host_machine(const host_machine&) = delete;
+  host_machine& operator=(const host_machine&) = delete;
+
+  int allocated() {
+    const std::lock_guard lock(mutex);
+    return static_cast<int>(allocations.size());
+  }
+
+  std::mutex mutex;
+  const int devices;
+  std::map<ipc::address, allocation> allocations;  ///< by their owners' addresses, which no two share
+  std::uint64_t serials = 0;
+  int freed_while_open = 0;
+  bool peer_access = true;  ///< between devices
+};
+
+class host_driver {
+ public:
+  host_driver(host_machine& on, int process, int device = 0) : machine_(on), process_(process), device_(device) {
+    current_ = context_of(device);
+  }
+  host_driver(const host_driver&) = delete;
+  host_driver& operator=(const host_driver&) = delete;
+  ~host_driver() {
+    // What was abandoned goes with its process.
+    for (auto& [at, each] : opened_) ::munmap(reinterpret_cast<void*>(at), each.size);
+    for (void* const each : pinned_) std::free(each);
+  }
+
+  /// Process numbers are those of the machine, so that threads can stand for processes.
+  ipc::process_mark mark() const { return {7, 8, 9, process_}; }
+
+  // ---- faults ----
+  /// The call with this number, from 0 on, returns `code`. Releasing calls do what they are asked nevertheless: a driver
+  /// also returns what went wrong before.
+  void inject(int call, status code) {
+    injected_at_ = call;
+    injected_ = code;
+    calls_ = 0;
+  }
+  void forget_faults() { inject(-1, status::success); }
+  bool has_failed() const { return calls_ > injected_at_ && injected_at_ >= 0; }
+  const char* failed_call() const { return failed_call_; }
+  /// After so many more copies, what a stream does does not end.
+  void stop_streams(int copies = 0) { copies_that_end_ = copies; }
+  /// Says that peers' memory is open, and copies from there bring other bytes, or copies to there get lost.
+  void spoil_reads() { spoils_reads_ = true; }
+  void lose_writes() { loses_writes_ = true; }
+  void has_context(bool has) { current_ = has ? context_of(device_) : nullptr; }
+  /// The next allocations have no handles.
+  void pool_memory(bool is) { pool_ = is; }
+  /// The next allocation lies where this one was.
+  void reuse(ipc::address where) { reuse_ = where; }
+
+  // ---- what has happened ----
+  int opens = 0;   ///< handles opened
+  int closes = 0;  ///< and closed
+  int device() const { return device_; }
+  int pinned() const { return static_cast<int>(pinned_.size()); }
+  int streams() const { return static_cast<int>(streams_.size()); }
+  int open_now() const { return static_cast<int>(opened_.size()); }
+  int bad_closes = 0;
+  int closed_without_context = 0;
+
+  // ---- the driver ----
+  status init(unsigned) { return begin("init"); }
+  status driver_get_version(int* result) { return give("driver_get_version", result, 13000); }
+  status get_error_name(status, const char**) { return status::invalid_value; }
+  status get_error_string(status, const char**) { return status::invalid_value; }
+  status device_get_count(int* result) { return give("device_get_count", result, machine_.devices); }
+  status device_get(ipc::device_number* result, int ordinal) {
+    return ordinal < machine_.devices ? give("device_get", result, ordinal) : status::invalid_device;
+  }
+  status device_get_uuid(ipc::uuid* result, ipc::device_number device) {
+    return give("device_get_uuid", result, uuid_of(device));
+  }
+  status device_get_attribute(int* result, ipc::device_attribute which, ipc::device_number) {
+    return give("device_get_attribute", result, which == lacks_ ? 0 : 1);
+  }
+  status device_can_access_peer(int* result, ipc::device_number own, ipc::device_number peer) {
+    return give("device_can_access_peer", result, own != peer && machine_.peer_access ? 1 : 0);
+  }
+  status device_primary_ctx_retain(ipc::context_handle* result, ipc::device_number device) {
+    return give("device_primary_ctx_retain", result, context_of(device));
+  }
+  status device_primary_ctx_release(ipc::device_number) { return begin("device_primary_ctx_release"); }
+  status ctx_get_current(ipc::context_handle* result) { return give("ctx_get_current", result, current_); }
+  status ctx_set_current(ipc::context_handle what) { return give("ctx_set_current", &current_, what); }
+  status ctx_get_device(ipc::device_number* result) { return give("ctx_get_device", result, device_); }
+  status ctx_enable_peer_access(ipc::context_handle, unsigned) {
+    if (const status now = begin("ctx_enable_peer_access"); now != status::success) return now;
+    if (!machine_.peer_access) return status::peer_access_unsupported;
+    return std::exchange(peers_enabled_, true) ? status::peer_access_already_enabled : status::success;
+  }
+
+  status mem_alloc(ipc::address* result, std::size_t size) {
+    if (const status now = begin("mem_alloc"); now != status::success) return now;
+    const int file = ::memfd_create("device", MFD_CLOEXEC);
+    if (file < 0 || ::ftruncate(file, static_cast<off_t>(size)) != 0) return status::out_of_memory;
+    const std::lock_guard lock(machine_.mutex);
+    const ipc::address at = map(file, size, std::exchange(reuse_, 0));
+    machine_.allocations[at] = {process_, device_, file, size, ++generations_, ++machine_.serials, !pool_, 0};
+    *result = at;
+    return status::success;
+  }
+  status mem_free(ipc::address at) {
+    const status now = begin("mem_free");
+    const std::lock_guard lock(machine_.mutex);
+    const auto found = machine_.allocations.find(at);
+    if (found == machine_.allocations.end() || found->second.owner != process_) return status::invalid_value;
+    machine_.freed_while_open += found->second.opened;
+    ::munmap(reinterpret_cast<void*>(at), found->second.size);
+    ::close(found->second.file);
+    machine_.allocations.erase(found);
+    return now;
+  }
+  status mem_host_alloc(void** result, std::size_t size, unsigned) {
+    if (const status now = begin("mem_host_alloc"); now != status::success) return now;
+    *result = std::malloc(size);
+    pinned_.insert(*result);
+    return status::success;
+  }
+  status mem_free_host(void* at) {
+    const status now = begin("mem_free_host");
+    if (pinned_.erase(at) == 0) return status::invalid_value;
+    std::free(at);
+    return now;
+  }
+  status mem_get_address_range(ipc::address* base, std::size_t* size, ipc::address at) {
+    if (const status now = begin("mem_get_address_range"); now != status::success) return now;
+    const std::lock_guard lock(machine_.mutex);
+    const auto* const found = allocation_of(at, base);
+    if (found != nullptr) *size = found->size;
+    return found == nullptr ? status::not_found : status::success;
+  }
+  status pointer_get_attribute(void* result, ipc::pointer_attribute which, ipc::address at) {
+    if (const status now = begin("pointer_get_attribute"); now != status::success) return now;
+    const std::lock_guard lock(machine_.mutex);
+    ipc::address base = 0;
+    const auto* const found = allocation_of(at, &base);
+    if (found == nullptr) return status::invalid_value;
+    switch (which) {
+      case ipc::pointer_attribute::memory_type: return write(result, 2U);
+      case ipc::pointer_attribute::buffer_id: return write(result, found->generation);
+      case ipc::pointer_attribute::is_managed: return write(result, std::uint8_t{0});
+      case ipc::pointer_attribute::device_ordinal: return write(result, found->device);
+      case ipc::pointer_attribute::ipc_capable: return write(result, std::uint8_t{found->capable});
+      default: return status::invalid_value;
+    }
+  }
+  status pointer_get_attributes(unsigned count, ipc::pointer_attribute* which, void** results, ipc::address at) {
+    for (unsigned i = 0; i < count; ++i) {
+      if (const status now = pointer_get_attribute(results[i], which[i], at); now != status::success) return now;
+    }
+    return status::success;
+  }
+  status memcpy_async(ipc::address to, ipc::address from, std::size_t size, ipc::stream_handle) {
+    if (const status now = begin("memcpy_async"); now != status::success) return now;
+    ++copies_;
+    const bool spoiled = (spoils_reads_ && opened_at(from)) || (loses_writes_ && opened_at(to));
+    if (!spoiled) std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
+    return status::success;
+  }
+
+  status ipc_get_mem_handle(ipc::ipc_memory_handle* result, ipc::address base) {
+    if (const status now = begin("ipc_get_mem_handle"); now != status::success) return now;
+    const std::lock_guard lock(machine_.mutex);
+    const auto found = machine_.allocations.find(base);
+    if (found == machine_.allocations.end() || !found->second.capable) return status::invalid_value;
+    std::memcpy(result->bytes.data(), &found->second.serial, sizeof found->second.serial);
+    return status::success;
+  }
+  status ipc_open_mem_handle(ipc::address* result, ipc::ipc_memory_handle handle, unsigned flags) {
+    if (const status now = begin("ipc_open_mem_handle"); now != status::success) return now;
+    if (flags != ipc::open_with_peer_access) return status::invalid_value;
+    if (current_ == nullptr) return status::invalid_context;
+    std::uint64_t serial = 0;
+    std::memcpy(&serial, handle.bytes.data(), sizeof serial);
+    const std::lock_guard lock(machine_.mutex);
+    for (auto& [base, each] : machine_.allocations) {
+      if (each.serial != serial) continue;
+      if (each.owner == process_) return status::invalid_context;  // as CUDA: not one's own
+      *result = map(each.file, each.size, 0);
+      opened_[*result] = {serial, each.size};
+      ++each.opened;
+      ++opens;
+      return status::success;
+    }
+    return status::map_failed;
+  }
+  status ipc_close_mem_handle(ipc::address at) {
+    const status now = begin("ipc_close_mem_handle");
+    if (current_ == nullptr) ++closed_without_context;
+    const std::lock_guard lock(machine_.mutex);
+    const auto found = opened_.find(at);
+    if (found == opened_.end()) {
+      ++bad_closes;
+      return status::invalid_value;
+    }
+    for (auto& [base, each] : machine_.allocations) {
+      if (each.serial == found->second.serial) --each.opened;
+    }
+    ::munmap(reinterpret_cast<void*>(at), found->second.size);
+    opened_.erase(found);
+    ++closes;
+    return now;
+  }
+
+  status stream_create(ipc::stream_handle* result, unsigned) {
+    if (const status now = begin("stream_create"); now != status::success) return now;
+    *result = reinterpret_cast<ipc::stream_handle>(++streams_made_);
+    streams_.insert(*result);
+    return status::success;
+  }
+  status stream_destroy(ipc::stream_handle what) {
+    const status now = begin("stream_destroy");
+    return streams_.erase(what) == 0 ? status::invalid_handle : now;
+  }
+  status stream_query(ipc::stream_handle) {
+    const status now = begin("stream_query");
+    return now == status::success && copies_that_end_ >= 0 && copies_ > copies_that_end_ ? status::not_ready : now;
+  }
+  status stream_synchronize(ipc::stream_handle) { return begin("stream_synchronize"); }
+  status stream_write_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned) {
+    return write_value("stream_write_value_32", at, value);
+  }
+  status stream_write_value_64(ipc::stream_handle, ipc::address at, std::uint64_t value, unsigned) {
+    return write_value("stream_write_value_64", at, value);
+  }
+  /// A wait for what is not there yet stops the stream for good: work is done at once here, or never.
+  status stream_wait_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned flags) {
+    return wait_value("stream_wait_value_32", at, value, flags);
+  }
+  status stream_wait_value_64(ipc::stream_handle, ipc::address at, std::uint64_t value, unsigned flags) {
+    return wait_value("stream_wait_value_64", at, value, flags);
+  }
+  /// Writes of streams get lost.
+  void lose_words() { loses_words_ = true; }
+  /// The attribute is not there.
+  void lack(ipc::device_attribute what) { lacks_ = what; }
+
+ private:
+  struct mapping {
+    std::uint64_t serial = 0;
+    std::size_t size = 0;
+  };
+
+  static ipc::context_handle context_of(int device) {
+    return reinterpret_cast<ipc::context_handle>(static_cast<std::uintptr_t>(device) + 1);
+  }
+  static ipc::uuid uuid_of(int device) {
+    ipc::uuid result;
+    result.bytes.fill(static_cast<unsigned char>(device + 1));
+    return result;
+  }
+  static ipc::address map(int file, std::size_t size, ipc::address where) {
+    const int fixed = where != 0 ? MAP_FIXED_NOREPLACE : 0;
+    void* const at = ::mmap(reinterpret_cast<void*>(where), size, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, file, 0);
+    if (at == MAP_FAILED) std::abort();
+    return reinterpret_cast<ipc::address>(at);
+  }
+  template <class Value>
+  static status write(void* to, Value value) {
+    std::memcpy(to, &value, sizeof value);
+    return status::success;
+  }
+
+  template <class Word>
+  status write_value(const char* name, ipc::address at, Word value) {
+    const status now = begin(name);
+    if (now == status::success && !loses_words_) {
+      std::atomic_ref(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_release);
+    }
+    return now;
+  }
+  template <class Word>
+  status wait_value(const char* name, ipc::address at, Word value, unsigned flags) {
+    const status now = begin(name);
+    const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
+    const bool there =
+        flags == ipc::wait_until_equal ? seen == value : static_cast<std::make_signed_t<Word>>(seen - value) >= 0;
+    if (now == status::success && !there) copies_that_end_ = 0;
+    return now;
+  }
+  status begin(const char* name) {
+    if (calls_++ != injected_at_) return status::success;
+    failed_call_ = name;
+    return injected_;
+  }
+  template <class Value>
+  status give(const char* name, Value* to, Value value) {
+    const status now = begin(name);
+    if (now == status::success) *to = value;
+    return now;
+  }
+  bool opened_at(ipc::address at) const {
+    const auto after = opened_.upper_bound(at);
+    if (after == opened_.begin()) return false;
+    const auto& [base, each] = *std::prev(after);
+    return at - base < each.size;
+  }
+  const host_machine::allocation* allocation_of(ipc::address at, ipc::address* base) const {
+    const auto after = machine_.allocations.upper_bound(at);
+    if (after == machine_.allocations.begin()) return nullptr;
+    const auto& [begin, each] = *std::prev(after);
+    if (at - begin >= each.size || each.owner != process_) return nullptr;
+    *base = begin;
+    return &each;
+  }
+
+  host_machine& machine_;
+  const int process_;
+  const int device_;
+  ipc::context_handle current_ = nullptr;
+  std::map<ipc::address, mapping> opened_;
+  std::set<void*> pinned_;
+  std::set<ipc::stream_handle> streams_;
+  std::uintptr_t streams_made_ = 0;
+  std::uint64_t generations_ = 0;
+  ipc::address reuse_ = 0;
+  bool pool_ = false;
+  bool loses_words_ = false;
+  bool spoils_reads_ = false;
+  bool loses_writes_ = false;
+  ipc::device_attribute lacks_{};
+  int copies_that_end_ = -1;
+  bool peers_enabled_ = false;
+  int copies_ = 0;
+  int calls_ = 0;
+  int injected_at_ = -1;
+  status injected_ = status::success;
+  const char* failed_call_ = "";
+};
+
+/// Every code that CUDA 13.0 has, and one that it has not.
+inline std::set<status> every_code() {
+  std::set<status> all;
+  const auto from_to = [&](int first, int last) {
+    for (int code = first; code <= last; ++code) all.insert(static_cast<status>(code));
+  };
+  from_to(1, 8);
+  for (const int code : {34, 36, 46, 500, 600, 908, 999, 12345}) all.insert(static_cast<status>(code));
+  from_to(100, 102);
+  from_to(200, 202);
+  from_to(205, 226);
+  from_to(300, 304);
+  from_to(400, 402);
+  from_to(700, 721);
+  from_to(800, 812);
+  from_to(900, 916);
+  return all;
+}
+
+}  // namespace hocket_test

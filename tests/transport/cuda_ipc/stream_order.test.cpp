@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What streams can do is tried: a promise that is not kept, and a wait that does not end, are found out.
+#include "support/catch.hpp"
+#include "transport/cuda_ipc/processes.hpp"
+
+#include <hocket/transport/cuda_ipc/stream_order.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace ipc = hocket::cuda_ipc;
+using hocket_test::host_driver;
+using hocket_test::host_machine;
+using hocket_test::processes;
+using ipc::status;
+
+namespace {
+
+/// One rank.
+struct alone {
+  host_machine machine;
+  processes all{machine, {{1, 0}}};
+
+  host_driver& driver() { return all.driver(0); }
+  ipc::stream_order asked(std::chrono::nanoseconds limit = std::chrono::seconds(20)) {
+    return ipc::stream_order_of(all.place(0), 0, hocket::deadline::after(limit));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("streams that keep words in order are found to do so, and nothing is left") {
+  alone one;
+  const ipc::stream_order found = one.asked();
+  CHECK(found.words_32);
+  CHECK(found.words_64);
+  CHECK(found.flushes);
+  CHECK(found.events);
+  CHECK(found.why_not.empty());
+  hocket_test::check_clean(one.machine, one.all);
+}
+
+TEST_CASE("what the device says it lacks is not tried") {
+  alone one;
+  one.driver().lack(ipc::device_attribute::stream_memory_operations_64);
+  const ipc::stream_order found = one.asked();
+  CHECK(found.words_32);
+  CHECK_FALSE(found.words_64);
+  hocket_test::check_clean(one.machine, one.all);
+}
+
+TEST_CASE("words that are not written end in a reason and not in a hang") {
+  alone one;
+  one.driver().lose_words();
+  const ipc::stream_order found = one.asked(std::chrono::milliseconds(20));
+  CHECK_FALSE(found.words_32);
+  CHECK_FALSE(found.words_64);
+  CHECK(found.why_not.find("did not end") != std::string::npos);
+  CHECK(one.machine.allocated() == 1);  // the stream may still look at it
+}
+
+TEST_CASE("whichever call fails with whichever code: less is there, and nothing is left") {
+  for (const status code : hocket_test::every_code()) {
+    for (int call = 0;; ++call) {
+      alone one;
+      one.driver().inject(call, code);
+      const ipc::stream_order found = one.asked();
+      INFO("call " << call << ", " << one.driver().failed_call() << ", code " << static_cast<int>(code));
+      CHECK(found.words_32 == found.why_not.empty());
+      CHECK((found.words_32 || !found.words_64));
+      hocket_test::check_clean(one.machine, one.all);
+      if (!one.driver().has_failed()) {
+        CHECK(found.words_64);
+        CHECK(call > 20);
+        break;
+      }
+    }
+  }
+}
