@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the weight of a row-parallel layer must be cut by its inputs
+//
+// The weight of the column-parallel layer before it.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto backward(const matrix_on_tp<shard<1>>& x, const matrix_on_tp<shard<1>>& w, const matrix_on_tp<invariant>& g) {
+  return row_parallel_linear<"tp">::backward(compute, x, w, g);
+}
