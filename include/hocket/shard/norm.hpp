@@ -104,6 +104,17 @@ double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& optio
   return std::apply([&](const auto&... each) { return detail::squared_norm_of(options, site, each...); }, tensors);
 }
 
+/// Does not compile: see what it says.
+template <class... Given>
+double squared_norm(const Given&...) {
+  constexpr bool are_tensors = sizeof...(Given) > 0 && (tensor_type<Given> && ...);
+  static_assert(
+      are_tensors,
+      "a norm is that of tensors, whose types say which elements are copies: pass the tensors themselves, not "
+      "their elements or views, or a tuple of tensors, as std::tie makes, and options");
+  return 0;
+}
+
 /// The square root of `squared_norm`.
 template <tensor_type First, tensor_type Second, tensor_type... Rest>
 double norm(const First& first, const Second& second, const Rest&... rest) {
@@ -119,6 +130,12 @@ template <tensor_type... Tensors, call_options Options = options<>>
 double norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
             const std::source_location& site = std::source_location::current()) {
   return std::sqrt(squared_norm(tensors, options, site));
+}
+
+/// Does not compile: see what it says.
+template <class... Given>
+double norm(const Given&... given) {
+  return squared_norm(given...);
 }
 
 HOCKET_END_NAMESPACE

@@ -202,6 +202,8 @@ class sharded_tensor {
     static_assert(!detail::extent_like<First>, "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})");
   }
 
+  sharded_tensor(const sharded_tensor&) = delete;             // use hocket::copy(tensor), or hocket::borrow(tensor)
+  sharded_tensor& operator=(const sharded_tensor&) = delete;  // use hocket::copy(tensor), or hocket::borrow(tensor)
   sharded_tensor(sharded_tensor&& other) noexcept = default;
   sharded_tensor& operator=(sharded_tensor&& other) noexcept = default;
 

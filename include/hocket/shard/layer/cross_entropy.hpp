@@ -112,7 +112,7 @@ struct vocabulary_parallel_cross_entropy {
 
   /// The gradient of the logits, from that of the loss. Moves nothing.
   template <class Saved, tensor_type Gradient>
-    requires(!detail::some_forward_result<Saved>)
+    requires requires(const Saved& from_forward) { from_forward.largest; }
   auto backward(const Saved& saved, const Gradient& gradient) const {
     constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, invariant>();
     if constexpr (!detail::checked_cross_entropy<true, true, gradient_fits>::value) {
@@ -129,15 +129,13 @@ struct vocabulary_parallel_cross_entropy {
 
   /// Does not compile: see what it says.
   template <class... Given>
-    requires detail::some_forward_result<Given...>
   static auto forward(const Given&... given) {
-    return detail::refuse_forward_result(given...);
+    return detail::refuse_arguments(given...);
   }
   /// Does not compile: see what it says.
   template <class... Given>
-    requires detail::some_forward_result<Given...>
   static auto backward(const Given&... given) {
-    return detail::refuse_forward_result(given...);
+    return detail::refuse_arguments(given...);
   }
 
   template <class Logits, class Targets, class Largest, class Sums>

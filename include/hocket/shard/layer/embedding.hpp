@@ -126,15 +126,13 @@ struct vocabulary_parallel_embedding {
 
   /// Does not compile: see what it says.
   template <class... Given>
-    requires detail::some_forward_result<Given...>
   static auto forward(const Given&... given) {
-    return detail::refuse_forward_result(given...);
+    return detail::refuse_arguments(given...);
   }
   /// Does not compile: see what it says.
   template <class... Given>
-    requires detail::some_forward_result<Given...>
   static auto backward(const Given&... given) {
-    return detail::refuse_forward_result(given...);
+    return detail::refuse_arguments(given...);
   }
 
  private:

@@ -68,12 +68,17 @@ inline constexpr bool is_forward_result<forward_result<Output, Saved>> = true;
 template <class... Given>
 concept some_forward_result = (is_forward_result<Given> || ...);
 
-/// Where a layer is called with all that another's forward pass gave. Gives it back, so that few other errors follow.
+/// Where a layer is called with what it does not take. Gives back what few other errors follow from.
 template <class... Given>
-auto refuse_forward_result(const Given&...) {
-  static_assert(!some_forward_result<Given...>,
+auto refuse_arguments(const Given&...) {
+  constexpr bool whole_result = some_forward_result<Given...>;
+  static_assert(!whole_result,
                 "a layer is given the whole result of a forward pass: pass its .output to what comes next, and its "
                 ".saved to backward");
+  static_assert(whole_result,
+                "a layer takes tensors, after the function object of local products where it has any, and options "
+                "last; backward of column_parallel_linear and of a cross entropy takes the .saved of their forward "
+                "pass, not its .output or input");
   return forward_result<undetermined, undetermined>();
 }
 
@@ -124,7 +129,15 @@ auto before_sum(Gradient&& gradient, const Options& options, const std::source_l
 template <class Rule, class Math, class... Operands>
 auto computed(const Math& math, const Operands&... operands) {
   return apply(
-      Rule(), [&](auto... parts) { math(Rule(), parts...); }, operands...);
+      Rule(),
+      [&](auto... parts) {
+        constexpr bool takes_parts = std::is_invocable_v<const Math&, Rule, decltype(parts)...>;
+        static_assert(takes_parts,
+                      "the function object of local products lacks this one: it is called, const, with the rule, two "
+                      "operands and the result, which are like mdspan, for each of the three products of a layer");
+        if constexpr (takes_parts) math(Rule(), parts...);
+      },
+      operands...);
 }
 
 using product_rule = multilinear<"tk,kn->tn">;
@@ -187,7 +200,7 @@ struct column_parallel_linear {
   /// Gradients of input and weight, placed as the gradients of what `forward` was given. The input's is all-reduced if
   /// the input was invariant, reduce-scattered if it was shard<0>, and stays partial if it was replicated.
   template <class Math, class Saved, tensor_type Weight, tensor_type Gradient, call_options Options = options<>>
-    requires(!detail::some_forward_result<Saved>)
+    requires requires { typename Saved::from; }
   static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
@@ -206,15 +219,13 @@ struct column_parallel_linear {
 
   /// Does not compile: see what it says.
   template <class... Given>
-    requires detail::some_forward_result<Given...>
   static auto forward(const Given&... given) {
-    return detail::refuse_forward_result(given...);
+    return detail::refuse_arguments(given...);
   }
   /// Does not compile: see what it says.
   template <class... Given>
-    requires detail::some_forward_result<Given...>
   static auto backward(const Given&... given) {
-    return detail::refuse_forward_result(given...);
+    return detail::refuse_arguments(given...);
   }
 
   template <class From, class Input>
@@ -266,15 +277,13 @@ struct row_parallel_linear {
 
   /// Does not compile: see what it says.
   template <class... Given>
-    requires detail::some_forward_result<Given...>
   static auto forward(const Given&... given) {
-    return detail::refuse_forward_result(given...);
+    return detail::refuse_arguments(given...);
   }
   /// Does not compile: see what it says.
   template <class... Given>
-    requires detail::some_forward_result<Given...>
   static auto backward(const Given&... given) {
-    return detail::refuse_forward_result(given...);
+    return detail::refuse_arguments(given...);
   }
 };
 

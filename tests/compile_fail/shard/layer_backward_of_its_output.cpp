@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a layer takes tensors, after the function object of local products
+//
+// The output was kept for the backward pass, and not what the forward pass saved.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto backward(const forward_result<matrix_on_tp<shard<1>>,
+                                   column_parallel_linear<"tp">::saved_values<invariant, matrix_on_tp<replicated>>>& up,
+              const matrix_on_tp<shard<1>>& w, const matrix_on_tp<shard<1>>& g) {
+  return column_parallel_linear<"tp">::backward(compute, up.output, w, g);
+}

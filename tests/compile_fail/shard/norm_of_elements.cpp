@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a norm is that of tensors, whose types say which elements are copies
+//
+// Of the elements of one rank nobody could say whether others have them too.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/norm.hpp>
+
+double norm_of(const matrix_on_tp<shard<0>>& g) { return norm(g.elements()); }
