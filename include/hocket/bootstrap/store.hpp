@@ -144,7 +144,7 @@ class generic_exchange {
     for (int rank = 0; rank < ranks_; ++rank) {
       const std::error_code end = try_get(part_key(rank), limit_, all[static_cast<std::size_t>(rank)]);
       if (!end) continue;
-      failure cause = missing_failure(end, "rank 0 has not gone on");
+      failure cause = missing_failure(end, rank, "rank 0 has not gone on");
       if (end == errc::timeout) {
         publish(static_cast<std::int32_t>(errc::timeout), cause.context.peer, text_bytes(cause.reason), brief());
       }
@@ -159,30 +159,47 @@ class generic_exchange {
   blob fetch_merged() {
     blob merged;
     const std::error_code end = try_get(merged_key(), limit_.later_by(std::chrono::milliseconds(200)), merged);
-    if (end) raise(missing_failure(end, "rank 0 has not published '" + prefix_ + "'"));
+    if (end) raise(missing_failure(end, 0, "rank 0 has not published '" + prefix_ + "'"));
     return merged;
   }
 
-  /// Why a wait has ended with `end`. `otherwise`: if all are here.
-  failure missing_failure(std::error_code end, const std::string& otherwise) {
+  /// Why a wait has ended with `end`, where all ranks before `first` are known to be here. `otherwise`: if all are.
+  failure missing_failure(std::error_code end, int first, const std::string& otherwise) {
     const bool called_off = end == errc::aborted;
     const std::chrono::nanoseconds waited = called_off ? deadline::clock::now() - begin_ : allowed_;
-    const std::vector<int> missing =
-        missing_ranks(called_off ? deadline::after(std::chrono::milliseconds(3)) : deadline());
-    std::string text = missing.empty() ? otherwise + " after " + platform::seconds_text(waited)
-                                       : missing_text(missing, ranks_, waited);
+    const missing_ranks found =
+        look_for_missing(first, called_off ? deadline::after(std::chrono::milliseconds(3)) : deadline());
+    std::string text;
+    int peer = 0;
+    if (!found.list.empty()) {
+      text = missing_text(found.list, ranks_, waited);
+      peer = found.list.front();
+    } else {
+      text = otherwise + " after " + platform::seconds_text(waited);
+      if (!found.all_looked_at) {
+        text += ", and there was no time to see who is missing";
+        peer = -1;
+      }
+    }
     if (called_off) text.insert(0, "start-up was called off: ");
-    return {end, std::move(text), context(missing.empty() ? 0 : missing.front())};
+    return {end, std::move(text), context(peer)};
   }
 
-  /// Only after a wait has ended: one look for each rank, as long as `enough` has not passed.
-  std::vector<int> missing_ranks(deadline enough) {
-    std::vector<int> missing;
+  struct missing_ranks {
+    std::vector<int> list;
+    bool all_looked_at;
+  };
+
+  /// Only after a wait has ended: one look for each rank from `first` on, and none after `enough` but for the first one.
+  missing_ranks look_for_missing(int first, deadline enough) {
+    missing_ranks found{{}, false};
     blob ignored;
-    for (int rank = 0; rank < ranks_ && !enough.passed(); ++rank) {
-      if (try_get(part_key(rank), wait_limit(deadline::after({})), ignored)) missing.push_back(rank);
-    }
-    return missing;
+    int rank = first;
+    do {
+      if (try_get(part_key(rank), wait_limit(deadline::after({})), ignored)) found.list.push_back(rank);
+    } while (++rank < ranks_ && !enough.passed());
+    found.all_looked_at = rank == ranks_;
+    return found;
   }
 
   static wait_limit brief() { return wait_limit(deadline::after(std::chrono::seconds(1))); }
