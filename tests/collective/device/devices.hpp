@@ -100,4 +100,22 @@ class placed_vector {
   ipc::address base_ = 0;
 };
 
+/// Runs `body(rank, device)` on threads that have a device each, and checks that nothing is left on any.
+template <class Body>
+void on_devices(int ranks, bool lazy, Body body) {
+  host_machine machine;
+  std::vector<where_rank_runs> where;
+  for (int rank = 0; rank < ranks; ++rank) where.push_back({rank, 0});
+  processes all(machine, where);
+  on_ranks(ranks, [&](thread_rank& me) {
+    host_driver& driver = all.driver(static_cast<std::size_t>(me.rank()));
+    if (lazy) driver.be_lazy(static_cast<unsigned>(100 * ranks + me.rank()));
+    const rank_device mine(driver);
+    body(me, mine);
+    driver.finish_streams();
+  });
+  check_clean(machine, all);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) CHECK(all.driver(rank).copies_of_freed == 0);
+}
+
 }  // namespace hocket_test

@@ -138,6 +138,7 @@ class host_driver {
   /// Copies from or to pinned memory that was freed before they were done.
   int copies_of_freed = 0;
   int open_now() const { return static_cast<int>(opened_.size()); }
+  std::vector<bool> copied_to_host;  ///< for each copy on a stream, in order
   int bad_closes = 0;
   int closed_without_context = 0;
 
@@ -191,6 +192,7 @@ class host_driver {
     ::munmap(reinterpret_cast<void*>(at), found->second.size);
     ::close(found->second.file);
     machine_.allocations.erase(found);
+    managed_.erase(at);
     return now;
   }
   status mem_host_alloc(void** result, std::size_t size, unsigned) {
@@ -252,6 +254,7 @@ class host_driver {
     if (spoiled) return status::success;
     const auto copy = [=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size); };
     void* const host = pinned_at(to) != nullptr ? pinned_at(to) : pinned_at(from);
+    copied_to_host.push_back(pinned_at(to) != nullptr);
     give_work(on, {copy, nullptr, 0, host});
     return status::success;
   }
