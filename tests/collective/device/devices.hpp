@@ -71,6 +71,7 @@ class placed_vector {
 
   /// What a kernel on `stream` would do.
   void write(ipc::stream_handle on, std::vector<T> values) {
+    for (int i = 0; i < 10; ++i) driver_.queue(on, [] {});  // so that it comes late
     driver_.queue(on, [values = std::move(values), to = data()] { std::copy(values.begin(), values.end(), to); });
   }
   void read(ipc::stream_handle on, std::vector<T>& values) {

@@ -9,7 +9,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,8 @@ void check_call(thread_rank& me, const rank_device& mine, std::size_t turn, cons
   const memory_space from = kind_of(turn, me.rank()), to = kind_of(turn / 2 + turn, me.rank());
   placed_vector<T> in(driver, values.size(), from, turn % 3), out(driver, expected.size(), to, turn % 2);
   in.write(mine.stream(), values);
+  std::vector<T> before;
+  out.read(mine.stream(), before);  // what is written later must not be seen here
   as_placed(in, from,
             [&](auto placed_in) { as_placed(out, to, [&](auto placed_out) { call(placed_in, placed_out); }); });
   std::vector<T> found, after;
@@ -58,6 +62,9 @@ void check_call(thread_rank& me, const rank_device& mine, std::size_t turn, cons
   me.check(same_bytes(std::span<const T>(found), std::span<const T>(expected)),
            [&] { return first_difference(std::span<const T>(found), std::span<const T>(expected)); });
   me.check(same_bytes(std::span<const T>(after), std::span<const T>(values)), "changed `in`");
+  std::vector<T> untouched(before.size());
+  if (!before.empty()) std::memset(static_cast<void*>(untouched.data()), 0xa5, untouched.size() * sizeof(T));
+  me.check(same_bytes(std::span<const T>(before), std::span<const T>(untouched)), "wrote `out` too early");
   me.check(in.intact() && out.intact(), "wrote beside the buffers");
 }
 
@@ -273,4 +280,30 @@ TEST_CASE("copies to the host run ahead of the collective, and what was made for
              "later calls made more");
     me.check(pinned == static_cast<int>(hocket::cuda_ipc::staging_slots), "slots");
   });
+}
+
+TEST_CASE("a communicator that goes while copies are under way lets them end") {
+  host_machine machine;
+  processes all(machine, {{0, 0}, {1, 0}});
+  {
+    std::vector<std::unique_ptr<placed_vector<float>>> buffers;
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      buffers.push_back(std::make_unique<placed_vector<float>>(all.driver(rank), 2000, memory_space::device));
+    }
+    on_ranks(2, [&](thread_rank& me) {
+      const auto r = static_cast<std::size_t>(me.rank());
+      all.driver(r).be_lazy(3);
+      const rank_device mine(all.driver(r));
+      buffers[r]->write(mine.stream(), std::vector<float>(2000, 1.5F));
+      hocket::all_reduce(me.comm(), hocket::in_place(cuda::device(buffers[r]->span())), std::plus<>{},
+                         with(mine.order(), small_chunks));
+    });
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      CHECK(all.driver(rank).pinned() == 0);
+      CHECK(all.driver(rank).copies_of_freed == 0);
+      const std::vector<float> found(buffers[rank]->span().begin(), buffers[rank]->span().end());
+      CHECK(found == std::vector<float>(2000, 3.0F));
+    }
+  }
+  check_clean(machine, all);
 }
