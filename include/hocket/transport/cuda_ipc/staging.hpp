@@ -62,11 +62,11 @@ class staging_lane {
   }
   const place<Driver>& at() const noexcept { return at_; }
 
-  /// What is copied from now on is copied after what `stream` was given before.
+  /// What is copied to the host from now on is copied after what `stream` was given before. What is copied to the device
+  /// comes later still: the host waits for `is_down` first.
   failure follow(stream_handle stream) {
     status said = driver().event_record(begin_.get(), stream);
     if (said == status::success) said = driver().stream_wait_event(down_.get(), begin_.get(), 0U);
-    if (said == status::success) said = driver().stream_wait_event(up_.get(), begin_.get(), 0U);
     return told("ordering copies after a stream's work", said);
   }
   /// What `stream` is given from now on comes after what was copied to the device.
