@@ -109,4 +109,22 @@ if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
   add_library(hocket.tests.device_header_alone OBJECT ${sources})
   set_target_properties(hocket.tests.device_header_alone PROPERTIES CUDA_ARCHITECTURES 80)
   target_link_libraries(hocket.tests.device_header_alone PRIVATE hocket.tests.cuda)
+
+  # ---- what devices cost those who compile and load -------------------------------------------------------------
+  add_test(
+    NAME house/cuda_include_cost
+    COMMAND hocket.tests.include_cost --cuda "${CMAKE_CUDA_COMPILER}" "${PROJECT_SOURCE_DIR}/include"
+            "${CMAKE_CURRENT_BINARY_DIR}/cuda_include_cost"
+  )
+  find_program(HOCKET_OBJDUMP objdump)
+  if(HOCKET_OBJDUMP)
+    add_test(
+      NAME house/cuda_size
+      COMMAND "${CMAKE_COMMAND}" -D "root=${PROJECT_SOURCE_DIR}" -D "nvcc=${CMAKE_CUDA_COMPILER}"
+              -D "objdump=${HOCKET_OBJDUMP}" -D "scratch=${CMAKE_CURRENT_BINARY_DIR}/cuda_size"
+              -D "architectures=${CMAKE_CUDA_ARCHITECTURES}" -P "${CMAKE_CURRENT_SOURCE_DIR}/house/cuda_size.cmake"
+    )
+    set_tests_properties(house/cuda_size PROPERTIES LABELS "house;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT})
+  endif()
+  set_tests_properties(house/cuda_include_cost PROPERTIES LABELS "house;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT} RUN_SERIAL ON)
 endif()

@@ -5,6 +5,7 @@
 
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/push.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/detail/run.hpp>
@@ -131,7 +132,7 @@ struct all_reduce_async_t {
   }
 };
 
-inline constexpr detail::explained<all_reduce_t, detail::reduction_form> all_reduce{};
+inline constexpr detail::explained<detail::placed_reduction<all_reduce_t>, detail::reduction_form> all_reduce{};
 inline constexpr detail::explained<all_reduce_async_t, detail::reduction_form> all_reduce_async{};
 
 HOCKET_END_NAMESPACE

@@ -6,6 +6,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -60,7 +61,7 @@ struct all_to_all_async_t {
   }
 };
 
-inline constexpr detail::explained<all_to_all_t, detail::moving_form> all_to_all{};
+inline constexpr detail::explained<detail::placed_move<all_to_all_t>, detail::moving_form> all_to_all{};
 inline constexpr detail::explained<all_to_all_async_t, detail::moving_form> all_to_all_async{};
 
 HOCKET_END_NAMESPACE

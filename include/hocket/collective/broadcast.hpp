@@ -6,6 +6,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -64,7 +65,7 @@ struct broadcast_async_t {
   }
 };
 
-inline constexpr detail::explained<broadcast_t, detail::rooted_form> broadcast{};
+inline constexpr detail::explained<detail::placed_rooted<broadcast_t>, detail::rooted_form> broadcast{};
 inline constexpr detail::explained<broadcast_async_t, detail::rooted_form> broadcast_async{};
 
 HOCKET_END_NAMESPACE

@@ -5,6 +5,7 @@
 
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
@@ -65,7 +66,7 @@ struct reduce_scatter_async_t {
   }
 };
 
-inline constexpr detail::explained<reduce_scatter_t, detail::reduction_form> reduce_scatter{};
+inline constexpr detail::explained<detail::placed_reduction<reduce_scatter_t>, detail::reduction_form> reduce_scatter{};
 inline constexpr detail::explained<reduce_scatter_async_t, detail::reduction_form> reduce_scatter_async{};
 
 HOCKET_END_NAMESPACE

@@ -52,6 +52,8 @@ struct planned_call {
   std::uint32_t signature = 0;
   bool checksummed = false;
   const char* types = "";
+  bool is_part = false;           ///< of a call that has numbered its parts, and put itself into the history
+  std::uint32_t part_number = 0;  ///< sequence number of this part
 };
 
 /// How many operations, one after the other, a call takes that can move `segment` elements of each block at once.

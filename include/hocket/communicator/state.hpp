@@ -15,6 +15,7 @@
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/communicator/flight_recorder.hpp>
+#include <hocket/communicator/kept_objects.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/message_numbers.hpp>
 #include <hocket/communicator/tag_turns.hpp>
@@ -293,6 +294,9 @@ class communicator_state {
 
   last_call& last() noexcept { return last_; }
 
+  /// What calls keep for those that come after them: it goes when nothing can be read or sent any more.
+  kept_objects& kept() noexcept { return kept_; }
+
   // ── Operations that were started and not waited for ──────────────────────────────────────────────────────────────
 
   std::vector<operation*>& active() noexcept { return active_; }
@@ -400,6 +404,7 @@ class communicator_state {
   const int rank_;
   const int size_;
   message_numbers numbers_;
+  kept_objects kept_;  ///< outlives the port
   const window_layout layout_;
   const std::size_t slot_lines_;
   const std::unique_ptr<port_type> port_;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -28,6 +29,8 @@ struct observer {};
 struct exactness {};
 struct integrity {};
 struct agreement {};
+struct stream {};   ///< of a device
+struct staging {};  ///< how calls bring memory of a device to the host and back
 }  // namespace kind
 
 template <class Property>
@@ -112,12 +115,35 @@ class options : detail::held<Properties>... {
     return options<Properties..., More>(static_cast<const detail::held<Properties>&>(*this).value..., std::move(one));
   }
 
+  /// These properties, but for that of `Kind`.
+  template <class Kind>
+  constexpr auto without() const {
+    return std::apply(
+        [](auto... kept) {
+          if constexpr (sizeof...(kept) == 0) {
+            return options<>();
+          } else {
+            return options<decltype(kept)...>(std::move(kept)...);
+          }
+        },
+        std::tuple_cat(unless<Kind>(static_cast<const detail::held<Properties>&>(*this).value)...));
+  }
+
   /// Whether the property of `Kind` is only a hint.
   template <class Kind>
   static constexpr bool is_hint =
       ((std::is_same_v<typename Properties::kind, Kind> && detail::is_hinted<Properties>::value) || ...);
 
  private:
+  template <class Kind, class Property>
+  static constexpr auto unless(const Property& each) {
+    if constexpr (std::is_same_v<typename Property::kind, Kind>) {
+      return std::tuple<>();
+    } else {
+      return std::tuple<Property>(each);
+    }
+  }
+
   template <class Kind, class First, class... Rest>
   constexpr auto find() const {
     if constexpr (!std::is_same_v<typename First::kind, Kind>) {

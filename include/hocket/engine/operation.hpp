@@ -98,6 +98,15 @@ class plan_run {
     start_segment();
   }
 
+  /// The same for a call, or for a part of one: that was numbered before, and is no call of its own in the history.
+  plan_run(State& state, binding bound, const planned_call& call)
+      : state_(state), bound_(call.is_part ? std::move(bound) : shown(state, std::move(bound))),
+        segment_(std::max<std::size_t>(1, call.segment_elements)) {
+    next_sequence_ =
+        call.is_part ? call.part_number : state.take_sequence(segments_of(bound_.layout.block_size(), segment_));
+    start_segment();
+  }
+
   machine_status advance() {
     for (;;) {
       const machine_status status = machine_->advance();

@@ -13,6 +13,7 @@
 
 #include <hocket/collective/all_gather.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/kept_objects.hpp>
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -20,7 +21,6 @@
 #include <hocket/core/strong_types.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/mesh/factors.hpp>
-#include <hocket/mesh/kept_objects.hpp>
 
 #include <algorithm>
 #include <array>

@@ -13,6 +13,11 @@
 ///     include_cost --headers COMPILER INCLUDE_FOLDER SCRATCH_FOLDER FOLDER...
 ///
 /// Prints, for each header in these folders of include/hocket/, how long it takes to compile beyond what it includes.
+///
+///     include_cost --cuda NVCC INCLUDE_FOLDER SCRATCH_FOLDER
+///
+/// Compiles <hocket/hocket.hpp> together with <hocket/cuda.cuh> and, by turns, with CUDA's, CUB's and Thrust's headers that
+/// the latter uses, and fails if the first takes more than 1.5 times as long. Prints what each costs alone, too.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -36,6 +41,7 @@ namespace {
 
 constexpr double allowed_ratio = 3.0;
 constexpr double allowed_ratio_of_layers = 2.0;
+constexpr double allowed_ratio_of_cuda = 1.5;
 constexpr double allowed_megabytes = 1500;
 constexpr int repetitions = 5;
 
@@ -169,6 +175,46 @@ bool layers_are_cheap(const setting& machine, const fs::path& programs) {
   return layers.seconds <= allowed_ratio_of_layers * below.seconds && layers.megabytes <= allowed_megabytes;
 }
 
+/// True if the door for devices costs little beyond what it uses of CUDA, in a program that has the host's door.
+bool cuda_is_cheap(const setting& machine) {
+  const std::vector<std::string> flags = {"-arch=sm_80"};
+  const fs::path door = machine.scratch / "door.cu", door_alone = machine.scratch / "door_alone.cu";
+  const fs::path theirs = machine.scratch / "theirs.cu", theirs_alone = machine.scratch / "theirs_alone.cu";
+  const std::string host = "#include <hocket/hocket.hpp>\n";
+  std::ofstream(door) << host << "#include <hocket/cuda.cuh>\n";
+  std::ofstream(door_alone) << "#include <hocket/cuda.cuh>\n";
+  std::string list;
+  for (const auto& name : outside_headers(machine, door)) {
+    const auto begins = [&](const char* with) { return name.starts_with(with); };
+    if (begins("cub/") || begins("thrust/") || begins("cuda")) list += "#include <" + name + ">\n";
+  }
+  std::ofstream(theirs) << host << list;
+  std::ofstream(theirs_alone) << list;
+  std::printf("cuda.cuh uses:\n%s", list.c_str());
+  if (list.find("cub/") == std::string::npos && list.find("thrust/") == std::string::npos) return false;
+
+  constexpr std::size_t times = 3;
+  std::array<double, times> our_seconds{};
+  std::array<double, times> their_seconds{};
+  machine.compile(door, flags);  // warms the file cache
+  for (std::size_t i = 0; i < times; ++i) {
+    their_seconds[i] = machine.compile(theirs, flags).seconds;
+    our_seconds[i] = machine.compile(door, flags).seconds;
+  }
+  const auto least = [](const auto& of) { return *std::min_element(of.begin(), of.end()); };
+  const double ours = least(our_seconds), used = least(their_seconds);
+  std::printf(
+      "<hocket/hocket.hpp> and <hocket/cuda.cuh>: %.2f s, the former and those headers: %.2f s, ratio %.2f (at most "
+      "%.1f)\n",
+      ours, used, ours / used, allowed_ratio_of_cuda);
+  const double alone = machine.compile(door_alone, flags).seconds;
+  const double used_alone = machine.compile(theirs_alone, flags).seconds;
+  std::printf(
+      "<hocket/cuda.cuh>, which includes <hocket/hocket.hpp>: %.2f s, those headers alone: %.2f s, ratio %.2f\n", alone,
+      used_alone, alone / used_alone);
+  return ours <= allowed_ratio_of_cuda * used;
+}
+
 /// One row of a table per header: what it takes beyond the headers that it includes itself.
 void print_cost_of_headers(const setting& machine, const std::vector<std::string>& folders) {
   std::vector<std::string> names;
@@ -215,16 +261,25 @@ int main(int argument_count, char* arguments[]) {
   if (words.size() < 4) {
     std::fputs(
         "usage: include_cost COMPILER INCLUDE_FOLDER FOLDER_OF_PROGRAMS SCRATCH_FOLDER [INCLUDE_FOLDER_OF_UCX...]\n"
-        "       include_cost --headers COMPILER INCLUDE_FOLDER SCRATCH_FOLDER FOLDER...\n",
+        "       include_cost --headers COMPILER INCLUDE_FOLDER SCRATCH_FOLDER FOLDER...\n"
+        "       include_cost --cuda NVCC INCLUDE_FOLDER SCRATCH_FOLDER\n",
         stderr);
     return 2;
   }
   const bool headers = words[0] == "--headers";
-  const setting machine = headers ? setting{words[1], words[2], words[3]} : setting{words[0], words[1], words[3]};
+  const bool cuda = words[0] == "--cuda";
+  const setting machine =
+      headers || cuda ? setting{words[1], words[2], words[3]} : setting{words[0], words[1], words[3]};
   fs::create_directories(machine.scratch);
   if (headers) {
     print_cost_of_headers(machine, {words.begin() + 4, words.end()});
     return 0;
+  }
+
+  if (cuda) {
+    const bool fine = cuda_is_cheap(machine);
+    if (!fine) std::fputs("including the door for devices costs too much\n", stderr);
+    return fine ? 0 : 1;
   }
 
   const fs::path programs = words[2];

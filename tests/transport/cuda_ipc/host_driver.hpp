@@ -5,7 +5,8 @@
 ///
 /// An allocation is a file of memory, and opening its handle maps it once more: peers see each other's bytes at other
 /// addresses, and who reads a mapping that is closed crashes, as a GPU does. What is undefined there, as freeing memory
-/// that is still open elsewhere, is counted here. Work on streams is done at once.
+/// that is still open elsewhere, is counted here. Work on streams is done at once; or, where streams are `lazy`, one piece
+/// at each question whether it is done, of whichever stream chance picks.
 ///
 /// Any call can be made to fail: see `inject`.
 #pragma once
@@ -18,13 +19,17 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <random>
 #include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -80,7 +85,7 @@ class host_driver {
   ~host_driver() {
     // What was abandoned goes with its process.
     for (auto& [at, each] : opened_) ::munmap(reinterpret_cast<void*>(at), each.size);
-    for (void* const each : pinned_) std::free(each);
+    for (const auto& [at, size] : pinned_) std::free(at);
   }
 
   /// Process numbers are those of the machine, so that threads can stand for processes.
@@ -97,6 +102,20 @@ class host_driver {
   void forget_faults() { inject(-1, status::success); }
   bool has_failed() const { return calls_ > injected_at_ && injected_at_ >= 0; }
   const char* failed_call() const { return failed_call_; }
+  /// From now on streams do what they are given later: see above.
+  void be_lazy(unsigned seed) {
+    lazy_ = true;
+    chance_.seed(seed);
+  }
+  /// Work of the caller's own on a stream.
+  void queue(ipc::stream_handle on, std::function<void()> work) { give_work(on, {std::move(work), nullptr, 0}); }
+  /// Does all that streams have, as far as it can be done.
+  void finish_streams() {
+    while (do_one()) {}
+  }
+  /// The allocation is managed memory from now on.
+  void manage(ipc::address base) { managed_.insert(base); }
+  void capture(bool is) { capturing_ = is; }
   /// After so many more copies, what a stream does does not end.
   void stop_streams(int copies = 0) { copies_that_end_ = copies; }
   /// Says that peers' memory is open, and copies from there bring other bytes, or copies to there get lost.
@@ -114,7 +133,12 @@ class host_driver {
   int device() const { return device_; }
   int pinned() const { return static_cast<int>(pinned_.size()); }
   int streams() const { return static_cast<int>(streams_.size()); }
+  int events() const { return static_cast<int>(events_.size()); }
+  int calls() const { return calls_; }
+  /// Copies from or to pinned memory that was freed before they were done.
+  int copies_of_freed = 0;
   int open_now() const { return static_cast<int>(opened_.size()); }
+  std::vector<bool> copied_to_host;  ///< for each copy on a stream, in order
   int bad_closes = 0;
   int closed_without_context = 0;
 
@@ -168,17 +192,21 @@ class host_driver {
     ::munmap(reinterpret_cast<void*>(at), found->second.size);
     ::close(found->second.file);
     machine_.allocations.erase(found);
+    managed_.erase(at);
     return now;
   }
   status mem_host_alloc(void** result, std::size_t size, unsigned) {
     if (const status now = begin("mem_host_alloc"); now != status::success) return now;
     *result = std::malloc(size);
-    pinned_.insert(*result);
+    pinned_[*result] = size;
     return status::success;
   }
   status mem_free_host(void* at) {
     const status now = begin("mem_free_host");
     if (pinned_.erase(at) == 0) return status::invalid_value;
+    for (const auto& [on, work] : streams_) {
+      for (const piece& each : work) copies_of_freed += each.touches == at ? 1 : 0;
+    }
     std::free(at);
     return now;
   }
@@ -194,27 +222,40 @@ class host_driver {
     const std::lock_guard lock(machine_.mutex);
     ipc::address base = 0;
     const auto* const found = allocation_of(at, &base);
+    if (found == nullptr && which == ipc::pointer_attribute::memory_type && pinned_at(at) != nullptr) {
+      return write(result, 1U);
+    }
     if (found == nullptr) return status::invalid_value;
     switch (which) {
       case ipc::pointer_attribute::memory_type: return write(result, 2U);
       case ipc::pointer_attribute::buffer_id: return write(result, found->generation);
-      case ipc::pointer_attribute::is_managed: return write(result, std::uint8_t{0});
+      case ipc::pointer_attribute::is_managed: return write(result, std::uint8_t{managed_.count(base) != 0});
       case ipc::pointer_attribute::device_ordinal: return write(result, found->device);
       case ipc::pointer_attribute::ipc_capable: return write(result, std::uint8_t{found->capable});
       default: return status::invalid_value;
     }
   }
+  /// As CUDA's: what it does not know is no error here.
   status pointer_get_attributes(unsigned count, ipc::pointer_attribute* which, void** results, ipc::address at) {
+    if (const status now = begin("pointer_get_attributes"); now != status::success) return now;
+    if (current_ == nullptr) return status::invalid_context;
+    const int calls = calls_;
     for (unsigned i = 0; i < count; ++i) {
-      if (const status now = pointer_get_attribute(results[i], which[i], at); now != status::success) return now;
+      calls_ = injected_at_ + 1;  // counts as one call
+      if (pointer_get_attribute(results[i], which[i], at) != status::success) write(results[i], std::uint8_t{0});
     }
+    calls_ = calls;
     return status::success;
   }
-  status memcpy_async(ipc::address to, ipc::address from, std::size_t size, ipc::stream_handle) {
+  status memcpy_async(ipc::address to, ipc::address from, std::size_t size, ipc::stream_handle on) {
     if (const status now = begin("memcpy_async"); now != status::success) return now;
     ++copies_;
     const bool spoiled = (spoils_reads_ && opened_at(from)) || (loses_writes_ && opened_at(to));
-    if (!spoiled) std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
+    if (spoiled) return status::success;
+    const auto copy = [=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size); };
+    void* const host = pinned_at(to) != nullptr ? pinned_at(to) : pinned_at(from);
+    copied_to_host.push_back(pinned_at(to) != nullptr);
+    give_work(on, {copy, nullptr, 0, host});
     return status::success;
   }
 
@@ -265,18 +306,63 @@ class host_driver {
   status stream_create(ipc::stream_handle* result, unsigned) {
     if (const status now = begin("stream_create"); now != status::success) return now;
     *result = reinterpret_cast<ipc::stream_handle>(++streams_made_);
-    streams_.insert(*result);
+    streams_[*result] = {};
     return status::success;
   }
   status stream_destroy(ipc::stream_handle what) {
     const status now = begin("stream_destroy");
     return streams_.erase(what) == 0 ? status::invalid_handle : now;
   }
-  status stream_query(ipc::stream_handle) {
+  status stream_query(ipc::stream_handle on) {
     const status now = begin("stream_query");
+    do_one();
+    const auto found = streams_.find(on);
+    if (now == status::success && found != streams_.end() && !found->second.empty()) return status::not_ready;
     return now == status::success && copies_that_end_ >= 0 && copies_ > copies_that_end_ ? status::not_ready : now;
   }
-  status stream_synchronize(ipc::stream_handle) { return begin("stream_synchronize"); }
+  status stream_synchronize(ipc::stream_handle) {
+    finish_streams();
+    return begin("stream_synchronize");
+  }
+  status stream_get_ctx(ipc::stream_handle, ipc::context_handle* result) {
+    return give("stream_get_ctx", result, context_of(device_));
+  }
+  status stream_is_capturing(ipc::stream_handle, ipc::capture_status* result) {
+    return give("stream_is_capturing", result, capturing_ ? ipc::capture_status::active : ipc::capture_status::none);
+  }
+  status stream_wait_event(ipc::stream_handle on, ipc::event_handle what, unsigned) {
+    if (const status now = begin("stream_wait_event"); now != status::success) return now;
+    const auto found = events_.find(what);
+    if (found == events_.end()) return status::invalid_handle;
+    give_work(on, {{}, what, found->second.recorded});
+    return status::success;
+  }
+
+  status event_create(ipc::event_handle* result, unsigned) {
+    if (const status now = begin("event_create"); now != status::success) return now;
+    *result = reinterpret_cast<ipc::event_handle>(++events_made_);
+    events_[*result] = {};
+    return status::success;
+  }
+  status event_destroy(ipc::event_handle what) {
+    const status now = begin("event_destroy");
+    return events_.erase(what) == 0 ? status::invalid_handle : now;
+  }
+  status event_record(ipc::event_handle what, ipc::stream_handle on) {
+    if (const status now = begin("event_record"); now != status::success) return now;
+    const auto found = events_.find(what);
+    if (found == events_.end()) return status::invalid_handle;
+    const int number = ++found->second.recorded;
+    give_work(on, {[this, what, number] { events_[what].reached = number; }, nullptr, 0});
+    return status::success;
+  }
+  status event_query(ipc::event_handle what) {
+    if (const status now = begin("event_query"); now != status::success) return now;
+    const auto found = events_.find(what);
+    if (found == events_.end()) return status::invalid_handle;
+    do_one();
+    return found->second.reached >= found->second.recorded ? status::success : status::not_ready;
+  }
   status stream_write_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned) {
     return write_value("stream_write_value_32", at, value);
   }
@@ -296,6 +382,54 @@ class host_driver {
   void lack(ipc::device_attribute what) { lacks_ = what; }
 
  private:
+  /// Something that a stream does, or an event that it waits for.
+  struct piece {
+    std::function<void()> work;
+    ipc::event_handle awaited = nullptr;
+    int number = 0;
+    void* touches = nullptr;  ///< pinned memory
+  };
+  struct event {
+    int recorded = 0;
+    int reached = 0;
+  };
+
+  void give_work(ipc::stream_handle on, piece what) {
+    const auto found = streams_.find(on);
+    if (found == streams_.end()) {  // of no stream in particular
+      if (what.work) what.work();
+      return;
+    }
+    found->second.push_back(std::move(what));
+    if (!lazy_) finish_streams();
+  }
+  bool stopped() const { return copies_that_end_ >= 0 && copies_ > copies_that_end_; }
+  /// Does the first piece of one stream that can go on.
+  bool do_one() {
+    if (lazy_ && stopped()) return false;
+    std::vector<std::deque<piece>*> able;
+    for (auto& [on, work] : streams_) {
+      if (work.empty()) continue;
+      const piece& first = work.front();
+      const auto awaited = events_.find(first.awaited);
+      if (first.awaited == nullptr || awaited == events_.end() || awaited->second.reached >= first.number) {
+        able.push_back(&work);
+      }
+    }
+    if (able.empty()) return false;
+    std::deque<piece>& work = *able[chance_() % able.size()];
+    const piece first = std::move(work.front());
+    work.pop_front();
+    if (first.work) first.work();
+    return true;
+  }
+  void* pinned_at(ipc::address at) const {
+    const auto after = pinned_.upper_bound(reinterpret_cast<void*>(at));
+    if (after == pinned_.begin()) return nullptr;
+    const auto& [base, size] = *std::prev(after);
+    return at - reinterpret_cast<ipc::address>(base) < size ? base : nullptr;
+  }
+
   struct mapping {
     std::uint64_t serial = 0;
     std::size_t size = 0;
@@ -369,8 +503,14 @@ class host_driver {
   const int device_;
   ipc::context_handle current_ = nullptr;
   std::map<ipc::address, mapping> opened_;
-  std::set<void*> pinned_;
-  std::set<ipc::stream_handle> streams_;
+  std::map<void*, std::size_t> pinned_;
+  std::map<ipc::stream_handle, std::deque<piece>> streams_;
+  std::map<ipc::event_handle, event> events_;
+  std::set<ipc::address> managed_;
+  std::uintptr_t events_made_ = 0;
+  bool lazy_ = false;
+  bool capturing_ = false;
+  std::mt19937 chance_;
   std::uintptr_t streams_made_ = 0;
   std::uint64_t generations_ = 0;
   ipc::address reuse_ = 0;

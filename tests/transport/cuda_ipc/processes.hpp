@@ -81,6 +81,7 @@ inline void check_clean(host_machine& machine, processes& all) {
     CHECK(all.driver(rank).bad_closes == 0);
     CHECK(all.driver(rank).pinned() == 0);
     CHECK(all.driver(rank).streams() == 0);
+    CHECK(all.driver(rank).events() == 0);
   }
 }
 

@@ -274,7 +274,8 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   return result;
 }
 
-/// Checks a call and plans it. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp.
+/// Checks a call and plans it. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp. A job that takes
+/// its vector in parts of its own has `divide`, which says so in the plan.
 template <class Job, class State, class Options>
 planned_call plan_job(State& state, const Job& job, const Options& options, outcome& refused) {
   refused = refuse_if_over(state, stop_of(options), timeout_of(state, options));
@@ -283,7 +284,13 @@ planned_call plan_job(State& state, const Job& job, const Options& options, outc
   call_request asked = job.asked(state);
   asked.checksummed = Options::template has<kind::integrity>;
   asked.agreement = agreement_of(options);
-  return plan_call<Job::goal>(state, asked, options, refused);
+  if constexpr (requires(planned_call& whole) { job.divide(whole); }) {
+    planned_call whole = plan_call<Job::goal>(state, asked, options, refused);
+    if (!refused.failed()) job.divide(whole);
+    return whole;
+  } else {
+    return plan_call<Job::goal>(state, asked, options, refused);
+  }
 }
 
 template <class State, class Options>

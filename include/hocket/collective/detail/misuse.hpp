@@ -11,6 +11,7 @@
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/placed_buffer.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/operation/traits.hpp>
 
@@ -150,11 +151,102 @@ consteval bool explain_two_buffers() {
 template <class... Arguments>
 inline constexpr bool always_false = false;
 
+// ── Buffers in memory of devices ───────────────────────────────────────────────────────────────────────────────────
+
+/// Whether the call is one of those that take them.
+template <class Calls>
+consteval bool explain_taking_placed() {
+  constexpr bool takes = requires { Calls::takes_placed_buffers; };
+  static_assert(
+      takes,
+      "this call takes no buffers in memory of a device: all_reduce, reduce_scatter, all_gather, all_to_all and "
+      "broadcast do, where they block; copy to the host for others");
+  return takes;
+}
+
+/// The type of elements of `Value`, if it is a buffer in memory of a device, or void.
+template <class Value>
+struct placed_element {
+  using type = void;
+};
+template <class T, class Space>
+struct placed_element<placed_buffer<T, Space>> {
+  using type = T;
+};
+template <class T, class Space>
+struct placed_element<placed_in_place<T, Space>> {
+  using type = T;
+};
+
+template <class Arguments, std::size_t I>
+using placed_element_t = typename placed_element<typename Arguments::template plain<I>>::type;
+
+template <class Options>
+consteval bool explain_stream() {
+  static_assert(
+      is_options<Options>,
+      "a call on buffers in memory of a device needs its operation, or root, and then a stream, in whose order they "
+      "are read and written: std::plus<>{}, with(cuda::stream_ref(stream)); there is no default stream");
+  if constexpr (is_options<Options>) {
+    constexpr bool said = Options::template has<kind::stream>;
+    static_assert(said,
+                  "a call on buffers in memory of a device needs the stream in whose order they are read and written: "
+                  "with(cuda::stream_ref(stream)); there is no default stream");
+    return said;
+  } else {
+    return false;
+  }
+}
+
+/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code); without `op` if
+/// nothing is combined; (communicator, buffer, root, options, code).
+template <class Form, class Arguments>
+consteval bool explain_placed() {
+  using first = typename Arguments::template plain<1>;
+  using second = typename Arguments::template plain<2>;
+  constexpr bool rooted = Form::is_rooted;
+  constexpr bool pair = !rooted && !requires(first each) { each.elements; };
+  if constexpr (pair) {
+    constexpr bool both = is_placed<first> && is_placed<second>;
+    static_assert(both,
+                  "in and out must both be in memory that devices know, or both be the host's: say cuda::device(...), "
+                  "cuda::pinned(...) or cuda::managed(...) of both, or copy one of them");
+    if constexpr (!both) return false;
+  }
+  constexpr std::size_t result = pair ? 2 : 1;
+  using out = placed_element_t<Arguments, result>;
+  constexpr bool writable = !std::is_const_v<out>;
+  static_assert(writable, "a buffer that receives a result must be writable; its elements are const here");
+  using in = std::remove_const_t<placed_element_t<Arguments, 1>>;
+  constexpr bool equal = !writable || std::is_same_v<in, out>;
+  static_assert(equal, "in and out must have the same type of elements; convert one of them first");
+  if constexpr (writable && equal && explain_element<out>()) {
+    if constexpr (Form::combines && is_options<typename Arguments::template plain<result + 1>>) {
+      return explain_operation<typename Arguments::template plain<result + 1>, out>();
+    } else if constexpr (rooted && !is_options<typename Arguments::template plain<2>> && Arguments::template has<2> &&
+                         !std::is_same_v<typename Arguments::template plain<2>, root>) {
+      static_assert(!rooted, "the root is said as root{0}, after the buffer and before with(...)");
+    } else {
+      constexpr std::size_t options = result + (Form::combines || rooted ? 2 : 1);
+      if constexpr (explain_stream<typename Arguments::template plain<options>>()) {
+        if constexpr (Form::combines) {
+          if constexpr (!explain_operation<typename Arguments::template plain<result + 1>, out>()) return false;
+        }
+        return explain_options<Arguments, options>();
+      }
+    }
+  }
+  return false;
+}
+
 // ── The forms of calls ─────────────────────────────────────────────────────────────────────────────────────────────
 // Each says what is wrong with arguments of that form; true if it finds nothing.
 
 /// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code)
 struct reduction_form {
+  static constexpr bool combines = true;
+  static constexpr bool is_rooted = false;
+
   template <class Arguments, std::size_t I, class T>
   static consteval bool explain_rest() {
     if constexpr (!explain_element<T>()) {
@@ -194,6 +286,9 @@ struct reduction_form {
 
 /// (communicator, in, out, options, code)
 struct moving_form {
+  static constexpr bool combines = false;
+  static constexpr bool is_rooted = false;
+
   template <class Arguments>
   static consteval bool explain() {
     static_assert(Arguments::template has<2>, "the call needs (communicator, in, out)");
@@ -266,6 +361,9 @@ inline constexpr bool is_or_missing =
 
 /// (communicator, buffer, root, options, code)
 struct rooted_form {
+  static constexpr bool combines = false;
+  static constexpr bool is_rooted = true;
+
   template <class Arguments>
   static consteval bool explain() {
     static_assert(Arguments::template has<1>, "the call needs (communicator, buffer)");
@@ -367,7 +465,15 @@ struct explained : Calls {
     requires(!std::is_invocable_v<const Calls&, Arguments...>)
   not_understood operator()(Arguments&&...) const {
     using list = argument_list<Arguments...>;
-    if constexpr (explain_communicator<list>()) {
+    if constexpr (!explain_communicator<list>()) {
+      return {};
+    } else if constexpr ((is_placed<std::remove_cvref_t<Arguments>> || ...)) {
+      if constexpr (explain_taking_placed<Calls>()) {
+        if constexpr (explain_placed<Form, list>()) {
+          static_assert(always_false<Arguments...>, "too many arguments, or one in the place of another");
+        }
+      }
+    } else {
       if constexpr (Form::template explain<list>() && explain_lifetime<Arguments&&...>()) {
         static_assert(always_false<Arguments...>, "too many arguments, or one in the place of another");
       }

@@ -107,7 +107,7 @@ class moving_job<Kind, T, Blocks>::work final : public operation {
              binding{call.plan, places_.layout(call), &kernel::moving_leaf_of<T>, nullptr,
                      reinterpret_cast<const std::byte*>(job.in.data()), reinterpret_cast<std::byte*>(job.out.data()),
                      call.signature, observer, call.checksummed, places_.out_layout()},
-             call.segment_elements) {}
+             call) {}
 
   machine_status advance() override { return run_.advance(); }
   const failure& reported() const override { return run_.cause(); }

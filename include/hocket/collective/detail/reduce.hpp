@@ -98,8 +98,7 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
  public:
   work(State& state, const reduction_job& job, const planned_call& call, step_observer observer)
       : state_(state), places_(state, job.blocks, call), op_(job.op), out_(job.out),
-        buffer_(prepares ? state.borrow() : growing_buffer()),
-        run_(state, bind(job.in, call, observer), call.segment_elements) {}
+        buffer_(prepares ? state.borrow() : growing_buffer()), run_(state, bind(job.in, call, observer), call) {}
 
   ~work() override {
     if constexpr (prepares) state_.give_back(std::move(buffer_));

@@ -95,14 +95,14 @@ HOCKET_BEGIN_LAUNCHERS
 /// Cost: reads both, writes `sum`. Order: the product is rounded, then the sum: the host's bits.
 /// Errors: `errc::system`, in CUDA's words, if the kernel could not be launched.
 template <class Sum, class From>
-failure accumulate(cuda::stream_ref stream, Sum* sum, const From* from, Sum scale, std::size_t count) {
+failure accumulate(::cuda::stream_ref stream, Sum* sum, const From* from, Sum scale, std::size_t count) {
   const accumulation<Sum, From> body{sum, from, scale};
   return launch("accumulate", body, body.parts(count), count * (2 * sizeof(Sum) + sizeof(From)), stream);
 }
 
 /// The same, followed by to[i] = cast_scale * sum[i]. `to` overlaps neither of the others.
 template <class Sum, class From, class To>
-failure accumulate(cuda::stream_ref stream, Sum* sum, const From* from, Sum scale, To* to, Sum cast_scale,
+failure accumulate(::cuda::stream_ref stream, Sum* sum, const From* from, Sum scale, To* to, Sum cast_scale,
                    std::size_t count) {
   const accumulation_and_cast<Sum, From, To> body{{sum, from, scale}, to, cast_scale};
   return launch("accumulate", body, body.parts(count), count * (2 * sizeof(Sum) + sizeof(From) + sizeof(To)), stream);

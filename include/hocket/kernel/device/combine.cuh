@@ -144,7 +144,7 @@ HOCKET_BEGIN_LAUNCHERS
 /// Cost: each buffer is read once, and written once. Order: that of the sources, whatever the count and alignment.
 /// Errors: `errc::system`, in CUDA's words, if the kernel could not be launched.
 template <class T, contribution Kind = contribution::prepared, class Op, std::size_t Sources>
-failure combine(cuda::stream_ref stream, const Op& op, typename combination<Op, T, Sources, Kind>::element* to,
+failure combine(::cuda::stream_ref stream, const Op& op, typename combination<Op, T, Sources, Kind>::element* to,
                 const typename combination<Op, T, Sources, Kind>::element* const (&from)[Sources], std::size_t count) {
   using body_type = combination<Op, T, Sources, Kind>;
   body_type body{op, to, {}};

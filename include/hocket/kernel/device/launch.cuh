@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(launch_shape{}.threads)
 /// Errors: `errc::system` with CUDA's words, if it could not be launched. What goes wrong later is seen on the stream.
 template <class Body>
 failure launch(const char* operation, const Body& body, const partition& parts, std::size_t bytes,
-               cuda::stream_ref stream) {
+               ::cuda::stream_ref stream) {
   if (parts.count == 0) return {};
   int multiprocessors = 0;
   if (const cudaError_t status = count_multiprocessors(multiprocessors); status != cudaSuccess) {

@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(launch_shape{}.threads) quantize_blocks(const 
 /// has room for count / Block, rounded up. Wide accesses need `to` at a multiple of 16. Cost: one pass.
 /// Errors: `errc::system`, in CUDA's words, if the kernel could not be launched.
 template <std::size_t Block, class T, class Quantized>
-failure quantize(cuda::stream_ref stream, Quantized* to, float* scales, const T* from, std::size_t count) {
+failure quantize(::cuda::stream_ref stream, Quantized* to, float* scales, const T* from, std::size_t count) {
   if (count == 0) return {};
   const quantization<T, Quantized, Block> body{to, scales, from, count};
   int multiprocessors = 0;
@@ -203,7 +203,7 @@ failure quantize(cuda::stream_ref stream, Quantized* to, float* scales, const T*
 
 /// The inverse: to[i] = scales[i / Block] * from[i].
 template <std::size_t Block, class T, class Quantized>
-failure dequantize(cuda::stream_ref stream, T* to, const Quantized* from, const float* scales, std::size_t count) {
+failure dequantize(::cuda::stream_ref stream, T* to, const Quantized* from, const float* scales, std::size_t count) {
   const dequantization<T, Quantized, Block> body{to, from, scales, count};
   return launch("dequantize", body, body.parts(), count * (sizeof(T) + sizeof(Quantized)), stream);
 }

@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(launch_shape{}.threads)
 /// `unscale_scratch` tallies. `to` may be `from`. Cost: one pass; two launches. Order: see above.
 /// Errors: `errc::system`, in CUDA's words, if a kernel could not be launched.
 template <class T>
-failure unscale(cuda::stream_ref stream, T* to, const T* from, accumulator_t<T> inverse_scale, std::size_t count,
+failure unscale(::cuda::stream_ref stream, T* to, const T* from, accumulator_t<T> inverse_scale, std::size_t count,
                 gradient_tally* scratch, gradient_tally* result) {
   const unscaling<T> body{to, from, inverse_scale};
   const launch_shape shape = shape_of(2 * count * sizeof(T), unscale_multiprocessors);

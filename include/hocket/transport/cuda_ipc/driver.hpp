@@ -63,6 +63,8 @@ struct driver_functions {
   status (*stream_destroy)(stream_handle) = nullptr;
   status (*stream_query)(stream_handle) = nullptr;
   status (*stream_synchronize)(stream_handle) = nullptr;
+  status (*stream_get_ctx)(stream_handle, context_handle*) = nullptr;
+  status (*stream_is_capturing)(stream_handle, capture_status*) = nullptr;
   status (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;
   status (*stream_write_value_32)(stream_handle, address, std::uint32_t, unsigned flags) = nullptr;
   status (*stream_write_value_64)(stream_handle, address, std::uint64_t, unsigned flags) = nullptr;
@@ -111,6 +113,8 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuStreamDestroy_v2", all.stream_destroy);
   each("cuStreamQuery", all.stream_query);
   each("cuStreamSynchronize", all.stream_synchronize);
+  each("cuStreamGetCtx", all.stream_get_ctx);
+  each("cuStreamIsCapturing", all.stream_is_capturing);
   each("cuStreamWaitEvent", all.stream_wait_event);
   each("cuStreamWriteValue32_v2", all.stream_write_value_32);
   each("cuStreamWriteValue64_v2", all.stream_write_value_64);

@@ -53,6 +53,7 @@ inline std::string_view hint_for(status code) noexcept {
     case status::invalid_handle:
       return "; the peer may have freed the memory, or the two processes are in containers that do not share their IPC "
              "and PID namespaces";
+    case status::invalid_context: return "; this thread has no context of a device: call cudaSetDevice in it first";
     case status::too_many_peers: return "; a device has room for a few peers only";
     case status::illegal_address: return "; work that was queued before has read or written where nothing is";
     case status::out_of_memory: return "; the device's memory is full";

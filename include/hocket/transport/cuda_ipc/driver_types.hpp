@@ -88,6 +88,9 @@ enum class pointer_attribute : int {
   ipc_capable = 10
 };
 
+/// Whether what a stream is given becomes part of a graph.
+enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
+
 enum class memory_type : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
 
 inline constexpr unsigned open_with_peer_access = 1;  ///< the only way in which a handle may be opened

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Objects of other layers that live as long as a mesh: what is costly to find again, and depends on the mesh. The mesh
-/// does not have to know their types.
+/// Objects of other layers that live as long as a communicator, or a mesh: what is costly to make again, and depends on
+/// it. Neither has to know their types.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The overloads of collectives for buffers that lie elsewhere than in the program's own memory. What runs such a call is
+/// not known here: `placed_calls<Space>` is, where the header of that memory was included.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/placed_buffer.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <source_location>
+#include <system_error>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Says how calls over buffers in `Space` are run: `takes<Options>`, whether that is enough to be told, and `reduce`,
+/// `move` and `broadcast`, which do it.
+template <class Space>
+struct placed_calls;
+
+/// Whether in and out may be these.
+template <class T, class U>
+concept placed_pair = std::is_same_v<std::remove_const_t<T>, U>;
+
+/// Of a reduction.
+template <class Calls>
+struct placed_reduction : Calls {
+  using Calls::operator();
+  static constexpr bool takes_placed_buffers = true;
+
+  template <class Wire, class T, class From, class U, class To, class Op, call_options Options>
+    requires placed_pair<T, U> && reduction_for<Op, U> && (placed_calls<To>::template takes<Options>)
+  void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out, const Op& op,
+                  const Options& options, const std::source_location& site = std::source_location::current()) const {
+    deliver(placed_calls<To>::template reduce<Calls::goal>(comm, in, out, op, options, site));
+  }
+  template <class Wire, class T, class From, class U, class To, class Op, call_options Options>
+    requires placed_pair<T, U> && reduction_for<Op, U> && (placed_calls<To>::template takes<Options>)
+  void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out, const Op& op,
+                  const Options& options, std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const {
+    code = placed_calls<To>::template reduce<Calls::goal>(comm, in, out, op, options, site).code();
+  }
+
+  template <class Wire, class T, class Space, class Op, call_options Options>
+    requires(Calls::goal == plan::goal_kind::all_reduce) && reduction_for<Op, T> &&
+            (placed_calls<Space>::template takes<Options>)
+  void operator()(const communicator<Wire>& comm, placed_in_place<T, Space> buffer, const Op& op,
+                  const Options& options, const std::source_location& site = std::source_location::current()) const {
+    deliver(
+        placed_calls<Space>::template reduce<Calls::goal>(comm, buffer.elements, buffer.elements, op, options, site));
+  }
+  template <class Wire, class T, class Space, class Op, call_options Options>
+    requires(Calls::goal == plan::goal_kind::all_reduce) && reduction_for<Op, T> &&
+            (placed_calls<Space>::template takes<Options>)
+  void operator()(const communicator<Wire>& comm, placed_in_place<T, Space> buffer, const Op& op,
+                  const Options& options, std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const {
+    code = placed_calls<Space>::template reduce<Calls::goal>(comm, buffer.elements, buffer.elements, op, options, site)
+               .code();
+  }
+};
+
+/// Of a call that combines nothing.
+template <class Calls>
+struct placed_move : Calls {
+  using Calls::operator();
+  static constexpr bool takes_placed_buffers = true;
+
+  template <class Wire, class T, class From, class U, class To, call_options Options>
+    requires placed_pair<T, U> && element<U> && (placed_calls<To>::template takes<Options>)
+  void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out,
+                  const Options& options, const std::source_location& site = std::source_location::current()) const {
+    deliver(placed_calls<To>::template move<Calls::goal>(comm, in, out, options, site));
+  }
+  template <class Wire, class T, class From, class U, class To, call_options Options>
+    requires placed_pair<T, U> && element<U> && (placed_calls<To>::template takes<Options>)
+  void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out,
+                  const Options& options, std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const {
+    code = placed_calls<To>::template move<Calls::goal>(comm, in, out, options, site).code();
+  }
+};
+
+/// Of a call from one rank to all others.
+template <class Calls>
+struct placed_rooted : Calls {
+  using Calls::operator();
+  static constexpr bool takes_placed_buffers = true;
+
+  template <class Wire, class T, class Space, call_options Options>
+    requires(!std::is_const_v<T>) && element<T> && (placed_calls<Space>::template takes<Options>)
+  void operator()(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from, const Options& options,
+                  const std::source_location& site = std::source_location::current()) const {
+    deliver(placed_calls<Space>::broadcast(comm, buffer, from, options, site));
+  }
+  template <class Wire, class T, class Space, call_options Options>
+    requires(!std::is_const_v<T>) && element<T> && (placed_calls<Space>::template takes<Options>)
+  void operator()(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from, const Options& options,
+                  std::error_code& code, const std::source_location& site = std::source_location::current()) const {
+    code = placed_calls<Space>::broadcast(comm, buffer, from, options, site).code();
+  }
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Collectives over memory of devices, on every transport: chunks come to pinned memory of the host, are what the host's
+/// collective is called on, and go back. While one chunk is combined, the next one comes and the last one goes.
+///
+/// `all_reduce`, `reduce_scatter`, `all_gather`, `all_to_all` and `broadcast` take `cuda::device(...)`,
+/// `cuda::pinned(...)` and `cuda::managed(...)` where this header was included. What is particular to such calls:
+///
+/// **Order.** What is read is what is there when all work is done that `stream` was given before the call. What `stream` is
+///   given after the call finds the result. Other streams know nothing of the call.
+/// **Return.** The call returns when this rank's part of the collective is over on the host and the last copies to the
+///   device are under way: they may not be done. `in` and `out` may be used in the stream's order, and by the host once the
+///   stream is synchronised. A stream that is being captured into a graph is refused: the host takes part in each call.
+/// **Chunks.** `with(cuda::staging{bytes})`, equal on all ranks, as everything else. Each block is cut at the same places on
+///   every rank, each chunk is combined by one plan, and ranks may differ in where their memory is.
+/// **Order of results.** Of a chunk as of a host's vector of that size. So an algorithm that adds in rank order, and
+///   `require(rank_count_invariant)`, give the bits of the host's call; one whose order depends on where an element stands
+///   (ring, halving_doubling), or a choice that depends on the size, gives the same bits on all ranks and from run to run,
+///   which may be others than the host's.
+/// **Pinned memory** is copied only where blocks must be cut.
+/// **Errors.** As for the host's call. `invalid_argument` before anything is sent if memory is not what its tag says. What the
+///   driver complains of, at any time, ends the communicator; work that `stream` was given before and that does not end is a
+///   `timeout`. What `out` has then is not defined, but what is still under way comes before what `stream` is given next.
+///   Pinned memory that a stream may touch is not freed.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/placed.hpp>
+#include <hocket/collective/detail/reduce.hpp>
+#include <hocket/collective/detail/run.hpp>
+#include <hocket/collective/device/memory.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/signature.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/placed_buffer.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/engine/step_event.hpp>
+#include <hocket/operation/traits.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/memory_space.hpp>
+#include <hocket/transport/cuda_ipc/staging.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Whether the host's job reads `in` once, before anything else, and works on a copy.
+template <class Job>
+inline constexpr bool works_on_copy = false;
+template <plan::goal_kind Kind, class Op, class T, class Blocks>
+inline constexpr bool works_on_copy<reduction_job<Kind, Op, T, Blocks>> = reduction<Op, T>::prepares;
+
+inline const char* tag_for(cuda_ipc::memory_space what) noexcept {
+  switch (what) {
+    case cuda_ipc::memory_space::pinned: return "cuda::pinned(...)";
+    case cuda_ipc::memory_space::device: return "cuda::device(...)";
+    case cuda_ipc::memory_space::managed: return "cuda::managed(...)";
+    case cuda_ipc::memory_space::plain: break;
+  }
+  return "";
+}
+
+/// A buffer whose memory is not what its tag says.
+HOCKET_COLD inline failure wrong_tag(const char* buffer, cuda_ipc::memory_space said, cuda_ipc::memory_space is) {
+  std::string text = std::string(buffer) + " was passed as " + tag_for(said) + " and lies in " + words_for(is) + "; ";
+  text += is == cuda_ipc::memory_space::plain
+              ? "pass all buffers of a call as they are, without tags, if they are the host's"
+              : std::string("the right tag is ") + tag_for(is);
+  return make_failure(errc::invalid_argument, std::move(text));
+}
+
+/// The driver, context and lane of one call.
+template <class Driver>
+class staging_session {
+ public:
+  explicit staging_session(const cuda::stream_of<Driver>& stream) noexcept
+      : through_(stream.through), stream_(stream.handle) {}
+  staging_session(const staging_session&) = delete;
+  staging_session& operator=(const staging_session&) = delete;
+  ~staging_session() {
+    if (lane_ != nullptr) lanes_->give_back(std::move(lane_));
+  }
+
+  struct buffer {
+    const char* name;
+    cuda_ipc::memory_space tag;
+    const void* data;
+    std::size_t bytes;
+  };
+
+  /// What is wrong with the call. What the driver complains of is kept for `take_complaint`: others may be in the call.
+  outcome check(cuda_ipc::staging_lanes<Driver>& lanes, std::span<const buffer> buffers) {
+    if (stream_ == nullptr) {
+      return make_failure(errc::invalid_argument,
+                          "the stream is null, and no default is taken: say cudaStreamLegacy or cudaStreamPerThread if "
+                          "one of these is meant");
+    }
+    lanes_ = &lanes;
+    failure misuse;
+    complaint_ = examine(buffers, misuse);
+    return misuse;
+  }
+  failure take_complaint() { return std::exchange(complaint_, failure()); }
+
+  Driver& driver() const noexcept { return *through_; }
+  cuda_ipc::context_handle context() const noexcept { return context_; }
+  cuda_ipc::stream_handle stream() const noexcept { return stream_; }
+  cuda_ipc::staging_lane<Driver>* lane() const noexcept { return lane_.get(); }
+
+ private:
+  failure examine(std::span<const buffer> buffers, failure& misuse) {
+    if (failure found = lanes_->find(through_)) return found;
+    cuda_ipc::status said = driver().stream_get_ctx(stream_, &context_);
+    if (said != cuda_ipc::status::success) return status_failure(driver(), "asking for the stream's context", said);
+    const cuda_ipc::context_scope scope(driver(), context_);
+    if (scope.said() != cuda_ipc::status::success) {
+      return status_failure(driver(), "entering the stream's context", scope.said());
+    }
+    auto capturing = cuda_ipc::capture_status::none;
+    said = driver().stream_is_capturing(stream_, &capturing);
+    if (said != cuda_ipc::status::success) return status_failure(driver(), "asking what the stream does", said);
+    if (capturing != cuda_ipc::capture_status::none) {
+      misuse =
+          make_failure(errc::invalid_argument,
+                       "the stream is being captured into a graph, in which the host can't take part; this call is "
+                       "staged through the host: call it outside the capture");
+      return {};
+    }
+    for (const buffer& each : buffers) {
+      if (each.bytes == 0) continue;
+      auto is = cuda_ipc::memory_space::plain;
+      failure found = space_of(driver(), reinterpret_cast<cuda_ipc::address>(each.data), is);
+      if (found) return found;
+      if (is == each.tag) continue;
+      misuse = wrong_tag(each.name, each.tag, is);
+      return {};
+    }
+    return lanes_->take({through_, context_}, lane_);
+  }
+
+  Driver* through_;
+  const cuda_ipc::stream_handle stream_;
+  cuda_ipc::context_handle context_ = nullptr;
+  cuda_ipc::staging_lanes<Driver>* lanes_ = nullptr;
+  std::unique_ptr<cuda_ipc::staging_lane<Driver>> lane_;
+  failure complaint_;
+};
+
+/// A host's job whose `in` and `out` are elsewhere.
+template <class HostJob, class Driver>
+struct staged_job {
+  static constexpr plan::goal_kind goal = HostJob::goal;
+  static constexpr const char* name = HostJob::name;
+  static constexpr bool has_input = goal != plan::goal_kind::broadcast;
+  using element_type = typename decltype(HostJob::out)::value_type;
+
+  template <class State>
+  class work;
+
+  HostJob host;
+  cuda_ipc::memory_space in_tag;
+  cuda_ipc::memory_space out_tag;
+  std::size_t chunk_bytes;
+  std::optional<std::chrono::nanoseconds> timeout;
+  std::shared_ptr<staging_session<Driver>> session;
+
+  template <class State>
+  outcome check(State& state) const {
+    outcome wrong = host.check(state);
+    if (wrong.failed()) return wrong;
+    const typename staging_session<Driver>::buffer buffers[] = {
+        {"in", in_tag, host.in.data(), host.in.size_bytes()},
+        {has_input ? "out" : "the buffer", out_tag, host.out.data(), host.out.size_bytes()}};
+    return session->check(state.kept().template get<cuda_ipc::staging_lanes<Driver>>(), buffers);
+  }
+
+  template <class State>
+  call_request asked(const State& state) const {
+    call_request request = host.asked(state);
+    const std::size_t size = std::max(sizeof(element_type), request.element_size);
+    const auto blocks = static_cast<std::size_t>(request.what.blocks(state.size()));
+    request.block_elements = std::min(request.block_elements, std::max<std::size_t>(chunk_bytes / size / blocks, 1));
+    const bool may_be_direct = in_tag == cuda_ipc::memory_space::pinned && out_tag == cuda_ipc::memory_space::pinned;
+    request.in_place = works_on_copy<HostJob> || (may_be_direct && request.in_place);
+    request.type_signature = mix(request.type_signature, hash_text("staged"));
+    return request;
+  }
+
+  /// The plan was chosen for a chunk.
+  void divide(planned_call& whole) const {
+    const std::size_t chunk = std::min(whole.layout.block_size(), whole.segment_elements);
+    const std::size_t block = is_reduction ? host.out.size() : host.out.size() / whole.layout.blocks();
+    whole.layout = {block, whole.layout.blocks(), whole.layout.pieces()};
+    whole.segment_elements = std::max<std::size_t>(chunk, 1);
+    if (HOCKET_MISMATCH_DETECTION) whole.signature = mix(mix(whole.signature, block), whole.segment_elements);
+  }
+
+ private:
+  static constexpr bool is_reduction = goal == plan::goal_kind::all_reduce || goal == plan::goal_kind::reduce_scatter;
+};
+
+/// Such a call under way: one part after the other is a host's call on a slot.
+template <class HostJob, class Driver>
+template <class State>
+class staged_job<HostJob, Driver>::work final : public operation {
+  using element_type = typename staged_job::element_type;
+  using part_type = typename HostJob::template work<State>;
+  static constexpr std::size_t slots = cuda_ipc::staging_slots;
+
+  /// One of the caller's buffers.
+  struct side {
+    std::byte* data = nullptr;
+    std::size_t blocks = 0;  ///< in it; each is cut into chunks
+    bool is_direct = false;  ///< the host reads or writes it where it is
+    bool is_copied = false;
+    std::size_t at = 0;  ///< in a slot
+  };
+
+ public:
+  work(State& state, const staged_job& job, const planned_call& call, step_observer observer)
+      : state_(state), host_(job.host), session_(job.session), call_(call), observer_(observer),
+        chunks_(segments_of(call.layout.block_size(), call.segment_elements)),
+        until_(deadline::after(job.timeout.value_or(state.timeout()))) {
+    first_ = state.take_sequence(chunks_);
+    call_.signature = state.calls().extend_history(call.signature);
+    call_.is_part = true;
+    place(in_, job.host.in.data(), job.host.in.size(), job.in_tag);
+    place(out_, job.host.out.data(), job.host.out.size(), job.out_tag);
+    in_.is_copied = in_.blocks != 0 && !in_.is_direct;
+    out_.is_copied = out_.blocks != 0 && !out_.is_direct;
+    out_.at = in_.is_copied ? rounded(bytes_of(in_, largest())) : 0;
+    slot_bytes_ = out_.at + (out_.is_copied ? bytes_of(out_, largest()) : 0);
+  }
+  ~work() override {
+    if (begun_ && !joined_) settle();
+  }
+
+  machine_status advance() override {
+    if (failure found = session_->take_complaint()) return fail(std::move(found));
+    const cuda_ipc::context_scope scope(session_->driver(), session_->context());
+    if (scope.said() != cuda_ipc::status::success) {
+      return fail(status_failure(session_->driver(), "entering the stream's context", scope.said()));
+    }
+    if (!begun_) {
+      begun_ = true;
+      if (failure found = lane().follow(session_->stream())) return fail(std::move(found));
+    }
+    bool moved = false;
+    for (;;) {
+      if (failure found = bring(moved)) return fail(std::move(found));
+      if (failure found = begin_part(moved)) return fail(std::move(found));
+      if (!part_) break;
+      const machine_status status = part_->poll();
+      if (status == machine_status::failed || status == machine_status::progressed) return status;
+      if (status == machine_status::blocked) return moved ? machine_status::progressed : status;
+      if (failure found = take_back()) return fail(std::move(found));
+      moved = true;
+      if (taken_ == chunks_) return end();
+    }
+    if (moved) return machine_status::progressed;
+    if (!until_.passed()) return machine_status::blocked;
+    return fail(make_failure(errc::timeout,
+                             "the work that the stream was given before this call, or a copy after it, did not end: "
+                             "nothing of the call is wrong on other ranks"));
+  }
+
+  const failure& reported() const override { return cause_ || !part_ ? cause_ : part_->cause(); }
+  bool explained() const override { return cause_ || (part_ && part_->explained()); }
+  void locate(error_context& context) override {
+    if (part_) return part_->locate(context);
+    context.sequence = first_ + std::min(taken_, chunks_ - 1);
+    context.lane = context.step = context.peer = -1;
+  }
+
+ private:
+  cuda_ipc::staging_lane<Driver>& lane() const noexcept { return *session_->lane(); }
+  static constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + 255) / 256 * 256; }
+  static std::size_t bytes_of(const side& one, std::size_t elements) noexcept {
+    return one.blocks * elements * sizeof(element_type);
+  }
+
+  std::size_t block() const noexcept { return call_.layout.block_size(); }
+  std::size_t largest() const noexcept { return std::min(block(), call_.segment_elements); }
+  std::size_t begin_of(std::uint32_t chunk) const noexcept { return chunk * call_.segment_elements; }
+  std::size_t size_of(std::uint32_t chunk) const noexcept {
+    return std::min(call_.segment_elements, block() - begin_of(chunk));
+  }
+
+  void place(side& one, const void* data, std::size_t size, cuda_ipc::memory_space tag) const noexcept {
+    one.data = static_cast<std::byte*>(const_cast<void*>(data));
+    one.blocks = block() == 0 ? 0 : size / block();
+    one.is_direct = tag == cuda_ipc::memory_space::pinned && (one.blocks == 1 || chunks_ == 1);
+  }
+
+  bool reads_out() const noexcept { return !has_input && host_root() == state_.rank(); }
+  bool writes_out() const noexcept { return has_input || host_root() != state_.rank(); }
+  int host_root() const noexcept {
+    if constexpr (has_input) {
+      return 0;
+    } else {
+      return host_.root;
+    }
+  }
+
+  /// Calls `copy(place of the caller's, place in the slot, bytes)` for what a chunk has of each block.
+  template <class Copy>
+  failure each_block(const side& one, std::uint32_t chunk, Copy copy) const {
+    const std::size_t size = size_of(chunk) * sizeof(element_type);
+    const std::size_t whole = block() * sizeof(element_type);
+    std::byte* const slot = lane().memory(chunk % slots) + one.at;
+    if (size == whole) return copy(one.data, slot, one.blocks * whole);  // all blocks, in one piece
+    for (std::size_t b = 0; b < one.blocks; ++b) {
+      failure found = copy(one.data + b * whole + begin_of(chunk) * sizeof(element_type), slot + b * size, size);
+      if (found) return found;
+    }
+    return {};
+  }
+
+  /// Begins copies to the host, as far as there are slots.
+  failure bring(bool& moved) {
+    while (brought_ < chunks_ && brought_ < taken_ + slots) {
+      bool ready = false;
+      failure found = lane().prepare(brought_ % slots, slot_bytes_, ready);
+      if (found || !ready) return found;
+      const auto down = [&](void* theirs, void* slot, std::size_t bytes) {
+        return lane().copy_down(slot, theirs, bytes);
+      };
+      if (in_.is_copied) found = each_block(in_, brought_, down);
+      if (!found && out_.is_copied && reads_out()) found = each_block(out_, brought_, down);
+      if (!found) found = lane().note_down(brought_ % slots);
+      if (found) return found;
+      ++brought_;
+      moved = true;
+    }
+    return {};
+  }
+
+  /// Begins the host's call on the next chunk, if that has come.
+  failure begin_part(bool& moved) {
+    if (part_ || taken_ == brought_) return {};
+    bool ready = false;
+    failure found = lane().is_down(taken_ % slots, ready);
+    if (found || !ready) return found;
+    planned_call call = call_;
+    call.layout = {size_of(taken_), call_.layout.blocks(), call_.layout.pieces()};
+    call.part_number = first_ + taken_;
+    HostJob part = host_;
+    part.in = {elements_of(in_), in_.blocks * size_of(taken_)};
+    part.out = {elements_of(out_), out_.blocks * size_of(taken_)};
+    part_.emplace(state_, part, call, observer_);
+    moved = true;
+    return {};
+  }
+  element_type* elements_of(const side& one) const noexcept {
+    std::byte* at = nullptr;
+    if (one.is_copied) at = lane().memory(taken_ % slots) + one.at;
+    if (one.is_direct) at = one.data + begin_of(taken_) * sizeof(element_type);
+    return reinterpret_cast<element_type*>(at);
+  }
+
+  /// Begins copies of a finished chunk to the device.
+  failure take_back() {
+    part_.reset();
+    failure found;
+    if (out_.is_copied && writes_out()) {
+      found = each_block(out_, taken_, [&](void* theirs, void* slot, std::size_t bytes) {
+        return lane().copy_up(theirs, slot, bytes);
+      });
+    }
+    if (!found) found = lane().note_up(taken_ % slots);
+    if (!found) ++taken_;
+    return found;
+  }
+
+  machine_status end() {
+    if (failure found = lane().join(session_->stream())) return fail(std::move(found));
+    joined_ = true;
+    return machine_status::done;
+  }
+
+  machine_status fail(failure cause) {
+    cause_ = std::move(cause);
+    return machine_status::failed;
+  }
+
+  /// The call has failed: what is still copied must be over before the caller's memory is freed in the stream's order.
+  void settle() noexcept {
+    const cuda_ipc::context_scope scope(session_->driver(), session_->context());
+    if (lane().join_both(session_->stream())) lane().quiet(deadline::after(std::chrono::seconds(1)));
+  }
+
+  State& state_;
+  const HostJob host_;
+  const std::shared_ptr<staging_session<Driver>> session_;
+  planned_call call_;
+  const step_observer observer_;
+  const std::uint32_t chunks_;
+  const deadline until_;
+  std::uint32_t first_ = 0;  ///< sequence number of the first chunk
+  side in_;
+  side out_;
+  std::size_t slot_bytes_ = 0;
+  std::uint32_t brought_ = 0;  ///< chunks whose copy to the host has begun
+  std::uint32_t taken_ = 0;    ///< chunks whose copy back has begun
+  std::optional<part_type> part_;
+  bool begun_ = false;
+  bool joined_ = false;
+  failure cause_;
+};
+
+/// The calls over CUDA's kinds of memory: all staged.
+template <cuda::memory Space>
+struct placed_calls<Space> {
+  template <class Options>
+  static constexpr bool takes = Options::template has<kind::stream>;
+
+  template <plan::goal_kind Kind, class Wire, class T, class From, class U, class Op, class Options>
+  static outcome reduce(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, Space> out,
+                        const Op& op, const Options& options, const std::source_location& site) {
+    const auto hosts = for_host(options);
+    return run<From>(comm, make_reduction_job<Kind>(input(in), output(out), op, hosts), options, hosts, site);
+  }
+  template <plan::goal_kind Kind, class Wire, class T, class From, class U, class Options>
+  static outcome move(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, Space> out,
+                      const Options& options, const std::source_location& site) {
+    const auto hosts = for_host(options);
+    return run<From>(comm, make_moving_job<Kind>(input(in), output(out), 0, hosts), options, hosts, site);
+  }
+  template <class Wire, class T, class Options>
+  static outcome broadcast(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from,
+                           const Options& options, const std::source_location& site) {
+    const auto hosts = for_host(options);
+    const auto job =
+        make_moving_job<plan::goal_kind::broadcast>(std::span<const T>(), output(buffer), from.rank, hosts);
+    return run<Space>(comm, job, options, hosts, site);
+  }
+
+ private:
+  template <class T, class From>
+  static std::span<const std::remove_const_t<T>> input(placed_buffer<T, From> in) {
+    return {in.data(), in.size()};
+  }
+  template <class T>
+  static std::span<T> output(placed_buffer<T, Space> out) {
+    return {out.data(), out.size()};
+  }
+  template <class Options>
+  static auto for_host(const Options& options) {
+    return options.template without<kind::stream>().template without<kind::staging>();
+  }
+
+  template <class From, class Wire, class HostJob, class Options, class HostOptions>
+  static outcome run(const communicator<Wire>& comm, const HostJob& host, const Options& options,
+                     const HostOptions& hosts, const std::source_location& site) {
+    const auto stream = options.template get<kind::stream>(0);
+    using driver_type = typename decltype(stream)::driver_type;
+    std::optional<std::chrono::nanoseconds> timeout;
+    if constexpr (Options::template has<kind::timeout>) timeout = options.template get<kind::timeout>(0).duration;
+    const staged_job<HostJob, driver_type> job{
+        host,         From::space,
+        Space::space, options.template get<kind::staging>(cuda::staging{}).chunk_bytes,
+        timeout,      std::make_shared<staging_session<driver_type>>(stream)};
+    return run_job(comm, job, hosts, site);
+  }
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

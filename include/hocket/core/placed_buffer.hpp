@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Elements that a program can't just read: in the memory of a device, say. A view of them says in its type where they
+/// are, and is no range: so that they never end up in a call that reads its buffers with the processor.
+///
+/// `Space` says how calls get at them. What that is, is not known here: see collective/device/memory.hpp.
+#pragma once
+
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+
+/// `size` elements from `data` on, in the memory `Space`. Does not own them.
+template <class T, class Space>
+class placed_buffer {
+ public:
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+  using space = Space;
+
+  constexpr placed_buffer(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
+
+  /// Where they are: for the driver of the device, not to be followed.
+  constexpr T* data() const noexcept { return data_; }
+  constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  T* data_;
+  std::size_t size_;
+};
+
+/// One of them that is read as the contribution and overwritten by the result.
+template <class T, class Space>
+struct placed_in_place {
+  placed_buffer<T, Space> elements;
+};
+
+template <class T, class Space>
+  requires(!std::is_const_v<T>)
+constexpr placed_in_place<T, Space> in_place(placed_buffer<T, Space> buffer) noexcept {
+  return {buffer};
+}
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_placed = false;
+template <class T, class Space>
+inline constexpr bool is_placed<placed_buffer<T, Space>> = true;
+template <class T, class Space>
+inline constexpr bool is_placed<placed_in_place<T, Space>> = true;
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

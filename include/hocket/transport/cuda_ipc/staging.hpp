@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How memory of a device comes to the host and back, chunk after chunk: pinned slots, and two streams of their own, so that
+/// copies in both directions and what the host does in between go on at the same time.
+///
+/// The caller's stream is only looked at: what it was given before comes first (`follow`), and what it is given afterwards
+/// comes after the copies (`join`). A slot is used again, or freed, when no copy touches it any more, and never before.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+#include <hocket/transport/cuda_ipc/resources.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// Chunks that can be under way at once: one on its way to the host, one there, one on its way back.
+inline constexpr std::size_t staging_slots = 3;
+
+/// What one call at a time stages through, in one context. All but `open` and the destructor need that context to be the
+/// thread's.
+template <class Driver>
+class staging_lane {
+ public:
+  staging_lane() = default;
+  staging_lane(const staging_lane&) = delete;
+  staging_lane& operator=(const staging_lane&) = delete;
+  /// Frees what no copy touches, and waits for that for a second at most. The rest is left to the end of the process.
+  ~staging_lane() {
+    if (!quiet(deadline::after(std::chrono::seconds(1)))) abandon();
+  }
+
+  failure open(const place<Driver>& at) {
+    at_ = at;
+    failure found = owned_stream<Driver>::make(at, down_);
+    if (!found) found = owned_stream<Driver>::make(at, up_);
+    for (owned_event<Driver>* each : {&begin_, &end_down_, &end_up_}) {
+      if (!found) found = owned_event<Driver>::make(at, *each);
+    }
+    for (slot& each : slots_) {
+      if (!found) found = owned_event<Driver>::make(at, each.filled);
+      if (!found) found = owned_event<Driver>::make(at, each.emptied);
+    }
+    return found;
+  }
+  const place<Driver>& at() const noexcept { return at_; }
+
+  /// What is copied to the host from now on is copied after what `stream` was given before. What is copied to the device
+  /// comes later still: the host waits for `is_down` first.
+  failure follow(stream_handle stream) {
+    status said = driver().event_record(begin_.get(), stream);
+    if (said == status::success) said = driver().stream_wait_event(down_.get(), begin_.get(), 0U);
+    return told("ordering copies after a stream's work", said);
+  }
+  /// What `stream` is given from now on comes after what was copied to the device.
+  failure join(stream_handle stream) { return join(stream, up_, end_up_); }
+  /// ... and after what was copied from it.
+  failure join_both(stream_handle stream) {
+    failure found = join(stream, up_, end_up_);
+    failure other = join(stream, down_, end_down_);
+    return found ? found : other;
+  }
+
+  /// Whether slot `which` may be used for `bytes`; makes it so large if it is free.
+  failure prepare(std::size_t which, std::size_t bytes, bool& ready) {
+    slot& one = slots_[which];
+    failure found = over(one.emptied, ready);
+    if (found || !ready || bytes <= one.bytes) return found;
+    one.bytes = 0;
+    if ((found = one.memory.give_back())) return found;
+    const std::size_t wanted = std::bit_ceil(std::max(bytes, least_bytes));
+    if ((found = pinned_memory<Driver>::make(at_, one.memory, wanted))) return found;
+    one.bytes = wanted;
+    return {};
+  }
+  std::byte* memory(std::size_t which) const noexcept { return static_cast<std::byte*>(slots_[which].memory.get()); }
+
+  failure copy_down(void* to, const void* from, std::size_t bytes) { return copy(to, from, bytes, down_); }
+  failure copy_up(void* to, const void* from, std::size_t bytes) { return copy(to, from, bytes, up_); }
+  /// After the copies of a slot in one direction.
+  failure note_down(std::size_t which) { return note(slots_[which].filled, down_); }
+  failure note_up(std::size_t which) { return note(slots_[which].emptied, up_); }
+  failure is_down(std::size_t which, bool& ready) { return over(slots_[which].filled, ready); }
+
+  /// Waits until no copy is under way; false if that is not so at `until`, or the driver does not say so.
+  bool quiet(const deadline& until) noexcept {
+    if (!down_ && !up_) return true;
+    const context_scope scope(driver(), at_.where);
+    return is_quiet(down_, until) && is_quiet(up_, until);
+  }
+
+ private:
+  static constexpr std::size_t least_bytes = std::size_t{1} << 16;  // so that slots seldom grow
+
+  struct slot {
+    pinned_memory<Driver> memory;
+    std::size_t bytes = 0;
+    owned_event<Driver> filled;
+    owned_event<Driver> emptied;
+  };
+
+  Driver& driver() const noexcept { return *at_.through; }
+  failure told(std::string_view what, status said) const {
+    return said == status::success ? failure() : status_failure(driver(), what, said);
+  }
+  failure note(const owned_event<Driver>& event, const owned_stream<Driver>& stream) {
+    return told("noting the end of a copy", driver().event_record(event.get(), stream.get()));
+  }
+  failure copy(void* to, const void* from, std::size_t bytes, const owned_stream<Driver>& stream) {
+    return told(
+        "copying between device and host",
+        driver().memcpy_async(reinterpret_cast<address>(to), reinterpret_cast<address>(from), bytes, stream.get()));
+  }
+  failure join(stream_handle stream, const owned_stream<Driver>& own, const owned_event<Driver>& end) {
+    status said = driver().event_record(end.get(), own.get());
+    if (said == status::success) said = driver().stream_wait_event(stream, end.get(), 0U);
+    return told("ordering a stream's work after copies", said);
+  }
+  failure over(const owned_event<Driver>& event, bool& ready) {
+    const status said = driver().event_query(event.get());
+    ready = said == status::success;
+    return ready || said == status::not_ready ? failure() : told("waiting for a copy", said);
+  }
+  /// A driver also returns what went wrong before, so it is asked again.
+  bool is_quiet(const owned_stream<Driver>& stream, const deadline& until) noexcept {
+    if (!stream) return true;
+    for (int complaints = 0; complaints < 3;) {
+      const status said = driver().stream_query(stream.get());
+      if (said == status::success) return true;
+      if (said != status::not_ready) {
+        ++complaints;
+      } else if (until.passed()) {
+        return false;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    return false;
+  }
+  void abandon() noexcept {
+    for (slot& each : slots_) {
+      each.memory.abandon();
+      each.filled.abandon();
+      each.emptied.abandon();
+    }
+    for (owned_event<Driver>* each : {&begin_, &end_down_, &end_up_}) each->abandon();
+    down_.abandon();
+    up_.abandon();
+  }
+
+  place<Driver> at_;
+  owned_stream<Driver> down_;  ///< to the host
+  owned_stream<Driver> up_;    ///< to the device
+  owned_event<Driver> begin_, end_down_, end_up_;
+  std::array<slot, staging_slots> slots_;
+};
+
+/// The lanes that a communicator's calls leave to those after them, and the driver.
+template <class Driver>
+class staging_lanes {
+ public:
+  using lane_type = staging_lane<Driver>;
+
+  /// The driver that callers have, or else this machine's, loaded when it is first asked for.
+  failure find(Driver*& through) {
+    if (through != nullptr) return {};
+    if constexpr (std::is_same_v<Driver, driver>) {
+      failure why;
+      if (!loaded_) loaded_ = driver::load(why);
+      through = loaded_ ? &*loaded_ : nullptr;
+      return why;
+    } else {
+      return make_failure(errc::invalid_argument, "there is no driver");
+    }
+  }
+
+  failure take(const place<Driver>& at, std::unique_ptr<lane_type>& result) {
+    for (auto& each : free_) {
+      if (each->at().through != at.through || each->at().where != at.where) continue;
+      result = std::move(each);
+      std::swap(each, free_.back());
+      free_.pop_back();
+      return {};
+    }
+    auto made = std::make_unique<lane_type>();
+    failure found = made->open(at);
+    if (!found) result = std::move(made);
+    return found;
+  }
+  void give_back(std::unique_ptr<lane_type> lane) { free_.push_back(std::move(lane)); }
+
+ private:
+  std::optional<Driver> loaded_;
+  std::vector<std::unique_ptr<lane_type>> free_;
+};
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

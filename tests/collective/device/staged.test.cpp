@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Collectives over memory of devices, staged through the host, between threads: against the host's calls on the same
+// values, with streams that do what they are given whenever they like.
+#include "collective/device/devices.hpp"
+#include "support/elements.hpp"
+
+#include <hocket/operation/operations.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace hocket_test;
+namespace cuda = hocket::cuda;
+using hocket::with;
+
+namespace {
+
+constexpr std::size_t chunk_bytes = 1024;
+constexpr cuda::staging small_chunks{chunk_bytes};
+
+/// None, one, odd; one chunk of 8-byte elements to the byte, one more; many chunks.
+const std::vector<std::size_t> sizes = {0, 1, 7, 127, 128, 129, 1000, 4097};
+
+/// Which kind of memory, by turns; another one on each rank where `turn` is large enough.
+memory_space kind_of(std::size_t turn, int rank) {
+  constexpr memory_space kinds[] = {memory_space::device, memory_space::pinned, memory_space::managed};
+  return kinds[(turn + (turn >= 3 ? static_cast<std::size_t>(rank) : 0)) % 3];
+}
+
+/// Calls `call` with a view of `what` as what it is.
+template <class T, class Call>
+void as_placed(const placed_vector<T>& what, memory_space where, Call call) {
+  switch (where) {
+    case memory_space::pinned: return call(cuda::pinned(what.span()));
+    case memory_space::managed: return call(cuda::managed(what.span()));
+    default: return call(cuda::device(what.span()));
+  }
+}
+
+/// One call on one rank: from `values`, by `call(in, out)` on placed buffers, what is expected there.
+template <class T, class Call>
+void check_call(thread_rank& me, const rank_device& mine, std::size_t turn, const std::vector<T>& values,
+                const std::vector<T>& expected, Call call) {
+  host_driver& driver = mine.driver();
+  const memory_space from = kind_of(turn, me.rank()), to = kind_of(turn / 2 + turn, me.rank());
+  placed_vector<T> in(driver, values.size(), from, turn % 3), out(driver, expected.size(), to, turn % 2);
+  in.write(mine.stream(), values);
+  std::vector<T> before;
+  out.read(mine.stream(), before);  // what is written later must not be seen here
+  as_placed(in, from,
+            [&](auto placed_in) { as_placed(out, to, [&](auto placed_out) { call(placed_in, placed_out); }); });
+  std::vector<T> found, after;
+  out.read(mine.stream(), found);
+  in.read(mine.stream(), after);
+  driver.finish_streams();
+  me.check(same_bytes(std::span<const T>(found), std::span<const T>(expected)),
+           [&] { return first_difference(std::span<const T>(found), std::span<const T>(expected)); });
+  me.check(same_bytes(std::span<const T>(after), std::span<const T>(values)), "changed `in`");
+  std::vector<T> untouched(before.size());
+  if (!before.empty()) std::memset(static_cast<void*>(untouched.data()), 0xa5, untouched.size() * sizeof(T));
+  me.check(same_bytes(std::span<const T>(before), std::span<const T>(untouched)), "wrote `out` too early");
+  me.check(in.intact() && out.intact(), "wrote beside the buffers");
+}
+
+template <class T, class Op, class Options>
+void check_all_reduce(thread_rank& me, const rank_device& mine, std::size_t size, const Op& op,
+                      const Options& options) {
+  const auto values = samples<T>(me.rank(), size);
+  std::vector<T> expected(size);
+  hocket::all_reduce(me.comm(), values, expected, op, options);
+  for (std::size_t turn = 0; turn < 6; ++turn) {
+    me.at([&] { return "all_reduce of " + std::to_string(size) + ", turn " + std::to_string(turn); });
+    check_call<T>(me, mine, turn, values, expected, [&](auto in, auto out) {
+      hocket::all_reduce(me.comm(), in, out, op, options.and_also(mine.order()).and_also(small_chunks));
+    });
+  }
+  // In place, in each kind of memory.
+  for (std::size_t turn = 0; turn < 4; ++turn) {
+    me.at([&] { return "all_reduce in place of " + std::to_string(size) + ", turn " + std::to_string(turn); });
+    const memory_space where = kind_of(turn, me.rank());
+    placed_vector<T> both(mine.driver(), size, where, turn % 2);
+    both.write(mine.stream(), values);
+    as_placed(both, where, [&](auto placed) {
+      hocket::all_reduce(me.comm(), hocket::in_place(placed), op,
+                         options.and_also(mine.order()).and_also(small_chunks));
+    });
+    std::vector<T> found;
+    both.read(mine.stream(), found);
+    mine.driver().finish_streams();
+    me.check(same_bytes(std::span<const T>(found), std::span<const T>(expected)),
+             [&] { return first_difference(std::span<const T>(found), std::span<const T>(expected)); });
+    me.check(both.intact(), "wrote beside the buffer");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an all_reduce on a device is the host's") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      for (const std::size_t size : sizes) {
+        check_all_reduce<std::int64_t>(me, mine, size, std::plus<>{}, with());
+        check_all_reduce<affine_map>(me, mine, size, compose{}, with());
+      }
+    });
+  }
+}
+
+TEST_CASE("algorithms whose order does not depend on the place give the host's bits, and so does what was required") {
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      for (const std::size_t size : {std::size_t{7}, std::size_t{257}, std::size_t{2000}}) {
+        check_all_reduce<float>(me, mine, size, std::plus<>{}, with(hocket::one_shot));
+        check_all_reduce<float>(me, mine, size, std::plus<>{}, with(hocket::two_shot));
+        check_all_reduce<float>(me, mine, size, std::plus<>{}, with(hocket::recursive_doubling));
+        check_all_reduce<hocket::bfloat16>(me, mine, size, std::plus<>{}, with(hocket::two_shot));
+        check_all_reduce<float>(me, mine, size, hocket::average{}, with(hocket::two_shot));
+      }
+      check_all_reduce<float>(me, mine, 100, std::plus<>{}, with(hocket::require(hocket::rank_count_invariant)));
+      check_all_reduce<float>(me, mine, 300, std::plus<>{}, with(hocket::two_shot, hocket::wire<hocket::bfloat16>));
+    });
+  }
+}
+
+TEST_CASE("other algorithms give the same bits on all ranks, and from run to run") {
+  for (const int ranks : {2, 3, 5, 8}) {
+    std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks)), again(results);
+    for (auto* const each : {&results, &again}) {
+      on_devices(ranks, true, [&](thread_rank& me, const rank_device& mine) {
+        placed_vector<float> both(mine.driver(), 3001, memory_space::device);
+        both.write(mine.stream(), samples<float>(me.rank(), both.size()));
+        hocket::all_reduce(me.comm(), hocket::in_place(cuda::device(both.span())), std::plus<>{},
+                           with(hocket::ring, mine.order(), small_chunks));
+        both.read(mine.stream(), (*each)[static_cast<std::size_t>(me.rank())]);
+        mine.driver().finish_streams();
+      });
+    }
+    for (const auto& each : results) {
+      CHECK(same_bytes(std::span<const float>(each), std::span<const float>(results[0])));
+    }
+    CHECK(same_bytes(std::span<const float>(again[0]), std::span<const float>(results[0])));
+  }
+}
+
+TEST_CASE("a reduce_scatter on a device is the host's") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      const auto p = static_cast<std::size_t>(me.size()), r = static_cast<std::size_t>(me.rank());
+      for (const std::size_t size : sizes) {
+        const auto values = samples<affine_map>(me.rank(), p * size);
+        std::vector<affine_map> expected(size);
+        hocket::reduce_scatter(me.comm(), values, expected, compose{});
+        const auto options = with(mine.order(), small_chunks);
+        for (std::size_t turn = 0; turn < 6; ++turn) {
+          me.at([&] { return "reduce_scatter of " + std::to_string(size) + ", turn " + std::to_string(turn); });
+          check_call<affine_map>(me, mine, turn, values, expected, [&](auto in, auto out) {
+            hocket::reduce_scatter(me.comm(), in, out, compose{}, options);
+          });
+        }
+        // `out` is a block of `in`; the others stay.
+        placed_vector<affine_map> whole(mine.driver(), p * size, memory_space::device);
+        whole.write(mine.stream(), values);
+        hocket::reduce_scatter(me.comm(), cuda::device(whole.span()),
+                               cuda::device(whole.span().subspan(r * size, size)), compose{}, options);
+        std::vector<affine_map> found, wanted = values;
+        std::copy(expected.begin(), expected.end(), wanted.begin() + static_cast<std::ptrdiff_t>(r * size));
+        whole.read(mine.stream(), found);
+        mine.driver().finish_streams();
+        me.check(found == wanted && whole.intact(), "reduce_scatter in place of " + std::to_string(size));
+      }
+    });
+  }
+}
+
+TEST_CASE("an all_gather on a device is the host's") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      const auto p = static_cast<std::size_t>(me.size()), r = static_cast<std::size_t>(me.rank());
+      for (const std::size_t size : sizes) {
+        const auto values = samples<triple>(me.rank(), size);
+        std::vector<triple> expected(p * size);
+        hocket::all_gather(me.comm(), values, expected);
+        const auto options = with(mine.order(), small_chunks);
+        for (std::size_t turn = 0; turn < 6; ++turn) {
+          me.at([&] { return "all_gather of " + std::to_string(size) + ", turn " + std::to_string(turn); });
+          check_call<triple>(me, mine, turn, values, expected,
+                             [&](auto in, auto out) { hocket::all_gather(me.comm(), in, out, options); });
+        }
+        placed_vector<triple> whole(mine.driver(), p * size, memory_space::device);
+        const std::span<triple> own = whole.span().subspan(r * size, size);
+        mine.driver().queue(mine.stream(), [&] { std::copy(values.begin(), values.end(), own.begin()); });
+        hocket::all_gather(me.comm(), cuda::device(std::span<const triple>(own)), cuda::device(whole.span()), options);
+        std::vector<triple> found;
+        whole.read(mine.stream(), found);
+        mine.driver().finish_streams();
+        me.check(found == expected && whole.intact(), "all_gather in place of " + std::to_string(size));
+      }
+    });
+  }
+}
+
+TEST_CASE("an all_to_all on a device is the host's") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      const auto p = static_cast<std::size_t>(me.size());
+      for (const std::size_t size : sizes) {
+        const auto values = samples<std::uint16_t>(me.rank(), p * size);
+        std::vector<std::uint16_t> expected(p * size);
+        hocket::all_to_all(me.comm(), values, expected);
+        const auto options = with(mine.order(), small_chunks);
+        for (std::size_t turn = 0; turn < 6; ++turn) {
+          me.at([&] { return "all_to_all of " + std::to_string(size) + ", turn " + std::to_string(turn); });
+          check_call<std::uint16_t>(me, mine, turn, values, expected,
+                                    [&](auto in, auto out) { hocket::all_to_all(me.comm(), in, out, options); });
+        }
+        for (const memory_space where : {memory_space::device, memory_space::pinned}) {
+          placed_vector<std::uint16_t> both(mine.driver(), p * size, where);
+          both.write(mine.stream(), values);
+          as_placed(both, where, [&](auto placed) { hocket::all_to_all(me.comm(), placed, placed, options); });
+          std::vector<std::uint16_t> found;
+          both.read(mine.stream(), found);
+          mine.driver().finish_streams();
+          me.check(found == expected && both.intact(), "all_to_all in place of " + std::to_string(size));
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("a broadcast on a device is the host's") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      for (const std::size_t size : sizes) {
+        for (std::size_t turn = 0; turn < 6; ++turn) {
+          me.at([&] { return "broadcast of " + std::to_string(size) + ", turn " + std::to_string(turn); });
+          const int root = static_cast<int>(turn) % me.size();
+          const memory_space where = kind_of(turn, me.rank());
+          placed_vector<float> buffer(mine.driver(), size, where, turn % 2);
+          buffer.write(mine.stream(), samples<float>(me.rank(), size));
+          as_placed(buffer, where, [&](auto placed) {
+            hocket::broadcast(me.comm(), placed, hocket::root{root}, with(mine.order(), small_chunks));
+          });
+          std::vector<float> found;
+          buffer.read(mine.stream(), found);
+          mine.driver().finish_streams();
+          me.check(found == samples<float>(root, size) && buffer.intact(), "wrong values");
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("copies to the host run ahead of the collective, and what was made for one call serves the next") {
+  on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
+    placed_vector<float> both(mine.driver(), 10 * chunk_bytes / sizeof(float), memory_space::device);
+    const auto call = [&] {
+      hocket::all_reduce(me.comm(), hocket::in_place(cuda::device(both.span())), std::plus<>{},
+                         with(mine.order(), small_chunks));
+    };
+    mine.driver().copied_to_host.clear();
+    call();
+    const std::vector<bool> order = mine.driver().copied_to_host;
+    me.check(order.size() == 20, "20 copies");
+    // To the host, as many as there are slots, before the first goes back; then by turns.
+    std::size_t ahead = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      ahead += order[i] ? 1U : 0U;
+      if (!order[i]) break;
+    }
+    me.check(ahead == hocket::cuda_ipc::staging_slots, "copies ahead: " + std::to_string(ahead));
+    const int pinned = mine.driver().pinned(), streams = mine.driver().streams(), events = mine.driver().events();
+    for (int i = 0; i < 10; ++i) call();
+    me.check(mine.driver().pinned() == pinned && mine.driver().streams() == streams && mine.driver().events() == events,
+             "later calls made more");
+    me.check(pinned == static_cast<int>(hocket::cuda_ipc::staging_slots), "slots");
+  });
+}
+
+TEST_CASE("a communicator that goes while copies are under way lets them end") {
+  host_machine machine;
+  processes all(machine, {{0, 0}, {1, 0}});
+  {
+    std::vector<std::unique_ptr<placed_vector<float>>> buffers;
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      buffers.push_back(std::make_unique<placed_vector<float>>(all.driver(rank), 2000, memory_space::device));
+    }
+    on_ranks(2, [&](thread_rank& me) {
+      const auto r = static_cast<std::size_t>(me.rank());
+      all.driver(r).be_lazy(3);
+      const rank_device mine(all.driver(r));
+      buffers[r]->write(mine.stream(), std::vector<float>(2000, 1.5F));
+      hocket::all_reduce(me.comm(), hocket::in_place(cuda::device(buffers[r]->span())), std::plus<>{},
+                         with(mine.order(), small_chunks));
+    });
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      CHECK(all.driver(rank).pinned() == 0);
+      CHECK(all.driver(rank).copies_of_freed == 0);
+      const std::vector<float> found(buffers[rank]->span().begin(), buffers[rank]->span().end());
+      CHECK(found == std::vector<float>(2000, 3.0F));
+    }
+  }
+  check_clean(machine, all);
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the root is said as root\{0\}
+//
+// A bare number could be anything.
+#include <hocket/collective/device/staged.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, float* buffer, CUstream_st* stream) {
+  hocket::broadcast(comm, hocket::cuda::device(buffer, 3), 0, hocket::with(hocket::cuda::stream_ref(stream)));
+}

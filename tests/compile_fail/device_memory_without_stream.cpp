@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: there is no default stream
+//
+// In which order would the memory be read?
+#include <hocket/collective/device/staged.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, float* in, float* out) {
+  hocket::all_reduce(comm, hocket::cuda::device(in, 3), hocket::cuda::device(out, 3));
+}
