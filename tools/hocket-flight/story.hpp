@@ -183,7 +183,8 @@ class teller {
 
   void waited_in_vain(const record& first) {
     std::vector<int> chain = chain_from(first.rank);
-    if (chain.size() == 1 && first.failed->culprit >= 0) chain.push_back(first.failed->culprit);
+    const int culprit = first.failed->culprit;
+    if (chain.size() == 1 && culprit >= 0 && culprit != first.rank) chain.push_back(culprit);
     const int end = chain.back();
     if (chain.size() == 1) return found("slow rank", {}, said_by(first) + ", and it is not known for whom it waited");
     if (incident_.of(end) == nullptr) return silent(end, first);
