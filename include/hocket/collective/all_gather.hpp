@@ -62,6 +62,8 @@ struct all_gather_async_t {
 };
 
 inline constexpr detail::explained<detail::placed_move<all_gather_t>, detail::moving_form> all_gather{};
-inline constexpr detail::explained<all_gather_async_t, detail::moving_form> all_gather_async{};
+inline constexpr detail::explained<detail::placed_move_async<all_gather_async_t, all_gather_t::goal>,
+                                   detail::moving_form>
+    all_gather_async{};
 
 HOCKET_END_NAMESPACE

@@ -133,6 +133,8 @@ struct all_reduce_async_t {
 };
 
 inline constexpr detail::explained<detail::placed_reduction<all_reduce_t>, detail::reduction_form> all_reduce{};
-inline constexpr detail::explained<all_reduce_async_t, detail::reduction_form> all_reduce_async{};
+inline constexpr detail::explained<detail::placed_reduction_async<all_reduce_async_t, all_reduce_t::goal>,
+                                   detail::reduction_form>
+    all_reduce_async{};
 
 HOCKET_END_NAMESPACE

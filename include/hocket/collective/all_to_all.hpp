@@ -62,6 +62,8 @@ struct all_to_all_async_t {
 };
 
 inline constexpr detail::explained<detail::placed_move<all_to_all_t>, detail::moving_form> all_to_all{};
-inline constexpr detail::explained<all_to_all_async_t, detail::moving_form> all_to_all_async{};
+inline constexpr detail::explained<detail::placed_move_async<all_to_all_async_t, all_to_all_t::goal>,
+                                   detail::moving_form>
+    all_to_all_async{};
 
 HOCKET_END_NAMESPACE

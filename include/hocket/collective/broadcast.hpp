@@ -66,6 +66,7 @@ struct broadcast_async_t {
 };
 
 inline constexpr detail::explained<detail::placed_rooted<broadcast_t>, detail::rooted_form> broadcast{};
-inline constexpr detail::explained<broadcast_async_t, detail::rooted_form> broadcast_async{};
+inline constexpr detail::explained<detail::placed_rooted_async<broadcast_async_t>, detail::rooted_form>
+    broadcast_async{};
 
 HOCKET_END_NAMESPACE

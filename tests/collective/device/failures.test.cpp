@@ -303,3 +303,26 @@ TEST_CASE("an operation that throws ends the call, and nothing is left") {
   });
   check_clean(machine, all);
 }
+
+TEST_CASE("a started call fails as a blocking one does, and its request says so") {
+  for (int call = 0; call < 40; ++call) {
+    host_machine machine;
+    processes all(machine, {{0, 0}, {1, 0}});
+    on_ranks(2, [&](thread_rank& me) {
+      host_driver& driver = all.driver(static_cast<std::size_t>(me.rank()));
+      const rank_device mine(driver);
+      placed_vector<float> buffer(driver, five_chunks, memory_space::device);
+      if (me.rank() == 0) driver.inject(call, status::illegal_address);
+      const auto said = me.expect(errc::system, [&] {
+        hocket::request started = hocket::all_reduce_async(me.comm(), hocket::in_place(cuda::device(buffer.span())),
+                                                           std::plus<>{}, with(mine.order(), small_chunks));
+        started.wait();
+        hocket::barrier(me.comm());
+      });
+      me.check(said && contains(said->what(), "error 700"), [&] { return "call " + std::to_string(call); });
+      me.check(me.comm().revoked(), "goes on");
+      driver.finish_streams();
+    });
+    check_clean(machine, all);
+  }
+}

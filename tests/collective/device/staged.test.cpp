@@ -307,3 +307,60 @@ TEST_CASE("a communicator that goes while copies are under way lets them end") {
   }
   check_clean(machine, all);
 }
+
+TEST_CASE("started calls on a device, several at once and beside the host's") {
+  for (const int ranks : {1, 2, 3, 5}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      host_driver& driver = mine.driver();
+      const auto p = static_cast<std::size_t>(me.size()), r = static_cast<std::size_t>(me.rank());
+      const auto options = with(mine.order(), small_chunks);
+      for (const std::size_t size : {std::size_t{1}, std::size_t{129}, std::size_t{2000}}) {
+        const auto values = samples<std::int64_t>(me.rank(), p * size);
+        std::vector<std::int64_t> sum(p * size), exchanged(p * size), gathered(p * p * size), block(size),
+            beside(p * size);
+        hocket::all_reduce(me.comm(), values, sum);
+        hocket::all_to_all(me.comm(), values, exchanged);
+        hocket::all_gather(me.comm(), values, gathered);
+        hocket::reduce_scatter(me.comm(), values, block);
+        using vector = placed_vector<std::int64_t>;
+        constexpr auto device = memory_space::device;
+        vector in(driver, p * size, device), one(driver, p * size, device), both(driver, p * size, device);
+        vector two(driver, p * size, device), three(driver, p * p * size, device), four(driver, size, device);
+        vector five(driver, size, device);
+        in.write(mine.stream(), values);
+        both.write(mine.stream(), values);
+        five.write(mine.stream(), std::vector<std::int64_t>(size, me.rank()));
+        std::vector<hocket::request> all;
+        all.push_back(hocket::all_reduce_async(me.comm(), cuda::device(in.span()), cuda::device(one.span()),
+                                               std::plus<>{}, options));
+        all.push_back(
+            hocket::all_reduce_async(me.comm(), hocket::in_place(cuda::device(both.span())), std::plus<>{}, options));
+        all.push_back(hocket::all_reduce_async(me.comm(), values, beside));
+        all.push_back(hocket::all_to_all_async(me.comm(), cuda::device(in.span()), cuda::device(two.span()), options));
+        all.push_back(
+            hocket::all_gather_async(me.comm(), cuda::device(in.span()), cuda::device(three.span()), options));
+        all.push_back(hocket::reduce_scatter_async(me.comm(), cuda::device(in.span()), cuda::device(four.span()),
+                                                   std::plus<>{}, options));
+        all.push_back(
+            hocket::broadcast_async(me.comm(), cuda::device(five.span()), hocket::root{me.size() - 1}, options));
+        // In another order on each rank.
+        for (std::size_t i = 0; i < all.size(); ++i) all[(i * 3 + r) % all.size()].wait();
+        std::vector<std::int64_t> found[6];
+        one.read(mine.stream(), found[0]);
+        both.read(mine.stream(), found[1]);
+        two.read(mine.stream(), found[2]);
+        three.read(mine.stream(), found[3]);
+        four.read(mine.stream(), found[4]);
+        five.read(mine.stream(), found[5]);
+        driver.finish_streams();
+        me.check(found[0] == sum && found[1] == sum && beside == sum, "all_reduce");
+        me.check(found[2] == exchanged, "all_to_all");
+        me.check(found[3] == gathered, "all_gather");
+        me.check(found[4] == block, "reduce_scatter");
+        me.check(found[5] == std::vector<std::int64_t>(size, me.size() - 1), "broadcast");
+        me.check(one.intact() && both.intact() && two.intact() && three.intact() && four.intact() && five.intact(),
+                 "wrote beside");
+      }
+    });
+  }
+}

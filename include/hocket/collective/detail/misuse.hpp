@@ -160,7 +160,7 @@ consteval bool explain_taking_placed() {
   static_assert(
       takes,
       "this call takes no buffers in memory of a device: all_reduce, reduce_scatter, all_gather, all_to_all and "
-      "broadcast do, where they block; copy to the host for others");
+      "broadcast do, and their _async forms; copy to the host for others");
   return takes;
 }
 

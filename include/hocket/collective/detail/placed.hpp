@@ -5,10 +5,12 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/placed_buffer.hpp>
+#include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/operation/traits.hpp>
 
@@ -20,9 +22,27 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// Says how calls over buffers in `Space` are run: `takes<Options>`, whether that is enough to be told, and `reduce`,
-/// `move` and `broadcast`, which do it.
+/// `move` and `broadcast`, which do it; `How` is one of the two below.
 template <class Space>
 struct placed_calls;
+
+/// Returns when the call is over on the host.
+struct blocks {
+  template <class Job, class Wire, class Options>
+  static outcome run(const communicator<Wire>& comm, const Job& job, const Options& options,
+                     const std::source_location& site) {
+    return run_job(comm, job, options, site);
+  }
+};
+
+/// Returns at once.
+struct starts {
+  template <class Job, class Wire, class Options>
+  static request run(const communicator<Wire>& comm, const Job& job, const Options& options,
+                     const std::source_location& site) {
+    return start_call(comm, job, options, site);
+  }
+};
 
 /// Whether in and out may be these.
 template <class T, class U>
@@ -38,14 +58,14 @@ struct placed_reduction : Calls {
     requires placed_pair<T, U> && reduction_for<Op, U> && (placed_calls<To>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out, const Op& op,
                   const Options& options, const std::source_location& site = std::source_location::current()) const {
-    deliver(placed_calls<To>::template reduce<Calls::goal>(comm, in, out, op, options, site));
+    deliver(placed_calls<To>::template reduce<Calls::goal, blocks>(comm, in, out, op, options, site));
   }
   template <class Wire, class T, class From, class U, class To, class Op, call_options Options>
     requires placed_pair<T, U> && reduction_for<Op, U> && (placed_calls<To>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out, const Op& op,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const {
-    code = placed_calls<To>::template reduce<Calls::goal>(comm, in, out, op, options, site).code();
+    code = placed_calls<To>::template reduce<Calls::goal, blocks>(comm, in, out, op, options, site).code();
   }
 
   template <class Wire, class T, class Space, class Op, call_options Options>
@@ -53,8 +73,8 @@ struct placed_reduction : Calls {
             (placed_calls<Space>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_in_place<T, Space> buffer, const Op& op,
                   const Options& options, const std::source_location& site = std::source_location::current()) const {
-    deliver(
-        placed_calls<Space>::template reduce<Calls::goal>(comm, buffer.elements, buffer.elements, op, options, site));
+    deliver(placed_calls<Space>::template reduce<Calls::goal, blocks>(comm, buffer.elements, buffer.elements, op,
+                                                                      options, site));
   }
   template <class Wire, class T, class Space, class Op, call_options Options>
     requires(Calls::goal == plan::goal_kind::all_reduce) && reduction_for<Op, T> &&
@@ -62,7 +82,8 @@ struct placed_reduction : Calls {
   void operator()(const communicator<Wire>& comm, placed_in_place<T, Space> buffer, const Op& op,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const {
-    code = placed_calls<Space>::template reduce<Calls::goal>(comm, buffer.elements, buffer.elements, op, options, site)
+    code = placed_calls<Space>::template reduce<Calls::goal, blocks>(comm, buffer.elements, buffer.elements, op,
+                                                                     options, site)
                .code();
   }
 };
@@ -77,14 +98,14 @@ struct placed_move : Calls {
     requires placed_pair<T, U> && element<U> && (placed_calls<To>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out,
                   const Options& options, const std::source_location& site = std::source_location::current()) const {
-    deliver(placed_calls<To>::template move<Calls::goal>(comm, in, out, options, site));
+    deliver(placed_calls<To>::template move<Calls::goal, blocks>(comm, in, out, options, site));
   }
   template <class Wire, class T, class From, class U, class To, call_options Options>
     requires placed_pair<T, U> && element<U> && (placed_calls<To>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const {
-    code = placed_calls<To>::template move<Calls::goal>(comm, in, out, options, site).code();
+    code = placed_calls<To>::template move<Calls::goal, blocks>(comm, in, out, options, site).code();
   }
 };
 
@@ -98,13 +119,62 @@ struct placed_rooted : Calls {
     requires(!std::is_const_v<T>) && element<T> && (placed_calls<Space>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from, const Options& options,
                   const std::source_location& site = std::source_location::current()) const {
-    deliver(placed_calls<Space>::broadcast(comm, buffer, from, options, site));
+    deliver(placed_calls<Space>::template broadcast<blocks>(comm, buffer, from, options, site));
   }
   template <class Wire, class T, class Space, call_options Options>
     requires(!std::is_const_v<T>) && element<T> && (placed_calls<Space>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from, const Options& options,
                   std::error_code& code, const std::source_location& site = std::source_location::current()) const {
-    code = placed_calls<Space>::broadcast(comm, buffer, from, options, site).code();
+    code = placed_calls<Space>::template broadcast<blocks>(comm, buffer, from, options, site).code();
+  }
+};
+
+// ── What is started, and waited for later ──────────────────────────────────────────────────────────────────────────
+
+template <class Calls, plan::goal_kind Kind>
+struct placed_reduction_async : Calls {
+  using Calls::operator();
+  static constexpr bool takes_placed_buffers = true;
+
+  template <class Wire, class T, class From, class U, class To, class Op, call_options Options>
+    requires placed_pair<T, U> && reduction_for<Op, U> && (placed_calls<To>::template takes<Options>)
+  request operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out, const Op& op,
+                     const Options& options, const std::source_location& site = std::source_location::current()) const {
+    return placed_calls<To>::template reduce<Kind, starts>(comm, in, out, op, options, site);
+  }
+  template <class Wire, class T, class Space, class Op, call_options Options>
+    requires(Kind == plan::goal_kind::all_reduce) && reduction_for<Op, T> &&
+            (placed_calls<Space>::template takes<Options>)
+  request operator()(const communicator<Wire>& comm, placed_in_place<T, Space> buffer, const Op& op,
+                     const Options& options, const std::source_location& site = std::source_location::current()) const {
+    return placed_calls<Space>::template reduce<Kind, starts>(comm, buffer.elements, buffer.elements, op, options,
+                                                              site);
+  }
+};
+
+template <class Calls, plan::goal_kind Kind>
+struct placed_move_async : Calls {
+  using Calls::operator();
+  static constexpr bool takes_placed_buffers = true;
+
+  template <class Wire, class T, class From, class U, class To, call_options Options>
+    requires placed_pair<T, U> && element<U> && (placed_calls<To>::template takes<Options>)
+  request operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out,
+                     const Options& options, const std::source_location& site = std::source_location::current()) const {
+    return placed_calls<To>::template move<Kind, starts>(comm, in, out, options, site);
+  }
+};
+
+template <class Calls>
+struct placed_rooted_async : Calls {
+  using Calls::operator();
+  static constexpr bool takes_placed_buffers = true;
+
+  template <class Wire, class T, class Space, call_options Options>
+    requires(!std::is_const_v<T>) && element<T> && (placed_calls<Space>::template takes<Options>)
+  request operator()(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from, const Options& options,
+                     const std::source_location& site = std::source_location::current()) const {
+    return placed_calls<Space>::template broadcast<starts>(comm, buffer, from, options, site);
   }
 };
 

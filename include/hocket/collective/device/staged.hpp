@@ -11,6 +11,9 @@
 /// **Return.** The call returns when this rank's part of the collective is over on the host and the last copies to the
 ///   device are under way: they may not be done. `in` and `out` may be used in the stream's order, and by the host once the
 ///   stream is synchronised. A stream that is being captured into a graph is refused: the host takes part in each call.
+/// **The `_async` forms** return at once, and read what is there when all work is done that `stream` was given before. The
+///   rest is done when the communicator is driven. What `stream` is given after the request is over, by `test` or `wait`, finds
+///   the result; what it is given before that does not wait for it, and must leave `in` and `out` alone.
 /// **Chunks.** `with(cuda::staging{bytes})`, equal on all ranks, as everything else. Each block is cut at the same places on
 ///   every rank, each chunk is combined by one plan, and ranks may differ in where their memory is.
 /// **Order of results.** Of a chunk as of a host's vector of that size. So an algorithm that adds in rank order, and
@@ -432,25 +435,25 @@ struct placed_calls<Space> {
   template <class Options>
   static constexpr bool takes = Options::template has<kind::stream>;
 
-  template <plan::goal_kind Kind, class Wire, class T, class From, class U, class Op, class Options>
-  static outcome reduce(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, Space> out,
-                        const Op& op, const Options& options, const std::source_location& site) {
+  template <plan::goal_kind Kind, class How, class Wire, class T, class From, class U, class Op, class Options>
+  static auto reduce(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, Space> out,
+                     const Op& op, const Options& options, const std::source_location& site) {
     const auto hosts = for_host(options);
-    return run<From>(comm, make_reduction_job<Kind>(input(in), output(out), op, hosts), options, hosts, site);
+    return run<How, From>(comm, make_reduction_job<Kind>(input(in), output(out), op, hosts), options, hosts, site);
   }
-  template <plan::goal_kind Kind, class Wire, class T, class From, class U, class Options>
-  static outcome move(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, Space> out,
-                      const Options& options, const std::source_location& site) {
+  template <plan::goal_kind Kind, class How, class Wire, class T, class From, class U, class Options>
+  static auto move(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, Space> out,
+                   const Options& options, const std::source_location& site) {
     const auto hosts = for_host(options);
-    return run<From>(comm, make_moving_job<Kind>(input(in), output(out), 0, hosts), options, hosts, site);
+    return run<How, From>(comm, make_moving_job<Kind>(input(in), output(out), 0, hosts), options, hosts, site);
   }
-  template <class Wire, class T, class Options>
-  static outcome broadcast(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from,
-                           const Options& options, const std::source_location& site) {
+  template <class How, class Wire, class T, class Options>
+  static auto broadcast(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from,
+                        const Options& options, const std::source_location& site) {
     const auto hosts = for_host(options);
     const auto job =
         make_moving_job<plan::goal_kind::broadcast>(std::span<const T>(), output(buffer), from.rank, hosts);
-    return run<Space>(comm, job, options, hosts, site);
+    return run<How, Space>(comm, job, options, hosts, site);
   }
 
  private:
@@ -467,9 +470,9 @@ struct placed_calls<Space> {
     return options.template without<kind::stream>().template without<kind::staging>();
   }
 
-  template <class From, class Wire, class HostJob, class Options, class HostOptions>
-  static outcome run(const communicator<Wire>& comm, const HostJob& host, const Options& options,
-                     const HostOptions& hosts, const std::source_location& site) {
+  template <class How, class From, class Wire, class HostJob, class Options, class HostOptions>
+  static auto run(const communicator<Wire>& comm, const HostJob& host, const Options& options, const HostOptions& hosts,
+                  const std::source_location& site) {
     const auto stream = options.template get<kind::stream>(0);
     using driver_type = typename decltype(stream)::driver_type;
     std::optional<std::chrono::nanoseconds> timeout;
@@ -478,7 +481,7 @@ struct placed_calls<Space> {
         host,         From::space,
         Space::space, options.template get<kind::staging>(cuda::staging{}).chunk_bytes,
         timeout,      std::make_shared<staging_session<driver_type>>(stream)};
-    return run_job(comm, job, hosts, site);
+    return How::run(comm, job, hosts, site);
   }
 };
 
