@@ -208,6 +208,7 @@ static_assert(agrees<&all::stream_destroy, decltype(cuStreamDestroy)>);
 static_assert(agrees<&all::stream_query, decltype(cuStreamQuery)>);
 static_assert(agrees<&all::stream_synchronize, decltype(cuStreamSynchronize)>);
 static_assert(agrees<&all::stream_wait_event, decltype(cuStreamWaitEvent)>);
+static_assert(agrees<&all::stream_is_capturing, decltype(cuStreamIsCapturing)>);
 static_assert(agrees<&all::stream_write_value_32, decltype(cuStreamWriteValue32)>);
 static_assert(agrees<&all::stream_write_value_64, decltype(cuStreamWriteValue64)>);
 static_assert(agrees<&all::stream_wait_value_32, decltype(cuStreamWaitValue32)>);
@@ -267,6 +268,8 @@ static_assert(is(ipc::pointer_attribute::device_ordinal, CU_POINTER_ATTRIBUTE_DE
 static_assert(is(ipc::pointer_attribute::ipc_capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE));
 static_assert(is(ipc::memory_type::host, CU_MEMORYTYPE_HOST) && is(ipc::memory_type::device, CU_MEMORYTYPE_DEVICE));
 static_assert(is(ipc::memory_type::array, CU_MEMORYTYPE_ARRAY) && is(ipc::memory_type::unified, CU_MEMORYTYPE_UNIFIED));
+static_assert(is(ipc::capture_status::none, CU_STREAM_CAPTURE_STATUS_NONE));
+static_assert(is(ipc::capture_status::active, CU_STREAM_CAPTURE_STATUS_ACTIVE));
 static_assert(is(ipc::open_with_peer_access, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 static_assert(is(ipc::stream_non_blocking, CU_STREAM_NON_BLOCKING));
 static_assert(is(ipc::event_without_timing, CU_EVENT_DISABLE_TIMING));

@@ -64,6 +64,7 @@ struct driver_functions {
   status (*stream_query)(stream_handle) = nullptr;
   status (*stream_synchronize)(stream_handle) = nullptr;
   status (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;
+  status (*stream_is_capturing)(stream_handle, capture_status*) = nullptr;
   status (*stream_write_value_32)(stream_handle, address, std::uint32_t, unsigned flags) = nullptr;
   status (*stream_write_value_64)(stream_handle, address, std::uint64_t, unsigned flags) = nullptr;
   status (*stream_wait_value_32)(stream_handle, address, std::uint32_t, unsigned flags) = nullptr;
@@ -112,6 +113,7 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuStreamQuery", all.stream_query);
   each("cuStreamSynchronize", all.stream_synchronize);
   each("cuStreamWaitEvent", all.stream_wait_event);
+  each("cuStreamIsCapturing", all.stream_is_capturing);
   each("cuStreamWriteValue32_v2", all.stream_write_value_32);
   each("cuStreamWriteValue64_v2", all.stream_write_value_64);
   each("cuStreamWaitValue32_v2", all.stream_wait_value_32);

@@ -90,6 +90,9 @@ enum class pointer_attribute : int {
 
 enum class memory_type : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
 
+/// Whether work on a stream is done, or written down for a graph.
+enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
+
 inline constexpr unsigned open_with_peer_access = 1;  ///< the only way in which a handle may be opened
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_without_timing = 2;

@@ -6,7 +6,7 @@
 
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/process_identity.hpp>
 
 #include <compare>
 #include <cstdint>
@@ -33,7 +33,7 @@ struct process_mark {
 
 /// Reads /proc: once per wire, not per call.
 inline process_mark own_mark() {
-  const ucx::process_identity own = ucx::own_identity();
+  const transport::process_identity own = transport::own_identity();
   return {hocket::detail::checksum(std::as_bytes(std::span(own.host))), own.pid_namespace, own.start_time, own.pid};
 }
 
