@@ -5,10 +5,13 @@
 ///
 /// An allocation is a file of memory, and opening its handle maps it once more: peers see each other's bytes at other
 /// addresses, and who reads a mapping that is closed crashes, as a GPU does. What is undefined there, as freeing memory
-/// that is still open elsewhere, is counted here. Work on streams is done at once.
+/// that is still open elsewhere, is counted here. Work on streams is done at once, or by a thread for each stream: see
+/// `queue_streams`.
 ///
 /// Any call can be made to fail: see `inject`.
 #pragma once
+
+#include "transport/cuda_ipc/host_queue.hpp"
 
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
@@ -20,11 +23,13 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -67,7 +72,9 @@ struct host_machine {
   std::map<ipc::address, allocation> allocations;  ///< by their owners' addresses, which no two share
   std::uint64_t serials = 0;
   int freed_while_open = 0;
-  bool peer_access = true;  ///< between devices
+  int freed_while_used = 0;      ///< or closed, while a queue had work with it
+  std::set<host_queue*> queues;  ///< of all processes
+  bool peer_access = true;       ///< between devices
 };
 
 class host_driver {
@@ -78,7 +85,9 @@ class host_driver {
   host_driver(const host_driver&) = delete;
   host_driver& operator=(const host_driver&) = delete;
   ~host_driver() {
-    // What was abandoned goes with its process.
+    // What was abandoned goes with its process: first what still runs, then its memory.
+    for (const auto& each : queues_) forget(*each);
+    queues_.clear();
     for (auto& [at, each] : opened_) ::munmap(reinterpret_cast<void*>(at), each.size);
     for (void* const each : pinned_) std::free(each);
   }
@@ -102,6 +111,8 @@ class host_driver {
   /// Says that peers' memory is open, and copies from there bring other bytes, or copies to there get lost.
   void spoil_reads() { spoils_reads_ = true; }
   void lose_writes() { loses_writes_ = true; }
+  /// From now on streams are queues that threads work off, and waits wait. Before the first stream is made.
+  void queue_streams() { queued_ = true; }
   void has_context(bool has) { current_ = has ? context_of(device_) : nullptr; }
   /// The next allocations have no handles.
   void pool_memory(bool is) { pool_ = is; }
@@ -114,6 +125,9 @@ class host_driver {
   int device() const { return device_; }
   int pinned() const { return static_cast<int>(pinned_.size()); }
   int streams() const { return static_cast<int>(streams_.size()); }
+  int events() const { return static_cast<int>(events_.size()); }
+  int calls() const { return calls_; }
+  int destroyed_while_busy = 0;  ///< streams
   int open_now() const { return static_cast<int>(opened_.size()); }
   int bad_closes = 0;
   int closed_without_context = 0;
@@ -165,6 +179,7 @@ class host_driver {
     const auto found = machine_.allocations.find(at);
     if (found == machine_.allocations.end() || found->second.owner != process_) return status::invalid_value;
     machine_.freed_while_open += found->second.opened;
+    count_uses({at, found->second.size});
     ::munmap(reinterpret_cast<void*>(at), found->second.size);
     ::close(found->second.file);
     machine_.allocations.erase(found);
@@ -210,12 +225,15 @@ class host_driver {
     }
     return status::success;
   }
-  status memcpy_async(ipc::address to, ipc::address from, std::size_t size, ipc::stream_handle) {
+  status memcpy_async(ipc::address to, ipc::address from, std::size_t size, ipc::stream_handle on) {
     if (const status now = begin("memcpy_async"); now != status::success) return now;
     ++copies_;
     const bool spoiled = (spoils_reads_ && opened_at(from)) || (loses_writes_ && opened_at(to));
-    if (!spoiled) std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
-    return status::success;
+    if (spoiled) return status::success;
+    return perform(on, {{to, size}, {from, size}}, [to, from, size] {
+      std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
+      return true;
+    });
   }
 
   status ipc_get_mem_handle(ipc::ipc_memory_handle* result, ipc::address base) {
@@ -256,6 +274,7 @@ class host_driver {
     for (auto& [base, each] : machine_.allocations) {
       if (each.serial == found->second.serial) --each.opened;
     }
+    count_uses({at, found->second.size});
     ::munmap(reinterpret_cast<void*>(at), found->second.size);
     opened_.erase(found);
     ++closes;
@@ -264,31 +283,78 @@ class host_driver {
 
   status stream_create(ipc::stream_handle* result, unsigned) {
     if (const status now = begin("stream_create"); now != status::success) return now;
-    *result = reinterpret_cast<ipc::stream_handle>(++streams_made_);
+    *result = queued_ ? make_queue() : reinterpret_cast<ipc::stream_handle>(++streams_made_);
     streams_.insert(*result);
     return status::success;
   }
   status stream_destroy(ipc::stream_handle what) {
     const status now = begin("stream_destroy");
-    return streams_.erase(what) == 0 ? status::invalid_handle : now;
+    if (streams_.erase(what) == 0) return status::invalid_handle;
+    if (queued_ && host_queue::of(what).busy()) {
+      ++destroyed_while_busy;  // it goes on until its process ends
+    } else if (queued_) {
+      forget(host_queue::of(what));
+      std::erase_if(queues_, [&](const auto& each) { return each->handle() == what; });
+    }
+    return now;
   }
-  status stream_query(ipc::stream_handle) {
+  status stream_query(ipc::stream_handle on) {
     const status now = begin("stream_query");
+    if (queued_) return now == status::success && host_queue::of(on).busy() ? status::not_ready : now;
     return now == status::success && copies_that_end_ >= 0 && copies_ > copies_that_end_ ? status::not_ready : now;
   }
   status stream_synchronize(ipc::stream_handle) { return begin("stream_synchronize"); }
-  status stream_write_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned) {
-    return write_value("stream_write_value_32", at, value);
+  status stream_write_value_32(ipc::stream_handle on, ipc::address at, std::uint32_t value, unsigned) {
+    return write_value("stream_write_value_32", on, at, value);
   }
-  status stream_write_value_64(ipc::stream_handle, ipc::address at, std::uint64_t value, unsigned) {
-    return write_value("stream_write_value_64", at, value);
+  status stream_write_value_64(ipc::stream_handle on, ipc::address at, std::uint64_t value, unsigned) {
+    return write_value("stream_write_value_64", on, at, value);
   }
-  /// A wait for what is not there yet stops the stream for good: work is done at once here, or never.
-  status stream_wait_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned flags) {
-    return wait_value("stream_wait_value_32", at, value, flags);
+  /// A wait for what is not there yet waits in a queue, and else stops the stream for good.
+  status stream_wait_value_32(ipc::stream_handle on, ipc::address at, std::uint32_t value, unsigned flags) {
+    return wait_value("stream_wait_value_32", on, at, value, flags);
   }
-  status stream_wait_value_64(ipc::stream_handle, ipc::address at, std::uint64_t value, unsigned flags) {
-    return wait_value("stream_wait_value_64", at, value, flags);
+  status stream_wait_value_64(ipc::stream_handle on, ipc::address at, std::uint64_t value, unsigned flags) {
+    return wait_value("stream_wait_value_64", on, at, value, flags);
+  }
+  status stream_is_capturing(ipc::stream_handle on, ipc::capture_status* result) {
+    const bool is = queued_ && host_queue::of(on).capturing();
+    return give("stream_is_capturing", result, is ? ipc::capture_status::active : ipc::capture_status::none);
+  }
+  status stream_wait_event(ipc::stream_handle on, ipc::event_handle which, unsigned) {
+    if (const status now = begin("stream_wait_event"); now != status::success) return now;
+    const auto found = events_.find(which);
+    if (found == events_.end()) return status::invalid_handle;
+    if (queued_ && host_queue::of(on).capturing()) return static_cast<status>(905);  // not of this graph
+    const recorded done = found->second;
+    return perform(on, {}, [done] { return done->load(std::memory_order_acquire); });
+  }
+  status event_create(ipc::event_handle* result, unsigned) {
+    if (const status now = begin("event_create"); now != status::success) return now;
+    *result = reinterpret_cast<ipc::event_handle>(++events_made_);
+    events_[*result] = std::make_shared<std::atomic<bool>>(true);
+    return status::success;
+  }
+  status event_destroy(ipc::event_handle which) {
+    const status now = begin("event_destroy");
+    return events_.erase(which) == 0 ? status::invalid_handle : now;
+  }
+  status event_record(ipc::event_handle which, ipc::stream_handle on) {
+    if (const status now = begin("event_record"); now != status::success) return now;
+    const auto found = events_.find(which);
+    if (found == events_.end()) return status::invalid_handle;
+    const recorded done = std::make_shared<std::atomic<bool>>(false);
+    found->second = done;
+    return perform(on, {}, [done] {
+      done->store(true, std::memory_order_release);
+      return true;
+    });
+  }
+  status event_query(ipc::event_handle which) {
+    if (const status now = begin("event_query"); now != status::success) return now;
+    const auto found = events_.find(which);
+    if (found == events_.end()) return status::invalid_handle;
+    return found->second->load(std::memory_order_acquire) ? status::success : status::not_ready;
   }
   /// Writes of streams get lost.
   void lose_words() { loses_words_ = true; }
@@ -321,22 +387,50 @@ class host_driver {
     return status::success;
   }
 
-  template <class Word>
-  status write_value(const char* name, ipc::address at, Word value) {
-    const status now = begin(name);
-    if (now == status::success && !loses_words_) {
-      std::atomic_ref(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_release);
+  using recorded = std::shared_ptr<std::atomic<bool>>;
+
+  /// Now, or when the stream has come to it.
+  template <class Attempt>
+  status perform(ipc::stream_handle on, std::vector<host_queue::range> touches, Attempt attempt) {
+    if (queued_) {
+      host_queue::of(on).push(std::move(attempt), std::move(touches));
+    } else if (!attempt()) {
+      copies_that_end_ = 0;
     }
-    return now;
+    return status::success;
+  }
+  ipc::stream_handle make_queue() {
+    queues_.push_back(std::make_unique<host_queue>());
+    const std::lock_guard lock(machine_.mutex);
+    machine_.queues.insert(queues_.back().get());
+    return queues_.back()->handle();
+  }
+  void forget(host_queue& which) {
+    const std::lock_guard lock(machine_.mutex);
+    machine_.queues.erase(&which);
+  }
+  /// With the machine's lock.
+  void count_uses(const host_queue::range& memory) {
+    for (host_queue* const each : machine_.queues) machine_.freed_while_used += each->uses(memory) ? 1 : 0;
   }
   template <class Word>
-  status wait_value(const char* name, ipc::address at, Word value, unsigned flags) {
+  status write_value(const char* name, ipc::stream_handle on, ipc::address at, Word value) {
     const status now = begin(name);
-    const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
-    const bool there =
-        flags == ipc::wait_until_equal ? seen == value : static_cast<std::make_signed_t<Word>>(seen - value) >= 0;
-    if (now == status::success && !there) copies_that_end_ = 0;
-    return now;
+    if (now != status::success || loses_words_) return now;
+    return perform(on, {{at, sizeof value}}, [at, value] {
+      std::atomic_ref(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_release);
+      return true;
+    });
+  }
+  template <class Word>
+  status wait_value(const char* name, ipc::stream_handle on, ipc::address at, Word value, unsigned flags) {
+    if (const status now = begin(name); now != status::success) return now;
+    return perform(on, {{at, sizeof value}}, [at, value, flags] {
+      const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
+      return (flags & ~ipc::wait_then_flush) == ipc::wait_until_equal
+                 ? seen == value
+                 : static_cast<std::make_signed_t<Word>>(seen - value) >= 0;
+    });
   }
   status begin(const char* name) {
     if (calls_++ != injected_at_) return status::success;
@@ -372,6 +466,10 @@ class host_driver {
   std::set<void*> pinned_;
   std::set<ipc::stream_handle> streams_;
   std::uintptr_t streams_made_ = 0;
+  bool queued_ = false;
+  std::vector<std::unique_ptr<host_queue>> queues_;
+  std::map<ipc::event_handle, recorded> events_;
+  std::uintptr_t events_made_ = 0;
   std::uint64_t generations_ = 0;
   ipc::address reuse_ = 0;
   bool pool_ = false;
