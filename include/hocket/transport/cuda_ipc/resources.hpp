@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory and streams of the driver that are given back by whoever made them, on every way out of a function. What work
+/// Memory, streams and events of the driver that are given back by whoever made them, on every way out of a function. What work
 /// that does not end may still use can be abandoned: to free it would wait for that work.
 #pragma once
 
@@ -109,6 +109,17 @@ struct stream_kind {
   static status give_back(auto& through, stream_handle which) { return through.stream_destroy(which); }
 };
 
+struct event_kind {
+  using value_type = event_handle;
+  static constexpr std::string_view making = "making an event";
+  static constexpr std::string_view giving_back = "destroying an event";
+
+  static status make(auto& through, event_handle& result) {
+    return through.event_create(&result, event_without_timing);
+  }
+  static status give_back(auto& through, event_handle which) { return through.event_destroy(which); }
+};
+
 }  // namespace detail
 
 template <class Driver>
@@ -117,6 +128,8 @@ template <class Driver>
 using pinned_memory = resource<Driver, detail::pinned_memory_kind>;
 template <class Driver>
 using owned_stream = resource<Driver, detail::stream_kind>;
+template <class Driver>
+using owned_event = resource<Driver, detail::event_kind>;
 
 /// Waits until the work on `which` is done: `timeout` at `until`, and then it may still go on.
 template <class Driver>
