@@ -44,7 +44,7 @@ inline plan::extent bytes_of(const stream_binding& bound, plan::region where, in
 }
 
 /// Whether what is contributed lies where its result will; the two must not overlap in any other way, and `wrong` says so.
-inline bool is_in_place(const stream_binding& bound, int ranks, int rank, failure& wrong) {
+inline bool lies_in_place(const stream_binding& bound, int ranks, int rank, failure& wrong) {
   const plan::extent in = bytes_of(bound, plan::region::in, ranks, rank);
   const plan::extent out = bytes_of(bound, plan::region::out, ranks, rank);
   if (bound.in == 0 || in.size == 0 || out.size == 0) return false;

@@ -96,7 +96,7 @@ class stream_operation {
     if (failure found = group_.usable()) return found;
     if (failure found = refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags)) return found;
     failure wrong;
-    if (is_in_place(bound_, ranks, group_.rank(), wrong)) {
+    if (lies_in_place(bound_, ranks, group_.rank(), wrong)) {
       bound_.plan = bound_.plan.for_in_place();
       wrong = refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
     }
