@@ -310,6 +310,7 @@ TEST_CASE("what streams can't run is refused on all ranks, in words, and the gro
     me.driver().pool_memory(false);
     device_case<float> good;
     found = good.bind(me, plan::two_shot{}, 12, false, op);
+    if (good.work && good.work->enqueue(nullptr).code != wrong) text += "the default stream is taken; ";
     if (!found) found = good.work->enqueue(me.stream());
     if (!found) found = good.work->finish(soon());
     return text + (found ? found.message() : "");

@@ -99,9 +99,15 @@ class host_driver {
   /// The call with this number, from 0 on, returns `code`. Releasing calls do what they are asked nevertheless: a driver
   /// also returns what went wrong before.
   void inject(int call, status code) {
+    lasts_ = false;
     injected_at_ = call;
     injected_ = code;
     calls_ = 0;
+  }
+  /// The same for all calls from that one on, until faults are forgotten: the context is broken.
+  void break_at(int call, status code) {
+    inject(call, code);
+    lasts_ = true;
   }
   void forget_faults() { inject(-1, status::success); }
   bool has_failed() const { return calls_ > injected_at_ && injected_at_ >= 0; }
@@ -433,8 +439,9 @@ class host_driver {
     });
   }
   status begin(const char* name) {
-    if (calls_++ != injected_at_) return status::success;
-    failed_call_ = name;
+    const int call = calls_++;
+    if (call != injected_at_ && !(lasts_ && call > injected_at_)) return status::success;
+    if (call == injected_at_) failed_call_ = name;
     return injected_;
   }
   template <class Value>
@@ -482,6 +489,7 @@ class host_driver {
   int copies_ = 0;
   int calls_ = 0;
   int injected_at_ = -1;
+  bool lasts_ = false;
   status injected_ = status::success;
   const char* failed_call_ = "";
 };

@@ -61,6 +61,11 @@ class stream_operation {
   /// Puts it on `stream`. Local; waits for nobody. Each rank enqueues the operations of a group in the same order. After a
   /// failure the group is over, and what was enqueued has run dry.
   failure enqueue(cuda_ipc::stream_handle stream) {
+    if (cuda_ipc::is_default_stream(stream)) {
+      return make_failure(errc::invalid_argument,
+                          "the default stream holds up all others, and so those that it would wait for: make one with "
+                          "cudaStreamNonBlocking");
+    }
     const cuda_ipc::context_scope scope(group_.through(), group_.where().where);
     if (failure found = group_.usable()) return found;
     bool capturing = false;

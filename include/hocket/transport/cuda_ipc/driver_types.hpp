@@ -56,6 +56,9 @@ using context_handle = struct opaque_context*;
 using stream_handle = struct opaque_stream*;
 using event_handle = struct opaque_event*;
 
+/// Null or CU_STREAM_LEGACY, which other streams wait for. Not that of each thread.
+inline bool is_default_stream(stream_handle which) noexcept { return reinterpret_cast<std::uintptr_t>(which) <= 1; }
+
 struct uuid {
   std::array<unsigned char, 16> bytes{};
   friend bool operator==(const uuid&, const uuid&) = default;

@@ -305,8 +305,9 @@ class group {
       said = through().memcpy_async(own_words_, reinterpret_cast<address>(zeros.get()), layout_.bytes(), stream.get());
     }
     if (said != status::success) return status_failure(through(), "clearing words", said);
-    found = cuda_ipc::finish(through(), stream.get(), options_.until);
-    if (found.code == errc::timeout) {
+    bool idle = false;
+    found = cuda_ipc::finish(through(), stream.get(), options_.until, idle);
+    if (!idle) {
       zeros.abandon();
       stream.abandon();
     }
