@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The table of kernels for one operation on one type: what an engine that knows neither calls on a stream.
+///
+/// Up to 8 sources have a kernel each, which has all of its loads under way at once. More go through one that loops over
+/// them; it keeps what it has combined in registers, in the accumulator's type, so that it rounds once, as the host
+/// does. A program has the kernels of what it names, and no others.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/kernel/device/combine.cuh>
+#include <hocket/kernel/device/group.hpp>
+#include <hocket/kernel/device/launch.cuh>
+#include <hocket/kernel/device/partition.hpp>
+#include <hocket/kernel/device/stream_leaf.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <cuda_runtime.h>
+#include <cuda/stream_ref>
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace kernel {
+namespace device {
+
+/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, for as many sources as one says. `to` may be one of them, never a
+/// shifted part of one.
+template <class Op, class T>
+struct long_combination {
+  using reduction = hocket::reduction<Op, T>;
+  using accumulator = typename reduction::accumulator;
+  using element = typename reduction::partial;
+  static constexpr std::size_t most_sources = 256;  ///< half of what a kernel may be passed
+  static constexpr std::size_t group_size = group_of(sizeof(element));
+  static constexpr bool has_groups = group_size * sizeof(element) <= detail::longest_group_bytes;
+
+  Op op;
+  element* to;
+  unsigned sources;
+  const element* from[most_sources];
+
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
+    accumulator sum = static_cast<accumulator>(from[0][i]);
+    for (unsigned k = 1; k < sources; ++k) {
+      sum = reduction::combine(op, sum, static_cast<accumulator>(from[k][i]));
+    }
+    to[i] = static_cast<element>(sum);
+  }
+
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (has_groups) {
+      values_of<accumulator, group_size> sums;
+      group<element, group_size> next = load_group<group_size>(from[0] + first);
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t i = 0; i < group_size; ++i) sums.set(i, static_cast<accumulator>(next.get(i)));
+      for (unsigned k = 1; k < sources; ++k) {
+        next = load_group<group_size>(from[k] + first);
+        HOCKET_DETAIL_UNROLL
+        for (std::size_t i = 0; i < group_size; ++i) {
+          sums.set(i, reduction::combine(op, sums.get(i), static_cast<accumulator>(next.get(i))));
+        }
+      }
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t i = 0; i < group_size; ++i) next.set(i, static_cast<element>(sums.get(i)));
+      store_group(to + first, next);
+    }
+  }
+
+  __device__ void called_on_device() const {
+    const auto* const memory = reinterpret_cast<const void*>(to);
+    if constexpr (hocket::detail::three_part_operation<Op, T>) {
+      const auto value = op.prepare(*static_cast<const T*>(memory));
+      static_cast<void>(op.combine(value, value));
+    } else {
+      detail::call_on_device(op, *static_cast<const accumulator*>(memory));
+    }
+  }
+
+  /// How `count` elements are dealt to threads.
+  HOCKET_HOST_DEVICE partition parts(std::size_t count) const {
+    if constexpr (!has_groups) return {count, count, 0, 1};
+    partition result = cut(count, group_size, extent_of(to));
+    for (unsigned k = 0; k < sources; ++k) result.keep_within(extent_of(from[k]));
+    return result;
+  }
+};
+
+HOCKET_BEGIN_LAUNCHERS
+
+namespace detail {
+
+template <class Op, class T, std::size_t Sources>
+failure launch_fixed(cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t count) {
+  using element = typename hocket::reduction<Op, T>::partial;
+  const element* sources[Sources];
+  for (std::size_t k = 0; k < Sources; ++k) sources[k] = static_cast<const element*>(from[k]);
+  return combine<T>(stream, op, static_cast<element*>(to), sources, count);
+}
+
+template <class Op, class T>
+failure launch_long(cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t sources,
+                    std::size_t count) {
+  using body_type = long_combination<Op, T>;
+  using element = typename body_type::element;
+  if (sources > body_type::most_sources) {
+    return make_failure(errc::invalid_argument, "kernels combine 256 buffers at most", {.operation = "combine"});
+  }
+  body_type body{op, static_cast<element*>(to), static_cast<unsigned>(sources), {}};
+  for (std::size_t k = 0; k < sources; ++k) body.from[k] = static_cast<const element*>(from[k]);
+  return launch("combine", body, body.parts(count), (sources + 1) * count * sizeof(element), stream);
+}
+
+/// See `stream_leaf::many`.
+template <class Op, class T>
+failure combine_many(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
+                     std::size_t count) {
+  const cuda::stream_ref where(static_cast<cudaStream_t>(stream));
+  const Op& combine_by = *static_cast<const Op*>(op);
+  if (count == 0 || sources == 0) return {};
+  switch (sources) {
+    case 2: return launch_fixed<Op, T, 2>(where, combine_by, to, from, count);
+    case 3: return launch_fixed<Op, T, 3>(where, combine_by, to, from, count);
+    case 4: return launch_fixed<Op, T, 4>(where, combine_by, to, from, count);
+    case 5: return launch_fixed<Op, T, 5>(where, combine_by, to, from, count);
+    case 6: return launch_fixed<Op, T, 6>(where, combine_by, to, from, count);
+    case 7: return launch_fixed<Op, T, 7>(where, combine_by, to, from, count);
+    case 8: return launch_fixed<Op, T, 8>(where, combine_by, to, from, count);
+    default: return launch_long<Op, T>(where, combine_by, to, from, sources, count);
+  }
+}
+
+}  // namespace detail
+
+/// The kernels for combining partial results of `Op` on `T`.
+template <class Op, class T>
+inline constexpr stream_leaf stream_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
+                                            long_combination<Op, T>::most_sources, &detail::combine_many<Op, T>};
+
+HOCKET_END_LAUNCHERS
+
+}  // namespace device
+}  // namespace kernel
+HOCKET_END_NAMESPACE
