@@ -484,7 +484,7 @@ class machine {
       state_.port().did(sequence_, number, at.current, bytes);
     }
     if (bound_.observer.on_step == nullptr) return;
-    bound_.observer.on_step(bound_.observer.context, {sequence_, number, at.position, at.current, bytes});
+    bound_.observer.on_step(bound_.observer.context, step_event{sequence_, number, at.position, at.current, bytes});
   }
 
   State& state_;

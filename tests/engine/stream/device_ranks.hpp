@@ -57,7 +57,7 @@ hocket::failure combine_on_queue(void* stream, const void* op, void* to, const v
 
 template <class Op, class T>
 inline constexpr hocket::kernel::stream_leaf queue_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial), 256,
-                                                           &combine_on_queue<Op, T>};
+                                                           &combine_on_queue<Op, T>, nullptr};
 
 /// A rank in the body of a test.
 class device_rank {

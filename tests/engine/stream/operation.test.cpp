@@ -3,24 +3,16 @@
 // Plans put on streams give the bits that the host's engine gives for the same plan, in place or not, once or again and
 // again; and what is put there is what the plan lists.
 #include "engine/stream/device_ranks.hpp"
+#include "engine/stream/plans.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 
-#include <hocket/collective/all_gather.hpp>
-#include <hocket/collective/all_reduce.hpp>
-#include <hocket/collective/all_to_all.hpp>
-#include <hocket/collective/broadcast.hpp>
-#include <hocket/collective/reduce_scatter.hpp>
-#include <hocket/communicator/local.hpp>
 #include <hocket/engine/stream/operation.hpp>
 #include <hocket/operation/operations.hpp>
-#include <hocket/plan/collective/all_gather.hpp>
-#include <hocket/plan/collective/all_to_all.hpp>
 #include <hocket/plan/collective/broadcast.hpp>
 #include <hocket/plan/collective/double_tree.hpp>
 #include <hocket/plan/collective/one_shot.hpp>
 #include <hocket/plan/collective/push.hpp>
-#include <hocket/plan/collective/reduce_scatter.hpp>
 #include <hocket/plan/collective/ring_all_reduce.hpp>
 #include <hocket/plan/collective/two_shot.hpp>
 #include <hocket/plan/in_place.hpp>
@@ -41,46 +33,6 @@ namespace plan = hocket::plan;
 using plan::goal_kind;
 
 namespace {
-
-std::vector<plan::any> plans_on(int ranks) {
-  std::vector<plan::any> all{plan::one_shot{}, plan::two_shot{}, plan::direct_reduce_scatter{},
-                             plan::direct_all_gather{}, plan::direct_all_to_all{}};
-  for (const int root : {0, ranks - 1}) {
-    all.emplace_back(plan::direct_broadcast{root});
-    all.emplace_back(plan::binomial_load_broadcast{root});
-  }
-  return all;
-}
-
-template <class T>
-using vectors = std::vector<std::vector<T>>;  ///< of each rank
-
-std::size_t elements(const plan::any& how, plan::region where, std::size_t block, int ranks) {
-  const auto blocks = static_cast<std::size_t>(how.goal().blocks(ranks));
-  const bool own = (how.goal().kind == goal_kind::reduce_scatter && where == plan::region::out) ||
-                   (how.goal().kind == goal_kind::all_gather && where == plan::region::in);
-  return own ? block : block * blocks;
-}
-
-/// What every rank gets on the host.
-template <class T, class Op>
-vectors<T> on_host(const plan::any& how, int ranks, std::size_t block, const Op& op) {
-  vectors<T> results(static_cast<std::size_t>(ranks));
-  hocket::local::run(ranks, [&](auto comm) {
-    const std::vector<T> in = samples<T>(comm.rank(), elements(how, plan::region::in, block, ranks));
-    std::vector<T> out(elements(how, plan::region::out, block, ranks));
-    const auto by = hocket::with(hocket::algorithm(how));
-    switch (how.goal().kind) {
-      case goal_kind::all_reduce: hocket::all_reduce(comm, in, out, op, by); break;
-      case goal_kind::reduce_scatter: hocket::reduce_scatter(comm, in, out, op, by); break;
-      case goal_kind::all_gather: hocket::all_gather(comm, in, out, by); break;
-      case goal_kind::all_to_all: hocket::all_to_all(comm, in, out, by); break;
-      default: out = in; hocket::broadcast(comm, out, hocket::root{how.goal().root}, by);
-    }
-    results[static_cast<std::size_t>(comm.rank())] = out;
-  });
-  return results;
-}
 
 struct observed {
   plan::any how;

@@ -224,7 +224,8 @@ HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pu
   const auto report = [&](const plan::action& done) {
     tell_of(state, work.sequence, done, in.size_bytes());
     if (observer.on_step == nullptr) return;
-    observer.on_step(observer.context, {work.sequence, 0, position++, done, done.count > 0 ? in.size_bytes() : 0});
+    observer.on_step(observer.context,
+                     step_event{work.sequence, 0, position++, done, done.count > 0 ? in.size_bytes() : 0});
   };
   if (how == pushed::not_begun) {
     outcome ended = wait_patiently(work, call, stop);

@@ -154,6 +154,10 @@ class stream_operation {
       at.scratch = flight_->scratch.get();
     }
     if (failure found = cuda_ipc::owned_event<Driver>::make(where, flight_->passed)) return found;
+    if (bound_.leaf->load != nullptr) {
+      const cuda_ipc::context_scope scope(group_.through(), where.where);
+      if (failure found = bound_.leaf->load(static_cast<std::size_t>(group_.size()))) return found;
+    }
     const plan::signal_reuse reuse(bound_.plan, group_.size());
     if (!reuse.complete()) {
       return make_failure(errc::invalid_argument, "plan '" + std::string(bound_.plan.name()) +
@@ -212,9 +216,9 @@ class stream_operation {
     }
     if (what.last && bound_.observer.on_step != nullptr && what.position != stream_step::after_plan) {
       bound_.observer.on_step(bound_.observer.context,
-                              {.position = what.position,
-                               .what = bound_.plan.at(group_.size(), group_.rank(), 0, what.position),
-                               .bytes = what.bytes});
+                              step_event{.position = what.position,
+                                         .what = bound_.plan.at(group_.size(), group_.rank(), 0, what.position),
+                                         .bytes = what.bytes});
     }
     return {};
   }

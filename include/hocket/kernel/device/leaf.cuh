@@ -114,6 +114,21 @@ failure launch_long(cuda::stream_ref stream, const Op& op, void* to, const void*
   return launch("combine", body, body.parts(count), (sources + 1) * count * sizeof(element), stream);
 }
 
+/// See `stream_leaf::load`.
+template <class Op, class T>
+failure load_kernel(std::size_t sources) {
+  switch (sources) {
+    case 2: return load<combination<Op, T, 2>>("combine");
+    case 3: return load<combination<Op, T, 3>>("combine");
+    case 4: return load<combination<Op, T, 4>>("combine");
+    case 5: return load<combination<Op, T, 5>>("combine");
+    case 6: return load<combination<Op, T, 6>>("combine");
+    case 7: return load<combination<Op, T, 7>>("combine");
+    case 8: return load<combination<Op, T, 8>>("combine");
+    default: return load<long_combination<Op, T>>("combine");
+  }
+}
+
 /// See `stream_leaf::many`.
 template <class Op, class T>
 failure combine_many(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
@@ -138,7 +153,8 @@ failure combine_many(void* stream, const void* op, void* to, const void* const* 
 /// The kernels for combining partial results of `Op` on `T`.
 template <class Op, class T>
 inline constexpr stream_leaf stream_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
-                                            long_combination<Op, T>::most_sources, &detail::combine_many<Op, T>};
+                                            long_combination<Op, T>::most_sources, &detail::combine_many<Op, T>,
+                                            &detail::load_kernel<Op, T>};
 
 HOCKET_END_LAUNCHERS
 

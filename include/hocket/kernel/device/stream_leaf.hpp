@@ -21,11 +21,14 @@ struct stream_leaf {
   /// read before this returns.
   failure (*many)(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
                   std::size_t count) = nullptr;
+  /// Brings what `many` needs for so many sources to the current device; null: nothing. CUDA loads a kernel when it is
+  /// launched first, and may wait for all other work then: for that of ranks, too, that wait for this one.
+  failure (*load)(std::size_t sources) = nullptr;
 };
 
 /// For collectives that only move data.
 template <class T>
-inline constexpr stream_leaf moving_stream_leaf_of{sizeof(T), 0, nullptr};
+inline constexpr stream_leaf moving_stream_leaf_of{sizeof(T), 0, nullptr, nullptr};
 
 }  // namespace kernel
 HOCKET_END_NAMESPACE

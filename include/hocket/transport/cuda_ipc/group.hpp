@@ -82,7 +82,7 @@ struct group_options {
   /// How many streams of a process work side by side on a device; 0: what CUDA_DEVICE_MAX_CONNECTIONS says, or 8.
   int connections = 0;
   /// Whether a peer's process has ended; empty: the kernel is asked.
-  std::function<bool(int peer)> has_ended;
+  std::function<bool(int peer)> has_ended = {};
   /// How long streams may take to run dry once the group is over.
   std::chrono::nanoseconds drain = std::chrono::seconds(5);
 };

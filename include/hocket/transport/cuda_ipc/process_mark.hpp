@@ -23,6 +23,7 @@ struct process_mark {
   std::int32_t pid = 0;
 
   friend auto operator<=>(const process_mark&, const process_mark&) = default;
+  friend bool operator==(const process_mark&, const process_mark&) = default;  // implied, but not to nvcc
 
   /// Whether `other` is this process for certain. What is not known is taken for two processes: that costs a copy, and
   /// the opposite would be a pointer to nowhere.
