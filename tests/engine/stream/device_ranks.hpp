@@ -55,9 +55,36 @@ hocket::failure combine_on_queue(void* stream, const void* op, void* to, const v
   return {};
 }
 
+/// The same for all ranks.
 template <class Op, class T>
-inline constexpr hocket::kernel::stream_leaf queue_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial), 256,
-                                                           &combine_on_queue<Op, T>, nullptr};
+hocket::failure combine_to_all_on_queue(void* stream, const void* op, void* const* to, const void* const* from,
+                                        std::size_t ranks, std::size_t count) {
+  const Op copied = *static_cast<const Op*>(op);
+  const std::vector<const void*> sources(from, from + ranks);
+  const std::vector<void*> destinations(to, to + ranks);
+  const std::size_t bytes = count * sizeof(typename hocket::reduction<Op, T>::partial);
+  std::vector<host_queue::range> touched;
+  for (const void* const each : sources) touched.push_back({reinterpret_cast<ipc::address>(each), bytes});
+  for (void* const each : destinations) touched.push_back({reinterpret_cast<ipc::address>(each), bytes});
+  host_queue::of(static_cast<ipc::stream_handle>(stream))
+      .push(
+          [=] {
+            std::vector<std::byte> result(bytes);
+            hocket::kernel::leaf_of<Op, T>.many(&copied, result.data(), sources.data(), sources.size(), count);
+            for (void* const each : destinations) std::memcpy(each, result.data(), bytes);
+            return true;
+          },
+          touched);
+  return {};
+}
+
+template <class Op, class T>
+inline constexpr hocket::kernel::stream_leaf queue_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
+                                                           256,
+                                                           &combine_on_queue<Op, T>,
+                                                           nullptr,
+                                                           128,
+                                                           &combine_to_all_on_queue<Op, T>};
 
 /// A rank in the body of a test.
 class device_rank {

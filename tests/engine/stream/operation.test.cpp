@@ -216,6 +216,41 @@ TEST_CASE("a graph of operations is replayed 1000 times, and the host counts not
   }
 }
 
+TEST_CASE("one launch of the first rank combines for all ranks of a device, mixed with plans") {
+  for (const int ranks : {1, 2, 3, 8}) {
+    for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
+      for (const std::size_t block : {0U, 1U, 1001U}) {
+        const auto expected = on_host<float>(plan::one_shot{}, ranks, block, std::plus<>());
+        device_ranks(ranks, kind).run_in_group([&](device_rank& me) -> std::string {
+          const std::plus<> op;
+          const std::vector<float> mine = samples<float>(me.rank(), block);
+          const ipc::stream_handle stream = me.stream();
+          float* const in = me.upload(mine);
+          float* const out = me.rank() % 2 == 0 ? me.allocate<float>(block) : in;  // in place on some ranks
+          std::unique_ptr<device_operation> fused;
+          device_case<float> other;
+          hocket::failure found = me.bind({.plan = plan::one_shot{},
+                                           .block_elements = block,
+                                           .leaf = &queue_leaf_of<std::plus<>, float>,
+                                           .operation = &op,
+                                           .in = reinterpret_cast<ipc::address>(in),
+                                           .out = reinterpret_cast<ipc::address>(out),
+                                           .fused = true},
+                                          fused);
+          if (!found) found = other.bind(me, plan::two_shot{}, 5, false, op);
+          if (!found) found = fused->enqueue(stream);
+          for (int i = 0; i < 10 && !found; ++i) found = other.work->enqueue(stream);
+          if (!found) found = me.group().finish(stream, soon());
+          if (found) return found.message();
+          const std::span<const float> got(out, block);
+          const auto& right = expected[static_cast<std::size_t>(me.rank())];
+          return same_bytes<float>(got, right) ? "" : first_difference<float>(got, right);
+        });
+      }
+    }
+  }
+}
+
 TEST_CASE("what streams can't run is refused on all ranks, in words, and the group goes on") {
   device_ranks(3).run_in_group([&](device_rank& me) -> std::string {
     const std::plus<> op;

@@ -29,6 +29,9 @@ struct stream_binding {
   const void* operation = nullptr;  ///< passed to the leaf, whenever it is enqueued
   std::uint64_t in = 0;
   std::uint64_t out = 0;
+  /// All ranks are on one device, and the first of them combines for all, in one launch, in rank order. `plan` is one of
+  /// all_reduce, and is only named; the leaf has `to_all`.
+  bool fused = false;
   step_observer observer = {};  ///< told of each action when it has been enqueued
 };
 
@@ -103,6 +106,19 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
     }
   }
   return {};
+}
+
+/// Why the contributions can't be combined for all ranks at once; none if they can.
+inline failure refused_fused(const stream_binding& bound, int ranks, bool one_device) {
+  if (bound.plan.goal().kind != plan::goal_kind::all_reduce) {
+    return make_failure(errc::invalid_argument, "one launch for all ranks is for all_reduce");
+  }
+  if (bound.leaf->to_all == nullptr || static_cast<std::size_t>(ranks) > bound.leaf->most_fused) {
+    return make_failure(errc::invalid_argument,
+                        "there is no kernel that combines for " + std::to_string(ranks) + " ranks at once");
+  }
+  if (one_device) return {};
+  return make_failure(errc::invalid_argument, "one launch for all ranks is for ranks on one device: choose two_shot");
 }
 
 /// Whether any rank's actions read `where` of a peer.

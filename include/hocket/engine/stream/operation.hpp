@@ -99,9 +99,10 @@ class stream_operation {
   failure prepare(std::vector<std::byte>& told) {
     const int ranks = group_.size();
     if (failure found = group_.usable()) return found;
-    if (failure found = refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags)) return found;
-    failure wrong;
-    if (lies_in_place(bound_, ranks, group_.rank(), wrong)) {
+    failure wrong = bound_.fused ? refused_fused(bound_, ranks, group_.one_device())
+                                 : refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
+    if (wrong) return wrong;
+    if (lies_in_place(bound_, ranks, group_.rank(), wrong) && !bound_.fused) {
       bound_.plan = bound_.plan.for_in_place();
       wrong = refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
     }
@@ -117,7 +118,8 @@ class stream_operation {
     std::vector<std::byte> text = bootstrap::text_blob(bound_.plan.name());
     for (const std::uint64_t each :
          {static_cast<std::uint64_t>(goal.kind), static_cast<std::uint64_t>(goal.root),
-          static_cast<std::uint64_t>(bound_.block_elements), static_cast<std::uint64_t>(bound_.leaf->size)}) {
+          static_cast<std::uint64_t>(bound_.block_elements), static_cast<std::uint64_t>(bound_.leaf->size),
+          static_cast<std::uint64_t>(bound_.fused)}) {
       bootstrap::detail::append_integer(text, each);
     }
     return checksum(text);
@@ -126,8 +128,8 @@ class stream_operation {
   /// A handle, if peers read it and there is anything to read.
   failure tell(plan::region which, std::uint64_t data, std::vector<std::byte>& told) {
     const std::size_t bytes = bytes_of(bound_, which, group_.size(), group_.rank()).size;
-    const bool needed =
-        group_.size() > 1 && data != 0 && bytes != 0 && is_read_by_peers(bound_.plan, which, group_.size());
+    const bool needed = group_.size() > 1 && data != 0 && bytes != 0 &&
+                        (bound_.fused ? group_.rank() != 0 : is_read_by_peers(bound_.plan, which, group_.size()));
     bootstrap::detail::append_integer(told, static_cast<std::uint8_t>(needed));
     if (!needed) return {};
     cuda_ipc::memory_handle handle;
@@ -149,7 +151,7 @@ class stream_operation {
       if (failure found = reach(peer, plan::region::out, from, at.out)) return found;
     }
     const auto& where = group_.where();
-    if (const std::size_t bytes = scratch_bytes(); bytes != 0) {
+    if (const std::size_t bytes = bound_.fused ? 0 : scratch_bytes(); bytes != 0) {
       if (failure found = cuda_ipc::device_memory<Driver>::make(where, flight_->scratch, bytes)) return found;
       at.scratch = flight_->scratch.get();
     }
@@ -159,7 +161,7 @@ class stream_operation {
       if (failure found = bound_.leaf->load(static_cast<std::size_t>(group_.size()))) return found;
     }
     const plan::signal_reuse reuse(bound_.plan, group_.size());
-    if (!reuse.complete()) {
+    if (!bound_.fused && !reuse.complete()) {
       return make_failure(errc::invalid_argument, "plan '" + std::string(bound_.plan.name()) +
                                                       "' has waits or signals that nobody answers: see plan::prove");
     }
@@ -176,7 +178,7 @@ class stream_operation {
       return {};
     }
     all.push_back(0);
-    if (!told) return {};
+    if (!told || (bound_.fused && group_.rank() != 0)) return {};
     const std::optional<cuda_ipc::memory_handle> handle = cuda_ipc::decode(bytes);
     if (!handle || handle->length < bytes_of(bound_, which, group_.size(), peer).size) {
       return make_failure(errc::corrupted, "a rank has told nothing of its buffer that makes sense", {.peer = peer});
@@ -206,6 +208,10 @@ class stream_operation {
             bound_.leaf->many(stream, bound_.operation, reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.to)),
                               program_.sources.data() + what.first_source, static_cast<std::size_t>(group_.size()),
                               what.bytes / bound_.leaf->size);
+        break;
+      case stream_verb::fuse:
+        found = bound_.leaf->to_all(stream, bound_.operation, program_.destinations.data(), program_.sources.data(),
+                                    program_.destinations.size(), what.bytes / bound_.leaf->size);
         break;
       case stream_verb::nothing: break;
     }

@@ -24,6 +24,7 @@ enum class stream_verb : std::uint8_t {
   await,    ///< until the word at `to` is 1; then it is 0
   copy,     ///< `bytes` bytes
   combine,  ///< `bytes` bytes of each source
+  fuse,     ///< the same, into as many destinations, which follow the sources
   nothing   ///< an action that moves no bytes
 };
 
@@ -43,6 +44,7 @@ struct stream_step {
 struct stream_program {
   std::vector<stream_step> steps;
   std::vector<const void*> sources;  ///< of combinations: as many as there are ranks, in their order
+  std::vector<void*> destinations;   ///< of a fused one, likewise
 };
 
 /// Where the buffers of all ranks lie, as this rank reaches them.
@@ -62,6 +64,11 @@ class stream_compiler {
         layout_(layout_of(bound, ranks_)) {}
 
   stream_program operator()() {
+    if (bound_.fused) {
+      position_ = stream_step::after_plan;
+      fuse();
+      return std::move(result_);
+    }
     const unsigned length = bound_.plan.length(ranks_, rank_, 0);
     for (position_ = 0; position_ < length; ++position_) add(bound_.plan.at(ranks_, rank_, 0, position_));
     position_ = stream_step::after_plan;
@@ -130,6 +137,26 @@ class stream_compiler {
     for (int peer = 0; peer < ranks_; ++peer) {
       result_.sources.push_back(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(source(what, peer))));
     }
+  }
+
+  /// All tell the first rank that their contributions are there, and it tells them that their results are. A rank ends
+  /// after it was told, so its own signal is early; that of the first rank is an answer, and late.
+  void fuse() {
+    constexpr int leader = 0;
+    if (rank_ != leader) {
+      set(leader, bank::early, 0);
+      await(leader, bank::late, 1);
+      return;
+    }
+    for_each_peer(plan::all_peers, [&](int peer) { await(peer, bank::early, 0); });
+    if (const std::size_t bytes = layout_.size() * bound_.leaf->size; bytes != 0) {
+      put({.what = stream_verb::fuse, .bytes = bytes});
+      for (std::size_t peer = 0; peer < at_.in.size(); ++peer) {
+        result_.sources.push_back(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(at_.in[peer])));
+        result_.destinations.push_back(reinterpret_cast<void*>(static_cast<std::uintptr_t>(at_.out[peer])));
+      }
+    }
+    for_each_peer(plan::all_peers, [&](int peer) { set(peer, bank::late, 1); });
   }
 
   void put(stream_step what) {

@@ -43,35 +43,50 @@ struct long_combination {
   unsigned sources;
   const element* from[most_sources];
 
-  HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const { to[i] = combined(op, from, sources, i); }
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (has_groups) store_group(to + first, combined_group(op, from, sources, first));
+  }
+  __device__ void called_on_device() const { call_on_device(op, to); }
+  /// How `count` elements are dealt to threads.
+  HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return dealt(count, to, from, sources); }
+
+  HOCKET_HOST_DEVICE static element combined(const Op& op, const element* const* from, unsigned sources,
+                                             std::size_t i) {
     accumulator sum = static_cast<accumulator>(from[0][i]);
     for (unsigned k = 1; k < sources; ++k) {
       sum = reduction::combine(op, sum, static_cast<accumulator>(from[k][i]));
     }
-    to[i] = static_cast<element>(sum);
+    return static_cast<element>(sum);
   }
 
-  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
-    if constexpr (has_groups) {
-      values_of<accumulator, group_size> sums;
-      group<element, group_size> next = load_group<group_size>(from[0] + first);
+  HOCKET_HOST_DEVICE static group<element, group_size> combined_group(const Op& op, const element* const* from,
+                                                                      unsigned sources, std::size_t first) {
+    values_of<accumulator, group_size> sums;
+    group<element, group_size> next = load_group<group_size>(from[0] + first);
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t i = 0; i < group_size; ++i) sums.set(i, static_cast<accumulator>(next.get(i)));
+    for (unsigned k = 1; k < sources; ++k) {
+      next = load_group<group_size>(from[k] + first);
       HOCKET_DETAIL_UNROLL
-      for (std::size_t i = 0; i < group_size; ++i) sums.set(i, static_cast<accumulator>(next.get(i)));
-      for (unsigned k = 1; k < sources; ++k) {
-        next = load_group<group_size>(from[k] + first);
-        HOCKET_DETAIL_UNROLL
-        for (std::size_t i = 0; i < group_size; ++i) {
-          sums.set(i, reduction::combine(op, sums.get(i), static_cast<accumulator>(next.get(i))));
-        }
+      for (std::size_t i = 0; i < group_size; ++i) {
+        sums.set(i, reduction::combine(op, sums.get(i), static_cast<accumulator>(next.get(i))));
       }
-      HOCKET_DETAIL_UNROLL
-      for (std::size_t i = 0; i < group_size; ++i) next.set(i, static_cast<element>(sums.get(i)));
-      store_group(to + first, next);
     }
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t i = 0; i < group_size; ++i) next.set(i, static_cast<element>(sums.get(i)));
+    return next;
   }
 
-  __device__ void called_on_device() const {
-    const auto* const memory = reinterpret_cast<const void*>(to);
+  HOCKET_HOST_DEVICE static partition dealt(std::size_t count, element* to, const element* const* from,
+                                            unsigned sources) {
+    if constexpr (!has_groups) return {count, count, 0, 1};
+    partition result = cut(count, group_size, extent_of(to));
+    for (unsigned k = 0; k < sources; ++k) result.keep_within(extent_of(from[k]));
+    return result;
+  }
+
+  __device__ static void call_on_device(const Op& op, const void* memory) {
     if constexpr (hocket::detail::three_part_operation<Op, T>) {
       const auto value = op.prepare(*static_cast<const T*>(memory));
       static_cast<void>(op.combine(value, value));
@@ -79,19 +94,144 @@ struct long_combination {
       detail::call_on_device(op, *static_cast<const accumulator*>(memory));
     }
   }
+};
 
-  /// How `count` elements are dealt to threads.
-  HOCKET_HOST_DEVICE partition parts(std::size_t count) const {
-    if constexpr (!has_groups) return {count, count, 0, 1};
-    partition result = cut(count, group_size, extent_of(to));
-    for (unsigned k = 0; k < sources; ++k) result.keep_within(extent_of(from[k]));
-    return result;
+/// to[k][i] = from[0][i] ∘ from[1][i] ∘ … for each k: what all ranks of one device get, worked out once. Each element is
+/// read from all sources before it is written, by one thread; so `to[k]` may be `from[k]`, never a shifted part of any.
+template <class Op, class T, std::size_t Ranks>
+struct fused_combination {
+  using alone = combination<Op, T, Ranks>;
+  using reduction = typename alone::reduction;
+  using element = typename alone::element;
+  using accumulator = typename alone::accumulator;
+  static constexpr std::size_t group_size = alone::group_size;
+
+  alone sources;  ///< whose `to` is the first destination
+  element* to[Ranks];
+
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
+    accumulator sum = sources.read(sources.from[0][i]);
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t k = 1; k < Ranks; ++k) {
+      sum = reduction::combine(sources.op, sum, sources.read(sources.from[k][i]));
+    }
+    const element result = sources.written(sum);
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t k = 0; k < Ranks; ++k) to[k][i] = result;
   }
+
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (alone::has_groups) {
+      group<element, group_size> result;
+      {
+        group<element, group_size> all[Ranks];
+        HOCKET_DETAIL_UNROLL
+        for (std::size_t k = 0; k < Ranks; ++k) all[k] = load_group<group_size>(sources.from[k] + first);
+        HOCKET_DETAIL_UNROLL
+        for (std::size_t i = 0; i < group_size; ++i) {
+          accumulator sum = sources.read(all[0].get(i));
+          HOCKET_DETAIL_UNROLL
+          for (std::size_t k = 1; k < Ranks; ++k) {
+            sum = reduction::combine(sources.op, sum, sources.read(all[k].get(i)));
+          }
+          result.set(i, sources.written(sum));
+        }
+      }
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t k = 0; k < Ranks; ++k) store_group(to[k] + first, result);
+    }
+  }
+
+  __device__ void called_on_device() const { sources.called_on_device(); }
+
+  /// How `count` elements are dealt to threads. Packs that are read around a group may hold elements that another thread is
+  /// writing: these are not used.
+  HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return sources.parts(count); }
+};
+
+/// The same for any number of ranks.
+template <class Op, class T>
+struct long_fused_combination {
+  using alone = long_combination<Op, T>;
+  using element = typename alone::element;
+  static constexpr std::size_t most_ranks = 128;
+
+  Op op;
+  unsigned ranks;
+  element* to[most_ranks];
+  const element* from[most_ranks];
+
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
+    const element result = alone::combined(op, from, ranks, i);
+    for (unsigned k = 0; k < ranks; ++k) to[k][i] = result;
+  }
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (alone::has_groups) {
+      const auto result = alone::combined_group(op, from, ranks, first);
+      for (unsigned k = 0; k < ranks; ++k) store_group(to[k] + first, result);
+    }
+  }
+  __device__ void called_on_device() const { alone::call_on_device(op, to[0]); }
+  HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return alone::dealt(count, to[0], from, ranks); }
 };
 
 HOCKET_BEGIN_LAUNCHERS
 
 namespace detail {
+
+template <class Op, class T, std::size_t Ranks>
+failure launch_fused(cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
+                     std::size_t count) {
+  using body_type = fused_combination<Op, T, Ranks>;
+  using element = typename body_type::element;
+  body_type body{{op, static_cast<element*>(to[0]), {}}, {}};
+  for (std::size_t k = 0; k < Ranks; ++k) {
+    body.sources.from[k] = static_cast<const element*>(from[k]);
+    body.to[k] = static_cast<element*>(to[k]);
+  }
+  return launch("all_reduce", body, body.parts(count), 2 * Ranks * count * sizeof(element), stream);
+}
+
+template <class Op, class T>
+failure launch_long_fused(cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
+                          std::size_t ranks, std::size_t count) {
+  using body_type = long_fused_combination<Op, T>;
+  using element = typename body_type::element;
+  if (ranks > body_type::most_ranks) {
+    return make_failure(errc::invalid_argument, "one launch is for 128 ranks at most", {.operation = "all_reduce"});
+  }
+  body_type body{op, static_cast<unsigned>(ranks), {}, {}};
+  for (std::size_t k = 0; k < ranks; ++k) {
+    body.to[k] = static_cast<element*>(to[k]);
+    body.from[k] = static_cast<const element*>(from[k]);
+  }
+  return launch("all_reduce", body, body.parts(count), 2 * ranks * count * sizeof(element), stream);
+}
+
+/// See `stream_leaf::to_all`.
+template <class Op, class T>
+failure combine_to_all(void* stream, const void* op, void* const* to, const void* const* from, std::size_t ranks,
+                       std::size_t count) {
+  const cuda::stream_ref where(static_cast<cudaStream_t>(stream));
+  const Op& combine_by = *static_cast<const Op*>(op);
+  switch (ranks) {
+    case 2: return launch_fused<Op, T, 2>(where, combine_by, to, from, count);
+    case 4: return launch_fused<Op, T, 4>(where, combine_by, to, from, count);
+    case 8: return launch_fused<Op, T, 8>(where, combine_by, to, from, count);
+    default: return launch_long_fused<Op, T>(where, combine_by, to, from, ranks, count);
+  }
+}
+
+/// See `stream_leaf::load`.
+template <class Op, class T>
+failure load_fused(std::size_t ranks) {
+  switch (ranks) {
+    case 2: return load<fused_combination<Op, T, 2>>("all_reduce");
+    case 4: return load<fused_combination<Op, T, 4>>("all_reduce");
+    case 8: return load<fused_combination<Op, T, 8>>("all_reduce");
+    default: return load<long_fused_combination<Op, T>>("all_reduce");
+  }
+}
 
 template <class Op, class T, std::size_t Sources>
 failure launch_fixed(cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t count) {
@@ -153,8 +293,20 @@ failure combine_many(void* stream, const void* op, void* to, const void* const* 
 /// The kernels for combining partial results of `Op` on `T`.
 template <class Op, class T>
 inline constexpr stream_leaf stream_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
-                                            long_combination<Op, T>::most_sources, &detail::combine_many<Op, T>,
-                                            &detail::load_kernel<Op, T>};
+                                            long_combination<Op, T>::most_sources,
+                                            &detail::combine_many<Op, T>,
+                                            &detail::load_kernel<Op, T>,
+                                            0,
+                                            nullptr};
+
+/// Those that combine for all ranks of one device at once, and no others.
+template <class Op, class T>
+inline constexpr stream_leaf fused_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
+                                           0,
+                                           nullptr,
+                                           &detail::load_fused<Op, T>,
+                                           long_fused_combination<Op, T>::most_ranks,
+                                           &detail::combine_to_all<Op, T>};
 
 HOCKET_END_LAUNCHERS
 

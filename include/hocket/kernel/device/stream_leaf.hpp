@@ -24,11 +24,16 @@ struct stream_leaf {
   /// Brings what `many` needs for so many sources to the current device; null: nothing. CUDA loads a kernel when it is
   /// launched first, and may wait for all other work then: for that of ranks, too, that wait for this one.
   failure (*load)(std::size_t sources) = nullptr;
+  std::size_t most_fused = 0;  ///< for how many ranks there is the following
+  /// Puts the same into as many destinations as there are sources. Each may be the source of its number, and no shifted
+  /// part of any.
+  failure (*to_all)(void* stream, const void* op, void* const* to, const void* const* from, std::size_t ranks,
+                    std::size_t count) = nullptr;
 };
 
 /// For collectives that only move data.
 template <class T>
-inline constexpr stream_leaf moving_stream_leaf_of{sizeof(T), 0, nullptr, nullptr};
+inline constexpr stream_leaf moving_stream_leaf_of{sizeof(T), 0, nullptr, nullptr, 0, nullptr};
 
 }  // namespace kernel
 HOCKET_END_NAMESPACE

@@ -138,6 +138,8 @@ class group {
   Driver& through() const noexcept { return *at_.through; }
   const place<Driver>& where() const noexcept { return at_; }
   const word_layout& words() const noexcept { return layout_; }
+  /// Whether all ranks are on the same device.
+  bool one_device() const noexcept { return one_device_; }
 
   /// The word of `owner` for a signal of `from`, as this rank reaches it.
   address word(int owner, word_bank bank, unsigned tag, int from) const noexcept {
@@ -330,6 +332,8 @@ class group {
     if (failure found = reached_all(reached)) return found;
     if (failure found = room_for_streams(handles)) return found;
     watch(handles);
+    one_device_ = std::all_of(handles.begin(), handles.end(),
+                              [&](const memory_handle& each) { return each.device == handles.front().device; });
     their_words_.resize(handles.size());
     for (std::size_t peer = 0; peer < handles.size(); ++peer) {
       if (static_cast<int>(peer) == rank_) continue;
@@ -509,6 +513,7 @@ class group {
   std::shared_ptr<flight> last_;
   std::uint64_t operations_ = 0;
   failure over_;
+  bool one_device_ = false;
   bool stuck_ = false;
   bool closed_ = false;
 };
