@@ -220,7 +220,33 @@ void run_plans(gpu_rank& me, const std::vector<std::size_t>& blocks, const Op& o
   }
 }
 
+/// One launch of the first rank for all; on odd ranks in place.
+void run_fused(gpu_rank& me) {
+  const std::plus<> op;
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1001}, std::size_t{300'007}}) {
+    const auto index = static_cast<std::size_t>(me.rank());
+    const std::vector<float> expected = on_host<float>(plan::one_shot{}, me.size(), count, op)[index];
+    float* const in = me.allocate<float>(count);
+    float* const out = me.rank() % 2 == 1 ? in : me.allocate<float>(count);
+    me.upload(in, samples<float>(me.rank(), count));
+    std::unique_ptr<gpu_operation> work;
+    me.bind({.plan = plan::one_shot{},
+             .block_elements = count,
+             .leaf = &hocket::kernel::device::fused_leaf_of<std::plus<>, float>,
+             .operation = &op,
+             .in = reinterpret_cast<std::uintptr_t>(in),
+             .out = reinterpret_cast<std::uintptr_t>(out),
+             .fused = true},
+            work);
+    me.enqueue(*work);
+    me.finish();
+    const std::vector<float> got = me.download(out, count);
+    if (!same_bytes<float>(got, expected)) throw std::runtime_error("fused: " + first_difference<float>(got, expected));
+  }
+}
+
 void run_all_plans(gpu_rank& me) {
+  run_fused(me);
   run_plans<float>(me, {0, 1, 1001, 300'007}, std::plus<>());
   run_plans<hocket::half>(me, {257}, std::plus<>());
   run_plans<affine_map>(me, {129}, compose());

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 using namespace hocket_test;
@@ -67,6 +68,56 @@ void check_on_host(const Op& op) {
   }
 }
 
+/// The body of one launch for all ranks; on odd ranks in place.
+template <class T, class Body, class Op>
+bool fused_on_host(const Op& op, unsigned ranks, std::size_t count, std::size_t offset) {
+  std::vector<std::vector<T>> values;
+  std::vector<guarded<T>> in, out;
+  for (unsigned k = 0; k < ranks; ++k) {
+    values.push_back(samples<T>(static_cast<int>(k), count));
+    in.emplace_back(values.back(), (offset * (k + 1)) % 16);
+    out.emplace_back(count, (offset * (k + 3)) % 16);
+  }
+  const auto to = [&](unsigned k) { return (k % 2 == 1 ? in[k] : out[k]).elements(); };
+  Body body{};
+  if constexpr (std::is_same_v<Body, device::long_fused_combination<Op, T>>) {
+    body.op = op;
+    body.ranks = ranks;
+    for (unsigned k = 0; k < ranks; ++k) body.from[k] = in[k].elements().data();
+  } else {
+    body.sources.op = op;
+    body.sources.to = to(0).data();
+    for (unsigned k = 0; k < ranks; ++k) body.sources.from[k] = in[k].elements().data();
+  }
+  for (unsigned k = 0; k < ranks; ++k) body.to[k] = to(k).data();
+  for (std::size_t thread = 0; thread < 3; ++thread) {
+    device::visit(
+        body.parts(count), thread, 3, [&](std::size_t first) { body.on_group(first); },
+        [&](std::size_t i) { body.on_element(i); });
+  }
+  const std::vector<T> expected = by_host(op, values, count);
+  bool good = true;
+  for (unsigned k = 0; k < ranks; ++k) {
+    good = good && in[k].intact() && out[k].intact() && same_bytes<T>(to(k), expected);
+  }
+  return good;
+}
+
+template <class T, class Op>
+void check_fused_on_host(const Op& op) {
+  bool good = true;
+  for (const std::size_t count : {0U, 1U, 7U, 33U, 131U}) {
+    for (std::size_t offset = 0; offset < 16; ++offset) {
+      good = good && fused_on_host<T, device::fused_combination<Op, T, 2>>(op, 2, count, offset);
+      good = good && fused_on_host<T, device::fused_combination<Op, T, 4>>(op, 4, count, offset);
+      good = good && fused_on_host<T, device::fused_combination<Op, T, 8>>(op, 8, count, offset);
+      good = good && fused_on_host<T, device::long_fused_combination<Op, T>>(op, 3, count, offset);
+      good = good && fused_on_host<T, device::long_fused_combination<Op, T>>(op, 20, count, offset);
+    }
+  }
+  CHECK(good);
+}
+
 template <class T, class Op>
 void check_on_gpu(const Op& op) {
   for (const std::size_t sources : {2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U, 33U}) {
@@ -98,6 +149,12 @@ TEST_CASE("many sources are combined as the host combines them, rounded once") {
   check_on_host<hocket::half>(std::plus<>());
   check_on_host<hocket::bfloat16>(std::plus<>());
   check_on_host<affine_map>(compose());
+}
+
+TEST_CASE("one launch for all ranks writes the host's bits to each of them, in place or not") {
+  check_fused_on_host<float>(std::plus<>());
+  check_fused_on_host<hocket::half>(std::plus<>());
+  check_fused_on_host<affine_map>(compose());
 }
 
 TEST_CASE("the table refuses more sources than there is room for, and does nothing for none") {
