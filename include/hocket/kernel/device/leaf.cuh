@@ -177,7 +177,7 @@ struct long_fused_combination {
 
 HOCKET_BEGIN_LAUNCHERS
 
-namespace detail {
+namespace leaves {
 
 template <class Op, class T, std::size_t Ranks>
 failure launch_fused(cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
@@ -288,14 +288,14 @@ failure combine_many(void* stream, const void* op, void* to, const void* const* 
   }
 }
 
-}  // namespace detail
+}  // namespace leaves
 
 /// The kernels for combining partial results of `Op` on `T`.
 template <class Op, class T>
 inline constexpr stream_leaf stream_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
                                             long_combination<Op, T>::most_sources,
-                                            &detail::combine_many<Op, T>,
-                                            &detail::load_kernel<Op, T>,
+                                            &leaves::combine_many<Op, T>,
+                                            &leaves::load_kernel<Op, T>,
                                             0,
                                             nullptr};
 
@@ -304,9 +304,9 @@ template <class Op, class T>
 inline constexpr stream_leaf fused_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
                                            0,
                                            nullptr,
-                                           &detail::load_fused<Op, T>,
+                                           &leaves::load_fused<Op, T>,
                                            long_fused_combination<Op, T>::most_ranks,
-                                           &detail::combine_to_all<Op, T>};
+                                           &leaves::combine_to_all<Op, T>};
 
 HOCKET_END_LAUNCHERS
 
