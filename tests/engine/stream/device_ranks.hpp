@@ -104,10 +104,12 @@ class device_rank {
                                .process = driver().mark(),
                                .until = soon(),
                                .connections = 32,
+                               .batches = batches,
                                .has_ended = std::move(has_ended),
                                .drain = drain},
                               group_);
   }
+  bool batches = true;
   device_group& group() { return *group_; }
   bool joined() const { return group_ != nullptr; }
 
@@ -158,7 +160,11 @@ class device_rank {
   std::vector<ipc::address> buffers_;
 };
 
-enum class kind_of_ranks { threads, processes };
+enum class kind_of_ranks {
+  threads,
+  processes,
+  pairs  ///< of threads, and each of a process on another device than the other
+};
 
 /// Ranks that are made, used and ended together; nothing may be left.
 class device_ranks {
@@ -173,6 +179,11 @@ class device_ranks {
   /// Runs `body(rank)` on a thread each.
   void run(const std::function<void(device_rank&)>& body) {
     all_.run([&](std::size_t rank) { body(*ranks_[rank]); });
+  }
+
+  /// Words by a call each.
+  void without_batches() {
+    for (const auto& each : ranks_) each->batches = false;
   }
 
   /// The same for ranks with a group, which is closed then; what went wrong is a complaint.
@@ -199,7 +210,7 @@ class device_ranks {
   device_rank& operator[](std::size_t rank) { return *ranks_[rank]; }
   processes& drivers() { return all_; }
 
-  host_machine machine;
+  host_machine machine{2};
 
  private:
   static std::vector<where_rank_runs> places(int ranks, kind_of_ranks kind) {

@@ -102,6 +102,7 @@ struct outcome {
 
 outcome life_with_fault(int ranks, kind_of_ranks kind, int call, status code) {
   device_ranks all(ranks, kind);
+  if (ranks == 3) all.without_batches();
   outcome result;
   result.ranks.resize(static_cast<std::size_t>(ranks));
   all[0].driver().inject(call, code);

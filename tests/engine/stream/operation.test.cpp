@@ -137,6 +137,7 @@ TEST_CASE("plans on streams give the host's bits, whatever the number of ranks a
     for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
       INFO(ranks << (kind == kind_of_ranks::threads ? " threads" : " processes"));
       check_plans<float>(ranks, kind, {0, 1, 1001}, std::plus<>());
+      if (ranks == 3) check_plans<float>(ranks, kind_of_ranks::pairs, {1, 1001}, std::plus<>());
       if (ranks == 3) check_plans<float>(ranks, kind, {100'003}, std::plus<>());
     }
   }
@@ -156,7 +157,9 @@ TEST_CASE("several operations follow each other on a stream without a wait, agai
   const std::vector<plan::any> all = plans_on(ranks);
   for (const plan::any& how : all) expected.push_back(on_host<float>(how, ranks, block, std::plus<>()));
   for (const bool two_streams : {false, true}) {
-    device_ranks(ranks).run_in_group([&](device_rank& me) -> std::string {
+    device_ranks together(ranks);
+    if (two_streams) together.without_batches();
+    together.run_in_group([&](device_rank& me) -> std::string {
       const std::plus<> op;
       const ipc::stream_handle streams[2] = {me.stream(), me.stream()};
       std::vector<device_case<float>> work(all.size());

@@ -213,6 +213,7 @@ static_assert(agrees<&all::stream_write_value_32, decltype(cuStreamWriteValue32)
 static_assert(agrees<&all::stream_write_value_64, decltype(cuStreamWriteValue64)>);
 static_assert(agrees<&all::stream_wait_value_32, decltype(cuStreamWaitValue32)>);
 static_assert(agrees<&all::stream_wait_value_64, decltype(cuStreamWaitValue64)>);
+static_assert(agrees<&all::stream_batch_mem_op, decltype(cuStreamBatchMemOp)>);
 static_assert(agrees<&all::event_create, decltype(cuEventCreate)>);
 static_assert(agrees<&all::event_destroy, decltype(cuEventDestroy)>);
 static_assert(agrees<&all::event_record, decltype(cuEventRecord)>);
@@ -270,6 +271,14 @@ static_assert(is(ipc::memory_type::host, CU_MEMORYTYPE_HOST) && is(ipc::memory_t
 static_assert(is(ipc::memory_type::array, CU_MEMORYTYPE_ARRAY) && is(ipc::memory_type::unified, CU_MEMORYTYPE_UNIFIED));
 static_assert(is(ipc::capture_status::none, CU_STREAM_CAPTURE_STATUS_NONE));
 static_assert(is(ipc::capture_status::active, CU_STREAM_CAPTURE_STATUS_ACTIVE));
+static_assert(is(ipc::word_wait_32, CU_STREAM_MEM_OP_WAIT_VALUE_32));
+static_assert(is(ipc::word_write_32, CU_STREAM_MEM_OP_WRITE_VALUE_32));
+static_assert(sizeof(ipc::word_operation) == sizeof(CUstreamBatchMemOpParams));
+static_assert(offsetof(ipc::word_operation, at) == offsetof(CUstreamBatchMemOpParams, waitValue.address));
+static_assert(offsetof(ipc::word_operation, value) == offsetof(CUstreamBatchMemOpParams, waitValue.value));
+static_assert(offsetof(ipc::word_operation, flags) == offsetof(CUstreamBatchMemOpParams, waitValue.flags));
+static_assert(offsetof(ipc::word_operation, at) == offsetof(CUstreamBatchMemOpParams, writeValue.address));
+static_assert(offsetof(ipc::word_operation, flags) == offsetof(CUstreamBatchMemOpParams, writeValue.flags));
 static_assert(is(ipc::open_with_peer_access, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 static_assert(is(ipc::stream_non_blocking, CU_STREAM_NON_BLOCKING));
 static_assert(is(ipc::event_without_timing, CU_EVENT_DISABLE_TIMING));

@@ -323,6 +323,20 @@ class host_driver {
   status stream_wait_value_64(ipc::stream_handle on, ipc::address at, std::uint64_t value, unsigned flags) {
     return wait_value("stream_wait_value_64", on, at, value, flags);
   }
+  status stream_batch_mem_op(ipc::stream_handle on, unsigned count, ipc::word_operation* all, unsigned) {
+    if (const status now = begin("stream_batch_mem_op"); now != status::success) return now;
+    for (unsigned i = 0; i < count; ++i) {
+      const auto value = static_cast<std::uint32_t>(all[i].value);
+      if (all[i].what == ipc::word_wait_32) {
+        queue_wait(on, all[i].at, value, all[i].flags);
+      } else if (all[i].what == ipc::word_write_32) {
+        queue_write(on, all[i].at, value);
+      } else {
+        return status::invalid_value;
+      }
+    }
+    return status::success;
+  }
   status stream_is_capturing(ipc::stream_handle on, ipc::capture_status* result) {
     const bool is = queued_ && host_queue::of(on).capturing();
     return give("stream_is_capturing", result, is ? ipc::capture_status::active : ipc::capture_status::none);
@@ -422,7 +436,11 @@ class host_driver {
   template <class Word>
   status write_value(const char* name, ipc::stream_handle on, ipc::address at, Word value) {
     const status now = begin(name);
-    if (now != status::success || loses_words_) return now;
+    return now == status::success ? queue_write(on, at, value) : now;
+  }
+  template <class Word>
+  status queue_write(ipc::stream_handle on, ipc::address at, Word value) {
+    if (loses_words_) return status::success;
     return perform(on, {{at, sizeof value}}, [at, value] {
       std::atomic_ref(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_release);
       return true;
@@ -430,7 +448,11 @@ class host_driver {
   }
   template <class Word>
   status wait_value(const char* name, ipc::stream_handle on, ipc::address at, Word value, unsigned flags) {
-    if (const status now = begin(name); now != status::success) return now;
+    const status now = begin(name);
+    return now == status::success ? queue_wait(on, at, value, flags) : now;
+  }
+  template <class Word>
+  status queue_wait(ipc::stream_handle on, ipc::address at, Word value, unsigned flags) {
     return perform(on, {{at, sizeof value}}, [at, value, flags] {
       const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
       return (flags & ~ipc::wait_then_flush) == ipc::wait_until_equal

@@ -18,6 +18,7 @@
 #include <hocket/transport/cuda_ipc/agreement.hpp>
 #include <hocket/transport/cuda_ipc/group.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -70,7 +71,12 @@ class stream_operation {
     if (failure found = group_.usable()) return found;
     bool capturing = false;
     failure found = group_.begin(stream, capturing);
-    for (std::size_t i = 0; i < program_.steps.size() && !found; ++i) found = put(stream, program_.steps[i]);
+    for (std::size_t i = 0; i < program_.steps.size() && !found;) {
+      const std::size_t next = group_.batches() ? end_of_words(i) : i;
+      found = next > i + 1 ? put_words(stream, i, next) : put(stream, program_.steps[i]);
+      const std::size_t end = std::max(next, i + 1);
+      for (; i < end && !found; ++i) tell(program_.steps[i]);
+    }
     if (!found) found = group_.end(stream, flight_, capturing);
     return found ? group_.give_up(capturing ? nullptr : stream, std::move(found)) : failure();
   }
@@ -220,19 +226,54 @@ class stream_operation {
       found.context.step = static_cast<int>(what.position);
       return found;
     }
-    if (what.last && bound_.observer.on_step != nullptr && what.position != stream_step::after_plan) {
-      bound_.observer.on_step(bound_.observer.context,
-                              step_event{.position = what.position,
-                                         .what = bound_.plan.at(group_.size(), group_.rank(), 0, what.position),
-                                         .bytes = what.bytes});
-    }
     return {};
   }
+
+  /// The steps from `first` on that are words, but no more than a stream takes at once.
+  std::size_t end_of_words(std::size_t first) const noexcept {
+    std::size_t words = 0;
+    std::size_t end = first;
+    for (; end < program_.steps.size() && words + 2 <= most_words; ++end) {
+      const stream_verb what = program_.steps[end].what;
+      if (what != stream_verb::set && what != stream_verb::await) break;
+      words += what == stream_verb::set ? 1 : 2;
+    }
+    return end;
+  }
+
+  failure put_words(cuda_ipc::stream_handle stream, std::size_t first, std::size_t end) {
+    words_.clear();
+    for (std::size_t i = first; i < end; ++i) {
+      const stream_step& what = program_.steps[i];
+      const bool sets = what.what == stream_verb::set;
+      if (!sets) {
+        words_.push_back({.what = cuda_ipc::word_wait_32, .at = what.to, .value = 1, .flags = group_.wait_flags()});
+      }
+      words_.push_back({.what = cuda_ipc::word_write_32, .at = what.to, .value = sets ? 1U : 0U});
+    }
+    const cuda_ipc::status said =
+        group_.through().stream_batch_mem_op(stream, static_cast<unsigned>(words_.size()), words_.data(), 0U);
+    if (said == cuda_ipc::status::success) return {};
+    failure found = cuda_ipc::status_failure(group_.through(), "enqueueing a step", said);
+    found.context.step = static_cast<int>(program_.steps[first].position);
+    return found;
+  }
+
+  void tell(const stream_step& what) const {
+    if (!what.last || bound_.observer.on_step == nullptr || what.position == stream_step::after_plan) return;
+    bound_.observer.on_step(bound_.observer.context,
+                            step_event{.position = what.position,
+                                       .what = bound_.plan.at(group_.size(), group_.rank(), 0, what.position),
+                                       .bytes = what.bytes});
+  }
+
+  static constexpr std::size_t most_words = 256;
 
   group_type& group_;
   stream_binding bound_;
   std::shared_ptr<typename group_type::flight> flight_;
   stream_program program_;
+  std::vector<cuda_ipc::word_operation> words_;  ///< made anew for each batch
 };
 
 }  // namespace detail

@@ -93,6 +93,18 @@ enum class pointer_attribute : int {
 
 enum class memory_type : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
 
+/// One of several operations on words that a stream is given at once.
+struct word_operation {
+  unsigned what = 0;  ///< `word_wait_32` or `word_write_32`
+  address at = 0;
+  std::uint64_t value = 0;  ///< of 4 bytes: the low ones
+  unsigned flags = 0;
+  address for_the_driver = 0;
+  std::uint64_t unused = 0;
+};
+inline constexpr unsigned word_wait_32 = 1;
+inline constexpr unsigned word_write_32 = 2;
+
 /// Whether work on a stream is done, or written down for a graph.
 enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
 

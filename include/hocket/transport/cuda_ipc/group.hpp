@@ -81,6 +81,8 @@ struct group_options {
   deadline until;        ///< for making the group
   /// How many streams of a process work side by side on a device; 0: what CUDA_DEVICE_MAX_CONNECTIONS says, or 8.
   int connections = 0;
+  /// Gives a stream all words that follow each other at once. A call for each would do the same, and costs more.
+  bool batches = true;
   /// Whether a peer's process has ended; empty: the kernel is asked.
   std::function<bool(int peer)> has_ended = {};
   /// How long streams may take to run dry once the group is over.
@@ -138,6 +140,7 @@ class group {
   Driver& through() const noexcept { return *at_.through; }
   const place<Driver>& where() const noexcept { return at_; }
   const word_layout& words() const noexcept { return layout_; }
+  bool batches() const noexcept { return options_.batches; }
   /// Whether all ranks are on the same device.
   bool one_device() const noexcept { return one_device_; }
 
