@@ -44,6 +44,7 @@ void for_every_plan(int ranks, Visit visit) {
   for (const int root : {0, ranks / 2, ranks - 1}) {
     visit(plan::binomial_broadcast{root});
     visit(plan::direct_broadcast{root});
+    visit(plan::binomial_load_broadcast{root});
   }
 }
 

@@ -60,6 +60,7 @@ inline std::map<std::string, plan::any> collectives(int root = 0) {
           {"direct_all_to_all", plan::direct_all_to_all{}},
           {"binomial_broadcast", plan::binomial_broadcast{root}},
           {"direct_broadcast", plan::direct_broadcast{root}},
+          {"binomial_load_broadcast", plan::binomial_load_broadcast{root}},
           {"dissemination_barrier", plan::dissemination_barrier{}}};
 }
 

@@ -5,15 +5,19 @@
 ///
 /// An allocation is a file of memory, and opening its handle maps it once more: peers see each other's bytes at other
 /// addresses, and who reads a mapping that is closed crashes, as a GPU does. What is undefined there, as freeing memory
-/// that is still open elsewhere, is counted here. Work on streams is done at once; or, where streams are `lazy`, one piece
-/// at each question whether it is done, of whichever stream chance picks.
+/// that is still open elsewhere, is counted here. Work on streams is done at once; or by a thread for each stream
+/// (`queue_streams`); or, where streams are lazy (`be_lazy`), one piece at each question whether it is done, of whichever
+/// stream chance picks.
 ///
 /// Any call can be made to fail: see `inject`.
 #pragma once
 
+#include "transport/cuda_ipc/host_queue.hpp"
+
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +27,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <set>
@@ -72,7 +77,9 @@ struct host_machine {
   std::map<ipc::address, allocation> allocations;  ///< by their owners' addresses, which no two share
   std::uint64_t serials = 0;
   int freed_while_open = 0;
-  bool peer_access = true;  ///< between devices
+  int freed_while_used = 0;      ///< or closed, while a queue had work with it
+  std::set<host_queue*> queues;  ///< of all processes
+  bool peer_access = true;       ///< between devices
 };
 
 class host_driver {
@@ -83,7 +90,9 @@ class host_driver {
   host_driver(const host_driver&) = delete;
   host_driver& operator=(const host_driver&) = delete;
   ~host_driver() {
-    // What was abandoned goes with its process.
+    // What was abandoned goes with its process: first what still runs, then its memory.
+    for (const auto& each : queues_) forget(*each);
+    queues_.clear();
     for (auto& [at, each] : opened_) ::munmap(reinterpret_cast<void*>(at), each.size);
     for (const auto& [at, size] : pinned_) std::free(at);
   }
@@ -95,9 +104,15 @@ class host_driver {
   /// The call with this number, from 0 on, returns `code`. Releasing calls do what they are asked nevertheless: a driver
   /// also returns what went wrong before.
   void inject(int call, status code) {
+    lasts_ = false;
     injected_at_ = call;
     injected_ = code;
     calls_ = 0;
+  }
+  /// The same for all calls from that one on, until faults are forgotten: the context is broken.
+  void break_at(int call, status code) {
+    inject(call, code);
+    lasts_ = true;
   }
   void forget_faults() { inject(-1, status::success); }
   bool has_failed() const { return calls_ > injected_at_ && injected_at_ >= 0; }
@@ -108,8 +123,13 @@ class host_driver {
     chance_.seed(seed);
   }
   /// Work of the caller's own on a stream.
-  void queue(ipc::stream_handle on, std::function<void()> work) { give_work(on, {std::move(work), nullptr, 0}); }
-  /// Does all that streams have, as far as it can be done.
+  void queue(ipc::stream_handle on, std::function<void()> work) {
+    perform(on, {}, [work = std::move(work)] {
+      work();
+      return true;
+    });
+  }
+  /// Does all that lazy streams have, as far as it can be done.
   void finish_streams() {
     while (do_one()) {}
   }
@@ -121,6 +141,8 @@ class host_driver {
   /// Says that peers' memory is open, and copies from there bring other bytes, or copies to there get lost.
   void spoil_reads() { spoils_reads_ = true; }
   void lose_writes() { loses_writes_ = true; }
+  /// From now on streams are queues that threads work off, and waits wait. Before the first stream is made.
+  void queue_streams() { queued_ = true; }
   void has_context(bool has) { current_ = has ? context_of(device_) : nullptr; }
   /// The next allocations have no handles.
   void pool_memory(bool is) { pool_ = is; }
@@ -135,8 +157,8 @@ class host_driver {
   int streams() const { return static_cast<int>(streams_.size()); }
   int events() const { return static_cast<int>(events_.size()); }
   int calls() const { return calls_; }
-  /// Copies from or to pinned memory that was freed before they were done.
-  int copies_of_freed = 0;
+  int destroyed_while_busy = 0;  ///< streams
+  int copies_of_freed = 0;       ///< from or to pinned memory that was freed before they were done
   int open_now() const { return static_cast<int>(opened_.size()); }
   std::vector<bool> copied_to_host;  ///< for each copy on a stream, in order
   int bad_closes = 0;
@@ -189,6 +211,7 @@ class host_driver {
     const auto found = machine_.allocations.find(at);
     if (found == machine_.allocations.end() || found->second.owner != process_) return status::invalid_value;
     machine_.freed_while_open += found->second.opened;
+    count_uses({at, found->second.size});
     ::munmap(reinterpret_cast<void*>(at), found->second.size);
     ::close(found->second.file);
     machine_.allocations.erase(found);
@@ -203,10 +226,13 @@ class host_driver {
   }
   status mem_free_host(void* at) {
     const status now = begin("mem_free_host");
-    if (pinned_.erase(at) == 0) return status::invalid_value;
+    const auto found = pinned_.find(at);
+    if (found == pinned_.end()) return status::invalid_value;
+    const host_queue::range memory{reinterpret_cast<ipc::address>(at), found->second};
     for (const auto& [on, work] : streams_) {
-      for (const piece& each : work) copies_of_freed += each.touches == at ? 1 : 0;
+      for (const host_queue::task& each : work) copies_of_freed += each.uses(memory) ? 1 : 0;
     }
+    pinned_.erase(found);
     std::free(at);
     return now;
   }
@@ -222,9 +248,7 @@ class host_driver {
     const std::lock_guard lock(machine_.mutex);
     ipc::address base = 0;
     const auto* const found = allocation_of(at, &base);
-    if (found == nullptr && which == ipc::pointer_attribute::memory_type && pinned_at(at) != nullptr) {
-      return write(result, 1U);
-    }
+    if (found == nullptr && which == ipc::pointer_attribute::memory_type && is_pinned(at)) return write(result, 1U);
     if (found == nullptr) return status::invalid_value;
     switch (which) {
       case ipc::pointer_attribute::memory_type: return write(result, 2U);
@@ -252,11 +276,11 @@ class host_driver {
     ++copies_;
     const bool spoiled = (spoils_reads_ && opened_at(from)) || (loses_writes_ && opened_at(to));
     if (spoiled) return status::success;
-    const auto copy = [=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size); };
-    void* const host = pinned_at(to) != nullptr ? pinned_at(to) : pinned_at(from);
-    copied_to_host.push_back(pinned_at(to) != nullptr);
-    give_work(on, {copy, nullptr, 0, host});
-    return status::success;
+    copied_to_host.push_back(is_pinned(to));
+    return perform(on, {{to, size}, {from, size}}, [to, from, size] {
+      std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
+      return true;
+    });
   }
 
   status ipc_get_mem_handle(ipc::ipc_memory_handle* result, ipc::address base) {
@@ -297,6 +321,7 @@ class host_driver {
     for (auto& [base, each] : machine_.allocations) {
       if (each.serial == found->second.serial) --each.opened;
     }
+    count_uses({at, found->second.size});
     ::munmap(reinterpret_cast<void*>(at), found->second.size);
     opened_.erase(found);
     ++closes;
@@ -305,16 +330,24 @@ class host_driver {
 
   status stream_create(ipc::stream_handle* result, unsigned) {
     if (const status now = begin("stream_create"); now != status::success) return now;
-    *result = reinterpret_cast<ipc::stream_handle>(++streams_made_);
+    *result = queued_ ? make_queue() : reinterpret_cast<ipc::stream_handle>(++streams_made_);
     streams_[*result] = {};
     return status::success;
   }
   status stream_destroy(ipc::stream_handle what) {
     const status now = begin("stream_destroy");
-    return streams_.erase(what) == 0 ? status::invalid_handle : now;
+    if (streams_.erase(what) == 0) return status::invalid_handle;
+    if (queued_ && host_queue::of(what).busy()) {
+      ++destroyed_while_busy;  // it goes on until its process ends
+    } else if (queued_) {
+      forget(host_queue::of(what));
+      std::erase_if(queues_, [&](const auto& each) { return each->handle() == what; });
+    }
+    return now;
   }
   status stream_query(ipc::stream_handle on) {
     const status now = begin("stream_query");
+    if (queued_) return now == status::success && host_queue::of(on).busy() ? status::not_ready : now;
     do_one();
     const auto found = streams_.find(on);
     if (now == status::success && found != streams_.end() && !found->second.empty()) return status::not_ready;
@@ -327,54 +360,72 @@ class host_driver {
   status stream_get_ctx(ipc::stream_handle, ipc::context_handle* result) {
     return give("stream_get_ctx", result, context_of(device_));
   }
-  status stream_is_capturing(ipc::stream_handle, ipc::capture_status* result) {
-    return give("stream_is_capturing", result, capturing_ ? ipc::capture_status::active : ipc::capture_status::none);
+  status stream_write_value_32(ipc::stream_handle on, ipc::address at, std::uint32_t value, unsigned) {
+    return write_value("stream_write_value_32", on, at, value);
   }
-  status stream_wait_event(ipc::stream_handle on, ipc::event_handle what, unsigned) {
-    if (const status now = begin("stream_wait_event"); now != status::success) return now;
-    const auto found = events_.find(what);
-    if (found == events_.end()) return status::invalid_handle;
-    give_work(on, {{}, what, found->second.recorded});
+  status stream_write_value_64(ipc::stream_handle on, ipc::address at, std::uint64_t value, unsigned) {
+    return write_value("stream_write_value_64", on, at, value);
+  }
+  /// A wait for what is not there yet waits in a queue, and else stops the stream for good.
+  status stream_wait_value_32(ipc::stream_handle on, ipc::address at, std::uint32_t value, unsigned flags) {
+    return wait_value("stream_wait_value_32", on, at, value, flags);
+  }
+  status stream_wait_value_64(ipc::stream_handle on, ipc::address at, std::uint64_t value, unsigned flags) {
+    return wait_value("stream_wait_value_64", on, at, value, flags);
+  }
+  status stream_batch_mem_op(ipc::stream_handle on, unsigned count, ipc::word_operation* all, unsigned) {
+    if (const status now = begin("stream_batch_mem_op"); now != status::success) return now;
+    for (unsigned i = 0; i < count; ++i) {
+      const auto value = static_cast<std::uint32_t>(all[i].value);
+      if (all[i].what == ipc::word_wait_32) {
+        queue_wait(on, all[i].at, value, all[i].flags);
+      } else if (all[i].what == ipc::word_write_32) {
+        queue_write(on, all[i].at, value);
+      } else {
+        return status::invalid_value;
+      }
+    }
     return status::success;
   }
-
+  status stream_is_capturing(ipc::stream_handle on, ipc::capture_status* result) {
+    const bool is = capturing_ || (queued_ && host_queue::of(on).capturing());
+    return give("stream_is_capturing", result, is ? ipc::capture_status::active : ipc::capture_status::none);
+  }
+  status stream_wait_event(ipc::stream_handle on, ipc::event_handle which, unsigned) {
+    if (const status now = begin("stream_wait_event"); now != status::success) return now;
+    const auto found = events_.find(which);
+    if (found == events_.end()) return status::invalid_handle;
+    if (queued_ && host_queue::of(on).capturing()) return static_cast<status>(905);  // not of this graph
+    const recorded done = found->second;
+    return perform(on, {}, [done] { return done->load(std::memory_order_acquire); });
+  }
   status event_create(ipc::event_handle* result, unsigned) {
     if (const status now = begin("event_create"); now != status::success) return now;
     *result = reinterpret_cast<ipc::event_handle>(++events_made_);
-    events_[*result] = {};
+    events_[*result] = std::make_shared<std::atomic<bool>>(true);
     return status::success;
   }
-  status event_destroy(ipc::event_handle what) {
+  status event_destroy(ipc::event_handle which) {
     const status now = begin("event_destroy");
-    return events_.erase(what) == 0 ? status::invalid_handle : now;
+    return events_.erase(which) == 0 ? status::invalid_handle : now;
   }
-  status event_record(ipc::event_handle what, ipc::stream_handle on) {
+  status event_record(ipc::event_handle which, ipc::stream_handle on) {
     if (const status now = begin("event_record"); now != status::success) return now;
-    const auto found = events_.find(what);
+    const auto found = events_.find(which);
     if (found == events_.end()) return status::invalid_handle;
-    const int number = ++found->second.recorded;
-    give_work(on, {[this, what, number] { events_[what].reached = number; }, nullptr, 0});
-    return status::success;
+    const recorded done = std::make_shared<std::atomic<bool>>(false);
+    found->second = done;
+    return perform(on, {}, [done] {
+      done->store(true, std::memory_order_release);
+      return true;
+    });
   }
-  status event_query(ipc::event_handle what) {
+  status event_query(ipc::event_handle which) {
     if (const status now = begin("event_query"); now != status::success) return now;
-    const auto found = events_.find(what);
+    const auto found = events_.find(which);
     if (found == events_.end()) return status::invalid_handle;
     do_one();
-    return found->second.reached >= found->second.recorded ? status::success : status::not_ready;
-  }
-  status stream_write_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned) {
-    return write_value("stream_write_value_32", at, value);
-  }
-  status stream_write_value_64(ipc::stream_handle, ipc::address at, std::uint64_t value, unsigned) {
-    return write_value("stream_write_value_64", at, value);
-  }
-  /// A wait for what is not there yet stops the stream for good: work is done at once here, or never.
-  status stream_wait_value_32(ipc::stream_handle, ipc::address at, std::uint32_t value, unsigned flags) {
-    return wait_value("stream_wait_value_32", at, value, flags);
-  }
-  status stream_wait_value_64(ipc::stream_handle, ipc::address at, std::uint64_t value, unsigned flags) {
-    return wait_value("stream_wait_value_64", at, value, flags);
+    return found->second->load(std::memory_order_acquire) ? status::success : status::not_ready;
   }
   /// Writes of streams get lost.
   void lose_words() { loses_words_ = true; }
@@ -382,54 +433,6 @@ class host_driver {
   void lack(ipc::device_attribute what) { lacks_ = what; }
 
  private:
-  /// Something that a stream does, or an event that it waits for.
-  struct piece {
-    std::function<void()> work;
-    ipc::event_handle awaited = nullptr;
-    int number = 0;
-    void* touches = nullptr;  ///< pinned memory
-  };
-  struct event {
-    int recorded = 0;
-    int reached = 0;
-  };
-
-  void give_work(ipc::stream_handle on, piece what) {
-    const auto found = streams_.find(on);
-    if (found == streams_.end()) {  // of no stream in particular
-      if (what.work) what.work();
-      return;
-    }
-    found->second.push_back(std::move(what));
-    if (!lazy_) finish_streams();
-  }
-  bool stopped() const { return copies_that_end_ >= 0 && copies_ > copies_that_end_; }
-  /// Does the first piece of one stream that can go on.
-  bool do_one() {
-    if (lazy_ && stopped()) return false;
-    std::vector<std::deque<piece>*> able;
-    for (auto& [on, work] : streams_) {
-      if (work.empty()) continue;
-      const piece& first = work.front();
-      const auto awaited = events_.find(first.awaited);
-      if (first.awaited == nullptr || awaited == events_.end() || awaited->second.reached >= first.number) {
-        able.push_back(&work);
-      }
-    }
-    if (able.empty()) return false;
-    std::deque<piece>& work = *able[chance_() % able.size()];
-    const piece first = std::move(work.front());
-    work.pop_front();
-    if (first.work) first.work();
-    return true;
-  }
-  void* pinned_at(ipc::address at) const {
-    const auto after = pinned_.upper_bound(reinterpret_cast<void*>(at));
-    if (after == pinned_.begin()) return nullptr;
-    const auto& [base, size] = *std::prev(after);
-    return at - reinterpret_cast<ipc::address>(base) < size ? base : nullptr;
-  }
-
   struct mapping {
     std::uint64_t serial = 0;
     std::size_t size = 0;
@@ -455,26 +458,88 @@ class host_driver {
     return status::success;
   }
 
-  template <class Word>
-  status write_value(const char* name, ipc::address at, Word value) {
-    const status now = begin(name);
-    if (now == status::success && !loses_words_) {
-      std::atomic_ref(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_release);
+  using recorded = std::shared_ptr<std::atomic<bool>>;
+
+  /// Now, or when the stream has come to it.
+  template <class Attempt>
+  status perform(ipc::stream_handle on, std::vector<host_queue::range> touches, Attempt attempt) {
+    const auto found = streams_.find(on);
+    if (queued_) {
+      host_queue::of(on).push(std::move(attempt), std::move(touches));
+    } else if (lazy_ && found != streams_.end()) {
+      found->second.push_back({std::move(attempt), std::move(touches)});
+    } else if (!attempt()) {
+      copies_that_end_ = 0;
     }
-    return now;
+    return status::success;
+  }
+  /// Does the first task of one lazy stream that can go on.
+  bool do_one() {
+    if (copies_that_end_ >= 0 && copies_ > copies_that_end_) return false;
+    std::vector<std::deque<host_queue::task>*> waiting;
+    for (auto& [on, work] : streams_) {
+      if (!work.empty()) waiting.push_back(&work);
+    }
+    std::shuffle(waiting.begin(), waiting.end(), chance_);
+    for (auto* const work : waiting) {
+      const auto attempt = work->front().attempt;
+      if (!attempt()) continue;
+      work->pop_front();
+      return true;
+    }
+    return false;
+  }
+  bool is_pinned(ipc::address at) const {
+    const auto after = pinned_.upper_bound(reinterpret_cast<void*>(at));
+    if (after == pinned_.begin()) return false;
+    const auto& [base, size] = *std::prev(after);
+    return at - reinterpret_cast<ipc::address>(base) < size;
+  }
+  ipc::stream_handle make_queue() {
+    queues_.push_back(std::make_unique<host_queue>());
+    const std::lock_guard lock(machine_.mutex);
+    machine_.queues.insert(queues_.back().get());
+    return queues_.back()->handle();
+  }
+  void forget(host_queue& which) {
+    const std::lock_guard lock(machine_.mutex);
+    machine_.queues.erase(&which);
+  }
+  /// With the machine's lock.
+  void count_uses(const host_queue::range& memory) {
+    for (host_queue* const each : machine_.queues) machine_.freed_while_used += each->uses(memory) ? 1 : 0;
   }
   template <class Word>
-  status wait_value(const char* name, ipc::address at, Word value, unsigned flags) {
+  status write_value(const char* name, ipc::stream_handle on, ipc::address at, Word value) {
     const status now = begin(name);
-    const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
-    const bool there =
-        flags == ipc::wait_until_equal ? seen == value : static_cast<std::make_signed_t<Word>>(seen - value) >= 0;
-    if (now == status::success && !there) copies_that_end_ = 0;
-    return now;
+    return now == status::success ? queue_write(on, at, value) : now;
+  }
+  template <class Word>
+  status queue_write(ipc::stream_handle on, ipc::address at, Word value) {
+    if (loses_words_) return status::success;
+    return perform(on, {{at, sizeof value}}, [at, value] {
+      std::atomic_ref(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_release);
+      return true;
+    });
+  }
+  template <class Word>
+  status wait_value(const char* name, ipc::stream_handle on, ipc::address at, Word value, unsigned flags) {
+    const status now = begin(name);
+    return now == status::success ? queue_wait(on, at, value, flags) : now;
+  }
+  template <class Word>
+  status queue_wait(ipc::stream_handle on, ipc::address at, Word value, unsigned flags) {
+    return perform(on, {{at, sizeof value}}, [at, value, flags] {
+      const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
+      return (flags & ~ipc::wait_then_flush) == ipc::wait_until_equal
+                 ? seen == value
+                 : static_cast<std::make_signed_t<Word>>(seen - value) >= 0;
+    });
   }
   status begin(const char* name) {
-    if (calls_++ != injected_at_) return status::success;
-    failed_call_ = name;
+    const int call = calls_++;
+    if (call != injected_at_ && !(lasts_ && call > injected_at_)) return status::success;
+    if (call == injected_at_) failed_call_ = name;
     return injected_;
   }
   template <class Value>
@@ -504,14 +569,16 @@ class host_driver {
   ipc::context_handle current_ = nullptr;
   std::map<ipc::address, mapping> opened_;
   std::map<void*, std::size_t> pinned_;
-  std::map<ipc::stream_handle, std::deque<piece>> streams_;
-  std::map<ipc::event_handle, event> events_;
+  std::map<ipc::stream_handle, std::deque<host_queue::task>> streams_;  ///< and what lazy ones have to do
   std::set<ipc::address> managed_;
-  std::uintptr_t events_made_ = 0;
   bool lazy_ = false;
   bool capturing_ = false;
   std::mt19937 chance_;
   std::uintptr_t streams_made_ = 0;
+  bool queued_ = false;
+  std::vector<std::unique_ptr<host_queue>> queues_;
+  std::map<ipc::event_handle, recorded> events_;
+  std::uintptr_t events_made_ = 0;
   std::uint64_t generations_ = 0;
   ipc::address reuse_ = 0;
   bool pool_ = false;
@@ -524,6 +591,7 @@ class host_driver {
   int copies_ = 0;
   int calls_ = 0;
   int injected_at_ = -1;
+  bool lasts_ = false;
   status injected_ = status::success;
   const char* failed_call_ = "";
 };

@@ -98,6 +98,13 @@ __global__ void __launch_bounds__(launch_shape{}.threads)
       [&](std::size_t i) { body.on_element(i); });
 }
 
+/// Brings the kernel for bodies of this type to the current device, if it is not there.
+template <class Body>
+failure load(const char* operation) {
+  cudaFuncAttributes unused{};
+  return failure_of(cudaFuncGetAttributes(&unused, &visit_all<Body>), operation);
+}
+
 /// Puts the kernel for `body`, which moves `bytes` in all, on `stream`, a stream of the current device. It has run when the
 /// stream says so.
 ///

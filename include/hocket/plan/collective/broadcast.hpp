@@ -11,6 +11,37 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
+namespace detail {
+
+/// Who has a vector from whom, if its owners double in each round.
+struct binomial_tree {
+  int root = 0;
+
+  constexpr int distance_from_root(int ranks, int rank) const noexcept {
+    return rank >= root ? rank - root : rank - root + ranks;
+  }
+  constexpr int rank_at(int ranks, int distance) const noexcept {
+    return distance < ranks - root ? root + distance : root + distance - ranks;
+  }
+  /// Not of the root.
+  constexpr int parent(int ranks, int rank) const noexcept {
+    const int distance = distance_from_root(ranks, rank);
+    return rank_at(ranks, distance & (distance - 1));
+  }
+  /// A child's distance from the root has one more bit set, below the lowest bit of its parent's.
+  constexpr unsigned children(int ranks, int rank) const noexcept {
+    const auto distance = static_cast<unsigned>(distance_from_root(ranks, rank));
+    const auto beyond = static_cast<unsigned>(ranks) - distance - 1;
+    return static_cast<unsigned>(std::min<int>(std::countr_zero(distance), static_cast<int>(std::bit_width(beyond))));
+  }
+  /// The one with the largest subtree first.
+  constexpr int child(int ranks, int rank, unsigned i) const noexcept {
+    return rank_at(ranks, distance_from_root(ranks, rank) + (1 << (children(ranks, rank) - 1 - i)));
+  }
+};
+
+}  // namespace detail
+
 /// In each round, everyone who has the vector sends it to one who has not: log2(p) rounds.
 struct binomial_broadcast {
   int root = 0;
@@ -20,33 +51,46 @@ struct binomial_broadcast {
   static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
-    return (rank == root ? 0U : 1U) + children(ranks, rank);
+    return (rank == root ? 0U : 1U) + tree().children(ranks, rank);
   }
 
   constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) const noexcept {
-    const int distance = distance_from_root(ranks, rank);
-    if (rank != root) {
-      if (i == 0) return receive(rank_at(ranks, distance & (distance - 1)), {0}, out(0));
-      --i;
-    }
-    const unsigned child = children(ranks, rank) - 1 - i;  // the one with the largest subtree first
-    return send(rank_at(ranks, distance + (1 << child)), {0}, out(0));
+    if (rank == root) return send(tree().child(ranks, rank, i), {0}, out(0));
+    if (i == 0) return receive(tree().parent(ranks, rank), {0}, out(0));
+    return send(tree().child(ranks, rank, i - 1), {0}, out(0));
   }
 
  private:
-  constexpr int distance_from_root(int ranks, int rank) const noexcept {
-    return rank >= root ? rank - root : rank - root + ranks;
-  }
-  constexpr int rank_at(int ranks, int distance) const noexcept {
-    return distance < ranks - root ? root + distance : root + distance - ranks;
+  constexpr detail::binomial_tree tree() const noexcept { return {root}; }
+};
+
+/// The same tree where ranks can read each other's memory: each reads its parent's vector, and tells its children that
+/// they may read its own. Nobody is read by more than log2(p) others.
+struct binomial_load_broadcast {
+  int root = 0;
+
+  static constexpr const char* name() noexcept { return "binomial_load"; }
+  constexpr plan::goal goal() const noexcept { return {goal_kind::broadcast, root}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1, .peer_pointers = true}; }
+
+  constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
+    return (rank == root ? 0U : 3U) + 2 * tree().children(ranks, rank);
   }
 
-  /// A child's distance from the root has one more bit set, below the lowest bit of its parent's.
-  constexpr unsigned children(int ranks, int rank) const noexcept {
-    const auto distance = static_cast<unsigned>(distance_from_root(ranks, rank));
-    const auto beyond = static_cast<unsigned>(ranks) - distance - 1;
-    return static_cast<unsigned>(std::min<int>(std::countr_zero(distance), static_cast<int>(std::bit_width(beyond))));
+  constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) const noexcept {
+    if (rank != root) {
+      const int parent = tree().parent(ranks, rank);
+      if (i == 0) return wait(parent, 0);
+      if (i == 1) return load(parent, {0}, out(0), out(0));
+      if (i == 2) return signal(parent, 1);
+      i -= 3;
+    }
+    const unsigned children = tree().children(ranks, rank);
+    return i < children ? signal(tree().child(ranks, rank, i), 0) : wait(tree().child(ranks, rank, i - children), 1);
   }
+
+ private:
+  constexpr detail::binomial_tree tree() const noexcept { return {root}; }
 };
 
 /// Everyone reads the root's vector.

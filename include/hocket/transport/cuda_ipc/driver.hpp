@@ -70,6 +70,7 @@ struct driver_functions {
   status (*stream_write_value_64)(stream_handle, address, std::uint64_t, unsigned flags) = nullptr;
   status (*stream_wait_value_32)(stream_handle, address, std::uint32_t, unsigned flags) = nullptr;
   status (*stream_wait_value_64)(stream_handle, address, std::uint64_t, unsigned flags) = nullptr;
+  status (*stream_batch_mem_op)(stream_handle, unsigned count, word_operation*, unsigned flags) = nullptr;
 
   status (*event_create)(event_handle*, unsigned flags) = nullptr;
   status (*event_destroy)(event_handle) = nullptr;
@@ -120,6 +121,7 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuStreamWriteValue64_v2", all.stream_write_value_64);
   each("cuStreamWaitValue32_v2", all.stream_wait_value_32);
   each("cuStreamWaitValue64_v2", all.stream_wait_value_64);
+  each("cuStreamBatchMemOp_v2", all.stream_batch_mem_op);
   each("cuEventCreate", all.event_create);
   each("cuEventDestroy_v2", all.event_destroy);
   each("cuEventRecord", all.event_record);

@@ -56,6 +56,9 @@ using context_handle = struct opaque_context*;
 using stream_handle = struct opaque_stream*;
 using event_handle = struct opaque_event*;
 
+/// Null or CU_STREAM_LEGACY, which other streams wait for. Not that of each thread.
+inline bool is_default_stream(stream_handle which) noexcept { return reinterpret_cast<std::uintptr_t>(which) <= 1; }
+
 struct uuid {
   std::array<unsigned char, 16> bytes{};
   friend bool operator==(const uuid&, const uuid&) = default;
@@ -88,10 +91,22 @@ enum class pointer_attribute : int {
   ipc_capable = 10
 };
 
-/// Whether what a stream is given becomes part of a graph.
-enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
-
 enum class memory_type : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
+
+/// One of several operations on words that a stream is given at once.
+struct word_operation {
+  unsigned what = 0;  ///< `word_wait_32` or `word_write_32`
+  address at = 0;
+  std::uint64_t value = 0;  ///< of 4 bytes: the low ones
+  unsigned flags = 0;
+  address for_the_driver = 0;
+  std::uint64_t unused = 0;
+};
+inline constexpr unsigned word_wait_32 = 1;
+inline constexpr unsigned word_write_32 = 2;
+
+/// Whether work on a stream is done, or written down for a graph.
+enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
 
 inline constexpr unsigned open_with_peer_access = 1;  ///< the only way in which a handle may be opened
 inline constexpr unsigned stream_non_blocking = 1;

@@ -201,8 +201,9 @@ class prober {
     status said = scope.said();
     if (said == status::success) said = at_.through->memcpy_async(to, from, probe_block, stream_.get());
     if (said != status::success) return status_failure(*at_.through, "copying a block", said);
-    failure found = finish(*at_.through, stream_.get(), until_);
-    if (found.code == errc::timeout) give_up();  // any other failure has ended it
+    bool idle = false;
+    failure found = finish(*at_.through, stream_.get(), until_, idle);
+    if (!idle) give_up();
     return found;
   }
 

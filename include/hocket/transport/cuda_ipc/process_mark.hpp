@@ -6,7 +6,7 @@
 
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/process_identity.hpp>
 
 #include <compare>
 #include <cstdint>
@@ -23,6 +23,7 @@ struct process_mark {
   std::int32_t pid = 0;
 
   friend auto operator<=>(const process_mark&, const process_mark&) = default;
+  friend bool operator==(const process_mark&, const process_mark&) = default;  // implied, but not to nvcc
 
   /// Whether `other` is this process for certain. What is not known is taken for two processes: that costs a copy, and
   /// the opposite would be a pointer to nowhere.
@@ -33,7 +34,7 @@ struct process_mark {
 
 /// Reads /proc: once per wire, not per call.
 inline process_mark own_mark() {
-  const ucx::process_identity own = ucx::own_identity();
+  const transport::process_identity own = transport::own_identity();
   return {hocket::detail::checksum(std::as_bytes(std::span(own.host))), own.pid_namespace, own.start_time, own.pid};
 }
 

@@ -131,16 +131,24 @@ using owned_stream = resource<Driver, detail::stream_kind>;
 template <class Driver>
 using owned_event = resource<Driver, detail::event_kind>;
 
-/// Waits until the work on `which` is done: `timeout` at `until`, and then it may still go on.
+/// Waits until the work on `which` is done: `timeout` at `until`. An error that the driver tells of may be that of other
+/// work, so it is asked again, and the error is the result when the stream is idle. `idle` tells whether it is for certain:
+/// what it uses must not be freed otherwise.
 template <class Driver>
-failure finish(Driver& through, stream_handle which, const deadline& until) {
-  for (;;) {
+failure finish(Driver& through, stream_handle which, const deadline& until, bool& idle) {
+  constexpr int most_errors = 16;  // in a row: the context is broken, and says nothing else any more
+  failure first;
+  idle = false;
+  for (int errors = 0; errors < most_errors;) {
     const status said = through.stream_query(which);
-    if (said == status::success) return {};
-    if (said != status::not_ready) return status_failure(through, "waiting for a stream", said);
-    if (until.passed()) return make_failure(errc::timeout, "the work on a stream did not end");
+    idle = said == status::success;
+    if (idle) return first;
+    errors = said == status::not_ready ? 0 : errors + 1;
+    if (errors != 0 && !first) first = status_failure(through, "waiting for a stream", said);
+    if (until.passed()) return first ? first : make_failure(errc::timeout, "the work on a stream did not end");
     std::this_thread::yield();
   }
+  return first;
 }
 
 }  // namespace cuda_ipc

@@ -46,10 +46,12 @@ class word_trial {
     const std::size_t size = wide ? sizeof value : sizeof(std::uint32_t);
     status said = wide ? in_order_64(value) : in_order_32(static_cast<std::uint32_t>(value));
     if (said == status::success) said = at_.through->memcpy_async(address_of(copy_), word_.get(), size, stream_.get());
-    const failure waiting = finish(*at_.through, stream_.get(), until_);  // for what was queued before an error, too
-    if (waiting.code == errc::timeout) give_up();
+    bool idle = false;
+    const failure waiting =
+        finish(*at_.through, stream_.get(), until_, idle);  // for what was queued before an error, too
+    if (!idle) give_up();
     if (said != status::success) return status_failure(*at_.through, "ordering words on a stream", said);
-    if (waiting) return waiting;
+    if (!idle || waiting) return waiting;
     std::uint64_t seen = 0;
     std::memcpy(&seen, copy_.get(), size);  // as all devices are of hosts with the low bytes first
     return seen == value ? failure()

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#   bench/gpu.sh [FOLDER]
+#
+# On a machine with a GPU, CUDA and CMake: builds into FOLDER (build/gpu), checks with `ctest -L gpu`, times against a plain
+# copy of the device and what CUB and Thrust have, and prints a table. The checks need Catch2; where CMake does not find
+# it, CATCH2 names a folder with catch2/catch.hpp. The figures belong in docs/performance.md, with date and GPU.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+folder=${1:-$root/build/gpu}
+mkdir -p "$folder"
+cd "$folder"
+nvcc=${CUDACXX:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+jobs=$(nproc)
+architecture=native
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || architecture=90
+"$nvcc" --version | tail -n 1
+date
+
+# The benchmark is built beside the checks.
+"$nvcc" -std=c++20 -O2 -arch="$([ $architecture = native ] && echo native || echo sm_90)" -I "$root/include" -I "$root/tests" \
+        "$root/bench/gpu.cu" -o gpu >gpu.log 2>&1 &
+benchmark=$!
+
+find_catch=
+if [ -n "${CATCH2:-}" ]; then
+  mkdir -p catch2
+  cat >catch2/Catch2Config.cmake <<END
+if(NOT TARGET Catch2::Catch2)
+  add_library(Catch2::Catch2 INTERFACE IMPORTED)
+  set_target_properties(Catch2::Catch2 PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "$CATCH2")
+endif()
+END
+  find_catch="-D Catch2_DIR=$folder/catch2"
+fi
+checks=0
+# shellcheck disable=SC2086 # one word, or none
+if cmake -S "$root" -B checks -D CMAKE_BUILD_TYPE=Release -D CMAKE_CUDA_COMPILER="$nvcc" \
+     -D CMAKE_CUDA_ARCHITECTURES=$architecture -D "HOCKET_TEST_FOLDERS=^(kernel/device|engine/stream)$" \
+     -D HOCKET_BUILD_HOUSE_TESTS=OFF -D HOCKET_BUILD_EXAMPLES=OFF -D HOCKET_BUILD_BENCHMARKS=OFF \
+     -D HOCKET_BUILD_TOOLS=OFF $find_catch >checks.log 2>&1 &&
+   cmake --build checks -j "$jobs" --target hocket.tests.kernel.device.cuda hocket.tests.engine.stream.cuda \
+     >>checks.log 2>&1; then
+  ctest --test-dir checks -L gpu --output-on-failure --timeout 150 || checks=$?
+else
+  echo "the checks could not be built:"
+  tail -n 15 checks.log
+  checks=1
+fi
+
+if ! wait $benchmark; then
+  tail -n 30 gpu.log
+  exit 1
+fi
+timeout 200 ./gpu
+exit $checks

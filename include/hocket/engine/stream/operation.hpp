@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A collective on memory of devices, by the same plans as on the host, put on streams.
+///
+/// To bind is collective and costs two exchanges between hosts: ranks tell each other where their buffers are. To enqueue is
+/// local, waits for nobody, and may be captured in a graph, as often as one likes: nothing of it is counted on the
+/// host. Whoever repeats an operation on the same buffers binds once.
+#pragma once
+
+#include <hocket/bootstrap/blob.hpp>
+#include <hocket/core/checksum.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/engine/stream/binding.hpp>
+#include <hocket/engine/stream/program.hpp>
+#include <hocket/plan/signal_reuse.hpp>
+#include <hocket/transport/cuda_ipc/agreement.hpp>
+#include <hocket/transport/cuda_ipc/group.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// One rank's part of a bound operation. Used by the thread that uses the group, which must outlive it.
+template <class Driver>
+class stream_operation {
+ public:
+  using group_type = cuda_ipc::group<Driver>;
+
+  stream_operation(const stream_operation&) = delete;
+  stream_operation& operator=(const stream_operation&) = delete;
+  ~stream_operation() { flight_->dropped = true; }
+
+  /// Binds the plan on all ranks, or on none: then all have the same error, and the group can be used further.
+  ///
+  /// - `invalid_argument`: streams can't run the plan, or buffers overlap.
+  /// - `mismatch`: ranks bind different plans, lengths or types.
+  /// - `unreachable`: peers can't open a buffer: it must be staged.
+  ///
+  /// Buffers must stay until the operation is gone, and, after a failure, until the group is closed.
+  static failure bind(group_type& on, stream_binding bound, const transport::exchange_function& exchange,
+                      std::unique_ptr<stream_operation>& result) {
+    std::unique_ptr<stream_operation> made(new stream_operation(on, std::move(bound)));
+    const auto ranks = static_cast<std::size_t>(on.size());
+    std::vector<std::vector<std::byte>> told;
+    if (failure found = cuda_ipc::detail::decode_answers(exchange(made->offer()), ranks, told)) return found;
+    if (failure found = cuda_ipc::detail::agreed(made->accept(told), ranks, exchange)) return found;
+    result = std::move(made);
+    return {};
+  }
+
+  /// Puts it on `stream`. Local; waits for nobody. Each rank enqueues the operations of a group in the same order. After a
+  /// failure the group is over, and what was enqueued has run dry.
+  failure enqueue(cuda_ipc::stream_handle stream) {
+    if (cuda_ipc::is_default_stream(stream)) {
+      return make_failure(errc::invalid_argument,
+                          "the default stream holds up all others, and so those that it would wait for: make one with "
+                          "cudaStreamNonBlocking");
+    }
+    const cuda_ipc::context_scope scope(group_.through(), group_.where().where);
+    if (failure found = group_.usable()) return found;
+    bool capturing = false;
+    failure found = group_.begin(stream, capturing);
+    for (std::size_t i = 0; i < program_.steps.size() && !found;) {
+      const std::size_t next = group_.batches() ? end_of_words(i) : i;
+      found = next > i + 1 ? put_words(stream, i, next) : put(stream, program_.steps[i]);
+      const std::size_t end = std::max(next, i + 1);
+      for (; i < end && !found; ++i) tell(program_.steps[i]);
+    }
+    if (!found) found = group_.end(stream, flight_, capturing);
+    return found ? group_.give_up(capturing ? nullptr : stream, std::move(found)) : failure();
+  }
+
+  /// Waits until it is done, on this rank: see `group::finish`.
+  failure finish(const deadline& until) { return group_.finish(flight_, until); }
+
+  const stream_program& program() const noexcept { return program_; }
+  std::size_t scratch_bytes() const {
+    return bound_.plan.shape(group_.size()).scratch * layout_of(bound_, group_.size()).largest_chunk() *
+           bound_.leaf->size;
+  }
+
+ private:
+  stream_operation(group_type& on, stream_binding bound)
+      : group_(on), bound_(std::move(bound)), flight_(on.new_flight()) {}
+
+  // ── Binding ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::vector<std::byte> offer() {
+    std::vector<std::byte> told;
+    const failure found = prepare(told);
+    return cuda_ipc::detail::encode_answer(found, told);
+  }
+
+  failure prepare(std::vector<std::byte>& told) {
+    const int ranks = group_.size();
+    if (failure found = group_.usable()) return found;
+    failure wrong = bound_.fused ? refused_fused(bound_, ranks, group_.one_device())
+                                 : refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
+    if (wrong) return wrong;
+    if (lies_in_place(bound_, ranks, group_.rank(), wrong) && !bound_.fused) {
+      bound_.plan = bound_.plan.for_in_place();
+      wrong = refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
+    }
+    if (wrong) return wrong;
+    bootstrap::detail::append_integer(told, signature());
+    if (failure found = tell(plan::region::in, bound_.in, told)) return found;
+    return tell(plan::region::out, bound_.out, told);
+  }
+
+  /// Equal where ranks bind the same. The form for in-place use counts as the same.
+  std::uint64_t signature() const {
+    const plan::goal goal = bound_.plan.goal();
+    std::vector<std::byte> text = bootstrap::text_blob(bound_.plan.name());
+    for (const std::uint64_t each :
+         {static_cast<std::uint64_t>(goal.kind), static_cast<std::uint64_t>(goal.root),
+          static_cast<std::uint64_t>(bound_.block_elements), static_cast<std::uint64_t>(bound_.leaf->size),
+          static_cast<std::uint64_t>(bound_.fused)}) {
+      bootstrap::detail::append_integer(text, each);
+    }
+    return checksum(text);
+  }
+
+  /// A handle, if peers read it and there is anything to read.
+  failure tell(plan::region which, std::uint64_t data, std::vector<std::byte>& told) {
+    const std::size_t bytes = bytes_of(bound_, which, group_.size(), group_.rank()).size;
+    const bool needed = group_.size() > 1 && data != 0 && bytes != 0 &&
+                        (bound_.fused ? group_.rank() != 0 : is_read_by_peers(bound_.plan, which, group_.size()));
+    bootstrap::detail::append_integer(told, static_cast<std::uint8_t>(needed));
+    if (!needed) return {};
+    cuda_ipc::memory_handle handle;
+    if (failure found = group_.exports().publish(data, bytes, handle)) return found;
+    bootstrap::detail::append_bytes(told, cuda_ipc::encode(handle));
+    return {};
+  }
+
+  failure accept(const std::vector<std::vector<std::byte>>& told) {
+    stream_buffers at;
+    for (int peer = 0; peer < group_.size(); ++peer) {
+      bootstrap::detail::blob_reader from(told[static_cast<std::size_t>(peer)]);
+      if (from.integer<std::uint64_t>() != signature()) {
+        return make_failure(errc::mismatch, "rank " + std::to_string(peer) +
+                                                " binds another plan, length or element size than rank " +
+                                                std::to_string(group_.rank()));
+      }
+      if (failure found = reach(peer, plan::region::in, from, at.in)) return found;
+      if (failure found = reach(peer, plan::region::out, from, at.out)) return found;
+    }
+    const auto& where = group_.where();
+    if (const std::size_t bytes = bound_.fused ? 0 : scratch_bytes(); bytes != 0) {
+      if (failure found = cuda_ipc::device_memory<Driver>::make(where, flight_->scratch, bytes)) return found;
+      at.scratch = flight_->scratch.get();
+    }
+    if (failure found = cuda_ipc::owned_event<Driver>::make(where, flight_->passed)) return found;
+    if (bound_.leaf->load != nullptr) {
+      const cuda_ipc::context_scope scope(group_.through(), where.where);
+      if (failure found = bound_.leaf->load(static_cast<std::size_t>(group_.size()))) return found;
+    }
+    const plan::signal_reuse reuse(bound_.plan, group_.size());
+    if (!bound_.fused && !reuse.complete()) {
+      return make_failure(errc::invalid_argument, "plan '" + std::string(bound_.plan.name()) +
+                                                      "' has waits or signals that nobody answers: see plan::prove");
+    }
+    program_ = stream_compiler<group_type>(group_, bound_, at, reuse)();
+    return {};
+  }
+
+  failure reach(int peer, plan::region which, bootstrap::detail::blob_reader& from, std::vector<std::uint64_t>& all) {
+    const bool told = from.integer<std::uint8_t>() != 0;
+    const std::span<const std::byte> bytes =
+        told ? from.bytes(cuda_ipc::encoded_handle_bytes) : std::span<const std::byte>();
+    if (peer == group_.rank()) {
+      all.push_back(which == plan::region::in ? bound_.in : bound_.out);
+      return {};
+    }
+    all.push_back(0);
+    if (!told || (bound_.fused && group_.rank() != 0)) return {};
+    const std::optional<cuda_ipc::memory_handle> handle = cuda_ipc::decode(bytes);
+    if (!handle || handle->length < bytes_of(bound_, which, group_.size(), peer).size) {
+      return make_failure(errc::corrupted, "a rank has told nothing of its buffer that makes sense", {.peer = peer});
+    }
+    typename group_type::lease opened;
+    if (failure found = group_.mappings().open(*handle, opened)) return found;
+    all.back() = opened.data();
+    flight_->leases.push_back(std::move(opened));
+    return {};
+  }
+
+  // ── Enqueueing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  failure put(cuda_ipc::stream_handle stream, const stream_step& what) {
+    using cuda_ipc::status;
+    status said = status::success;
+    failure found;
+    switch (what.what) {
+      case stream_verb::set: said = group_.through().stream_write_value_32(stream, what.to, 1U, 0U); break;
+      case stream_verb::await:
+        said = group_.through().stream_wait_value_32(stream, what.to, 1U, group_.wait_flags());
+        if (said == status::success) said = group_.through().stream_write_value_32(stream, what.to, 0U, 0U);
+        break;
+      case stream_verb::copy: said = group_.through().memcpy_async(what.to, what.from, what.bytes, stream); break;
+      case stream_verb::combine:
+        found =
+            bound_.leaf->many(stream, bound_.operation, reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.to)),
+                              program_.sources.data() + what.first_source, static_cast<std::size_t>(group_.size()),
+                              what.bytes / bound_.leaf->size);
+        break;
+      case stream_verb::fuse:
+        found = bound_.leaf->to_all(stream, bound_.operation, program_.destinations.data(), program_.sources.data(),
+                                    program_.destinations.size(), what.bytes / bound_.leaf->size);
+        break;
+      case stream_verb::nothing: break;
+    }
+    if (said != status::success) found = cuda_ipc::status_failure(group_.through(), "enqueueing a step", said);
+    if (found) {
+      found.context.step = static_cast<int>(what.position);
+      return found;
+    }
+    return {};
+  }
+
+  /// The steps from `first` on that are words, but no more than a stream takes at once.
+  std::size_t end_of_words(std::size_t first) const noexcept {
+    std::size_t words = 0;
+    std::size_t end = first;
+    for (; end < program_.steps.size() && words + 2 <= most_words; ++end) {
+      const stream_verb what = program_.steps[end].what;
+      if (what != stream_verb::set && what != stream_verb::await) break;
+      words += what == stream_verb::set ? 1 : 2;
+    }
+    return end;
+  }
+
+  failure put_words(cuda_ipc::stream_handle stream, std::size_t first, std::size_t end) {
+    words_.clear();
+    for (std::size_t i = first; i < end; ++i) {
+      const stream_step& what = program_.steps[i];
+      const bool sets = what.what == stream_verb::set;
+      if (!sets) {
+        words_.push_back({.what = cuda_ipc::word_wait_32, .at = what.to, .value = 1, .flags = group_.wait_flags()});
+      }
+      words_.push_back({.what = cuda_ipc::word_write_32, .at = what.to, .value = sets ? 1U : 0U});
+    }
+    const cuda_ipc::status said =
+        group_.through().stream_batch_mem_op(stream, static_cast<unsigned>(words_.size()), words_.data(), 0U);
+    if (said == cuda_ipc::status::success) return {};
+    failure found = cuda_ipc::status_failure(group_.through(), "enqueueing a step", said);
+    found.context.step = static_cast<int>(program_.steps[first].position);
+    return found;
+  }
+
+  void tell(const stream_step& what) const {
+    if (!what.last || bound_.observer.on_step == nullptr || what.position == stream_step::after_plan) return;
+    bound_.observer.on_step(bound_.observer.context,
+                            step_event{.position = what.position,
+                                       .what = bound_.plan.at(group_.size(), group_.rank(), 0, what.position),
+                                       .bytes = what.bytes});
+  }
+
+  static constexpr std::size_t most_words = 256;
+
+  group_type& group_;
+  stream_binding bound_;
+  std::shared_ptr<typename group_type::flight> flight_;
+  stream_program program_;
+  std::vector<cuda_ipc::word_operation> words_;  ///< made anew for each batch
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One rank's actions of a plan with all addresses filled in: what is to be put on a stream, one thing after the other.
+/// Worked out once; to enqueue it, or to have a graph replay it, nothing has to be known any more.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/engine/binding.hpp>
+#include <hocket/engine/stream/binding.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/plan/layout.hpp>
+#include <hocket/plan/signal_reuse.hpp>
+#include <hocket/transport/cuda_ipc/group.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+enum class stream_verb : std::uint8_t {
+  set,      ///< the word at `to` = 1
+  await,    ///< until the word at `to` is 1; then it is 0
+  copy,     ///< `bytes` bytes
+  combine,  ///< `bytes` bytes of each source
+  fuse,     ///< the same, into as many destinations, which follow the sources
+  nothing   ///< an action that moves no bytes
+};
+
+struct stream_step {
+  static constexpr unsigned after_plan = ~0U;
+
+  stream_verb what = stream_verb::nothing;
+  bool last = true;       ///< of its action
+  unsigned position = 0;  ///< of the action in the plan; `after_plan`: an acknowledgement
+  int peer = -1;
+  std::uint64_t to = 0;
+  std::uint64_t from = 0;
+  std::size_t bytes = 0;
+  std::size_t first_source = 0;
+};
+
+struct stream_program {
+  std::vector<stream_step> steps;
+  std::vector<const void*> sources;  ///< of combinations: as many as there are ranks, in their order
+  std::vector<void*> destinations;   ///< of a fused one, likewise
+};
+
+/// Where the buffers of all ranks lie, as this rank reaches them.
+struct stream_buffers {
+  std::vector<std::uint64_t> in;
+  std::vector<std::uint64_t> out;
+  std::uint64_t scratch = 0;
+};
+
+/// Fills in one rank's actions.
+template <class Group>
+class stream_compiler {
+ public:
+  stream_compiler(const Group& group, const stream_binding& bound, const stream_buffers& at,
+                  const plan::signal_reuse& reuse)
+      : group_(group), bound_(bound), at_(at), reuse_(reuse), ranks_(group.size()), rank_(group.rank()),
+        layout_(layout_of(bound, ranks_)) {}
+
+  stream_program operator()() {
+    if (bound_.fused) {
+      position_ = stream_step::after_plan;
+      fuse();
+      return std::move(result_);
+    }
+    const unsigned length = bound_.plan.length(ranks_, rank_, 0);
+    for (position_ = 0; position_ < length; ++position_) add(bound_.plan.at(ranks_, rank_, 0, position_));
+    position_ = stream_step::after_plan;
+    acknowledge();
+    return std::move(result_);
+  }
+
+ private:
+  using bank = cuda_ipc::word_bank;
+
+  void add(const plan::action& what) {
+    const std::size_t begin = result_.steps.size();
+    switch (what.what) {
+      case plan::verb::signal:
+        for_each_peer(what.peer, [&](int peer) { set(peer, bank_of(rank_, peer, what.tag), what.tag); });
+        break;
+      case plan::verb::wait:
+        for_each_peer(what.peer, [&](int peer) { await(peer, bank_of(peer, rank_, what.tag), what.tag); });
+        break;
+      case plan::verb::copy: copy(what, rank_); break;
+      case plan::verb::load: copy(what, what.peer); break;
+      case plan::verb::load_reduce: combine(what); break;
+      default: break;  // refused before
+    }
+    if (result_.steps.size() == begin) put({});
+    for (std::size_t i = begin; i + 1 < result_.steps.size(); ++i) result_.steps[i].last = false;
+  }
+
+  /// At the end: what peers wait for at theirs, and then what this rank waits for.
+  void acknowledge() {
+    for_each_peer(plan::all_peers, [&](int peer) {
+      if (reuse_.acknowledged(peer, rank_)) set(peer, bank::acknowledgements, 0);
+    });
+    for_each_peer(plan::all_peers, [&](int peer) {
+      if (reuse_.acknowledged(rank_, peer)) await(peer, bank::acknowledgements, 0);
+    });
+  }
+
+  bank bank_of(int from, int to, unsigned tag) const {
+    return reuse_.of(from, to, tag) == plan::signal_class::late ? bank::late : bank::early;
+  }
+
+  void set(int peer, bank which, unsigned tag) {
+    put({.what = stream_verb::set, .peer = peer, .to = group_.word(peer, which, tag, rank_)});
+  }
+  void await(int peer, bank which, unsigned tag) {
+    put({.what = stream_verb::await, .peer = peer, .to = group_.word(rank_, which, tag, peer)});
+  }
+
+  void copy(const plan::action& what, int owner) {
+    const std::size_t bytes = bytes_of_action(what);
+    const std::uint64_t from = source(what, owner);
+    const std::uint64_t to = destination(what);
+    if (bytes != 0 && from != to) {
+      put({.what = stream_verb::copy, .peer = owner, .to = to, .from = from, .bytes = bytes});
+    }
+  }
+
+  void combine(const plan::action& what) {
+    const std::size_t bytes = bytes_of_action(what);
+    if (bytes == 0) return;
+    put({.what = stream_verb::combine,
+         .to = destination(what),
+         .bytes = bytes,
+         .first_source = result_.sources.size()});
+    for (int peer = 0; peer < ranks_; ++peer) {
+      result_.sources.push_back(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(source(what, peer))));
+    }
+  }
+
+  /// All tell the first rank that their contributions are there, and it tells them that their results are. A rank ends
+  /// after it was told, so its own signal is early; that of the first rank is an answer, and late.
+  void fuse() {
+    constexpr int leader = 0;
+    if (rank_ != leader) {
+      set(leader, bank::early, 0);
+      await(leader, bank::late, 1);
+      return;
+    }
+    for_each_peer(plan::all_peers, [&](int peer) { await(peer, bank::early, 0); });
+    if (const std::size_t bytes = layout_.size() * bound_.leaf->size; bytes != 0) {
+      put({.what = stream_verb::fuse, .bytes = bytes});
+      for (std::size_t peer = 0; peer < at_.in.size(); ++peer) {
+        result_.sources.push_back(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(at_.in[peer])));
+        result_.destinations.push_back(reinterpret_cast<void*>(static_cast<std::uintptr_t>(at_.out[peer])));
+      }
+    }
+    for_each_peer(plan::all_peers, [&](int peer) { set(peer, bank::late, 1); });
+  }
+
+  void put(stream_step what) {
+    what.position = position_;
+    result_.steps.push_back(what);
+  }
+
+  std::size_t bytes_of_action(const plan::action& what) const {
+    return what.count == 0 ? 0 : layout_.chunks(what.chunk, what.count).size * bound_.leaf->size;
+  }
+
+  std::uint64_t source(const plan::action& what, int owner) const { return place(what.from, what.from_at, owner); }
+  std::uint64_t destination(const plan::action& what) const { return place(what.to, what.to_at, rank_); }
+
+  std::uint64_t place(plan::region where, std::uint32_t at, int owner) const {
+    const auto index = static_cast<std::size_t>(owner);
+    const std::size_t size = bound_.leaf->size;
+    if (where == plan::region::scratch) return at_.scratch + at * layout_.largest_chunk() * size;
+    const std::size_t origin = origin_of(bound_.plan.goal().kind, where, layout_, owner);
+    const std::uint64_t base = where == plan::region::in ? at_.in[index] : at_.out[index];
+    return base + (layout_.begin(at) - origin) * size;
+  }
+
+  template <class Act>
+  void for_each_peer(std::int32_t peer, Act act) {
+    if (peer != plan::all_peers) return act(peer);
+    for (int each = 0; each < ranks_; ++each) {
+      if (each != rank_) act(each);
+    }
+  }
+
+  const Group& group_;
+  const stream_binding& bound_;
+  const stream_buffers& at_;
+  const plan::signal_reuse& reuse_;
+  const int ranks_;
+  const int rank_;
+  const plan::layout layout_;
+  unsigned position_ = 0;
+  stream_program result_;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The table of kernels for one operation on one type: what an engine that knows neither calls on a stream.
+///
+/// Up to 8 sources have a kernel each, which has all of its loads under way at once. More go through one that loops over
+/// them; it keeps what it has combined in registers, in the accumulator's type, so that it rounds once, as the host
+/// does. A program has the kernels of what it names, and no others.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/kernel/device/combine.cuh>
+#include <hocket/kernel/device/group.hpp>
+#include <hocket/kernel/device/launch.cuh>
+#include <hocket/kernel/device/partition.hpp>
+#include <hocket/kernel/device/stream_leaf.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <cuda_runtime.h>
+#include <cuda/stream_ref>
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace kernel {
+namespace device {
+
+/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, for as many sources as one says. `to` may be one of them, never a
+/// shifted part of one.
+template <class Op, class T>
+struct long_combination {
+  using reduction = hocket::reduction<Op, T>;
+  using accumulator = typename reduction::accumulator;
+  using element = typename reduction::partial;
+  static constexpr std::size_t most_sources = 256;  ///< half of what a kernel may be passed
+  static constexpr std::size_t group_size = group_of(sizeof(element));
+  static constexpr bool has_groups = group_size * sizeof(element) <= detail::longest_group_bytes;
+
+  Op op;
+  element* to;
+  unsigned sources;
+  const element* from[most_sources];
+
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const { to[i] = combined(op, from, sources, i); }
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (has_groups) store_group(to + first, combined_group(op, from, sources, first));
+  }
+  __device__ void called_on_device() const { call_on_device(op, to); }
+  /// How `count` elements are dealt to threads.
+  HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return dealt(count, to, from, sources); }
+
+  HOCKET_HOST_DEVICE static element combined(const Op& op, const element* const* from, unsigned sources,
+                                             std::size_t i) {
+    accumulator sum = static_cast<accumulator>(from[0][i]);
+    for (unsigned k = 1; k < sources; ++k) {
+      sum = reduction::combine(op, sum, static_cast<accumulator>(from[k][i]));
+    }
+    return static_cast<element>(sum);
+  }
+
+  HOCKET_HOST_DEVICE static group<element, group_size> combined_group(const Op& op, const element* const* from,
+                                                                      unsigned sources, std::size_t first) {
+    values_of<accumulator, group_size> sums;
+    group<element, group_size> next = load_group<group_size>(from[0] + first);
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t i = 0; i < group_size; ++i) sums.set(i, static_cast<accumulator>(next.get(i)));
+    for (unsigned k = 1; k < sources; ++k) {
+      next = load_group<group_size>(from[k] + first);
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t i = 0; i < group_size; ++i) {
+        sums.set(i, reduction::combine(op, sums.get(i), static_cast<accumulator>(next.get(i))));
+      }
+    }
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t i = 0; i < group_size; ++i) next.set(i, static_cast<element>(sums.get(i)));
+    return next;
+  }
+
+  HOCKET_HOST_DEVICE static partition dealt(std::size_t count, element* to, const element* const* from,
+                                            unsigned sources) {
+    if constexpr (!has_groups) return {count, count, 0, 1};
+    partition result = cut(count, group_size, extent_of(to));
+    for (unsigned k = 0; k < sources; ++k) result.keep_within(extent_of(from[k]));
+    return result;
+  }
+
+  __device__ static void call_on_device(const Op& op, const void* memory) {
+    if constexpr (hocket::detail::three_part_operation<Op, T>) {
+      const auto value = op.prepare(*static_cast<const T*>(memory));
+      static_cast<void>(op.combine(value, value));
+    } else {
+      detail::call_on_device(op, *static_cast<const accumulator*>(memory));
+    }
+  }
+};
+
+/// to[k][i] = from[0][i] ∘ from[1][i] ∘ … for each k: what all ranks of one device get, worked out once. Each element is
+/// read from all sources before it is written, by one thread; so `to[k]` may be `from[k]`, never a shifted part of any.
+template <class Op, class T, std::size_t Ranks>
+struct fused_combination {
+  using alone = combination<Op, T, Ranks>;
+  using reduction = typename alone::reduction;
+  using element = typename alone::element;
+  using accumulator = typename alone::accumulator;
+  static constexpr std::size_t group_size = alone::group_size;
+
+  alone sources;  ///< whose `to` is the first destination
+  element* to[Ranks];
+
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
+    accumulator sum = sources.read(sources.from[0][i]);
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t k = 1; k < Ranks; ++k) {
+      sum = reduction::combine(sources.op, sum, sources.read(sources.from[k][i]));
+    }
+    const element result = sources.written(sum);
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t k = 0; k < Ranks; ++k) to[k][i] = result;
+  }
+
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (alone::has_groups) {
+      group<element, group_size> result;
+      {
+        group<element, group_size> all[Ranks];
+        HOCKET_DETAIL_UNROLL
+        for (std::size_t k = 0; k < Ranks; ++k) all[k] = load_group<group_size>(sources.from[k] + first);
+        HOCKET_DETAIL_UNROLL
+        for (std::size_t i = 0; i < group_size; ++i) {
+          accumulator sum = sources.read(all[0].get(i));
+          HOCKET_DETAIL_UNROLL
+          for (std::size_t k = 1; k < Ranks; ++k) {
+            sum = reduction::combine(sources.op, sum, sources.read(all[k].get(i)));
+          }
+          result.set(i, sources.written(sum));
+        }
+      }
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t k = 0; k < Ranks; ++k) store_group(to[k] + first, result);
+    }
+  }
+
+  __device__ void called_on_device() const { sources.called_on_device(); }
+
+  /// How `count` elements are dealt to threads. Packs that are read around a group may hold elements that another thread is
+  /// writing: these are not used.
+  HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return sources.parts(count); }
+};
+
+/// The same for any number of ranks.
+template <class Op, class T>
+struct long_fused_combination {
+  using alone = long_combination<Op, T>;
+  using element = typename alone::element;
+  static constexpr std::size_t most_ranks = 128;
+
+  Op op;
+  unsigned ranks;
+  element* to[most_ranks];
+  const element* from[most_ranks];
+
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
+    const element result = alone::combined(op, from, ranks, i);
+    for (unsigned k = 0; k < ranks; ++k) to[k][i] = result;
+  }
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (alone::has_groups) {
+      const auto result = alone::combined_group(op, from, ranks, first);
+      for (unsigned k = 0; k < ranks; ++k) store_group(to[k] + first, result);
+    }
+  }
+  __device__ void called_on_device() const { alone::call_on_device(op, to[0]); }
+  HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return alone::dealt(count, to[0], from, ranks); }
+};
+
+HOCKET_BEGIN_LAUNCHERS
+
+namespace leaves {
+
+template <class Op, class T, std::size_t Ranks>
+failure launch_fused(cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
+                     std::size_t count) {
+  using body_type = fused_combination<Op, T, Ranks>;
+  using element = typename body_type::element;
+  body_type body{{op, static_cast<element*>(to[0]), {}}, {}};
+  for (std::size_t k = 0; k < Ranks; ++k) {
+    body.sources.from[k] = static_cast<const element*>(from[k]);
+    body.to[k] = static_cast<element*>(to[k]);
+  }
+  return launch("all_reduce", body, body.parts(count), 2 * Ranks * count * sizeof(element), stream);
+}
+
+template <class Op, class T>
+failure launch_long_fused(cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
+                          std::size_t ranks, std::size_t count) {
+  using body_type = long_fused_combination<Op, T>;
+  using element = typename body_type::element;
+  if (ranks > body_type::most_ranks) {
+    return make_failure(errc::invalid_argument, "one launch is for 128 ranks at most", {.operation = "all_reduce"});
+  }
+  body_type body{op, static_cast<unsigned>(ranks), {}, {}};
+  for (std::size_t k = 0; k < ranks; ++k) {
+    body.to[k] = static_cast<element*>(to[k]);
+    body.from[k] = static_cast<const element*>(from[k]);
+  }
+  return launch("all_reduce", body, body.parts(count), 2 * ranks * count * sizeof(element), stream);
+}
+
+/// See `stream_leaf::to_all`.
+template <class Op, class T>
+failure combine_to_all(void* stream, const void* op, void* const* to, const void* const* from, std::size_t ranks,
+                       std::size_t count) {
+  const cuda::stream_ref where(static_cast<cudaStream_t>(stream));
+  const Op& combine_by = *static_cast<const Op*>(op);
+  switch (ranks) {
+    case 2: return launch_fused<Op, T, 2>(where, combine_by, to, from, count);
+    case 4: return launch_fused<Op, T, 4>(where, combine_by, to, from, count);
+    case 8: return launch_fused<Op, T, 8>(where, combine_by, to, from, count);
+    default: return launch_long_fused<Op, T>(where, combine_by, to, from, ranks, count);
+  }
+}
+
+/// See `stream_leaf::load`.
+template <class Op, class T>
+failure load_fused(std::size_t ranks) {
+  switch (ranks) {
+    case 2: return load<fused_combination<Op, T, 2>>("all_reduce");
+    case 4: return load<fused_combination<Op, T, 4>>("all_reduce");
+    case 8: return load<fused_combination<Op, T, 8>>("all_reduce");
+    default: return load<long_fused_combination<Op, T>>("all_reduce");
+  }
+}
+
+template <class Op, class T, std::size_t Sources>
+failure launch_fixed(cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t count) {
+  using element = typename hocket::reduction<Op, T>::partial;
+  const element* sources[Sources];
+  for (std::size_t k = 0; k < Sources; ++k) sources[k] = static_cast<const element*>(from[k]);
+  return combine<T>(stream, op, static_cast<element*>(to), sources, count);
+}
+
+template <class Op, class T>
+failure launch_long(cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t sources,
+                    std::size_t count) {
+  using body_type = long_combination<Op, T>;
+  using element = typename body_type::element;
+  if (sources > body_type::most_sources) {
+    return make_failure(errc::invalid_argument, "kernels combine 256 buffers at most", {.operation = "combine"});
+  }
+  body_type body{op, static_cast<element*>(to), static_cast<unsigned>(sources), {}};
+  for (std::size_t k = 0; k < sources; ++k) body.from[k] = static_cast<const element*>(from[k]);
+  return launch("combine", body, body.parts(count), (sources + 1) * count * sizeof(element), stream);
+}
+
+/// See `stream_leaf::load`.
+template <class Op, class T>
+failure load_kernel(std::size_t sources) {
+  switch (sources) {
+    case 2: return load<combination<Op, T, 2>>("combine");
+    case 3: return load<combination<Op, T, 3>>("combine");
+    case 4: return load<combination<Op, T, 4>>("combine");
+    case 5: return load<combination<Op, T, 5>>("combine");
+    case 6: return load<combination<Op, T, 6>>("combine");
+    case 7: return load<combination<Op, T, 7>>("combine");
+    case 8: return load<combination<Op, T, 8>>("combine");
+    default: return load<long_combination<Op, T>>("combine");
+  }
+}
+
+/// See `stream_leaf::many`.
+template <class Op, class T>
+failure combine_many(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
+                     std::size_t count) {
+  const cuda::stream_ref where(static_cast<cudaStream_t>(stream));
+  const Op& combine_by = *static_cast<const Op*>(op);
+  if (count == 0 || sources == 0) return {};
+  switch (sources) {
+    case 2: return launch_fixed<Op, T, 2>(where, combine_by, to, from, count);
+    case 3: return launch_fixed<Op, T, 3>(where, combine_by, to, from, count);
+    case 4: return launch_fixed<Op, T, 4>(where, combine_by, to, from, count);
+    case 5: return launch_fixed<Op, T, 5>(where, combine_by, to, from, count);
+    case 6: return launch_fixed<Op, T, 6>(where, combine_by, to, from, count);
+    case 7: return launch_fixed<Op, T, 7>(where, combine_by, to, from, count);
+    case 8: return launch_fixed<Op, T, 8>(where, combine_by, to, from, count);
+    default: return launch_long<Op, T>(where, combine_by, to, from, sources, count);
+  }
+}
+
+}  // namespace leaves
+
+/// The kernels for combining partial results of `Op` on `T`.
+template <class Op, class T>
+inline constexpr stream_leaf stream_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
+                                            long_combination<Op, T>::most_sources,
+                                            &leaves::combine_many<Op, T>,
+                                            &leaves::load_kernel<Op, T>,
+                                            0,
+                                            nullptr};
+
+/// Those that combine for all ranks of one device at once, and no others.
+template <class Op, class T>
+inline constexpr stream_leaf fused_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
+                                           0,
+                                           nullptr,
+                                           &leaves::load_fused<Op, T>,
+                                           long_fused_combination<Op, T>::most_ranks,
+                                           &leaves::combine_to_all<Op, T>};
+
+HOCKET_END_LAUNCHERS
+
+}  // namespace device
+}  // namespace kernel
+HOCKET_END_NAMESPACE

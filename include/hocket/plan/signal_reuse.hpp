@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// When the memory of a signal may be used for the next one.
+///
+/// The engine on the host numbers its operations, and a signal carries the number. A stream can't count: what was enqueued
+/// once is replayed by a graph with the same values. So a signal there is a word that is 0, is set to 1 by who signals,
+/// and back to 0 by who has waited for it; and nobody may set it for an operation before it was reset in the last one
+/// that used it. Whether that is certain can be seen from the plan:
+///
+/// - *early*: when the signaller ends, it knows that the waiter has waited (and reset the word).
+/// - *late*: when the signaller signals, it knows that the waiter has begun.
+///
+/// Early and late signals use different words. Let S(m) and S(n), m < n, be consecutive uses of one word, from rank a to
+/// rank b. If it is a word of early signals, b's reset in m comes before the end of m on a, and that before S(n), as a's
+/// operations follow each other. If it is one of late signals, b's reset in m comes before b's end of m, that
+/// before b's begin of n, and that before S(n). So a word is always 0 when it is set, whichever plans follow each other,
+/// in whatever order, once or replayed: as long as all ranks run them in the same order, each after the one before.
+///
+/// A signal that is neither is made early: at its end the waiter acknowledges all of a peer's signals, and the peer waits
+/// for that at its own end. The acknowledgement itself is late, as it follows a signal.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/plan/detail/action_table.hpp>
+#include <hocket/plan/detail/clocks.hpp>
+#include <hocket/plan/detail/index_map.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+enum class signal_class : std::uint8_t { early, late, acknowledged };
+
+/// Of all signals of a plan that is proven, for one number of ranks with a lane each.
+class signal_reuse {
+ public:
+  template <algorithm Plan>
+  signal_reuse(const Plan& of, int ranks) : signal_reuse(detail::tabulate(of, ranks)) {}
+
+  /// Whether all waits are over in the end. Else the rest means nothing: the plan has no proof.
+  bool complete() const noexcept { return complete_; }
+
+  signal_class of(int from, int to, unsigned tag) const {
+    for (const signal& each : between(from, to)) {
+      if (each.tag == tag) return each.kind;
+    }
+    return signal_class::acknowledged;
+  }
+
+  /// Whether `to` must tell `from` at its end that it has waited for all of its signals.
+  bool acknowledged(int from, int to) const {
+    for (const signal& each : between(from, to)) {
+      if (each.kind == signal_class::acknowledged) return true;
+    }
+    return false;
+  }
+
+ private:
+  struct signal {
+    unsigned tag = 0;
+    signal_class kind = signal_class::acknowledged;
+    std::uint32_t knowledge = 0;  ///< what the signaller knew
+    std::uint32_t waited_at = detail::none;
+  };
+
+  explicit signal_reuse(const detail::action_table& table) {
+    if (table.ranks < 1 || table.shape.lanes != 1) return;
+    ranks_ = static_cast<std::size_t>(table.ranks);
+    pairs_.resize(ranks_ * ranks_);
+    detail::clocks known(table.lanes());
+    std::vector<std::uint32_t> positions(table.lanes());
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::uint32_t rank = 0; rank < table.lanes(); ++rank) {
+        while (positions[rank] < table.length(rank) && advance(table, known, {rank, positions[rank]})) {
+          ++positions[rank];
+          moved = true;
+        }
+      }
+    }
+    complete_ = true;
+    for (std::uint32_t rank = 0; rank < table.lanes(); ++rank) {
+      complete_ = complete_ && positions[rank] == table.length(rank);
+    }
+    for (int from = 0; from < table.ranks; ++from) {
+      for (int to = 0; to < table.ranks; ++to) {
+        for (signal& each : between(from, to)) {
+          complete_ = complete_ && each.waited_at != detail::none;
+          const detail::event waited{static_cast<std::uint32_t>(to), each.waited_at};
+          // Known is what was passed on by a signal, so by an action behind the wait.
+          if (complete_ && known.knows(static_cast<std::uint32_t>(from), waited)) each.kind = signal_class::early;
+        }
+      }
+    }
+  }
+
+  bool advance(const detail::action_table& table, detail::clocks& known, detail::event now) {
+    const action& what = table.at(now.lane, now.position);
+    const int rank = static_cast<int>(now.lane);
+    const int first = what.peer == all_peers ? 0 : what.peer;
+    const int end = what.peer == all_peers ? table.ranks : what.peer + 1;
+    if (what.what == verb::wait) {
+      for (int peer = first; peer < end; ++peer) {
+        if (peer != rank && find(peer, rank, what.tag) == nullptr) return false;
+      }
+    }
+    known.enter(now);
+    const std::uint32_t kept = what.what == verb::signal ? known.keep(now.lane) : 0;
+    for (int peer = first; peer < end; ++peer) {
+      if (peer == rank) continue;
+      if (what.what == verb::signal) {
+        const bool heard = known.knows(now.lane, {static_cast<std::uint32_t>(peer), 0});
+        between(rank, peer)
+            .push_back({what.tag, heard ? signal_class::late : signal_class::acknowledged, kept, detail::none});
+      } else if (what.what == verb::wait) {
+        signal& from = *find(peer, rank, what.tag);
+        from.waited_at = now.position;
+        known.learn(now.lane, from.knowledge);
+      }
+    }
+    return true;
+  }
+
+  signal* find(int from, int to, unsigned tag) {
+    for (signal& each : between(from, to)) {
+      if (each.tag == tag) return &each;
+    }
+    return nullptr;
+  }
+
+  std::vector<signal>& between(int from, int to) { return pairs_[index(from, to)]; }
+  const std::vector<signal>& between(int from, int to) const { return pairs_[index(from, to)]; }
+  std::size_t index(int from, int to) const noexcept {
+    return static_cast<std::size_t>(from) * ranks_ + static_cast<std::size_t>(to);
+  }
+
+  std::size_t ranks_ = 0;
+  std::vector<std::vector<signal>> pairs_;
+  bool complete_ = false;
+};
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

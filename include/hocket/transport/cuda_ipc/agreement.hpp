@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What goes wrong on one rank ends the call on all of them, by the same error: a rank that went on alone would enqueue
+/// waits for signals that never come.
+#pragma once
+
+#include <hocket/bootstrap/blob.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+namespace detail {
+
+/// A failure, or what a rank has to tell if there is none.
+inline std::vector<std::byte> encode_answer(const failure& found, std::span<const std::byte> told = {}) {
+  std::vector<std::byte> out;
+  bootstrap::detail::append_integer(out, static_cast<std::int32_t>(found.code.value()));
+  if (found) {
+    bootstrap::detail::append_bytes(out, bootstrap::text_bytes(found.reason));
+  } else {
+    bootstrap::detail::append_bytes(out, told);
+  }
+  return out;
+}
+
+/// What all ranks have told; or the first failure among them, the same on all ranks.
+inline failure decode_answers(const std::vector<std::vector<std::byte>>& all, std::size_t ranks,
+                              std::vector<std::vector<std::byte>>& told) {
+  told.assign(ranks, {});
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    bootstrap::detail::blob_reader from(rank < all.size() ? std::span(all[rank]) : std::span<const std::byte>());
+    const auto code = from.integer<std::int32_t>();
+    const error_context whose{.peer = static_cast<int>(rank)};
+    if (!from.ok()) return make_failure(errc::corrupted, "the rank has told nothing that makes sense", whose);
+    if (code != 0) return make_failure(static_cast<errc>(code), from.rest_as_text(), whose);
+    const std::span<const std::byte> rest = from.bytes(from.left());
+    told[rank].assign(rest.begin(), rest.end());
+  }
+  return {};
+}
+
+/// The first failure of all ranks, the same on all; none if there is none.
+inline failure agreed(const failure& own, std::size_t ranks, const transport::exchange_function& exchange) {
+  std::vector<std::vector<std::byte>> nothing;
+  return decode_answers(exchange(encode_answer(own)), ranks, nothing);
+}
+
+}  // namespace detail
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

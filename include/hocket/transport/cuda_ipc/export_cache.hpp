@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Handles of this rank's buffers, kept: to describe a buffer takes seven calls of the driver, to find out whether what
+/// is known of it still holds takes one.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+#include <hocket/transport/cuda_ipc/memory_handle.hpp>
+#include <hocket/transport/cuda_ipc/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// One thread at a time.
+template <class Driver>
+class export_cache {
+ public:
+  static constexpr std::size_t most = 1024;
+
+  export_cache(const place<Driver>& at, const process_mark& own) : at_(at), own_(own) {}
+
+  /// What `describe` says of the buffer.
+  failure publish(address data, std::uint64_t bytes, memory_handle& result) {
+    const context_scope scope(*at_.through, at_.where);
+    if (scope.said() != status::success) return status_failure(*at_.through, "entering the context", scope.said());
+    const auto known = known_.find({data, bytes});
+    if (known != known_.end()) {
+      std::uint64_t generation = 0;
+      const status said = detail::attribute_of(*at_.through, pointer_attribute::buffer_id, data, generation);
+      if (said == status::success && generation == known->second.generation) {
+        result = known->second;
+        return {};
+      }
+      known_.erase(known);
+    }
+    if (failure found = describe(*at_.through, data, bytes, own_, result)) return found;
+    if (known_.size() >= most) known_.clear();
+    known_[{data, bytes}] = result;
+    return {};
+  }
+
+ private:
+  const place<Driver> at_;
+  const process_mark own_;
+  std::map<std::pair<address, std::uint64_t>, memory_handle> known_;
+};
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Ranks that order each other's streams: what they share, from the first exchange to the last.
+///
+/// Each rank lends the others words in memory of its device; `signal` is a stream that writes a peer's word, `wait` one that
+/// waits for its own and puts it back. Nothing spins in a kernel, and no rank needs the host of another while streams
+/// work. Which words, and why they are free in time: plan/signal_reuse.hpp.
+///
+/// **One operation after the other.** All operations of a group are one sequence, the same on all ranks. Two that are on
+/// different streams of a rank are ordered by an event. What a graph has captured is ordered by whoever launches
+/// graphs: one after the other, and in the same order on all ranks.
+///
+/// **What ends a wait.** A stream has no deadline. `finish` has: when it passes, or a peer has given up or ended, the
+/// group is over. Then this rank writes the words that its own streams wait for, itself, until these have run dry; results
+/// mean nothing then, and the error says so. What does not run dry is never freed.
+#pragma once
+
+#include <hocket/bootstrap/blob.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/cuda_ipc/agreement.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+#include <hocket/transport/cuda_ipc/export_cache.hpp>
+#include <hocket/transport/cuda_ipc/host_words.hpp>
+#include <hocket/transport/cuda_ipc/lent_memory.hpp>
+#include <hocket/transport/cuda_ipc/mapping_cache.hpp>
+#include <hocket/transport/cuda_ipc/memory_handle.hpp>
+#include <hocket/transport/cuda_ipc/probe.hpp>
+#include <hocket/transport/cuda_ipc/process_mark.hpp>
+#include <hocket/transport/cuda_ipc/resources.hpp>
+#include <hocket/transport/cuda_ipc/stream_order.hpp>
+#include <hocket/transport/cuda_ipc/teardown.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// Which words of a rank a signal uses: see plan/signal_reuse.hpp.
+enum class word_bank : unsigned { early, late, acknowledgements };
+
+/// Where the words for the signals of each peer lie in the memory that a rank lends.
+class word_layout {
+ public:
+  static constexpr unsigned banks = 3;
+  static constexpr unsigned tags = 5;  ///< as many as the engine on the host has
+
+  explicit word_layout(int ranks) noexcept : ranks_(static_cast<std::size_t>(ranks)) {}
+
+  std::size_t count() const noexcept { return banks * tags * ranks_; }
+  std::size_t bytes() const noexcept { return count() * sizeof(std::uint32_t); }
+  std::size_t offset(word_bank bank, unsigned tag, int from) const noexcept {
+    const std::size_t line = static_cast<unsigned>(bank) * tags + tag;
+    return (line * ranks_ + static_cast<std::size_t>(from)) * sizeof(std::uint32_t);
+  }
+
+ private:
+  std::size_t ranks_;
+};
+
+struct group_options {
+  device_number device = 0;
+  process_mark process;  ///< of this rank: `own_mark()`
+  deadline until;        ///< for making the group
+  /// How many streams of a process work side by side on a device; 0: what CUDA_DEVICE_MAX_CONNECTIONS says, or 8.
+  int connections = 0;
+  /// Gives a stream all words that follow each other at once. A call for each would do the same, and costs more.
+  bool batches = true;
+  /// Whether a peer's process has ended; empty: the kernel is asked.
+  std::function<bool(int peer)> has_ended = {};
+  /// How long streams may take to run dry once the group is over.
+  std::chrono::nanoseconds drain = std::chrono::seconds(5);
+};
+
+/// One rank's part. Used by one thread at a time.
+template <class Driver>
+class group {
+ public:
+  using lease = typename mapping_cache<Driver>::lease;
+
+  /// What one bound operation holds while a stream may touch it.
+  struct flight {
+    std::vector<lease> leases;
+    device_memory<Driver> scratch;
+    owned_event<Driver> passed;  ///< after the last time that it was enqueued
+    bool recorded = false;
+    bool captured = false;  ///< a graph may replay it at any time
+    bool dropped = false;   ///< nobody will enqueue it again
+
+    void abandon() noexcept {
+      for (lease& each : leases) each.abandon();
+      scratch.abandon();
+      passed.abandon();
+    }
+  };
+
+  group(const group&) = delete;
+  group& operator=(const group&) = delete;
+
+  /// Without `close` nothing that peers may have mapped is freed, and nothing that a stream may touch.
+  ~group() {
+    if (!closed_) abandon();
+  }
+
+  /// Makes the group. Collective over the `ranks` that `exchange` joins; milliseconds. All ranks get one, or the same
+  /// error, which names a rank: `unreachable` if two can't reach each other's memory, or a stream can't wait for words;
+  /// `bad_environment` if streams of too many ranks of a process would hold each other up; what the driver says. Throws what
+  /// `exchange` throws. Driver and context must outlive the group.
+  static failure make(const place<Driver>& at, int rank, int ranks, const transport::exchange_function& exchange,
+                      group_options options, std::unique_ptr<group>& result) {
+    std::unique_ptr<group> made(new group(at, rank, ranks, std::move(options)));
+    failure found = made->introduce(exchange);
+    if (found) {
+      made->undo(exchange);
+      return found;
+    }
+    result = std::move(made);
+    return {};
+  }
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return ranks_; }
+  Driver& through() const noexcept { return *at_.through; }
+  const place<Driver>& where() const noexcept { return at_; }
+  const word_layout& words() const noexcept { return layout_; }
+  bool batches() const noexcept { return options_.batches; }
+  /// Whether all ranks are on the same device.
+  bool one_device() const noexcept { return one_device_; }
+
+  /// The word of `owner` for a signal of `from`, as this rank reaches it.
+  address word(int owner, word_bank bank, unsigned tag, int from) const noexcept {
+    const address base = owner == rank_ ? own_words_ : their_words_[static_cast<std::size_t>(owner)].data();
+    return base + layout_.offset(bank, tag, from);
+  }
+  /// What the waits of this rank's streams are to be.
+  unsigned wait_flags() const noexcept { return wait_until_at_least | (order_.flushes ? wait_then_flush : 0U); }
+
+  export_cache<Driver>& exports() noexcept { return exports_; }
+  mapping_cache<Driver>& mappings() noexcept { return mappings_; }
+
+  /// Why nothing can be enqueued any more; none if it can.
+  failure usable() const {
+    if (closed_) return make_failure(errc::revoked, "the group of these ranks was closed");
+    if (!over_) return {};
+    return make_failure(errc::revoked, "an earlier failure ended the group of these ranks: " + over_.quoted(),
+                        {.peer = over_.context.peer});
+  }
+
+  /// A flight that this group keeps until it has passed.
+  std::shared_ptr<flight> new_flight() {
+    reap();
+    flights_.push_back(std::make_shared<flight>());
+    return flights_.back();
+  }
+
+  /// Before an operation is enqueued on `stream`. Local.
+  failure begin(stream_handle stream, bool& capturing) {
+    if (failure found = usable()) return found;
+    capture_status now = capture_status::none;
+    status said = through().stream_is_capturing(stream, &now);
+    if (said != status::success) return status_failure(through(), "asking whether a stream is captured", said);
+    capturing = now != capture_status::none;
+    if (capturing || last_ == nullptr || !last_->recorded) return {};
+    said = through().stream_wait_event(stream, last_->passed.get(), 0U);
+    return said == status::success ? failure()
+                                   : status_failure(through(), "putting a stream behind the last operation", said);
+  }
+
+  /// Afterwards.
+  failure end(stream_handle stream, const std::shared_ptr<flight>& what, bool capturing) {
+    if (capturing) {
+      what->captured = true;
+      return {};
+    }
+    const status said = through().event_record(what->passed.get(), stream);
+    if (said != status::success) return status_failure(through(), "marking the end of an operation", said);
+    what->recorded = true;
+    last_ = what;
+    host_.arrive(++operations_);
+    return {};
+  }
+
+  /// Waits until all that was enqueued on `stream` is done. Local. `timeout` at `until`, with the name of a rank that has
+  /// not come to an operation that this one has enqueued; `aborted` if a peer has given up; `peer_lost` if its process has
+  /// ended; what the driver says. After any of these the group is over, and results mean nothing.
+  failure finish(stream_handle stream, const deadline& until) {
+    const context_scope scope(through(), at_.where);
+    return wait_for([&] { return through().stream_query(stream); }, stream, until);
+  }
+  /// The same for one operation.
+  failure finish(const std::shared_ptr<flight>& what, const deadline& until) {
+    if (!what->recorded) return over_ ? usable() : failure();
+    const context_scope scope(through(), at_.where);
+    return wait_for([&] { return through().event_query(what->passed.get()); }, nullptr, until);
+  }
+
+  /// Ends the group on this rank because of `cause`, tells the others, and lets `stream`, and what else is under way, run
+  /// dry. The result is `cause`.
+  failure give_up(stream_handle stream, failure cause) {
+    if (!over_) over_ = cause;
+    host_.give_up();
+    if (!drained(stream)) stuck_ = true;
+    return cause;
+  }
+
+  /// Ends the group. Collective; ranks may come at any time. Waits for what is under way, unmaps, waits for the others
+  /// and frees. Graphs that replay operations of this group must be done. May be called again after `timeout`.
+  ///
+  /// - what `finish` says of an operation that is under way: all is freed nevertheless, if streams have run dry.
+  /// - what teardown says: see there.
+  failure close(const deadline& until) {
+    if (closed_) return {};
+    failure first;
+    for (const std::shared_ptr<flight>& each : flights_) {
+      if (stuck_ || !each->recorded || over_) continue;
+      failure found = finish(each, until);
+      if (found && !first) first = std::move(found);
+    }
+    if (stuck_) {
+      abandon();
+      return first ? first
+                   : make_failure(errc::timeout,
+                                  "a stream of this rank does not end: what it may touch is left to the end of the "
+                                  "process");
+    }
+    for (const std::shared_ptr<flight>& each : flights_) forget(*each);
+    flights_.clear();
+    last_.reset();
+    their_words_.clear();
+    rescue_ = {};
+    auto peers = host_.farewell(has_ended_);
+    failure ending = teardown_(peers, until);
+    closed_ = teardown_.done();
+    return first ? std::move(first) : std::move(ending);
+  }
+
+  bool closed() const noexcept { return closed_; }
+  /// How many operations it keeps.
+  std::size_t flights() const noexcept { return flights_.size(); }
+
+ private:
+  group(const place<Driver>& at, int rank, int ranks, group_options options)
+      : at_(at), rank_(rank), ranks_(ranks), options_(std::move(options)), layout_(ranks),
+        mappings_(*at.through, at.where, options_.process), exports_(at, options_.process), lent_(at),
+        teardown_(mappings_, lent_) {}
+
+  // ── Making ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  failure introduce(const transport::exchange_function& exchange) {
+    const auto ranks = static_cast<std::size_t>(ranks_);
+    const std::vector<std::byte> offer = own_offer();
+    std::vector<std::vector<std::byte>> told;
+    failure found = detail::decode_answers(exchange(offer), ranks, told);
+    if (found) return found;
+    const reach reached = probe(at_, options_.process, rank_, ranks, exchange, options_.until);
+    found = detail::agreed(open_all(told, reached), ranks, exchange);
+    host_.hide();
+    return found;
+  }
+
+  std::vector<std::byte> own_offer() {
+    memory_handle words;
+    const failure found = prepare(words);
+    std::vector<std::byte> told;
+    if (!found) {
+      told = encode(words);
+      bootstrap::detail::append_bytes(told, host_.ticket());
+    }
+    return detail::encode_answer(found, told);
+  }
+
+  failure prepare(memory_handle& words) {
+    failure found = host_.make();
+    if (!found) found = lent_.allocate(layout_.bytes(), own_words_);
+    if (!found) found = clear_words();
+    if (!found) found = exports_.publish(own_words_, layout_.bytes(), words);
+    if (found) return found;
+    order_ = stream_order_of(at_, options_.device, options_.until);
+    if (order_.words_32) return {};
+    return make_failure(errc::unreachable, "streams of this device can't wait for words: " + order_.why_not);
+  }
+
+  failure clear_words() {
+    pinned_memory<Driver> zeros;
+    owned_stream<Driver> stream;
+    failure found = pinned_memory<Driver>::make(at_, zeros, layout_.bytes());
+    if (!found) found = owned_stream<Driver>::make(at_, stream);
+    if (found) return found;
+    std::memset(zeros.get(), 0, layout_.bytes());
+    const context_scope scope(through(), at_.where);
+    status said = scope.said();
+    if (said == status::success) {
+      said = through().memcpy_async(own_words_, reinterpret_cast<address>(zeros.get()), layout_.bytes(), stream.get());
+    }
+    if (said != status::success) return status_failure(through(), "clearing words", said);
+    bool idle = false;
+    found = cuda_ipc::finish(through(), stream.get(), options_.until, idle);
+    if (!idle) {
+      zeros.abandon();
+      stream.abandon();
+    }
+    return found;
+  }
+
+  /// Everything that peers have told, opened.
+  failure open_all(const std::vector<std::vector<std::byte>>& told, const reach& reached) {
+    std::vector<std::vector<std::byte>> tickets;
+    std::vector<memory_handle> handles;
+    for (const std::vector<std::byte>& each : told) {
+      const std::span<const std::byte> bytes(each);
+      const std::size_t split = std::min(bytes.size(), encoded_handle_bytes);
+      const std::optional<memory_handle> handle = decode(bytes.first(split));
+      if (!handle) return make_failure(errc::corrupted, "a rank has offered no words that make sense");
+      handles.push_back(*handle);
+      tickets.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(split), bytes.end());
+    }
+    if (failure found = host_.open(rank_, tickets)) return found;
+    if (failure found = reached_all(reached)) return found;
+    if (failure found = room_for_streams(handles)) return found;
+    watch(handles);
+    one_device_ = std::all_of(handles.begin(), handles.end(),
+                              [&](const memory_handle& each) { return each.device == handles.front().device; });
+    their_words_.resize(handles.size());
+    for (std::size_t peer = 0; peer < handles.size(); ++peer) {
+      if (static_cast<int>(peer) == rank_) continue;
+      if (failure found = mappings_.open(handles[peer], their_words_[peer])) return found;
+    }
+    return {};
+  }
+
+  failure reached_all(const reach& reached) const {
+    for (int a = 0; a < ranks_; ++a) {
+      for (int b = 0; b < a; ++b) {
+        if (!reached.why_not(a, b).empty()) return make_failure(errc::unreachable, reached.why_not(a, b));
+      }
+    }
+    return {};
+  }
+
+  /// Streams that share a connection to the device hold each other up: a wait of one, for a signal of the other, for ever.
+  failure room_for_streams(const std::vector<memory_handle>& all) const {
+    int together = 0;
+    for (const memory_handle& each : all) {
+      together += each.process.same_process(options_.process) && each.device == all[index(rank_)].device ? 1 : 0;
+    }
+    const int room = connections();
+    if (2 * together <= room || together == 1) return {};
+    return make_failure(errc::bad_environment,
+                        std::to_string(together) + " ranks of one process use one device, which has " +
+                            std::to_string(room) +
+                            " connections for its streams: set CUDA_DEVICE_MAX_CONNECTIONS=32 before the process uses "
+                            "CUDA");
+  }
+
+  int connections() const {
+    if (options_.connections > 0) return options_.connections;
+    const char* const value = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    const int said = value == nullptr ? 0 : std::atoi(value);
+    return said > 0 ? said : 8;
+  }
+
+  void watch(const std::vector<memory_handle>& all) {
+    has_ended_ = options_.has_ended;
+    if (has_ended_) return;
+    std::vector<process_mark> marks;
+    for (const memory_handle& each : all) marks.push_back(each.process);
+    auto watches = std::make_shared<process_watches>(options_.process, marks);
+    has_ended_ = [watches](int peer) { return (*watches)(peer); };
+  }
+
+  /// After a failure that all ranks know of. Nothing is freed before all have unmapped.
+  void undo(const transport::exchange_function& exchange) {
+    their_words_.clear();
+    failure unmapping = mappings_.close_all();
+    if (mappings_.size() == 0) unmapping = {};  // what the driver complains of then can't be used either
+    const failure found = detail::agreed(unmapping, static_cast<std::size_t>(ranks_), exchange);
+    if (!found) static_cast<void>(lent_.free_all());
+    closed_ = true;
+  }
+
+  // ── Waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  template <class Query>
+  failure wait_for(Query query, stream_handle stream, const deadline& until) {
+    for (std::size_t round = 0;; ++round) {
+      const status said = query();
+      if (said == status::success) break;
+      if (said != status::not_ready) {
+        return give_up(stream, status_failure(through(), "waiting for a stream", said));
+      }
+      if (failure found = peers_failed(round % 64 == 63)) return give_up(stream, std::move(found));
+      if (until.passed()) return give_up(stream, late_failure());
+      if (round < 1000) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    }
+    // A peer that has given up has said so before it signalled what it had not done.
+    if (failure found = peers_failed(false)) return give_up(stream, std::move(found));
+    return over_ ? usable() : failure();
+  }
+
+  failure peers_failed(bool ask_kernel) {
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer == rank_) continue;
+      if (host_.gave_up(peer)) {
+        return make_failure(errc::aborted, "the rank has given up: what it was to contribute is not there",
+                            {.peer = peer});
+      }
+      if (ask_kernel && has_ended_(peer)) {
+        return make_failure(errc::peer_lost, "the rank's process has ended", {.peer = peer});
+      }
+    }
+    return {};
+  }
+
+  failure late_failure() const {
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer == rank_ || host_.arrived(peer) >= operations_) continue;
+      return make_failure(errc::timeout,
+                          "rank " + std::to_string(peer) + " has enqueued " + std::to_string(host_.arrived(peer)) +
+                              " operations, this rank " + std::to_string(operations_),
+                          {.peer = peer});
+    }
+    return make_failure(errc::timeout, "all ranks have enqueued the operation, and the work on the stream did not end");
+  }
+
+  /// Signals to this rank's own streams what they wait for, until they wait for nothing. Each of them resets words, and so
+  /// has to be told again. False if they do not end, or the driver does not say that they did.
+  bool drained(stream_handle stream) {
+    const context_scope scope(through(), at_.where);
+    const deadline until = deadline::after(options_.drain);
+    while (!at_rest(stream)) {
+      if (until.passed()) return false;
+      if (!rescue_ && owned_stream<Driver>::make(at_, rescue_)) continue;
+      for (std::size_t i = 0; i < layout_.count(); ++i) {
+        static_cast<void>(
+            through().stream_write_value_32(rescue_.get(), own_words_ + i * sizeof(std::uint32_t), 1U, 0U));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    while (rescue_ && through().stream_query(rescue_.get()) != status::success) {
+      if (until.passed()) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  bool at_rest(stream_handle stream) {
+    if (stream != nullptr && through().stream_query(stream) != status::success) return false;
+    for (const std::shared_ptr<flight>& each : flights_) {
+      if (each->recorded && through().event_query(each->passed.get()) != status::success) return false;
+    }
+    return true;
+  }
+
+  // ── Keeping ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void reap() {
+    const context_scope scope(through(), at_.where);
+    std::erase_if(flights_, [&](const std::shared_ptr<flight>& each) {
+      if (!each->dropped || each->captured || each == last_ || stuck_) return false;
+      return !each->recorded || through().event_query(each->passed.get()) == status::success;
+    });
+  }
+
+  static void forget(flight& which) {
+    which.leases.clear();
+    which.scratch = {};
+    which.passed = {};
+    which.recorded = false;
+  }
+
+  void abandon() noexcept {
+    for (const std::shared_ptr<flight>& each : flights_) each->abandon();
+    for (lease& each : their_words_) each.abandon();
+    rescue_.abandon();
+  }
+
+  std::size_t index(int rank) const noexcept { return static_cast<std::size_t>(rank); }
+
+  const place<Driver> at_;
+  const int rank_;
+  const int ranks_;
+  const group_options options_;
+  const word_layout layout_;
+  stream_order order_;
+  host_words host_;
+  mapping_cache<Driver> mappings_;
+  export_cache<Driver> exports_;
+  lent_memory<Driver> lent_;
+  teardown<Driver> teardown_;
+  address own_words_ = 0;
+  std::vector<lease> their_words_;
+  owned_stream<Driver> rescue_;
+  std::function<bool(int)> has_ended_;
+  std::vector<std::shared_ptr<flight>> flights_;
+  std::shared_ptr<flight> last_;
+  std::uint64_t operations_ = 0;
+  failure over_;
+  bool one_device_ = false;
+  bool stuck_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What ranks tell each other without their devices: that they have come to an operation, that they have given up, that
+/// they have unmapped. Words in memory of the host, one page per rank, so that a rank whose driver does nothing any
+/// more can still be heard, and nobody waits for it until a deadline.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/shared_pages.hpp>
+#include <hocket/transport/cuda_ipc/farewell.hpp>
+#include <hocket/transport/cuda_ipc/process_mark.hpp>
+#include <hocket/transport/process_identity.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// One rank's view of these words.
+class host_words {
+ public:
+  /// Makes the page of this rank.
+  failure make() {
+    failure found;
+    own_ = platform::shared_pages(sizeof(page), found);
+    return found;
+  }
+
+  /// What peers need.
+  std::vector<std::byte> ticket() const { return own_.ticket(); }
+
+  /// Finds the pages of all ranks, by their tickets.
+  failure open(int rank, const std::vector<std::vector<std::byte>>& tickets) {
+    rank_ = rank;
+    pages_.clear();
+    for (std::size_t peer = 0; peer < tickets.size(); ++peer) {
+      pages_.push_back(platform::open_shared_pages(tickets[peer]));
+      if (pages_.back().data() != nullptr && pages_.back().size() >= sizeof(page)) continue;
+      return make_failure(errc::unreachable,
+                          "memory of the host that this rank shares is not found through /proc: all ranks of a host "
+                          "must be of one user and one PID namespace",
+                          {.peer = static_cast<int>(peer)});
+    }
+    return {};
+  }
+
+  /// When all have opened it, nobody else is to find it.
+  void hide() noexcept { own_.hide(); }
+
+  void arrive(std::uint64_t operation) noexcept { at(rank_).arrived.store(operation, std::memory_order_release); }
+  void give_up() noexcept { at(rank_).gave_up.store(1, std::memory_order_release); }
+
+  std::uint64_t arrived(int peer) const noexcept { return at(peer).arrived.load(std::memory_order_acquire); }
+  bool gave_up(int peer) const noexcept { return at(peer).gave_up.load(std::memory_order_acquire) != 0; }
+
+  /// For teardown.
+  farewell_words farewell(std::function<bool(int)> has_ended) const {
+    std::vector<farewell_words::word*> words;
+    for (std::size_t peer = 0; peer < pages_.size(); ++peer) words.push_back(&at(static_cast<int>(peer)).unmapped);
+    return {rank_, std::move(words), std::move(has_ended)};
+  }
+
+ private:
+  struct page {  // zeroed
+    farewell_words::word unmapped;
+    std::atomic<std::uint32_t> gave_up;
+    std::atomic<std::uint64_t> arrived;
+  };
+
+  page& at(int rank) const noexcept { return *reinterpret_cast<page*>(pages_[static_cast<std::size_t>(rank)].data()); }
+
+  int rank_ = 0;
+  platform::shared_pages own_;
+  std::vector<platform::mapping> pages_;
+};
+
+/// Whether peers' processes have ended, by the kernel.
+class process_watches {
+ public:
+  process_watches(const process_mark& own, const std::vector<process_mark>& all) : watches_(all.size()) {
+    for (const process_mark& each : all) {
+      transport::process_identity who;
+      who.pid = each.pid;
+      who.start_time = each.start_time;
+      identities_.push_back(who);
+      const bool same_namespace = each.host == own.host && each.pid_namespace == own.pid_namespace;
+      can_watch_.push_back(!own.same_process(each) && same_namespace && each.pid_namespace != 0 &&
+                           each.start_time != 0);
+    }
+  }
+
+  bool operator()(int peer) {
+    const auto index = static_cast<std::size_t>(peer);
+    return can_watch_[index] && watches_[index].ended(identities_[index]);
+  }
+
+ private:
+  std::vector<transport::process_identity> identities_;
+  std::vector<bool> can_watch_;
+  std::vector<transport::process_watch> watches_;
+};
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Groups of ranks that order each other's streams: who may not form one hears why, on all ranks alike; handles of buffers
+// are kept as long as they hold; operations that are gone are not kept for ever.
+#include "engine/stream/device_ranks.hpp"
+#include "support/catch.hpp"
+#include "support/elements.hpp"
+
+#include <hocket/plan/collective/one_shot.hpp>
+#include <hocket/plan/listed.hpp>
+#include <hocket/transport/cuda_ipc/export_cache.hpp>
+#include <hocket/transport/cuda_ipc/group.hpp>
+#include <hocket/transport/cuda_ipc/host_words.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace hocket_test;
+namespace plan = hocket::plan;
+using hocket::errc;
+
+namespace {
+
+/// What ranks hear that try to form a group, each after `prepare(rank)`. Nothing may be left.
+std::vector<hocket::failure> joining(device_ranks& all, const std::function<void(device_rank&)>& prepare,
+                                     int connections = 32) {
+  std::vector<hocket::failure> heard(all.drivers().size());
+  all.run([&](device_rank& me) {
+    prepare(me);
+    std::unique_ptr<device_group> none;
+    const auto rank = static_cast<std::size_t>(me.rank());
+    heard[rank] = device_group::make(all.drivers().place(rank), me.rank(), me.size(), me.exchange(),
+                                     {.device = me.driver().device(),
+                                      .process = me.driver().mark(),
+                                      .until = soon(std::chrono::milliseconds(500)),
+                                      .connections = connections,
+                                      .has_ended = [](int) { return false; }},
+                                     none);
+    if (none != nullptr && none->close(soon())) heard[rank] = hocket::make_failure(errc::system, "does not close");
+  });
+  CHECK(all.machine.freed_while_open == 0);
+  CHECK(all.machine.freed_while_used == 0);
+  for (const hocket::failure& each : heard) {
+    CHECK(each.code == heard[0].code);
+    CHECK(each.reason == heard[0].reason);
+    CHECK(each.context.peer == heard[0].context.peer);
+  }
+  return heard;
+}
+
+bool contains(const hocket::failure& found, const std::string& words) {
+  return found.message().find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("ranks that don't reach each other's memory form no group, and all hear which two") {
+  device_ranks all(3);
+  const auto heard = joining(all, [](device_rank& me) {
+    if (me.rank() == 2) me.driver().spoil_reads();
+  });
+  CHECK(heard[0].code == errc::unreachable);
+  CHECK(contains(heard[0], "rank 2 does not reach the memory of rank 0"));
+  CHECK(all.machine.allocated() == 0);
+}
+
+TEST_CASE("where streams can't wait for words there is no group") {
+  device_ranks all(2);
+  const auto heard = joining(all, [](device_rank& me) {
+    if (me.rank() == 1) me.driver().lose_words();
+  });
+  CHECK(heard[0].code == errc::unreachable);
+  CHECK(contains(heard[0], "streams of this device can't wait for words"));
+  CHECK(heard[0].context.peer == 1);
+}
+
+TEST_CASE("more threads than a device has connections for are told what to set") {
+  device_ranks threads(5, kind_of_ranks::threads);
+  CHECK(contains(joining(
+                     threads, [](device_rank&) {}, 8)[0],
+                 "CUDA_DEVICE_MAX_CONNECTIONS=32"));
+  device_ranks fewer(4, kind_of_ranks::threads);
+  CHECK_FALSE(static_cast<bool>(joining(
+      fewer, [](device_rank&) {}, 8)[0]));
+  device_ranks processes_of_their_own(5);
+  CHECK_FALSE(static_cast<bool>(joining(
+      processes_of_their_own, [](device_rank&) {}, 8)[0]));
+}
+
+TEST_CASE("handles of buffers are kept, and never given for another buffer") {
+  host_machine machine;
+  host_driver driver(machine, 1);
+  const ipc::place<host_driver> at{&driver, reinterpret_cast<ipc::context_handle>(std::uintptr_t{1})};
+  ipc::export_cache<host_driver> kept(at, driver.mark());
+  ipc::address buffer = 0;
+  REQUIRE(driver.mem_alloc(&buffer, 4096) == status::success);
+  ipc::memory_handle first, again, part, other;
+  const auto calls_of = [&](const std::function<void()>& what) {
+    const int before = driver.calls();
+    what();
+    return driver.calls() - before;
+  };
+  const int to_describe = calls_of([&] { CHECK_FALSE(static_cast<bool>(kept.publish(buffer, 4096, first))); });
+  const int to_know = calls_of([&] { CHECK_FALSE(static_cast<bool>(kept.publish(buffer, 4096, again))); });
+  CHECK(again == first);
+  CHECK(to_know <= 2);
+  CHECK(to_know < to_describe);
+  CHECK_FALSE(static_cast<bool>(kept.publish(buffer + 16, 64, part)));
+  CHECK(part.offset == 16);
+  // Freed, and other memory made at the same address.
+  REQUIRE(driver.mem_free(buffer) == status::success);
+  CHECK(kept.publish(buffer, 4096, again).code == errc::unreachable);
+  driver.reuse(buffer);
+  ipc::address new_buffer = 0;
+  REQUIRE(driver.mem_alloc(&new_buffer, 4096) == status::success);
+  REQUIRE(new_buffer == buffer);
+  CHECK_FALSE(static_cast<bool>(kept.publish(buffer, 4096, other)));
+  CHECK(other.generation != first.generation);
+  driver.mem_free(new_buffer);
+}
+
+TEST_CASE("operations that are gone and done are not kept, and those under way are") {
+  device_ranks(2).run_in_group([&](device_rank& me) -> std::string {
+    const std::plus<> op;
+    float* const buffer = me.upload(samples<float>(me.rank(), 10));
+    const auto at = reinterpret_cast<ipc::address>(buffer);
+    const ipc::stream_handle stream = me.stream();
+    std::size_t most = 0;
+    for (int i = 0; i < 50; ++i) {
+      std::unique_ptr<device_operation> work;
+      hocket::failure found = me.bind({.plan = plan::one_shot{},
+                                       .block_elements = 10,
+                                       .leaf = &queue_leaf_of<std::plus<>, float>,
+                                       .operation = &op,
+                                       .in = at,
+                                       .out = at},
+                                      work);
+      if (!found) found = work->enqueue(stream);
+      if (i % 5 == 4 && !found) found = work->finish(soon());
+      if (found) return found.message();
+      work.reset();  // with scratch and mappings that the stream still uses
+      most = std::max(most, me.group().flights());
+    }
+    return most <= 8 ? "" : std::to_string(most) + " operations are kept";
+  });
+}
+
+TEST_CASE("a plan whose signals nobody answers is enqueued again and again") {
+  // Rank 0 tells, the others listen: without acknowledgements it could be far ahead.
+  plan::listed hint("hint", {plan::goal_kind::all_gather}, 3, {.peer_pointers = true});
+  hint.lane(0) = {plan::signal(1, 0), plan::signal(2, 0)};
+  hint.lane(1) = {plan::wait(0, 0)};
+  hint.lane(2) = {plan::wait(0, 0)};
+  device_ranks(3).run_in_group([&](device_rank& me) -> std::string {
+    std::unique_ptr<device_operation> work;
+    hocket::failure found =
+        me.bind({.plan = hint, .block_elements = 0, .leaf = &hocket::kernel::moving_stream_leaf_of<char>}, work);
+    const ipc::stream_handle stream = me.stream();
+    if (me.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    for (int i = 0; i < 100 && !found; ++i) found = work->enqueue(stream);
+    if (!found) found = work->finish(soon());
+    return found ? found.message() : "";
+  });
+}
+
+TEST_CASE("processes tell each other by words of the host, and the end of one is seen") {
+  // A child that shares its page and its mark, and is killed.
+  int pipes[2];
+  REQUIRE(::pipe(pipes) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ipc::host_words words;
+    if (words.make()) ::_exit(1);
+    const auto ticket = words.ticket();
+    const ipc::process_mark mark = ipc::own_mark();
+    if (words.open(0, {ticket})) ::_exit(2);
+    words.arrive(7);
+    if (::write(pipes[1], &mark, sizeof mark) < 0 || ::write(pipes[1], ticket.data(), ticket.size()) < 0) ::_exit(3);
+    for (;;) ::pause();
+  }
+  ipc::process_mark mark;
+  ipc::host_words words;
+  REQUIRE_FALSE(static_cast<bool>(words.make()));
+  std::vector<std::byte> ticket(words.ticket().size());
+  REQUIRE(::read(pipes[0], &mark, sizeof mark) == sizeof mark);
+  REQUIRE(::read(pipes[0], ticket.data(), ticket.size()) == static_cast<ssize_t>(ticket.size()));
+  REQUIRE_FALSE(static_cast<bool>(words.open(0, {words.ticket(), ticket})));
+  CHECK(words.arrived(1) == 7);
+  CHECK_FALSE(words.gave_up(1));
+  ipc::process_watches watches(ipc::own_mark(), {ipc::own_mark(), mark});
+  CHECK_FALSE(watches(1));
+  ::kill(child, SIGKILL);
+  for (int i = 0; i < 1000 && !watches(1); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(watches(1));
+  CHECK_FALSE(watches(0));  // this one
+  ::waitpid(child, nullptr, 0);
+  ::close(pipes[0]);
+  ::close(pipes[1]);
+  std::vector<std::byte> nonsense(ticket.size());
+  CHECK(words.open(0, {nonsense}).code == errc::unreachable);
+}

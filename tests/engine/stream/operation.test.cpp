@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Plans put on streams give the bits that the host's engine gives for the same plan, in place or not, once or again and
+// again; and what is put there is what the plan lists.
+#include "engine/stream/device_ranks.hpp"
+#include "engine/stream/plans.hpp"
+#include "support/catch.hpp"
+#include "support/elements.hpp"
+
+#include <hocket/engine/stream/operation.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/plan/collective/broadcast.hpp>
+#include <hocket/plan/collective/double_tree.hpp>
+#include <hocket/plan/collective/one_shot.hpp>
+#include <hocket/plan/collective/push.hpp>
+#include <hocket/plan/collective/ring_all_reduce.hpp>
+#include <hocket/plan/collective/two_shot.hpp>
+#include <hocket/plan/in_place.hpp>
+#include <hocket/plan/listed.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/scalar/scalar.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace hocket_test;
+namespace plan = hocket::plan;
+using plan::goal_kind;
+
+namespace {
+
+struct observed {
+  plan::any how;
+  int ranks;
+  int rank;
+  unsigned steps = 0;
+  bool as_listed = true;
+};
+
+void observe(void* context, const hocket::step_event& event) {
+  observed& seen = *static_cast<observed*>(context);
+  const unsigned position = seen.steps % seen.how.length(seen.ranks, seen.rank, 0);
+  seen.as_listed =
+      seen.as_listed && event.position == position && event.what == seen.how.at(seen.ranks, seen.rank, 0, position);
+  ++seen.steps;
+}
+
+/// Buffers of one operation on a rank.
+template <class T>
+struct device_case {
+  T* in = nullptr;
+  T* out = nullptr;
+  std::size_t size = 0;  ///< of `out`
+  std::unique_ptr<device_operation> work;
+  std::unique_ptr<observed> seen;
+
+  template <class Op>
+  hocket::failure bind(device_rank& me, const plan::any& how, std::size_t block, bool in_place, const Op& op) {
+    const goal_kind goal = how.goal().kind;
+    const std::vector<T> mine = samples<T>(me.rank(), elements(how, plan::region::in, block, me.size()));
+    size = elements(how, plan::region::out, block, me.size());
+    const std::size_t own = block * static_cast<std::size_t>(me.rank());
+    if (goal == goal_kind::broadcast) {
+      out = me.upload(mine);
+    } else if (!in_place) {
+      in = me.upload(mine);
+      out = me.allocate<T>(size);
+    } else if (goal == goal_kind::reduce_scatter) {
+      in = me.upload(mine);
+      out = in + own;
+    } else {
+      out = me.allocate<T>(size);
+      in = out + (goal == goal_kind::all_gather ? own : 0);
+      if (!mine.empty()) std::memcpy(static_cast<void*>(in), mine.data(), mine.size() * sizeof(T));
+    }
+    seen = std::make_unique<observed>(observed{in_place && block > 0 ? how.for_in_place() : how, me.size(), me.rank()});
+    return me.bind({.plan = how,
+                    .block_elements = block,
+                    .leaf = &queue_leaf_of<Op, T>,
+                    .operation = &op,
+                    .in = reinterpret_cast<ipc::address>(in),
+                    .out = reinterpret_cast<ipc::address>(out),
+                    .observer = {&observe, seen.get()}},
+                   work);
+  }
+
+  std::string compare(const std::vector<T>& expected) const {
+    if (seen->steps == 0 && seen->how.length(seen->ranks, seen->rank, 0) != 0) return "no step was told of; ";
+    if (!seen->as_listed || seen->steps % std::max(1U, seen->how.length(seen->ranks, seen->rank, 0)) != 0) {
+      return "steps are not those of the plan; ";
+    }
+    const std::span<const T> got(out, size);
+    return same_bytes<T>(got, expected) ? "" : first_difference<T>(got, expected) + "; ";
+  }
+};
+
+template <class T, class Op>
+void check_plans(int ranks, kind_of_ranks kind, const std::vector<std::size_t>& blocks, const Op& op) {
+  const std::vector<plan::any> all = plans_on(ranks);
+  std::vector<std::pair<plan::any, std::size_t>> cases;
+  std::vector<vectors<T>> expected;
+  for (const plan::any& how : all) {
+    for (const std::size_t block : blocks) {
+      cases.emplace_back(how, block);
+      expected.push_back(on_host<T>(how, ranks, block, op));
+    }
+  }
+  device_ranks(ranks, kind).run_in_group([&](device_rank& me) {
+    std::string text;
+    const ipc::stream_handle stream = me.stream();
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const auto& [how, block] = cases[i];
+      for (const bool in_place : {false, true}) {
+        device_case<T> one;
+        hocket::failure found = one.bind(me, how, block, in_place, op);
+        if (!found) found = one.work->enqueue(stream);
+        if (!found) found = one.work->finish(soon());
+        const std::string wrong =
+            found ? found.message() : one.compare(expected[i][static_cast<std::size_t>(me.rank())]);
+        if (wrong.empty()) continue;
+        text += std::string(how.name()) + " of " + std::to_string(block) + (in_place ? " in place: " : ": ") + wrong;
+      }
+    }
+    return text;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("plans on streams give the host's bits, whatever the number of ranks and elements") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
+      INFO(ranks << (kind == kind_of_ranks::threads ? " threads" : " processes"));
+      check_plans<float>(ranks, kind, {0, 1, 1001}, std::plus<>());
+      if (ranks == 3) check_plans<float>(ranks, kind_of_ranks::pairs, {1, 1001}, std::plus<>());
+      if (ranks == 3) check_plans<float>(ranks, kind, {100'003}, std::plus<>());
+    }
+  }
+}
+
+TEST_CASE("so they do for operations that do not commute, and for sums that are wider than their elements") {
+  for (const int ranks : {2, 3, 8}) {
+    check_plans<affine_map>(ranks, kind_of_ranks::processes, {1, 129}, compose());
+    check_plans<hocket::half>(ranks, kind_of_ranks::threads, {1, 257}, std::plus<>());
+  }
+}
+
+TEST_CASE("several operations follow each other on a stream without a wait, again and again") {
+  const int ranks = 5;
+  const std::size_t block = 64;
+  std::vector<vectors<float>> expected;
+  const std::vector<plan::any> all = plans_on(ranks);
+  for (const plan::any& how : all) expected.push_back(on_host<float>(how, ranks, block, std::plus<>()));
+  for (const bool two_streams : {false, true}) {
+    device_ranks together(ranks);
+    if (two_streams) together.without_batches();
+    together.run_in_group([&](device_rank& me) -> std::string {
+      const std::plus<> op;
+      const ipc::stream_handle streams[2] = {me.stream(), me.stream()};
+      std::vector<device_case<float>> work(all.size());
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (hocket::failure found = work[i].bind(me, all[i], block, false, op)) return found.message();
+      }
+      for (int round = 0; round < 20; ++round) {
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          const std::size_t k = (i * 2 + static_cast<std::size_t>(round)) % all.size();
+          if (hocket::failure found = work[k].work->enqueue(streams[two_streams ? i % 2 : 0])) return found.message();
+        }
+      }
+      for (const ipc::stream_handle each : streams) {
+        if (hocket::failure found = me.group().finish(each, soon())) return found.message();
+      }
+      std::string text;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        text += work[i].compare(expected[i][static_cast<std::size_t>(me.rank())]);
+        if (work[i].seen->steps != 20 * all[i].length(ranks, me.rank(), 0)) text += "some steps are missing; ";
+      }
+      return text;
+    });
+  }
+}
+
+TEST_CASE("a graph of operations is replayed 1000 times, and the host counts nothing") {
+  for (const int ranks : {2, 3}) {
+    device_ranks(ranks, kind_of_ranks::threads).run_in_group([&](device_rank& me) -> std::string {
+      const std::plus<> op;
+      const ipc::stream_handle stream = me.stream();
+      device_case<double> one, two, three;
+      hocket::failure found = one.bind(me, plan::two_shot{}, 33, false, op);
+      // The result goes into the next operation, so that each replay gives other bits.
+      if (!found) found = two.bind(me, plan::one_shot{}, 33, true, op);
+      if (!found) found = three.bind(me, plan::direct_broadcast{1}, 33, false, op);
+      if (found) return found.message();
+      std::vector<double> ones(33, 1.0 + me.rank());
+      std::memcpy(two.out, ones.data(), 33 * sizeof(double));
+      host_queue& queue = host_queue::of(stream);
+      queue.begin_capture();
+      for (auto* const each : {&one, &two, &three}) {
+        if (!found) found = each->work->enqueue(stream);
+      }
+      const host_queue::graph graph = queue.end_capture();
+      for (int i = 0; i < 1000 && !found; ++i) queue.replay(graph);
+      if (!found) found = me.group().finish(stream, soon());
+      if (found) return found.message();
+      // Modulo rounding: the sum of ranks is multiplied by their number each time.
+      double expected = ranks * (ranks + 1) / 2.0;
+      for (int i = 1; i < 1000; ++i) expected *= ranks;
+      for (int i = 0; i < 33; ++i) {
+        if (two.out[i] != expected) return "after 1000 replays: " + std::to_string(two.out[i]);
+      }
+      if (one.out[5] == 0 || three.out[7] != sample<double>(1, 7)) return "others are wrong";
+      return "";
+    });
+  }
+}
+
+TEST_CASE("one launch of the first rank combines for all ranks of a device, mixed with plans") {
+  for (const int ranks : {1, 2, 3, 8}) {
+    for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
+      for (const std::size_t block : {0U, 1U, 1001U}) {
+        const auto expected = on_host<float>(plan::one_shot{}, ranks, block, std::plus<>());
+        device_ranks(ranks, kind).run_in_group([&](device_rank& me) -> std::string {
+          const std::plus<> op;
+          const std::vector<float> mine = samples<float>(me.rank(), block);
+          const ipc::stream_handle stream = me.stream();
+          float* const in = me.upload(mine);
+          float* const out = me.rank() % 2 == 0 ? me.allocate<float>(block) : in;  // in place on some ranks
+          std::unique_ptr<device_operation> fused;
+          device_case<float> other;
+          hocket::failure found = me.bind({.plan = plan::one_shot{},
+                                           .block_elements = block,
+                                           .leaf = &queue_leaf_of<std::plus<>, float>,
+                                           .operation = &op,
+                                           .in = reinterpret_cast<ipc::address>(in),
+                                           .out = reinterpret_cast<ipc::address>(out),
+                                           .fused = true},
+                                          fused);
+          if (!found) found = other.bind(me, plan::two_shot{}, 5, false, op);
+          if (!found) found = fused->enqueue(stream);
+          for (int i = 0; i < 10 && !found; ++i) found = other.work->enqueue(stream);
+          if (!found) found = me.group().finish(stream, soon());
+          if (found) return found.message();
+          const std::span<const float> got(out, block);
+          const auto& right = expected[static_cast<std::size_t>(me.rank())];
+          return same_bytes<float>(got, right) ? "" : first_difference<float>(got, right);
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("what streams can't run is refused on all ranks, in words, and the group goes on") {
+  device_ranks(3).run_in_group([&](device_rank& me) -> std::string {
+    const std::plus<> op;
+    std::string text;
+    const auto refused = [&](const plan::any& how, const std::string& words, hocket::errc code) {
+      device_case<float> one;
+      const hocket::failure found = one.bind(me, how, 12, false, op);
+      if (found.code == code && found.message().find(words) != std::string::npos) return;
+      text += std::string(how.name()) + " is not refused as it should be: " + found.message() + "; ";
+    };
+    const auto wrong = hocket::errc::invalid_argument;
+    refused(plan::ring_all_reduce{}, "has messages, which no stream can send", wrong);
+    refused(plan::push_all_reduce{}, "pushes", wrong);
+    refused(plan::double_tree{}, "lanes", wrong);
+    plan::listed far("far", {goal_kind::all_reduce}, 3, {.peer_pointers = true});
+    far.lane(1) = {plan::signal(2, 7)};
+    far.lane(2) = {plan::wait(1, 7)};
+    refused(far, "a tag beyond", wrong);
+    plan::listed deaf("deaf", {goal_kind::all_reduce}, 3, {.peer_pointers = true});
+    deaf.lane(1) = {plan::wait(2, 0)};
+    refused(deaf, "nobody answers", wrong);
+    plan::listed outside("outside", {goal_kind::all_reduce}, 3, {.peer_pointers = true});
+    outside.lane(0) = {plan::copy({0}, plan::in(0), plan::out(1))};
+    refused(outside, "beyond the end", wrong);
+    if (me.rank() == 1) {
+      refused(plan::one_shot{}, "binds another plan", hocket::errc::mismatch);
+    } else {
+      refused(plan::two_shot{}, "binds another plan", hocket::errc::mismatch);
+    }
+    device_case<float> overlapping;
+    float* const buffer = me.allocate<float>(100);
+    std::unique_ptr<device_operation> none;
+    hocket::failure found = me.bind({.plan = plan::one_shot{},
+                                     .block_elements = 12,
+                                     .leaf = &queue_leaf_of<std::plus<>, float>,
+                                     .operation = &op,
+                                     .in = reinterpret_cast<ipc::address>(buffer),
+                                     .out = reinterpret_cast<ipc::address>(buffer + (me.rank() == 2 ? 3 : 50))},
+                                    none);
+    if (found.code != wrong || found.context.peer != 2) text += "overlap: " + found.message() + "; ";
+    // Only one rank's memory is of a pool.
+    me.driver().pool_memory(me.rank() == 0);
+    refused(plan::one_shot{}, "", hocket::errc::unreachable);
+    me.driver().pool_memory(false);
+    device_case<float> good;
+    found = good.bind(me, plan::two_shot{}, 12, false, op);
+    if (good.work && good.work->enqueue(nullptr).code != wrong) text += "the default stream is taken; ";
+    if (!found) found = good.work->enqueue(me.stream());
+    if (!found) found = good.work->finish(soon());
+    return text + (found ? found.message() : "");
+  });
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Plans on the streams of a GPU: ranks are threads of this process, or processes that share the GPU. The bits are those
+// of the host for the same plan; graphs are replayed; a process that is killed is named by the others.
+#include "engine/stream/gpu_ranks.cuh"
+#include "engine/stream/plans.hpp"
+#include "kernel/device/gpu.cuh"
+#include "support/catch.hpp"
+#include "support/elements.hpp"
+
+#include <hocket/bootstrap/environment.hpp>
+#include <hocket/bootstrap/launch.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/engine/stream/operation.hpp>
+#include <hocket/kernel/device/leaf.cuh>
+#include <hocket/scalar/scalar.hpp>
+#include <hocket/transport/cuda_ipc/group.hpp>
+
+#include <cuda_runtime.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+using namespace hocket_test;
+namespace plan = hocket::plan;
+using plan::goal_kind;
+
+namespace {
+
+// Before anything uses CUDA: streams of 8 threads, side by side.
+const int more_connections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+
+/// Runs `body` on threads as ranks. What they throw is a failure of the test.
+void on_threads(int ranks, const std::function<void(gpu_rank&)>& body) {
+  for (const std::string& each : run_threads(ranks, body)) CHECK(each == "");
+}
+
+/// Runs the case with this tag, in this program, as processes: results of all.
+std::vector<hocket::launch::process_result> on_processes(int ranks, const char* tag) {
+  hocket::launch::process_options how;
+  how.capture_output = true;
+  how.timeout = std::chrono::seconds(120);
+  const auto body = [&](const hocket::bootstrap::world_description&) {
+    ::setenv("HOCKET_TEST_IS_RANK", "1", 1);
+    ::execl("/proc/self/exe", "hocket.tests", tag, static_cast<char*>(nullptr));
+    return 126;
+  };
+  return hocket::launch::run_processes(ranks, body, how);
+}
+
+template <class T, class Op>
+void run_plans(gpu_rank& me, const std::vector<std::size_t>& blocks, const Op& op) {
+  const int ranks = me.size();
+  const auto own_index = static_cast<std::size_t>(me.rank());
+  for (const plan::any& how : plans_on(ranks)) {
+    for (const std::size_t block : blocks) {
+      // On the host all ranks' results are worked out by each rank: they are processes.
+      const std::vector<T> expected = on_host<T>(how, ranks, block, op)[own_index];
+      for (const bool in_place : {false, true}) {
+        const goal_kind goal = how.goal().kind;
+        const std::vector<T> mine = samples<T>(me.rank(), elements(how, plan::region::in, block, ranks));
+        const std::size_t own = block * own_index;
+        T* in = me.allocate<T>(mine.size());
+        T* out = nullptr;
+        if (goal == goal_kind::broadcast) {
+          out = std::exchange(in, nullptr);
+          me.upload(out, mine);
+        } else if (!in_place) {
+          me.upload(in, mine);
+          out = me.allocate<T>(expected.size());
+        } else if (goal == goal_kind::all_gather) {
+          out = me.allocate<T>(expected.size());
+          in = out + own;
+          me.upload(in, mine);
+        } else {
+          me.upload(in, mine);
+          out = goal == goal_kind::reduce_scatter ? in + own : in;
+        }
+        std::unique_ptr<gpu_operation> work;
+        me.bind({.plan = how,
+                 .block_elements = block,
+                 .leaf = &hocket::kernel::device::stream_leaf_of<Op, T>,
+                 .operation = &op,
+                 .in = reinterpret_cast<std::uintptr_t>(in),
+                 .out = reinterpret_cast<std::uintptr_t>(out)},
+                work);
+        me.enqueue(*work);
+        me.finish();
+        const std::vector<T> got = me.download(out, expected.size());
+        if (same_bytes<T>(got, expected)) continue;
+        throw std::runtime_error(std::string(how.name()) + " of " + std::to_string(block) +
+                                 (in_place ? " in place: " : ": ") + first_difference<T>(got, expected));
+      }
+    }
+  }
+}
+
+/// One launch of the first rank for all; on odd ranks in place.
+void run_fused(gpu_rank& me) {
+  const std::plus<> op;
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1001}, std::size_t{300'007}}) {
+    const auto index = static_cast<std::size_t>(me.rank());
+    const std::vector<float> expected = on_host<float>(plan::one_shot{}, me.size(), count, op)[index];
+    float* const in = me.allocate<float>(count);
+    float* const out = me.rank() % 2 == 1 ? in : me.allocate<float>(count);
+    me.upload(in, samples<float>(me.rank(), count));
+    std::unique_ptr<gpu_operation> work;
+    me.bind({.plan = plan::one_shot{},
+             .block_elements = count,
+             .leaf = &hocket::kernel::device::fused_leaf_of<std::plus<>, float>,
+             .operation = &op,
+             .in = reinterpret_cast<std::uintptr_t>(in),
+             .out = reinterpret_cast<std::uintptr_t>(out),
+             .fused = true},
+            work);
+    me.enqueue(*work);
+    me.finish();
+    const std::vector<float> got = me.download(out, count);
+    if (!same_bytes<float>(got, expected)) throw std::runtime_error("fused: " + first_difference<float>(got, expected));
+  }
+}
+
+void run_all_plans(gpu_rank& me) {
+  run_fused(me);
+  run_plans<float>(me, {0, 1, 1001, 300'007}, std::plus<>());
+  run_plans<hocket::half>(me, {257}, std::plus<>());
+  run_plans<affine_map>(me, {129}, compose());
+}
+
+/// Two operations, of which the second one changes what it works on.
+void replay_graph(gpu_rank& me) {
+  const std::plus<> op;
+  const std::size_t count = 1000;
+  double* const in = me.allocate<double>(count);
+  double* const out = me.allocate<double>(count);
+  double* const grows = me.allocate<double>(count);
+  me.upload(in, samples<double>(me.rank(), count));
+  me.upload(grows, std::vector<double>(count, me.rank() == 0 ? 1.0 : 0.0));
+  hocket::detail::stream_binding what{.plan = plan::two_shot{},
+                                      .block_elements = count,
+                                      .leaf = &hocket::kernel::device::stream_leaf_of<std::plus<>, double>,
+                                      .operation = &op,
+                                      .in = reinterpret_cast<std::uintptr_t>(in),
+                                      .out = reinterpret_cast<std::uintptr_t>(out)};
+  std::unique_ptr<gpu_operation> first, second;
+  me.bind(what, first);
+  what.plan = plan::one_shot{};
+  what.in = what.out = reinterpret_cast<std::uintptr_t>(grows);
+  me.bind(what, second);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  check_cuda(cudaStreamBeginCapture(me.stream(), cudaStreamCaptureModeThreadLocal));
+  me.enqueue(*first);
+  me.enqueue(*second);
+  check_cuda(cudaStreamEndCapture(me.stream(), &graph));
+  check_cuda(cudaGraphInstantiate(&ready, graph, 0));
+  const int replays = 1000;
+  for (int i = 0; i < replays; ++i) check_cuda(cudaGraphLaunch(ready, me.stream()));
+  me.finish();
+  check_cuda(cudaGraphExecDestroy(ready));
+  check_cuda(cudaGraphDestroy(graph));
+  double expected = 1;
+  for (int i = 1; i < replays; ++i) expected *= me.size();  // beyond 2^1023 that is infinity, here as there
+  const auto host = on_host<double>(plan::two_shot{}, me.size(), count, op)[static_cast<std::size_t>(me.rank())];
+  const std::vector<double> got = me.download(out, count);
+  if (!same_bytes<double>(got, host)) throw std::runtime_error("two_shot: " + first_difference<double>(got, host));
+  for (const double each : me.download(grows, count)) {
+    if (each != expected) throw std::runtime_error("after replays: " + std::to_string(each));
+  }
+}
+
+bool is_rank() { return std::getenv("HOCKET_TEST_IS_RANK") != nullptr; }
+
+void check_processes(int ranks, const char* tag) {
+  const auto results = on_processes(ranks, tag);
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    INFO("rank " << rank << " of " << ranks << ": " << results[rank].output);
+    CHECK(results[rank].succeeded());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a real driver is what groups and operations are made for") {
+  STATIC_REQUIRE(std::is_same_v<decltype(gpu_group::flight::passed), ipc::owned_event<ipc::driver>>);
+  CHECK(more_connections == 0);
+}
+
+TEST_CASE("threads of one GPU: plans on streams give the host's bits", "[gpu]") {
+  if (gpu_is_missing()) return;
+  for (const int ranks : {1, 2, 4, 8}) on_threads(ranks, run_all_plans);
+}
+
+TEST_CASE("threads of one GPU: a graph is replayed 1000 times", "[gpu]") {
+  if (gpu_is_missing()) return;
+  for (const int ranks : {2, 4, 8}) on_threads(ranks, replay_graph);
+}
+
+TEST_CASE("processes of one GPU: plans on streams give the host's bits", "[gpu]") {
+  if (gpu_is_missing()) return;
+  for (const int ranks : {2, 4, 8}) check_processes(ranks, "[.plans_of_a_process]");
+}
+
+TEST_CASE("processes of one GPU: a graph is replayed 1000 times", "[gpu]") {
+  if (gpu_is_missing()) return;
+  for (const int ranks : {2, 4, 8}) check_processes(ranks, "[.graph_of_a_process]");
+}
+
+TEST_CASE("processes of one GPU: one that is killed is named by the others, and the GPU can be used", "[gpu]") {
+  if (gpu_is_missing()) return;
+  const auto results = on_processes(3, "[.killed_process]");
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    INFO("rank " << rank << ": " << results[rank].output);
+    CHECK((rank == 1 ? results[rank].signal == SIGKILL : results[rank].succeeded()));
+  }
+  device_vector<int> usable(std::vector<int>{1, 2, 3});
+  CHECK(usable.values() == std::vector<int>{1, 2, 3});
+}
+
+// What the processes run. Hidden cases are run by `~[gpu]`, too, and do nothing then.
+
+TEST_CASE("a process runs all plans", "[.plans_of_a_process]") {
+  if (is_rank()) as_process(run_all_plans);
+}
+TEST_CASE("a process replays a graph", "[.graph_of_a_process]") {
+  if (is_rank()) as_process(replay_graph);
+}
+TEST_CASE("a process is killed while others wait for it", "[.killed_process]") {
+  if (!is_rank()) return;
+  hocket::failure waited, closed;
+  try {
+    as_process([&](gpu_rank& me) {
+      const std::plus<> op;
+      float* const buffer = me.allocate<float>(1000);
+      me.upload(buffer, samples<float>(me.rank(), 1000));
+      const auto at = reinterpret_cast<std::uintptr_t>(buffer);
+      std::unique_ptr<gpu_operation> work;
+      me.bind({.plan = plan::one_shot{},
+               .block_elements = 1000,
+               .leaf = &hocket::kernel::device::stream_leaf_of<std::plus<>, float>,
+               .operation = &op,
+               .in = at,
+               .out = at},
+              work);
+      if (me.rank() == 1) ::raise(SIGKILL);
+      me.enqueue(*work);
+      waited = work->finish(soon(std::chrono::seconds(20)));
+      closed = me.group().close(soon());
+    });
+  } catch (const hocket::error& problem) {
+    WARN(problem.what());
+  }
+  INFO(waited.message() << "; " << closed.message());
+  CHECK((waited.code == hocket::errc::peer_lost || waited.code == hocket::errc::aborted));
+  CHECK(closed.code == hocket::errc::peer_lost);
+  CHECK(closed.context.peer == 1);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The plans that streams run, and what the host's engine makes of them.
+#pragma once
+
+#include "support/elements.hpp"
+
+#include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/communicator/local.hpp>
+#include <hocket/plan/collective/all_gather.hpp>
+#include <hocket/plan/collective/all_to_all.hpp>
+#include <hocket/plan/collective/broadcast.hpp>
+#include <hocket/plan/collective/one_shot.hpp>
+#include <hocket/plan/collective/reduce_scatter.hpp>
+#include <hocket/plan/collective/two_shot.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace hocket_test {
+
+inline std::vector<hocket::plan::any> plans_on(int ranks) {
+  std::vector<hocket::plan::any> all{hocket::plan::one_shot{}, hocket::plan::two_shot{},
+                                     hocket::plan::direct_reduce_scatter{}, hocket::plan::direct_all_gather{},
+                                     hocket::plan::direct_all_to_all{}};
+  for (const int root : {0, ranks - 1}) {
+    all.emplace_back(hocket::plan::direct_broadcast{root});
+    all.emplace_back(hocket::plan::binomial_load_broadcast{root});
+  }
+  return all;
+}
+
+template <class T>
+using vectors = std::vector<std::vector<T>>;  ///< of each rank
+
+inline std::size_t elements(const hocket::plan::any& how, hocket::plan::region where, std::size_t block, int ranks) {
+  const auto blocks = static_cast<std::size_t>(how.goal().blocks(ranks));
+  const bool own = (how.goal().kind == hocket::plan::goal_kind::reduce_scatter && where == hocket::plan::region::out) ||
+                   (how.goal().kind == hocket::plan::goal_kind::all_gather && where == hocket::plan::region::in);
+  return own ? block : block * blocks;
+}
+
+/// What every rank gets on the host.
+template <class T, class Op>
+vectors<T> on_host(const hocket::plan::any& how, int ranks, std::size_t block, const Op& op) {
+  vectors<T> results(static_cast<std::size_t>(ranks));
+  hocket::local::run(ranks, [&](auto comm) {
+    const std::vector<T> in = samples<T>(comm.rank(), elements(how, hocket::plan::region::in, block, ranks));
+    std::vector<T> out(elements(how, hocket::plan::region::out, block, ranks));
+    const auto by = hocket::with(hocket::algorithm(how));
+    switch (how.goal().kind) {
+      case hocket::plan::goal_kind::all_reduce: hocket::all_reduce(comm, in, out, op, by); break;
+      case hocket::plan::goal_kind::reduce_scatter: hocket::reduce_scatter(comm, in, out, op, by); break;
+      case hocket::plan::goal_kind::all_gather: hocket::all_gather(comm, in, out, by); break;
+      case hocket::plan::goal_kind::all_to_all: hocket::all_to_all(comm, in, out, by); break;
+      default: out = in; hocket::broadcast(comm, out, hocket::root{how.goal().root}, by);
+    }
+    results[static_cast<std::size_t>(comm.rank())] = out;
+  });
+  return results;
+}
+
+}  // namespace hocket_test
