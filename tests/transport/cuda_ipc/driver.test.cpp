@@ -154,8 +154,9 @@ namespace {
 template <class Ours, class Theirs>
 inline constexpr bool passed_alike =
     sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-    std::is_class_v<Ours> == std::is_class_v<Theirs> &&
-    std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;
+    (std::is_class_v<Ours> || std::is_union_v<Ours>) ==
+        (std::is_class_v<Theirs> || std::is_union_v<Theirs>)&&std::is_floating_point_v<Ours> ==
+        std::is_floating_point_v<Theirs>;
 
 /// What pointers point at may be opaque, or void.
 template <class Ours, class Theirs>
