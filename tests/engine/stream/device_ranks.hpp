@@ -215,7 +215,13 @@ class device_ranks {
  private:
   static std::vector<where_rank_runs> places(int ranks, kind_of_ranks kind) {
     std::vector<where_rank_runs> result;
-    for (int rank = 0; rank < ranks; ++rank) result.push_back({kind == kind_of_ranks::threads ? 1 : rank + 1, 0});
+    for (int rank = 0; rank < ranks; ++rank) {
+      switch (kind) {
+        case kind_of_ranks::threads: result.push_back({1, 0}); break;
+        case kind_of_ranks::processes: result.push_back({rank + 1, 0}); break;
+        case kind_of_ranks::pairs: result.push_back({rank / 2 + 1, rank % 2}); break;
+      }
+    }
     return result;
   }
 

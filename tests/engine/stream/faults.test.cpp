@@ -182,7 +182,7 @@ TEST_CASE("each call of the driver fails once, in a life of two ranks and of thr
         stages.insert(seen.ranks[0].at);
       }
       CHECK(call > 60);
-      CHECK(stages.size() >= 5);  // to be met while finishing is a matter of time
+      CHECK(stages.size() == 6);  // each of them was met
       CHECK(leaks == 0);
     }
   }
@@ -269,7 +269,7 @@ TEST_CASE("a rank whose process has ended is named, and the others free what is 
   for (const std::size_t rank : {0U, 1U}) {
     INFO(waits[rank].message() << "; " << ends[rank].message());
     const bool lost = waits[rank].code == errc::peer_lost && waits[rank].context.peer == 2;
-    CHECK((lost || (waits[rank].code == errc::aborted && waits[rank].context.peer == 1 - static_cast<int>(rank))));
+    CHECK((lost || (waits[rank].code == errc::aborted && waits[rank].context.peer == 2)));
     CHECK(ends[rank].code == errc::peer_lost);
     CHECK(ends[rank].context.peer == 2);
   }

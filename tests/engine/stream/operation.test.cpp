@@ -254,6 +254,34 @@ TEST_CASE("one launch of the first rank combines for all ranks of a device, mixe
   }
 }
 
+TEST_CASE("one launch for all is refused where it can't be, in words") {
+  device_ranks(3, kind_of_ranks::pairs).run_in_group([&](device_rank& me) -> std::string {
+    const std::plus<> op;
+    float* const buffer = me.allocate<float>(30);
+    hocket::detail::stream_binding what{.plan = plan::one_shot{},
+                                        .block_elements = 10,
+                                        .leaf = &queue_leaf_of<std::plus<>, float>,
+                                        .operation = &op,
+                                        .in = reinterpret_cast<ipc::address>(buffer),
+                                        .out = reinterpret_cast<ipc::address>(buffer),
+                                        .fused = true};
+    std::string text;
+    const auto refused = [&](const std::string& words) {
+      std::unique_ptr<device_operation> none;
+      const hocket::failure found = me.bind(what, none);
+      if (found.code == hocket::errc::invalid_argument && found.message().find(words) != std::string::npos) return;
+      text += "not '" + words + "': " + found.message() + "; ";
+    };
+    refused("for ranks on one device");
+    what.plan = plan::direct_all_gather{};
+    refused("is for all_reduce");
+    what.plan = plan::one_shot{};
+    what.leaf = &hocket::kernel::moving_stream_leaf_of<float>;
+    refused("there is no kernel");
+    return text;
+  });
+}
+
 TEST_CASE("what streams can't run is refused on all ranks, in words, and the group goes on") {
   device_ranks(3).run_in_group([&](device_rank& me) -> std::string {
     const std::plus<> op;

@@ -346,6 +346,8 @@ class host_driver {
     return now;
   }
   status stream_query(ipc::stream_handle on) {
+    // How often one asks in vain is a matter of time: only the last question counts.
+    if (queued_ && !breaks() && host_queue::of(on).busy()) return status::not_ready;
     const status now = begin("stream_query");
     if (queued_) return now == status::success && host_queue::of(on).busy() ? status::not_ready : now;
     do_one();
@@ -421,9 +423,10 @@ class host_driver {
     });
   }
   status event_query(ipc::event_handle which) {
-    if (const status now = begin("event_query"); now != status::success) return now;
     const auto found = events_.find(which);
     if (found == events_.end()) return status::invalid_handle;
+    if (queued_ && !breaks() && !found->second->load(std::memory_order_acquire)) return status::not_ready;
+    if (const status now = begin("event_query"); now != status::success) return now;
     do_one();
     return found->second->load(std::memory_order_acquire) ? status::success : status::not_ready;
   }
@@ -536,6 +539,8 @@ class host_driver {
                  : static_cast<std::make_signed_t<Word>>(seen - value) >= 0;
     });
   }
+  /// All calls fail from some call on.
+  bool breaks() const { return lasts_ && injected_at_ >= 0; }
   status begin(const char* name) {
     const int call = calls_++;
     if (call != injected_at_ && !(lasts_ && call > injected_at_)) return status::success;

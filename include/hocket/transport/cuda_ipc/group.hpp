@@ -215,7 +215,7 @@ class group {
   /// dry. The result is `cause`.
   failure give_up(stream_handle stream, failure cause) {
     if (!over_) over_ = cause;
-    host_.give_up();
+    host_.give_up(cause.context.peer >= 0 && cause.context.peer < ranks_ ? cause.context.peer : rank_);
     if (!drained(stream)) stuck_ = true;
     return cause;
   }
@@ -421,9 +421,12 @@ class group {
   failure peers_failed(bool ask_kernel) {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_) continue;
-      if (host_.gave_up(peer)) {
-        return make_failure(errc::aborted, "the rank has given up: what it was to contribute is not there",
-                            {.peer = peer});
+      if (const int blamed = host_.blamed_by(peer); blamed >= 0 && blamed < ranks_) {
+        const std::string fault = blamed == peer ? "" : ", for rank " + std::to_string(blamed);
+        return make_failure(
+            errc::aborted,
+            "rank " + std::to_string(peer) + " has given up" + fault + ": what it was to contribute is not there",
+            {.peer = blamed});
       }
       if (ask_kernel && has_ended_(peer)) {
         return make_failure(errc::peer_lost, "the rank's process has ended", {.peer = peer});

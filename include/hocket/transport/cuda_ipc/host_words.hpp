@@ -56,10 +56,16 @@ class host_words {
   void hide() noexcept { own_.hide(); }
 
   void arrive(std::uint64_t operation) noexcept { at(rank_).arrived.store(operation, std::memory_order_release); }
-  void give_up() noexcept { at(rank_).gave_up.store(1, std::memory_order_release); }
+  /// `blamed`: whose fault it was; this rank, or one that it waited for.
+  void give_up(int blamed) noexcept {
+    at(rank_).gave_up.store(static_cast<std::uint32_t>(blamed) + 1, std::memory_order_release);
+  }
 
   std::uint64_t arrived(int peer) const noexcept { return at(peer).arrived.load(std::memory_order_acquire); }
-  bool gave_up(int peer) const noexcept { return at(peer).gave_up.load(std::memory_order_acquire) != 0; }
+  /// Whom it blames; -1 if it has not given up.
+  int blamed_by(int peer) const noexcept {
+    return static_cast<int>(at(peer).gave_up.load(std::memory_order_acquire)) - 1;
+  }
 
   /// For teardown.
   farewell_words farewell(std::function<bool(int)> has_ended) const {
@@ -71,7 +77,7 @@ class host_words {
  private:
   struct page {  // zeroed
     farewell_words::word unmapped;
-    std::atomic<std::uint32_t> gave_up;
+    std::atomic<std::uint32_t> gave_up;  ///< 1 more than whose fault it was
     std::atomic<std::uint64_t> arrived;
   };
 
