@@ -242,6 +242,15 @@ failure examined(State& state, const operation& work, const call_site& call, loc
   return work.explained() ? work.cause() : examined(state, call, locate, work.cause());
 }
 
+/// The same cause, in the words of an operation that has waited too long for something that is no peer.
+template <class State>
+HOCKET_COLD failure in_words_of(const State& state, const operation& work, failure cause) {
+  if (cause.code != errc::timeout || cause.context.peer >= 0 || state.revoked()) return cause;
+  failure own = work.overdue();
+  if (own) cause.reason = std::move(own.reason);
+  return cause;
+}
+
 /// Why an operation has failed. Where a peer's failure has spoiled it, that says more.
 template <class State>
 HOCKET_COLD failure reason_of_failure(State& state, const operation& work, stop_query stop, patience& waiting,
@@ -308,7 +317,7 @@ outcome drive(State& state, operation& work, stop_query stop, const call_site& c
     }
     failure cause = status == machine_status::failed ? reason_of_failure(state, work, stop, waiting, call, locate)
                                                      : reason_to_give_up(state, stop, waiting, call, locate);
-    if (cause) return give_up(state, std::move(cause), call, locate);
+    if (cause) return give_up(state, in_words_of(state, work, std::move(cause)), call, locate);
   }
 }
 

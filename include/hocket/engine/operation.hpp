@@ -41,6 +41,8 @@ class operation {
   virtual const failure& reported() const = 0;
   /// Whether that tells all that the peer could add.
   virtual bool explained() const { return false; }
+  /// What it waits for in vain, if that is no peer.
+  virtual failure overdue() const { return {}; }
   /// Where it stands.
   virtual void locate(error_context& context) = 0;
 

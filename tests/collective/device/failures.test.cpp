@@ -326,3 +326,27 @@ TEST_CASE("a started call fails as a blocking one does, and its request says so"
     check_clean(machine, all);
   }
 }
+
+TEST_CASE("who waits for a rank whose stream does not end is told which call that rank is in") {
+  host_machine machine;
+  processes all(machine, {{0, 0}, {1, 0}});
+  on_ranks(2, [&](thread_rank& me) {
+    host_driver& driver = all.driver(static_cast<std::size_t>(me.rank()));
+    const rank_device mine(driver);
+    placed_vector<float> buffer(driver, five_chunks, memory_space::device);
+    driver.be_lazy(1);
+    if (me.rank() == 0) driver.stop_streams(0);
+    const auto said = me.expect(errc::timeout, [&] {
+      if (me.rank() == 0) {
+        reduce(me, mine, buffer, with());
+      } else {
+        reduce(me, mine, buffer, with(hocket::timeout(300ms)));
+      }
+    });
+    if (!said) return;
+    me.check(me.rank() == 0 || (said->context().peer == 0 && contains(said->what(), "rank 0 is in all_reduce")),
+             said->what());
+    me.check(me.rank() == 1 || contains(said->what(), "rank 1 reports"), said->what());
+    driver.finish_streams();
+  });
+}

@@ -12,7 +12,9 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace hocket_test;
@@ -20,6 +22,28 @@ namespace cuda = hocket::cuda;
 using hocket::with;
 
 namespace {
+
+// A view of memory of a device is nothing that the host could read, and calls on it need a stream.
+using view = hocket::placed_buffer<float, cuda::device_memory>;
+using communicator = hocket::local::communicator;
+using in_order = decltype(with(cuda::stream_ref(static_cast<CUstream_st*>(nullptr))));
+template <class Collective, class... Arguments>
+constexpr bool compiles(const Collective&) {
+  return hocket::valid_call<Collective, const communicator&, Arguments...>;
+}
+static_assert(!hocket::contiguous_buffer<view> && !std::is_convertible_v<view, std::span<float>> &&
+              !std::is_constructible_v<std::span<float>, view> &&
+              !std::is_constructible_v<std::span<const float>, view>);
+static_assert(compiles<decltype(hocket::all_reduce), view, view, std::plus<>, in_order>(hocket::all_reduce));
+static_assert(!compiles<decltype(hocket::all_reduce), view, view>(hocket::all_reduce));
+static_assert(!compiles<decltype(hocket::all_reduce), view, view, std::plus<>, hocket::options<>>(hocket::all_reduce));
+static_assert(
+    !compiles<decltype(hocket::all_reduce), view, std::vector<float>&, std::plus<>, in_order>(hocket::all_reduce));
+static_assert(compiles<decltype(hocket::broadcast), view, hocket::root, in_order>(hocket::broadcast));
+static_assert(!compiles<decltype(hocket::send), view, hocket::peer>(hocket::send));
+static_assert(std::is_same_v<decltype(with(hocket::ring, cuda::staging{1}).without<hocket::kind::staging>()),
+                             decltype(with(hocket::ring))>);
+static_assert(std::is_same_v<decltype(with(cuda::staging{1}).without<hocket::kind::staging>()), hocket::options<>>);
 
 constexpr std::size_t chunk_bytes = 1024;
 constexpr cuda::staging small_chunks{chunk_bytes};

@@ -381,7 +381,7 @@ class started_call : public pending {
     }
     if (!waiting_.tick()) return false;
     failure cause = reason_to_give_up(*state_, stop, waiting_, call_, locate);
-    return cause ? end(std::move(cause)) : false;
+    return cause ? end(in_words_of(*state_, work_, std::move(cause))) : false;
   }
 
   const failure& cause() const final { return cause_; }

@@ -2,7 +2,8 @@
 /// @file
 /// How callers hand over memory of a device, and the stream in whose order it is read and written:
 ///
-///     hocket::all_reduce(comm, cuda::device(in), cuda::device(out), std::plus<>{}, with(cuda::stream_ref(stream)));
+///     namespace gpu = hocket::cuda;
+///     hocket::all_reduce(comm, gpu::device(in), gpu::device(out), std::plus<>{}, hocket::with(gpu::stream_ref(stream)));
 ///
 /// A view made here is no range, so it can't be passed where the processor would read it. It says what the caller takes the
 /// memory for; each call asks the driver, and refuses a wrong word.

@@ -182,7 +182,6 @@ struct staged_job {
   cuda_ipc::memory_space in_tag;
   cuda_ipc::memory_space out_tag;
   std::size_t chunk_bytes;
-  std::optional<std::chrono::nanoseconds> timeout;
   std::shared_ptr<staging_session<Driver>> session;
 
   template <class State>
@@ -240,8 +239,7 @@ class staged_job<HostJob, Driver>::work final : public operation {
  public:
   work(State& state, const staged_job& job, const planned_call& call, step_observer observer)
       : state_(state), host_(job.host), session_(job.session), call_(call), observer_(observer),
-        chunks_(segments_of(call.layout.block_size(), call.segment_elements)),
-        until_(deadline::after(job.timeout.value_or(state.timeout()))) {
+        chunks_(segments_of(call.layout.block_size(), call.segment_elements)) {
     first_ = state.take_sequence(chunks_);
     call_.signature = state.calls().extend_history(call.signature);
     call_.is_part = true;
@@ -278,15 +276,18 @@ class staged_job<HostJob, Driver>::work final : public operation {
       moved = true;
       if (taken_ == chunks_) return end();
     }
-    if (moved) return machine_status::progressed;
-    if (!until_.passed()) return machine_status::blocked;
-    return fail(make_failure(errc::timeout,
-                             "the work that the stream was given before this call, or a copy after it, did not end: "
-                             "nothing of the call is wrong on other ranks"));
+    return moved ? machine_status::progressed : machine_status::blocked;
   }
 
   const failure& reported() const override { return cause_ || !part_ ? cause_ : part_->cause(); }
   bool explained() const override { return cause_ || (part_ && part_->explained()); }
+  failure overdue() const override {
+    if (part_) return part_->overdue();
+    return make_failure(
+        errc::timeout,
+        "the work that the stream was given before this call, or a copy after it, did not end: nothing of "
+        "the call is wrong on other ranks");
+  }
   void locate(error_context& context) override {
     if (part_) return part_->locate(context);
     context.sequence = first_ + std::min(taken_, chunks_ - 1);
@@ -416,7 +417,6 @@ class staged_job<HostJob, Driver>::work final : public operation {
   planned_call call_;
   const step_observer observer_;
   const std::uint32_t chunks_;
-  const deadline until_;
   std::uint32_t first_ = 0;  ///< sequence number of the first chunk
   side in_;
   side out_;
@@ -475,12 +475,9 @@ struct placed_calls<Space> {
                   const std::source_location& site) {
     const auto stream = options.template get<kind::stream>(0);
     using driver_type = typename decltype(stream)::driver_type;
-    std::optional<std::chrono::nanoseconds> timeout;
-    if constexpr (Options::template has<kind::timeout>) timeout = options.template get<kind::timeout>(0).duration;
-    const staged_job<HostJob, driver_type> job{
-        host,         From::space,
-        Space::space, options.template get<kind::staging>(cuda::staging{}).chunk_bytes,
-        timeout,      std::make_shared<staging_session<driver_type>>(stream)};
+    const staged_job<HostJob, driver_type> job{host, From::space, Space::space,
+                                               options.template get<kind::staging>(cuda::staging{}).chunk_bytes,
+                                               std::make_shared<staging_session<driver_type>>(stream)};
     return How::run(comm, job, hosts, site);
   }
 };
