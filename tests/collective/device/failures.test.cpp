@@ -164,7 +164,10 @@ TEST_CASE(
     bool lazy;
     std::vector<status> codes;
   };
-  const auto every = every_code();
+  auto every = every_code();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  every = {*every.begin(), *every.rbegin()};  // all of them would take minutes
+#endif
   const setting settings[] = {{2, false, {every.begin(), every.end()}},
                               {3, false, {status::illegal_address, status::out_of_memory}},
                               {2, true, {status::illegal_address, status::invalid_context}}};
