@@ -289,8 +289,8 @@ TEST_CASE("what a killed launcher left is removed by the next one, and nothing t
   };
   ::mkdir((scratch.path() + "/hocket-launch-of-somebody").c_str(), 0700);
   ::mkdir((scratch.path() + "/other").c_str(), 0700);
-  CHECK(launched("kill -9 $PPID; sleep 60").signal == SIGKILL);
-  CHECK(launched("kill -9 $PPID; sleep 60").signal == SIGKILL);
+  CHECK(launched("kill -9 $PPID; exec sleep 60").signal == SIGKILL);
+  CHECK(launched("kill -9 $PPID; exec sleep 60").signal == SIGKILL);
   CHECK(scratch.entries() == 3);  // that of the first is gone already
   // The launch below lives while the one in it comes and goes.
   CHECK(spawn(1, {"sh", "-c", files + "exit 0"}, options) == 0);
