@@ -219,6 +219,26 @@ TEST_CASE("a /dev/shm that is too small is an error, not a crash") {
   }));
 }
 
+// The old world keeps what it has until the new one is made.
+TEST_CASE("where /dev/shm is too small for a second world, shrink says so on all ranks, and does not go on trying") {
+  check_with_own_shared_memory(results_of(2, posix_memory, [](const world& where, findings& found) {
+    if (!has_own_shared_memory("8m")) return;
+    auto comm = hocket::ucx::connect(where);
+    comm.revoke("to be shrunk");
+    const auto begin = std::chrono::steady_clock::now();
+    hocket::failure cause;
+    try {
+      hocket::shrink(comm);  // UCX since 1.16 does without shared memory
+    } catch (const hocket::error& problem) {
+      cause = problem.cause();
+    }
+    found.expect(!cause || cause.code == errc::out_of_memory, "another error: " + cause.message());
+    found.expect(!cause || cause.message().find("can't be made: ") != std::string::npos,
+                 "the message: " + cause.message());
+    found.expect(std::chrono::steady_clock::now() - begin < 5s, "it took too long");
+  }));
+}
+
 TEST_CASE("memory that peers can read is not limited by /dev/shm, but by that of the machine") {
   check_with_own_shared_memory(results_of(2, posix_memory, [](const world& where, findings& found) {
     if (!has_own_shared_memory("40m")) return;

@@ -33,6 +33,7 @@
 #include <hocket/transport/contexts.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -112,6 +113,16 @@ class assembly {
     return all;
   }
   static constexpr std::uint32_t most_votes = 1100;
+
+  /// Between two attempts. Who is the only one left waits for nobody, and has a deadline nevertheless.
+  void pause(const failure& cause) const {
+    if (state_.aborted()) fail(abort_was_called());
+    if (until_.passed()) {
+      fail(make_failure(errc::timeout, "the communicator of those who are left could not be made within " +
+                                           describe(call_.timeout) + (cause ? ": " + cause.reason : "")));
+    }
+    platform::nap(1'000'000);
+  }
 
   /// All come to the same end, which is the proposal of one of them.
   std::string agree(std::uint32_t number, std::string proposal) {
@@ -267,17 +278,27 @@ class shrinking {
   static constexpr std::uint32_t first_exchange = 2;
   static constexpr std::uint32_t last_steps = steps_per_attempt - 2;
 
+  inline static const std::string yes = "yes", again = "again";
+
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  /// What came of one attempt to make the communicator: it, or why not.
+  struct attempt {
+    std::optional<communicator<Wire>> made;
+    failure cause;
+  };
 
   /// Nothing if the others vote in a later call.
   std::optional<communicator<Wire>> elect() {
     for (std::uint32_t first = 0;; first += steps_per_attempt) {
       const succession agreed = agree_on_members(first);
       if (assembly_.superseded()) return std::nullopt;
-      std::optional<communicator<Wire>> made = make(agreed, first);
-      const bool could = all_could(first, made.has_value());
+      attempt own = make(agreed, first);
+      const std::string verdict = judged(first, own);
       if (assembly_.superseded()) return std::nullopt;
-      if (could) return made;
+      if (verdict == yes) return std::move(own.made);
+      if (verdict != again) refuse(verdict);
+      assembly_.pause(own.cause);
     }
   }
 
@@ -304,8 +325,7 @@ class shrinking {
     return agreed;
   }
 
-  /// Nothing if this rank could not make it.
-  std::optional<communicator<Wire>> make(const succession& agreed, std::uint32_t first) {
+  attempt make(const succession& agreed, std::uint32_t first) {
     std::vector<int> ranks = all_ranks(state_);
     std::erase_if(ranks, [&](int rank) { return !assembly_.takes_part(rank); });
     std::uint32_t number = first + first_exchange;
@@ -315,13 +335,13 @@ class shrinking {
     });
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return open(agreed.context, std::move(how));
+      return {open(agreed.context, std::move(how)), {}};
     } catch (const error& cause) {
       if (cause.code() == errc::timeout || cause.code() == errc::aborted) throw;
-      return std::nullopt;
+      return {std::nullopt, cause.cause()};
     }
 #else
-    return open(agreed.context, std::move(how));
+    return {open(agreed.context, std::move(how)), {}};
 #endif
   }
 
@@ -347,14 +367,44 @@ class shrinking {
     return result;
   }
 
-  bool all_could(std::uint32_t first, bool could) {
-    const std::string yes = "yes", no = "no";
-    const auto all = assembly_.gather(first + last_steps, could ? yes : no);
-    bool everybody = true;
+  /// What all ranks do after an attempt: go on with what was made, try again without those who died meanwhile, or
+  /// give up for the reason of one of them, which would fail again: no memory, say.
+  std::string judged(std::uint32_t first, const attempt& own) {
+    const auto all = assembly_.gather(first + last_steps, own.made                   ? yes
+                                                          : worth_another(own.cause) ? again
+                                                                                     : refusal(own));
+    std::string verdict = yes;
     for (int rank = 0; rank < state_.size(); ++rank) {
-      if (assembly_.takes_part(rank)) everybody = everybody && all[index(rank)] == yes;
+      if (!assembly_.takes_part(rank) || all[index(rank)] == yes) continue;
+      const std::string said = all[index(rank)].value_or(again);
+      if (verdict == yes || verdict == again) verdict = said;
     }
-    return assembly_.agree(first + last_steps + 1, everybody ? yes : no) == yes;
+    return assembly_.agree(first + last_steps + 1, verdict);
+  }
+
+  /// Nobody's fault (the number was taken meanwhile), or that of one who has gone.
+  static bool worth_another(const failure& cause) {
+    return !cause || cause.code == errc::peer_lost || cause.code == errc::unreachable || cause.code == errc::revoked;
+  }
+
+  /// Code, rank and words.
+  std::string refusal(const attempt& own) const {
+    constexpr std::size_t most_words = 512;
+    return std::to_string(own.cause.code.value()) + ' ' + std::to_string(state_.rank()) + ' ' +
+           own.cause.reason.substr(0, most_words);
+  }
+  [[noreturn]] void refuse(const std::string& text) const {
+    int code = 0, rank = -1;
+    const char* const end = text.data() + text.size();
+    const char* at = std::from_chars(text.data(), end, code).ptr;
+    if (at != end) at = std::from_chars(at + 1, end, rank).ptr;
+    const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
+    if (!known || at == end || rank < 0 || rank >= state_.size()) {
+      fail(errc::system, "a vote that can't be read came from a peer");
+    }
+    const std::string words = "the communicator of those who are left can't be made: " + std::string(at + 1, end);
+    if (rank == state_.rank()) fail(static_cast<errc>(code), words);
+    fail(static_cast<errc>(code), "rank " + std::to_string(rank) + " reports: " + words, rank);
   }
 
   [[noreturn]] void fail(errc code, std::string reason, int peer = -1) const {
