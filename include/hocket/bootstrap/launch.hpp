@@ -296,6 +296,9 @@ int run_rank(Function& function, bootstrap::world_description world) {
   } catch (const std::exception& cause) {
     std::fprintf(stderr, "%s\n", cause.what());
     code = 125;
+  } catch (...) {  // what goes on from here would be the caller's program, in a second process
+    std::fprintf(stderr, "the rank ended with an exception that is no std::exception\n");
+    code = 125;
   }
 #else
   code = function(std::move(world));

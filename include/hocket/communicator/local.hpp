@@ -17,11 +17,28 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
+#if HOCKET_HAS_EXCEPTIONS
+namespace detail {
+
+template <class Rank>
+void start_rank(std::vector<std::thread>& threads, int ranks, Rank rank) {
+  try {
+    threads.emplace_back(std::move(rank));
+  } catch (const std::system_error& cause) {
+    raise(errc::system, "can't start thread " + std::to_string(threads.size() + 1) + " of " + std::to_string(ranks) +
+                            " for the ranks of local::run: " + cause.what());
+  }
+}
+
+}  // namespace detail
+#endif
+
 namespace local {
 
 /// A communicator of threads.
@@ -44,37 +61,46 @@ inline communicator connect(std::shared_ptr<world> place, int rank,
 }
 
 /// Runs `body(communicator)` on `ranks` threads and waits for all of them. If any rank ends by an exception, the first
-/// one, by time, is thrown here when all have ended; ranks that wait for a rank that is gone hear that it is lost.
+/// one, by time, is thrown here when all have ended; ranks that wait for a rank that is gone hear that it is lost. Throws
+/// `system` if so many threads can't be had.
 template <class Body>
 void run(int ranks, Body body) {
   if (ranks < 1) {
     raise(errc::invalid_argument, "local::run needs at least 1 rank, not " + std::to_string(ranks));
   }
   const auto place = std::make_shared<world>(ranks);
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(ranks));
 #if HOCKET_HAS_EXCEPTIONS
   std::mutex first_mutex;
   std::exception_ptr first;
-#endif
-  std::vector<std::thread> threads;
-  threads.reserve(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-#if HOCKET_HAS_EXCEPTIONS
-      try {
-        body(connect(place, rank));
-      } catch (...) {
-        const std::lock_guard lock(first_mutex);
-        if (!first) first = std::current_exception();
-        place->abandon(rank);
-      }
-#else
+  const auto leave = [&](int rank) {
+    const std::lock_guard lock(first_mutex);
+    if (!first) first = std::current_exception();
+    place->abandon(rank);
+  };
+  const auto take_part = [&](int rank) {
+    try {
       body(connect(place, rank));
-#endif
-    });
+    } catch (...) {
+      leave(rank);
+    }
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    try {
+      hocket::detail::start_rank(threads, ranks, [&take_part, rank] { take_part(rank); });
+    } catch (...) {
+      for (int missing = rank; missing < ranks; ++missing) leave(missing);
+      break;
+    }
   }
   for (auto& thread : threads) thread.join();
-#if HOCKET_HAS_EXCEPTIONS
   if (first) std::rethrow_exception(first);
+#else
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] { body(connect(place, rank)); });
+  }
+  for (auto& thread : threads) thread.join();
 #endif
 }
 

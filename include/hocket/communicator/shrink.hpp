@@ -33,7 +33,7 @@
 #include <hocket/transport/contexts.hpp>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -387,22 +387,20 @@ class shrinking {
     return !cause || cause.code == errc::peer_lost || cause.code == errc::unreachable || cause.code == errc::revoked;
   }
 
-  /// Code, rank and words.
+  /// Code and rank, and the words; longer than the other verdicts.
   std::string refusal(const attempt& own) const {
     constexpr std::size_t most_words = 512;
-    return std::to_string(own.cause.code.value()) + ' ' + std::to_string(state_.rank()) + ' ' +
+    const std::array<std::int32_t, 2> numbers{own.cause.code.value(), state_.rank()};
+    return std::string(reinterpret_cast<const char*>(numbers.data()), sizeof numbers) +
            own.cause.reason.substr(0, most_words);
   }
   [[noreturn]] void refuse(const std::string& text) const {
-    int code = 0, rank = -1;
-    const char* const end = text.data() + text.size();
-    const char* at = std::from_chars(text.data(), end, code).ptr;
-    if (at != end) at = std::from_chars(at + 1, end, rank).ptr;
+    std::array<std::int32_t, 2> numbers{};
+    if (text.size() >= sizeof numbers) std::memcpy(numbers.data(), text.data(), sizeof numbers);
+    const auto [code, rank] = numbers;
     const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
-    if (!known || at == end || rank < 0 || rank >= state_.size()) {
-      fail(errc::system, "a vote that can't be read came from a peer");
-    }
-    const std::string words = "the communicator of those who are left can't be made: " + std::string(at + 1, end);
+    if (!known || rank < 0 || rank >= state_.size()) fail(errc::system, "a vote that can't be read came from a peer");
+    const std::string words = "the communicator of those who are left can't be made: " + text.substr(sizeof numbers);
     if (rank == state_.rank()) fail(static_cast<errc>(code), words);
     fail(static_cast<errc>(code), "rank " + std::to_string(rank) + " reports: " + words, rank);
   }
