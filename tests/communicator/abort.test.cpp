@@ -90,3 +90,79 @@ TEST_CASE("abort ends shrink while a rank does not come") {
     }
   });
 }
+
+TEST_CASE("abort ends a call also after its deadline, while it finds out whom to blame") {
+  // Which takes up to a quarter of the deadline.
+  for (const int ranks : {2, 5}) {
+    abort_latency found("all_reduce that is late, " + std::to_string(ranks) + " ranks");
+    while (found.wants_more()) {
+      std::atomic<bool> over{false};
+      latency took;
+      on_ranks(ranks, [&](thread_rank& me) {
+        const std::vector<float> in(2);
+        std::vector<float> out(2);
+        if (me.rank() != 0) {
+          while (!over.load()) std::this_thread::sleep_for(1ms);
+          return;
+        }
+        stopwatch watch;
+        watch.waits();
+        std::thread other([&] {
+          std::this_thread::sleep_for(2050ms);
+          watch.start();
+          me.comm().abort();
+        });
+        me.expect(hocket::errc::aborted,
+                  [&] { hocket::all_reduce(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::timeout(2s))); });
+        took = watch.stop();
+        other.join();
+        over = true;
+      });
+      found.add(took);
+    }
+    found.check();
+  }
+}
+
+TEST_CASE("who was aborted can shrink with the others") {
+  for (const int ranks : {1, 2, 3, 5}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      if (me.rank() == 0) me.comm().abort();
+      std::vector<float> data(2);
+      me.expect(hocket::errc::aborted, [&] { hocket::all_reduce(me.comm(), hocket::in_place(data)); });
+      auto next = hocket::shrink(me.comm());
+      me.check(next.size() == me.size(), "not all are left");
+      hocket::all_reduce(next, hocket::in_place(data));
+    });
+  }
+}
+
+TEST_CASE("an abort within shrink ends it on all ranks, also on one that comes later, and all may call it again") {
+  for (const int ranks : {2, 3, 5}) {
+    std::atomic<int> ended{0};
+    on_ranks(ranks, [&](thread_rank& me) {
+      const auto is_called_off = [&] {
+        const auto cause = me.expect(hocket::errc::aborted, [&] { static_cast<void>(hocket::shrink(me.comm())); });
+        if (!cause || me.rank() == 0) return;
+        me.check(cause->context().peer == 0 &&
+                     std::string(cause->what()).find("rank 0 reports: abort() was") != std::string::npos,
+                 [&] { return std::string("says another thing: ") + cause->what(); });
+      };
+      std::thread other([&] {
+        if (me.rank() != 0) return;
+        std::this_thread::sleep_for(30ms);
+        me.comm().abort();
+      });
+      while (me.rank() == 1 && ended.load() < me.size() - 1) std::this_thread::sleep_for(1ms);
+      const auto begin = std::chrono::steady_clock::now();
+      is_called_off();
+      ++ended;
+      other.join();
+      me.check(std::chrono::steady_clock::now() - begin < 5s, "it took too long");
+      auto next = hocket::shrink(me.comm());
+      me.check(next.size() == me.size(), "not all are left");
+      std::vector<float> data(2);
+      hocket::all_reduce(next, hocket::in_place(data));
+    });
+  }
+}

@@ -39,7 +39,8 @@ double milliseconds_since(clock::time_point begin) {
 /// from there until `act` failed.
 template <class Act>
 void print_time_to_end(findings& found, const std::function<void()>& begins, const std::function<void()>& end, Act act,
-                       const std::vector<std::string>& says, std::chrono::milliseconds after = 100ms) {
+                       const std::vector<std::string>& says, std::chrono::milliseconds after = 100ms,
+                       errc expected = errc::aborted) {
   stopwatch watch;
   watch.waits();
   std::thread other([&] {
@@ -48,7 +49,7 @@ void print_time_to_end(findings& found, const std::function<void()>& begins, con
     watch.start();
     end();
   });
-  const hocket::failure cause = found.fails(errc::aborted, "a call", act);
+  const hocket::failure cause = found.fails(expected, "a call", act);
   const hocket_test::latency took = watch.stop();
   other.join();
   std::printf("took %.3f %.3f\n", took.milliseconds, took.without_core);
@@ -230,6 +231,57 @@ TEST_CASE("abort ends every call that waits, whatever its size, beside a peer th
         });
       }
     }
+  }
+}
+
+TEST_CASE(
+    "abort ends a call that is late already, while it asks for the guilty one or waits for its message to be taken") {
+  const auto ends = [](const std::string& name, const route& way, auto call, std::chrono::milliseconds after,
+                       errc code) {
+    measure(name, 2, way, [=](const world& where, findings& found, const bells& tell) {
+      auto comm = hocket::ucx::connect(where);
+      const std::vector<std::uint64_t> in(std::size_t{1} << 20);
+      std::vector<std::uint64_t> out(in.size());
+      const hocket::peer other{1 - where.rank};
+      hocket::send_recv(comm, in, other, out, other);
+      if (where.rank == 0) return tell.over.wait();
+      print_time_to_end(
+          found, [] {}, [&] { comm.abort(); }, [&] { call(comm, in); }, {}, after, code);
+      tell.over.ring();
+    });
+  };
+  const auto late = hocket::with(hocket::timeout(1s));  // and a quarter of that for an answer
+  for (const route& way : {shared_memory, network}) {
+    ends(
+        "a late barrier", way, [=](communicator& comm, const auto&) { hocket::barrier(comm, late); }, 1050ms,
+        errc::aborted);
+    ends(
+        "a late send", way,
+        [=](communicator& comm, const auto& in) { hocket::send(comm, in, hocket::peer{0}, hocket::tag{0}, late); },
+        1400ms, errc::timeout);
+  }
+}
+
+TEST_CASE("after an abort within shrink all processes can call it again") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_worlds(3, way, [](const world& where, findings& found) {
+            auto comm = hocket::ucx::connect(where);
+            hocket::barrier(comm);
+            std::thread other([&] {
+              if (where.rank != 0) return;
+              std::this_thread::sleep_for(100ms);
+              comm.abort();
+            });
+            if (where.rank == 1) std::this_thread::sleep_for(300ms);
+            const auto begin = clock::now();
+            found.fails(errc::aborted, "shrink", [&] { hocket::shrink(comm); });
+            found.expect(milliseconds_since(begin) < 2000, "took " + std::to_string(milliseconds_since(begin)) + " ms");
+            other.join();
+            auto next = hocket::shrink(comm);
+            found.expect(next.size() == 3, "not all are left");
+            hocket::barrier(next);
+          }) == "");
   }
 }
 

@@ -37,6 +37,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -115,8 +116,8 @@ class assembly {
   static constexpr std::uint32_t most_votes = 1100;
 
   /// Between two attempts. Who is the only one left waits for nobody, and has a deadline nevertheless.
-  void pause(const failure& cause) const {
-    if (state_.aborted()) fail(abort_was_called());
+  void pause(const failure& cause) {
+    if (state_.aborted()) call_off();
     if (until_.passed()) {
       fail(make_failure(errc::timeout, "the communicator of those who are left could not be made within " +
                                            describe(call_.timeout) + (cause ? ": " + cause.reason : "")));
@@ -137,6 +138,8 @@ class assembly {
  private:
   static constexpr std::size_t most_at_once = transport::control_message::most_bytes - 64;
   static constexpr std::size_t most_together = most_votes * most_at_once;
+  /// In the place of a vote's number: its rank does not vote any more, and says why.
+  static constexpr std::uint32_t called_off = std::numeric_limits<std::uint32_t>::max();
 
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
@@ -166,12 +169,16 @@ class assembly {
     std::optional<deadline> last_chance;
     for (unsigned polls = 1;; ++polls) {
       bool is_ahead = false;
-      for (const auto& [voter, each] : state_.votes()) {
+      const std::pair<int, vote>* objection = nullptr;
+      for (const auto& said : state_.votes()) {
+        const auto& [voter, each] = said;
         superseded_ = superseded_ || each.round > round_;
+        if (each.round == round_ && each.number == called_off && takes_part(voter)) objection = &said;
         if (voter != rank || each.round != round_) continue;
         if (each.number == number) return each.content;
         is_ahead = is_ahead || each.number > number;
       }
+      if (objection != nullptr) fail(told_by(objection->first, objection->second.content));
       if (is_ahead || superseded_) return std::nullopt;
       const bool late = last_chance && last_chance->passed();
       if (read_mail(rank)) continue;
@@ -201,13 +208,25 @@ class assembly {
     return moved;
   }
 
-  void check_limits(int awaited) const {
-    if (state_.aborted()) fail(abort_was_called());
+  void check_limits(int awaited) {
+    if (state_.aborted()) call_off();
     if (!until_.passed()) return;
     fail(make_failure(errc::timeout,
                       "waited " + describe(call_.timeout) + " for rank " + std::to_string(awaited) +
                           ", which lives, but does not call shrink too",
                       {.peer = awaited}));
+  }
+
+  /// `abort` was called. The others hear of it, and may all call again.
+  [[noreturn]] void call_off() {
+    failure cause = state_.heed_abort();
+    cast(called_off, cause.reason, 0);
+    const deadline last = deadline::after(std::chrono::milliseconds(2));
+    while (!state_.port().posted() && !last.passed()) state_.port().progress();
+    fail(std::move(cause));
+  }
+  static failure told_by(int rank, const std::string& reason) {
+    return make_failure(errc::aborted, "rank " + std::to_string(rank) + " reports: " + reason, {.peer = rank});
   }
 
   [[noreturn]] void fail(failure cause) const { raise(in_context(std::move(cause), state_, call_)); }
@@ -424,9 +443,9 @@ class shrinking {
 /// particular. The new communicator has the old one's default timeout. Processes get new connections, as what has died
 /// may have spoiled the old ones; threads share the old communicator's wires.
 /// **Cost.** About 6 (p-1) small messages for each of p ranks, and the time it takes to notice who is gone.
-/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call: all may call again, also those whose
-/// call came to no end; `revoked`: `comm` was shrunk before; `peer_lost`: the others have lost this rank; `aborted`; what
-/// making a communicator throws.
+/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call; `aborted`: `abort` was called during
+/// it, here or on the rank that is named. After these two all may call again, also those whose call came to no end.
+/// `revoked`: `comm` was shrunk before; `peer_lost`: the others have lost this rank; what making a communicator throws.
 template <class Wire, call_options Options = options<>>
 communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options = {},
                           const std::source_location& site = std::source_location::current()) {

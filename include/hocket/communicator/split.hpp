@@ -102,17 +102,18 @@ std::vector<split_choice> gather_choices(const communicator<Wire>& comm, const s
   return all;
 }
 
-/// A stop token that is triggered some time after no more calls can be made on a communicator: by then, all ranks are
-/// at the same point that can get there.
+/// A stop token that is triggered some time after a communicator has ended: by then, all ranks are at the same point
+/// that can get there. If this rank aborts it, at once.
 template <class State>
 class end_of {
  public:
   explicit end_of(State& state) noexcept : state_(&state) {}
 
   bool stop_requested() const {
+    if (state_->aborted()) return true;
     if (ended_) return until_.passed();
     static_cast<void>(listen(*state_, [] { return waiting_call{.operation = "split"}; }));
-    ended_ = !state_->usable() || state_->flagged();
+    ended_ = state_->revoked() || state_->flagged();
     until_ = deadline::after(std::chrono::milliseconds(200));
     return false;
   }
@@ -166,7 +167,8 @@ void await_all(const communicator<Wire>& comm, const communicator<Wire>& part, c
   // A member that gives the part up because of `comm` may be heard before its reason is.
   if (ended.code() == errc::aborted && state.usable()) {
     hear_why(
-        state, [&] { return waiting_call{.operation = "split", .site = site}; }, comm.timeout());
+        state, [&] { return waiting_call{.operation = "split", .site = site}; }, comm.timeout(),
+        [&] { return state.aborted(); });
   }
   if (const outcome over = refuse_if_over(state, never_stopped{}, comm.timeout()); over.failed()) {
     raise(in_context(over.cause(), state, {.operation = "split", .site = site}));

@@ -56,11 +56,6 @@ struct push_pair {
 class operation;
 struct posted_message;
 
-/// By a thread of this rank.
-HOCKET_NO_INLINE inline failure abort_was_called() {
-  return make_failure(errc::aborted, "abort() was called on this communicator");
-}
-
 template <class Wire>
 class communicator_state {
  public:
@@ -92,7 +87,7 @@ class communicator_state {
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
   ~communicator_state() {
-    if (aborted() && !cause_) revoke_unheard(abort_was_called());
+    if (aborted() && !cause_) revoke_unheard(heed_abort());
     if (recorder_.directory().empty()) return;
     if (const auto told = cause_ ? std::nullopt : last_revocation(*port_, size_)) learn(*told);
     if (recorder_.due()) recorder_.record_on_leaving(calls_, cause_);
@@ -281,8 +276,17 @@ class communicator_state {
   }
 
   /// From any thread: the operation under way, or else the next one, ends with `aborted`, and revokes the communicator.
-  void abort() noexcept { aborted_.store(true, std::memory_order_relaxed); }
+  void abort() noexcept {
+    aborted_.store(true, std::memory_order_relaxed);
+    hurry();
+  }
+  /// Whether an operation is to end for that.
   bool aborted() const noexcept { return aborted_.load(std::memory_order_relaxed); }
+  /// What it fails with. Only that one: `shrink` can go on after it.
+  HOCKET_NO_INLINE failure heed_abort() {
+    aborted_.store(false, std::memory_order_relaxed);
+    return make_failure(errc::aborted, "abort() was called on this communicator");
+  }
 
   /// Whether operations may begin.
   bool usable() const noexcept { return !revoked() && !aborted(); }
@@ -340,19 +344,21 @@ class communicator_state {
   void end(const revocation& why) {
     // Peers may wait for that, as this rank is about to wait for them.
     if (occupied_->load(std::memory_order_relaxed) == occupancy::reads) stop_reading();
-    const bool lost = why.code == static_cast<int>(errc::peer_lost);
+    const bool lost = why.code == static_cast<int>(errc::peer_lost) && why.culprit >= 0 && port_->gone(why.culprit);
     // Who was aborted is to return soon; what has not gone out by then goes with the next progress.
     const bool hurried = why.code == static_cast<int>(errc::aborted) && why.teller == rank_;
     tell_peers(encode(why), lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 2 : 20));
-    if constexpr (transport::hurried_port<port_type>) {
-      if (hurried) port_->hurry();
-    }
+    if (hurried) hurry();
     for (int peer = 0; has_windows() && peer < size_; ++peer) {
       if (!port_type::shares_address_space && !transport::flag_reaches(*port_, peer)) continue;
       layout_.header(window(peer)).revoked.store(1, std::memory_order_release);
     }
     port_->discard();
     if constexpr (port_type::shares_address_space) wait_for_readers();
+  }
+
+  void hurry() noexcept {
+    if constexpr (transport::hurried_port<port_type>) port_->hurry();
   }
 
   /// All of them; where they are many and far away, enough for those to reach all others by passing it on.

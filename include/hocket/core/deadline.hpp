@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <compare>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -40,6 +41,8 @@ class deadline {
     return deadline(duration >= room ? clock::time_point::max()
                                      : now + std::max(duration, std::chrono::nanoseconds(0)));
   }
+
+  constexpr auto operator<=>(const deadline&) const noexcept = default;
 
   constexpr bool never() const noexcept { return when_ == clock::time_point::max(); }
   bool passed(clock::time_point now = clock::now()) const noexcept { return now >= when_; }

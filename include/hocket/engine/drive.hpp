@@ -40,8 +40,6 @@ struct never_stopped {
   constexpr bool operator()() const noexcept { return false; }
 };
 
-/// Says whether the caller wants the call to end.
-using stop_query = function_view<bool()>;
 /// Adds to the context of an error where an operation stands.
 using locator = function_view<void(error_context&)>;
 
@@ -180,30 +178,37 @@ inline waiting_call position_of(const call_site& call, locator locate) {
   return {call.operation, call.site, static_cast<std::uint32_t>(at.sequence), at.peer};
 }
 
+/// What a call that was called off fails with.
+template <class State>
+HOCKET_COLD failure reason_to_stop(State& state) {
+  return state.aborted() ? state.heed_abort()
+                         : make_failure(errc::aborted, "the stop token of this call was triggered");
+}
+
 /// Why the wait ends now; no failure if it goes on. `locate(context)` says where the operation stands.
 template <class State>
 HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, patience& waiting, const call_site& call,
                                            locator locate) {
   const auto where = [&] { return position_of(call, locate); };
+  const auto called_off = [&] { return state.aborted() || stop(); };
   // Looked at before the mail: a peer that has failed says so before it leaves, and that tells more than that it has left.
   failure broken;
-  if (!state.aborted() && !stop()) state.port().broken(broken);
+  if (!called_off()) state.port().broken(broken);
   const outcome compared = listen(state, where);
   failure cause;
-  if (state.flagged() && !state.revoked()) hear_why(state, where, waiting.left());
+  if (state.flagged() && !state.revoked()) hear_why(state, where, waiting.left(), called_off);
   if (state.revoked()) {
     cause = state.take_cause();
   } else if (compared.failed()) {
     cause = compared.cause();
-  } else if (state.aborted()) {
-    cause = abort_was_called();
-  } else if (stop()) {
-    cause = make_failure(errc::aborted, "the stop token of this call was triggered");
+  } else if (called_off()) {
+    cause = reason_to_stop(state);
   } else if (broken) {
     cause = std::move(broken);
   } else if (waiting.expired()) {
     failure late = make_failure(errc::timeout, "waited " + describe(call.timeout) + " for a peer");
-    cause = whom_to_blame(state, where, call.timeout, std::move(late));
+    cause = whom_to_blame(state, where, call.timeout, std::move(late), called_off);
+    if (cause.code == errc::timeout && called_off()) cause = reason_to_stop(state);
   } else {
     const waiting_call own = where();
     const bool has_left = own.awaited >= 0 && own.awaited != state.rank() && state.port().gone(own.awaited);
@@ -226,11 +231,11 @@ inline failure spoiled() { return make_failure(errc::revoked, "a peer's call fai
 
 /// What the failure of a call is, once its peers were asked.
 template <class State>
-HOCKET_COLD failure examined(State& state, const call_site& call, locator locate, failure cause) {
+HOCKET_COLD failure examined(State& state, stop_query stop, const call_site& call, locator locate, failure cause) {
   if (cause.code != errc::mismatch || cause.context.sequence == 0) return cause;
   const auto where = [&] { return position_of(call, locate); };
   const error_context found_at = cause.context;
-  cause = with_both_calls(state, where, std::move(cause));
+  cause = with_both_calls(state, where, std::move(cause), [&] { return state.aborted() || stop(); });
   cause.context.sequence = found_at.sequence;
   cause.context.lane = found_at.lane;
   cause.context.step = found_at.step;
@@ -238,8 +243,8 @@ HOCKET_COLD failure examined(State& state, const call_site& call, locator locate
 }
 
 template <class State>
-failure examined(State& state, const operation& work, const call_site& call, locator locate) {
-  return work.explained() ? work.cause() : examined(state, call, locate, work.cause());
+failure examined(State& state, const operation& work, stop_query stop, const call_site& call, locator locate) {
+  return work.explained() ? work.cause() : examined(state, stop, call, locate, work.cause());
 }
 
 /// The same cause, in the words of an operation that has waited too long for something that is no peer.
@@ -255,7 +260,7 @@ HOCKET_COLD failure in_words_of(const State& state, const operation& work, failu
 template <class State>
 HOCKET_COLD failure reason_of_failure(State& state, const operation& work, stop_query stop, patience& waiting,
                                       const call_site& call, locator locate) {
-  if (!work.discarded()) return examined(state, work, call, locate);
+  if (!work.discarded()) return examined(state, work, stop, call, locate);
   failure why = reason_to_give_up(state, stop, waiting, call, locate);
   return why ? why : work.cause();
 }
@@ -269,7 +274,7 @@ HOCKET_COLD failure examined(State& state, operation& work) {
   if (entered == nullptr) return work.cause();
   const call_site call{entered->operation, entered->site, {}};
   const auto locate = [&](error_context& context) { work.locate(context); };
-  return in_context(examined(state, work, call, locate), state, call);
+  return in_context(examined(state, work, never_stopped{}, call, locate), state, call);
 }
 
 /// Advances the operations that were started earlier and are not waited for now. True if one of them moved. One that fails

@@ -42,6 +42,8 @@ struct waiting_call {
   }
 };
 
+/// Says whether the caller wants the call to end.
+using stop_query = function_view<bool()>;
 /// Says where this rank's call stands.
 using whereabouts = function_view<waiting_call()>;
 /// Gets the answer of a rank.
@@ -166,13 +168,13 @@ outcome listen(State& state, whereabouts where) {
 }
 
 /// A peer has raised this rank's flag: waits for the message that says why, which was sent before; but not for long,
-/// nor longer than `most`. Who raised it, the flag does not tell.
+/// nor longer than `most`, nor once it is called off. Who raised it, the flag does not tell.
 template <class State>
-HOCKET_COLD void hear_why(State& state, whereabouts where, std::chrono::nanoseconds most) {
+HOCKET_COLD void hear_why(State& state, whereabouts where, std::chrono::nanoseconds most, stop_query called_off) {
   const deadline last = deadline::after(std::min<std::chrono::nanoseconds>(most, std::chrono::seconds(2)));
   for (;;) {
     static_cast<void>(listen(state, where));
-    if (state.revoked()) return;
+    if (state.revoked() || called_off()) return;
     if (last.passed()) break;
     if (!state.port().progress()) platform::yield();
   }
@@ -190,12 +192,12 @@ void inquire(State& state, const waiting_call& own) {
 /// The data has shown that the peer's call is another than ours: gets the words for it, or leaves `cause` as it is if the
 /// peer does not answer soon. Both ranks do this, or the peer has left the call.
 template <class State>
-HOCKET_COLD failure with_both_calls(State& state, whereabouts where, failure cause) {
+HOCKET_COLD failure with_both_calls(State& state, whereabouts where, failure cause, stop_query called_off) {
   waiting_call own = where();
   own.awaited = cause.context.peer;
   inquire(state, own);
   const deadline last = deadline::after(std::chrono::milliseconds(300));
-  while (own.sequence != 0 && !last.passed()) {
+  while (own.sequence != 0 && !last.passed() && !called_off()) {
     const outcome found = listen(state, where);
     if (found.failed()) return found.cause();
     if (state.revoked()) return state.take_cause();
@@ -209,7 +211,8 @@ HOCKET_COLD failure with_both_calls(State& state, whereabouts where, failure cau
 /// mismatch, comes in its place. Where a core has much else to do, a rank that is in a call may be slow to answer: so it gets
 /// a quarter of `waited`, the time after which this call has given up, but 50 ms at least and half a second at most.
 template <class State>
-HOCKET_COLD failure whom_to_blame(State& state, whereabouts where, std::chrono::nanoseconds waited, failure cause) {
+HOCKET_COLD failure whom_to_blame(State& state, whereabouts where, std::chrono::nanoseconds waited, failure cause,
+                                  stop_query called_off) {
   const std::chrono::nanoseconds time_to_answer =
       std::clamp<std::chrono::nanoseconds>(waited / 4, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
   const waiting_call own = where();
@@ -223,6 +226,7 @@ HOCKET_COLD failure whom_to_blame(State& state, whereabouts where, std::chrono::
     state.port().post(suspect, encode(question{}));
     const deadline last = deadline::after(time_to_answer);
     while (!said && !last.passed()) {
+      if (called_off()) return cause;
       state.port().progress();
       const outcome found = listen(state, where, [&](int rank, const answer& each) {
         if (rank == suspect) said = each;

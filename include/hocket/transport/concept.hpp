@@ -183,9 +183,11 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
   { c.resolve(peer, handle) } -> std::same_as<const std::byte*>;
 };
 
-/// A port whose sends can't be given up at once: after `hurry` peers get a few milliseconds to take them.
+/// A port whose sends can't be given up at once: after `hurry`, by any thread, peers get a few milliseconds to take them.
 template <class Port>
-concept hurried_port = requires(Port& p) { p.hurry(); };
+concept hurried_port = requires(Port& p) {
+  { p.hurry() } noexcept;
+};
 
 /// A port that sets the pace: before each action of an operation it says whether that lane may do it now, and before a
 /// lane ends whether it may. How simulated ranks keep virtual time, and how others are slowed down or watched.

@@ -248,8 +248,17 @@ TEST_CASE("each fault does what its name says") {
   };
   const auto messages = hocket::with(hocket::recursive_doubling, hocket::require(hocket::checksummed));
   const auto memory = hocket::with(hocket::two_shot);
-  expect("right", 1, {fault_kind::delay, 0, 1}, messages);
-  expect("right", 1, {fault_kind::delay, 0, 1}, memory);
+  const auto lasts = [&](const fault& what, auto options) {
+    const auto begin = std::chrono::steady_clock::now();
+    expect("right", 1, what, options);
+    return std::chrono::steady_clock::now() - begin;
+  };
+  CHECK(lasts({.what = fault_kind::delay, .rank = 0, .step = 1, .time = 300ms}, messages) > 300ms);
+  CHECK(lasts({.what = fault_kind::delay, .rank = 0, .step = 1, .time = 300ms}, memory) > 300ms);
+  for (const int rank : {0, 1}) {
+    // Between threads a message is over when it is taken, and nobody asks for the second one.
+    expect("timed out", rank, {fault_kind::duplicate, 0, 1}, messages);
+  }
   expect("timed out", 1, {fault_kind::drop, 0, 0}, messages);
   expect("timed out", 1, {fault_kind::drop, 0, 0}, memory);
   expect("calls do not match across ranks", 1, {fault_kind::truncate, 0, 0}, messages);

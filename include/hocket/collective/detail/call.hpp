@@ -232,10 +232,11 @@ template <class State>
 outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
   outcome refused = listen(state, nowhere);
-  if (state.flagged() && !state.revoked()) hear_why(state, nowhere, timeout);
+  const auto called_off = [&] { return state.aborted() || stop(); };
+  if (state.flagged() && !state.revoked()) hear_why(state, nowhere, timeout, called_off);
   if (state.revoked()) return state.take_cause();
   if (!refused.failed() && state.aborted()) {
-    refused = abort_was_called();
+    refused = state.heed_abort();
   } else if (!refused.failed() && stop()) {
     refused = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
   }

@@ -203,8 +203,8 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
     state.port().progress();
     const auto locate = [&](error_context& context) { work.locate(context, step, peer); };
     failure cause = peer >= 0 ? work.mismatch(peer) : failure{};
-    cause =
-        cause ? examined(state, call, locate, std::move(cause)) : reason_to_give_up(state, stop, waiting, call, locate);
+    cause = cause ? examined(state, stop, call, locate, std::move(cause))
+                  : reason_to_give_up(state, stop, waiting, call, locate);
     if (!cause) continue;
     const int blamed = cause.context.peer;
     work.locate(cause.context, step, blamed);

@@ -69,7 +69,7 @@ class forwarding_port {
 
   // ── What only some ports have ────────────────────────────────────────────────────────────────────────────────────
 
-  void hurry() {
+  void hurry() noexcept {
     if constexpr (transport::hurried_port<Port>) inner_->hurry();
   }
 

@@ -48,7 +48,7 @@ enum class presence : std::uint8_t {
   here,
   left,   ///< it said goodbye
   ended,  ///< its process has ended; whether in order is not known, since it had no reason to tell us
-  cut,    ///< we had to close the connection to it; it may well live
+  cut,    ///< we had to close the connection to it, or it broke; it may well live
   lost
 };
 
@@ -113,21 +113,22 @@ class connections {
     return unreachable("UCX finds no way to rank " + std::to_string(rank), rank, status);
   }
 
-  /// With the lock: what it means that a connection to `rank` could not be made. A process that is about to end is not
-  /// seen to have ended at once.
+  /// With the lock: what it means that a connection to `rank` could not be made.
   failure unreachable(const std::string& what, int rank, ucs_status_t status) {
-    if (at(rank_).identity.can_watch(at(rank).identity)) {
-      const deadline last = deadline::after(std::chrono::milliseconds(100));
-      while (!has_ended(rank) && !last.passed()) platform::nap(1'000'000);
-      if (has_ended(rank)) return ended_failure(rank);
-    }
+    if (can_watch(rank) && !lives_on(rank)) return ended_failure(rank);
     return status_failure(what, status, {.peer = rank});
   }
 
   /// With the lock: whether the process of `rank` is known to have ended, seen just now.
   bool has_ended(int rank) {
     peer& each = at(rank);
-    return at(rank_).identity.can_watch(each.identity) && each.watch.ended(each.identity);
+    return can_watch(rank) && each.watch.ended(each.identity);
+  }
+  /// Of a rank that can be watched: a process that is about to end is not seen to have ended at once.
+  bool lives_on(int rank) {
+    const deadline last = deadline::after(std::chrono::milliseconds(100));
+    while (!has_ended(rank) && !last.passed()) platform::nap(1'000'000);
+    return !has_ended(rank);
   }
   static failure ended_failure(int rank) {
     return make_failure(errc::peer_lost, "its process has ended", {.peer = rank});
@@ -172,8 +173,8 @@ class connections {
     }
     for (int i = 0; i < size_; ++i) {
       peer& each = at(i);
-      if (i == rank_ || presence_of(i) != presence::here || !at(rank_).identity.can_watch(each.identity)) continue;
-      if (!each.watch.ended(each.identity)) continue;
+      const presence known = presence_of(i);
+      if (i == rank_ || (known != presence::here && known != presence::cut) || !has_ended(i)) continue;
       if (each.found_ended) note_end(each, "its process has ended");
       each.found_ended = true;  // its goodbye gets until the next look
     }
@@ -255,19 +256,20 @@ class connections {
     if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes), awaited});
   }
 
-  /// With the lock. Requests of `context` are about to be given up: peers get so long to take what was sent.
-  void expect_end(std::uint32_t context, std::chrono::nanoseconds longest) noexcept {
-    failed_context_ = context;
-    peers_take_until_ = deadline::after(longest);
-  }
-
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
   /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
-  /// They get half a second for that, all of them together: a communicator fails but once.
-  void abandon(void* request, int peer_rank, bool receives, std::uint32_t context) noexcept {
+  /// They get half a second for that, all of them together: a communicator fails but once. And 4 ms once it is `hurried`.
+  void abandon(void* request, int peer_rank, bool receives, std::uint32_t context,
+               const std::atomic<bool>& hurried) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
-    if (failed_context_ != context) expect_end(context, std::chrono::milliseconds(500));
+    if (failed_context_ != context) {
+      failed_context_ = context;
+      peers_take_until_ = deadline::after(std::chrono::milliseconds(500));
+    }
     const auto may_take = [&] {
+      if (hurried.load(std::memory_order_relaxed)) {
+        peers_take_until_ = std::min(peers_take_until_, deadline::after(std::chrono::milliseconds(4)));
+      }
       return presence_of(peer_rank) == presence::here && !peers_take_until_.passed() && !has_ended(peer_rank);
     };
     advance();
@@ -359,8 +361,14 @@ class connections {
 
   static void on_error(void* argument, ucp_ep_h, ucs_status_t status) {
     peer& who = *static_cast<peer*>(argument);
-    if (who.owner->presence_of(who.rank) == presence::cut) return;  // it was to break
-    who.owner->note_end(who, std::string("its connection broke: ") + ucs_status_string(status));
+    connections& self = *who.owner;
+    if (self.presence_of(who.rank) == presence::cut) return;  // it was to break
+    const std::string what = std::string("its connection broke: ") + ucs_status_string(status) + descriptors_text();
+    if (self.can_watch(who.rank) && self.lives_on(who.rank)) {
+      self.change(who, presence::cut, "its process lives, but " + what);  // others may reach it
+    } else {
+      self.note_end(who, what);
+    }
   }
 
   // ── Notices ──────────────────────────────────────────────────────────────────────────────────────────────────────

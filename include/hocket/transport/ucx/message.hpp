@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,8 +20,9 @@ namespace ucx {
 
 /// Requests of one communicator with one peer.
 struct traffic {
-  std::uint32_t context = 0;  ///< of the communicator
-  std::uint32_t waiting = 0;  ///< under way
+  std::uint32_t context = 0;                   ///< of the communicator
+  std::uint32_t waiting = 0;                   ///< under way
+  const std::atomic<bool>* hurried = nullptr;  ///< the communicator's: set when it is to end at once
 };
 
 /// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
@@ -49,7 +51,7 @@ class request_handle {
     if (copy_ != nullptr) {
       links_->keep(given_up, std::move(copy_));
     } else {
-      links_->abandon(given_up, rank_, receives_, counted_->context);
+      links_->abandon(given_up, rank_, receives_, counted_->context, *counted_->hurried);
     }
     forget();
   }

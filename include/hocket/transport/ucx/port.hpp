@@ -15,7 +15,7 @@
 #include <hocket/transport/ucx/shared_memory.hpp>
 #include <hocket/transport/ucx/status.hpp>
 
-#include <chrono>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -47,7 +47,10 @@ class port {
   port(std::shared_ptr<connections> links, const transport::opening& how, bool oversubscribed)
       : links_(std::move(links)), members_(how.members), rank_(how.rank), context_(checked_context(how)),
         oversubscribed_(oversubscribed), exceptions_at_start_(std::uncaught_exceptions()), with_(how.members->size()) {
-    for (traffic& each : with_) each.context = context_;
+    for (traffic& each : with_) {
+      each.context = context_;
+      each.hurried = &hurried_;
+    }
     const std::size_t box_begin = (how.window_bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
     window_ = std::make_shared<shared_memory>(links_, how, box_begin + mailbox::bytes_for(how.members->size()));
     if (!window_->reachable()) window_.reset();
@@ -183,10 +186,7 @@ class port {
   }
 
   /// What this rank still sends is given up soon, whether peers take it or not.
-  void hurry() {
-    const std::lock_guard guard(links_->lock());
-    links_->expect_end(context_, std::chrono::milliseconds(4));
-  }
+  void hurry() noexcept { hurried_.store(true, std::memory_order_relaxed); }
 
   void post(int peer, std::span<const std::byte> words) {
     if (windows_reachable()) return box_.put(peer, words);
@@ -327,7 +327,9 @@ class port {
       }
     }
     if (what.empty()) what = links_->reason_of(rank_on_wire(peer));
-    return make_failure(errc::peer_lost, "rank " + std::to_string(peer) + " is gone: " + what, {.peer = peer});
+    const bool cut = links_->presence_of(rank_on_wire(peer)) == presence::cut;
+    const std::string state = cut ? " can't be reached any more: " : " is gone: ";
+    return make_failure(errc::peer_lost, "rank " + std::to_string(peer) + state + what, {.peer = peer});
   }
 
   const std::shared_ptr<connections> links_;
@@ -336,6 +338,7 @@ class port {
   const std::uint32_t context_;
   const bool oversubscribed_;
   const int exceptions_at_start_;
+  std::atomic<bool> hurried_{false};
   std::vector<traffic> with_;  ///< messages from and to each peer
   std::shared_ptr<shared_memory> window_;
   std::vector<std::unique_ptr<published>> shared_;

@@ -5,13 +5,17 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <ucs/type/status.h>
 
@@ -51,6 +55,17 @@ inline std::string shared_memory_text() {
   return "/dev/shm has " + std::to_string(free_bytes >> 10) + " KiB free";
 }
 
+/// What a person can do about it if this process may open no more files, sockets and segments, which UCX reports as
+/// whatever it was about to do; empty if that is not so.
+inline std::string descriptors_text() {
+  const platform::file_descriptor probe(::open("/", O_RDONLY | O_CLOEXEC));
+  if (probe || (errno != EMFILE && errno != ENFILE)) return "";
+  rlimit most{};
+  ::getrlimit(RLIMIT_NOFILE, &most);
+  return "; this process has no file descriptor left, of " + std::to_string(most.rlim_cur) +
+         ": raise the limit (ulimit -n)";
+}
+
 /// What a person can do about it.
 inline std::string hint_for(ucs_status_t status) {
   switch (code_of(status)) {
@@ -68,8 +83,11 @@ inline std::string hint_for(ucs_status_t status) {
 
 /// "what: UCX's words; a hint".
 inline failure status_failure(std::string_view what, ucs_status_t status, error_context context = {}) {
-  const std::string text = std::string(what) + ": " + ucs_status_string(status) + hint_for(status);
-  return make_failure(code_of(status), text, context);
+  const std::string text = std::string(what) + ": " + ucs_status_string(status);
+  if (const std::string used_up = descriptors_text(); !used_up.empty()) {
+    return make_failure(errc::bad_environment, text + used_up, context);
+  }
+  return make_failure(code_of(status), text + hint_for(status), context);
 }
 
 inline void check(ucs_status_t status, std::string_view what) {
