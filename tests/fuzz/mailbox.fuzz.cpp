@@ -48,6 +48,7 @@ class mailbox {
     require(words.size() <= transport::control_message::most_bytes, "a message has at most most_bytes");
     require(detail::decode(words, ranks).has_value(), "what is posted can be read");
   }
+  bool posted() const noexcept { return true; }
   bool progress() const noexcept { return false; }
   bool gone(int) const noexcept { return true; }
   void discard() const noexcept {}
@@ -81,6 +82,7 @@ class rank_state {
   std::vector<std::pair<int, detail::vote>>& votes() noexcept { return votes_; }
   std::uint32_t& last_round() noexcept { return last_round_; }
   bool aborted() const noexcept { return false; }
+  hocket::failure heed_abort() const { return {}; }
   bool revoked() const noexcept { return revoked_; }
   void hear(const detail::revocation& told) {
     require(fuzz::is_known(told.code), "a revocation has a code of hocket::errc");

@@ -11,6 +11,7 @@
 
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/placed_buffer.hpp>
 #include <hocket/transport/cuda_ipc/driver.hpp>
@@ -20,7 +21,9 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 struct CUstream_st;  // CUDA's: cudaStream_t and CUstream are pointers to it
 
@@ -117,4 +120,27 @@ struct staging {
 };
 
 }  // namespace cuda
+
+namespace detail {
+
+inline const char* tag_for(cuda_ipc::memory_space what) noexcept {
+  switch (what) {
+    case cuda_ipc::memory_space::pinned: return "cuda::pinned(...)";
+    case cuda_ipc::memory_space::device: return "cuda::device(...)";
+    case cuda_ipc::memory_space::managed: return "cuda::managed(...)";
+    case cuda_ipc::memory_space::plain: break;
+  }
+  return "";
+}
+
+/// A buffer whose memory is not what its tag says.
+HOCKET_COLD inline failure wrong_tag(const char* buffer, cuda_ipc::memory_space said, cuda_ipc::memory_space is) {
+  std::string text = std::string(buffer) + " was passed as " + tag_for(said) + " and lies in " + words_for(is) + "; ";
+  text += is == cuda_ipc::memory_space::plain
+              ? "pass all buffers of a call as they are, without tags, if they are the host's"
+              : std::string("the right tag is ") + tag_for(is);
+  return make_failure(errc::invalid_argument, std::move(text));
+}
+
+}  // namespace detail
 HOCKET_END_NAMESPACE

@@ -71,25 +71,6 @@ inline constexpr bool works_on_copy = false;
 template <plan::goal_kind Kind, class Op, class T, class Blocks>
 inline constexpr bool works_on_copy<reduction_job<Kind, Op, T, Blocks>> = reduction<Op, T>::prepares;
 
-inline const char* tag_for(cuda_ipc::memory_space what) noexcept {
-  switch (what) {
-    case cuda_ipc::memory_space::pinned: return "cuda::pinned(...)";
-    case cuda_ipc::memory_space::device: return "cuda::device(...)";
-    case cuda_ipc::memory_space::managed: return "cuda::managed(...)";
-    case cuda_ipc::memory_space::plain: break;
-  }
-  return "";
-}
-
-/// A buffer whose memory is not what its tag says.
-HOCKET_COLD inline failure wrong_tag(const char* buffer, cuda_ipc::memory_space said, cuda_ipc::memory_space is) {
-  std::string text = std::string(buffer) + " was passed as " + tag_for(said) + " and lies in " + words_for(is) + "; ";
-  text += is == cuda_ipc::memory_space::plain
-              ? "pass all buffers of a call as they are, without tags, if they are the host's"
-              : std::string("the right tag is ") + tag_for(is);
-  return make_failure(errc::invalid_argument, std::move(text));
-}
-
 /// The driver, context and lane of one call.
 template <class Driver>
 class staging_session {

@@ -33,6 +33,8 @@ struct stream_binding {
   /// all_reduce, and is only named; the leaf has `to_all`.
   bool fused = false;
   step_observer observer = {};  ///< told of each action when it has been enqueued
+  std::uint64_t types = 0;      ///< of element and operation: equal on all ranks
+  failure refused = {};         ///< what this rank has found wrong: then nobody binds
 };
 
 inline plan::layout layout_of(const stream_binding& bound, int ranks) {

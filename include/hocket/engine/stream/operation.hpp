@@ -105,6 +105,7 @@ class stream_operation {
   failure prepare(std::vector<std::byte>& told) {
     const int ranks = group_.size();
     if (failure found = group_.usable()) return found;
+    if (bound_.refused) return bound_.refused;
     failure wrong = bound_.fused ? refused_fused(bound_, ranks, group_.one_device())
                                  : refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
     if (wrong) return wrong;
@@ -125,7 +126,7 @@ class stream_operation {
     for (const std::uint64_t each :
          {static_cast<std::uint64_t>(goal.kind), static_cast<std::uint64_t>(goal.root),
           static_cast<std::uint64_t>(bound_.block_elements), static_cast<std::uint64_t>(bound_.leaf->size),
-          static_cast<std::uint64_t>(bound_.fused)}) {
+          static_cast<std::uint64_t>(bound_.fused), bound_.types}) {
       bootstrap::detail::append_integer(text, each);
     }
     return checksum(text);

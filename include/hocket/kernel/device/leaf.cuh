@@ -180,7 +180,7 @@ HOCKET_BEGIN_LAUNCHERS
 namespace leaves {
 
 template <class Op, class T, std::size_t Ranks>
-failure launch_fused(cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
+failure launch_fused(::cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
                      std::size_t count) {
   using body_type = fused_combination<Op, T, Ranks>;
   using element = typename body_type::element;
@@ -193,7 +193,7 @@ failure launch_fused(cuda::stream_ref stream, const Op& op, void* const* to, con
 }
 
 template <class Op, class T>
-failure launch_long_fused(cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
+failure launch_long_fused(::cuda::stream_ref stream, const Op& op, void* const* to, const void* const* from,
                           std::size_t ranks, std::size_t count) {
   using body_type = long_fused_combination<Op, T>;
   using element = typename body_type::element;
@@ -212,7 +212,7 @@ failure launch_long_fused(cuda::stream_ref stream, const Op& op, void* const* to
 template <class Op, class T>
 failure combine_to_all(void* stream, const void* op, void* const* to, const void* const* from, std::size_t ranks,
                        std::size_t count) {
-  const cuda::stream_ref where(static_cast<cudaStream_t>(stream));
+  const ::cuda::stream_ref where(static_cast<cudaStream_t>(stream));
   const Op& combine_by = *static_cast<const Op*>(op);
   switch (ranks) {
     case 2: return launch_fused<Op, T, 2>(where, combine_by, to, from, count);
@@ -234,7 +234,7 @@ failure load_fused(std::size_t ranks) {
 }
 
 template <class Op, class T, std::size_t Sources>
-failure launch_fixed(cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t count) {
+failure launch_fixed(::cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t count) {
   using element = typename hocket::reduction<Op, T>::partial;
   const element* sources[Sources];
   for (std::size_t k = 0; k < Sources; ++k) sources[k] = static_cast<const element*>(from[k]);
@@ -242,7 +242,7 @@ failure launch_fixed(cuda::stream_ref stream, const Op& op, void* to, const void
 }
 
 template <class Op, class T>
-failure launch_long(cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t sources,
+failure launch_long(::cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t sources,
                     std::size_t count) {
   using body_type = long_combination<Op, T>;
   using element = typename body_type::element;
@@ -273,7 +273,7 @@ failure load_kernel(std::size_t sources) {
 template <class Op, class T>
 failure combine_many(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
                      std::size_t count) {
-  const cuda::stream_ref where(static_cast<cudaStream_t>(stream));
+  const ::cuda::stream_ref where(static_cast<cudaStream_t>(stream));
   const Op& combine_by = *static_cast<const Op*>(op);
   if (count == 0 || sources == 0) return {};
   switch (sources) {

@@ -85,6 +85,10 @@ struct group_options {
   bool batches = true;
   /// Whether a peer's process has ended; empty: the kernel is asked.
   std::function<bool(int peer)> has_ended = {};
+  /// Asked now and then while streams are waited for: a reason to wait no longer. Empty: there is none.
+  std::function<failure()> interrupted = {};
+  /// Told why the group is over, before peers hear that this rank has given up and streams run dry.
+  std::function<void(const failure&)> ends = {};
   /// How long streams may take to run dry once the group is over.
   std::chrono::nanoseconds drain = std::chrono::seconds(5);
 };
@@ -214,7 +218,10 @@ class group {
   /// Ends the group on this rank because of `cause`, tells the others, and lets `stream`, and what else is under way, run
   /// dry. The result is `cause`.
   failure give_up(stream_handle stream, failure cause) {
-    if (!over_) over_ = cause;
+    if (!over_) {
+      over_ = cause;
+      if (options_.ends) options_.ends(cause);
+    }
     host_.give_up(cause.context.peer >= 0 && cause.context.peer < ranks_ ? cause.context.peer : rank_);
     if (!drained(stream)) stuck_ = true;
     return cause;
@@ -405,7 +412,8 @@ class group {
       if (said != status::not_ready) {
         return give_up(stream, status_failure(through(), "waiting for a stream", said));
       }
-      if (failure found = peers_failed(round % 64 == 63)) return give_up(stream, std::move(found));
+      if (failure found = interruption()) return give_up(stream, std::move(found));
+      if (failure found = peers_failed(round % 64 == 63)) return give_up(stream, said_by(std::move(found)));
       if (until.passed()) return give_up(stream, late_failure());
       if (round < 1000) {
         std::this_thread::yield();
@@ -414,8 +422,15 @@ class group {
       }
     }
     // A peer that has given up has said so before it signalled what it had not done.
-    if (failure found = peers_failed(false)) return give_up(stream, std::move(found));
+    if (failure found = peers_failed(false)) return give_up(stream, said_by(std::move(found)));
     return over_ ? usable() : failure();
+  }
+
+  failure interruption() const { return options_.interrupted ? options_.interrupted() : failure(); }
+  /// Whoever gives up may have told first, elsewhere, why: that says more.
+  failure said_by(failure found) const {
+    failure told = interruption();
+    return told ? told : found;
   }
 
   failure peers_failed(bool ask_kernel) {

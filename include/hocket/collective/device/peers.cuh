@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Collectives between devices that reach each other's memory, with the kernels that nvcc makes of operations: see
+/// collective/device/peers.hpp, which has all that is said of them.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/device/peers.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/kernel/device/leaf.cuh>
+#include <hocket/transport/cuda_ipc/driver.hpp>
+
+#include <source_location>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda {
+
+/// The tables of kernels that bound calls launch.
+struct device_kernels {
+  template <class Op, class T>
+  static const kernel::stream_leaf* each() noexcept {
+    return &kernel::device::stream_leaf_of<Op, T>;
+  }
+  template <class Op, class T>
+  static const kernel::stream_leaf* fused() noexcept {
+    return &kernel::device::fused_leaf_of<Op, T>;
+  }
+};
+
+template <class Wire>
+using peers = peers_of<Wire, cuda_ipc::driver, device_kernels>;
+
+/// Lets the devices of `comm`'s ranks reach each other's memory; this rank's is that of `stream`. Collective: see
+/// `peers_of::reach`. Options: `timeout`.
+template <class Wire, call_options Options = options<>>
+peers<Wire> reach_peers(const communicator<Wire>& comm, const stream_ref& stream, const Options& how = {},
+                        const std::source_location& site = std::source_location::current()) {
+  static_assert(Options::template only<kind::timeout>, "with(...): reach_peers takes a timeout and nothing else");
+  const auto longest = hocket::detail::timeout_of(hocket::detail::communicator_access::state(comm), how);
+  return peers<Wire>::reach(comm, stream, longest, {}, site);
+}
+
+}  // namespace cuda
+HOCKET_END_NAMESPACE

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Collectives between devices that reach each other's memory: bound to their buffers once, then put on a stream as often
+/// as one likes, and into graphs. Nothing passes through the host, and no host waits for another while streams work.
+///
+///     auto peers = gpu::reach_peers(comm, gpu::stream_ref(stream));                         // collective
+///     auto sum = peers.all_reduce(gpu::device(in, n), gpu::device(out, n), std::plus<>{});  // collective
+///     for (...) {
+///       backward(stream, in);
+///       sum.enqueue(stream);  // local, and returns at once
+///       update(stream, out);
+///     }
+///     sum.wait();
+///     peers.close();  // collective
+///
+/// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; two of them never overlap.
+///   What `enqueue` is followed by on its stream finds the result, and may overwrite `in`.
+/// **Graphs.** `enqueue` on a stream that is being captured adds the call to the graph. Graphs are launched one after the
+///   other, in the same order on all ranks, and not beside calls that are enqueued.
+/// **Buffers** are device memory of cudaMalloc or cuMemAlloc, or of a pool that can be exported, and stay until the bound
+///   call is gone; after a failure, until `close`. `in` may be where the result will be, and overlap `out` in no other way.
+/// **Algorithms.** Ranks on one device: for all_reduce one kernel for all of them, launched by rank 0. Else one_shot for
+///   small vectors and two_shot, and `direct` for what is not reduced; `with(two_shot)` and so on choose. Plans with
+///   messages are refused: a stream sends none. Results are combined in the order of ranks, by two_shot and one_shot alike:
+///   the same bits on all ranks and from run to run.
+/// **Errors.** What can't be bound is refused on all ranks alike and ends nothing: `unreachable` (go on with the staged
+///   calls), `mismatch`, `invalid_argument`. A failure of `enqueue` or `wait` ends the communicator on all ranks. `wait`
+///   ends by its deadline, by `abort`, and when a peer has ended or given up; streams run dry then, results mean nothing, and
+///   that may take as long as work of the caller's on them.
+/// **Threads.** As for the communicator, which must stay where it is until the last bound call is gone.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/placed.hpp>
+#include <hocket/collective/device/memory.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/signature.hpp>
+#include <hocket/communicator/split.hpp>
+#include <hocket/communicator/visit.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/placed_buffer.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/engine/stream/operation.hpp>
+#include <hocket/kernel/device/stream_leaf.hpp>
+#include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/group.hpp>
+#include <hocket/transport/cuda_ipc/memory_space.hpp>
+#include <hocket/transport/cuda_ipc/process_mark.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// What all bound calls of a communicator share. The driver outlives the group.
+template <class Wire, class Driver>
+struct device_peers {
+  using group_type = cuda_ipc::group<Driver>;
+  using state_type = communicator_state<Wire>;
+
+  explicit device_peers(const communicator<Wire>& whose) : comm(whose) {}
+  state_type& state() const { return communicator_access::state(comm); }
+
+  /// Ends the communicator, as a call of `whose` does that fails.
+  void revoke(const failure& cause) const { state().revoke_unheard(in_context(cause, state(), *under_way)); }
+
+  const communicator<Wire>& comm;
+  const call_site* under_way = nullptr;  ///< which streams are waited for, or enqueued
+  std::optional<Driver> loaded;
+  std::unique_ptr<group_type> group;
+};
+
+/// Whether a call that is bound or waited for takes these options.
+template <class Options>
+inline constexpr bool bound_calls_take = Options::template only<kind::algorithm, kind::timeout>;
+
+/// Why a wait on streams ends before they do, if the communicator says so.
+template <class State>
+failure interruption(State& state) {
+  static_cast<void>(listen(state, [] { return waiting_call{.operation = "a wait for a stream"}; }));
+  if (state.revoked()) return state.take_cause();
+  return state.aborted() ? state.heed_abort() : failure();
+}
+
+/// Ends the communicator, and the call.
+template <class State>
+[[noreturn]] HOCKET_COLD void raise_and_revoke(State& state, failure cause, const call_site& call) {
+  raise(give_up(state, std::move(cause), call, [](error_context&) {}));
+}
+
+template <class T>
+inline constexpr kernel::stream_leaf moving_leaf_of{sizeof(T), 0, nullptr, nullptr, 0, nullptr};
+
+}  // namespace detail
+
+namespace cuda {
+
+/// A vector of so many bytes and fewer is read whole by each rank, where they are on several devices. Not yet measured on a
+/// GPU.
+inline constexpr std::size_t most_one_shot_bytes = std::size_t{256} << 10;
+
+/// One rank's part of a collective that was bound to its buffers. Movable. See the top of this file.
+template <class Wire, class Driver>
+class bound_call {
+ public:
+  /// For `peers_of`.
+  bound_call(std::shared_ptr<hocket::detail::device_peers<Wire, Driver>> among, const char* name,
+             std::shared_ptr<const void> operation, std::unique_ptr<hocket::detail::stream_operation<Driver>> work)
+      : peers_(std::move(among)), name_(name), operation_(std::move(operation)), work_(std::move(work)) {}
+
+  /// Puts it on a stream of this rank's device, that may be one that is being captured. Local; waits for nobody.
+  void enqueue(const stream_of<Driver>& stream, const std::source_location& site = std::source_location::current()) {
+    auto& state = peers_->state();
+    const hocket::detail::call_site call{name_, site, state.timeout()};
+    const hocket::detail::visit here(state);
+    begin(state, here, call);
+    peers_->under_way = &call;
+    failure found = foreign(stream.handle);
+    const bool driver_failed = found && found.code != errc::invalid_argument;
+    if (driver_failed) found = peers_->group->give_up(nullptr, std::move(found));
+    if (!found) found = work_->enqueue(stream.handle);
+    if (!found) return;
+    if (found.code == errc::invalid_argument) raise(hocket::detail::refuse(state, std::move(found), call));
+    hocket::detail::raise_and_revoke(state, std::move(found), call);
+  }
+
+  /// Waits until what was enqueued last is done on this rank. Local, but that ends when all ranks have enqueued it. Not
+  /// for what a graph replays: synchronise its stream. Options: `timeout`.
+  template <call_options Options = options<>>
+  void wait(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
+    static_assert(Options::template only<kind::timeout>, "with(...): wait takes a timeout and nothing else");
+    auto& state = peers_->state();
+    const hocket::detail::call_site call = hocket::detail::site_of(state, name_, how, site);
+    const hocket::detail::visit here(state);
+    begin(state, here, call);
+    peers_->under_way = &call;
+    state.stop_reading();
+    failure found = work_->finish(deadline::after(call.timeout));
+    if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
+  }
+
+ private:
+  template <class State, class Visit>
+  void begin(State& state, const Visit& here, const hocket::detail::call_site& call) {
+    outcome refused = here.refused();
+    if (!refused.failed())
+      refused = hocket::detail::refuse_if_over(state, hocket::detail::never_stopped{}, call.timeout);
+    if (refused.failed()) raise(hocket::detail::in_context(refused.cause(), state, call));
+  }
+
+  failure foreign(cuda_ipc::stream_handle stream) const {
+    const auto& where = peers_->group->where();
+    cuda_ipc::context_handle context = nullptr;
+    const cuda_ipc::status said = where.through->stream_get_ctx(stream, &context);
+    if (said != cuda_ipc::status::success)
+      return status_failure(*where.through, "asking for the stream's context", said);
+    if (context == where.where) return {};
+    return make_failure(errc::invalid_argument,
+                        "the stream is of another device or context than the one that reach_peers was given");
+  }
+
+  std::shared_ptr<hocket::detail::device_peers<Wire, Driver>> peers_;
+  const char* name_;
+  std::shared_ptr<const void> operation_;
+  std::unique_ptr<hocket::detail::stream_operation<Driver>> work_;
+};
+
+/// The ranks of a communicator, each with a device, that reach each other's memory. `Kernels` has the tables of kernels:
+/// `each<Op, T>()` and `fused<Op, T>()`. Movable.
+template <class Wire, class Driver, class Kernels>
+class peers_of {
+ public:
+  using call_type = bound_call<Wire, Driver>;
+
+  /// Collective over `comm`, as everything here but `enqueue` and `wait`; milliseconds. The device is that of `order`.
+  /// Throws on all ranks alike: `unreachable`, with the reason and the ranks, where two can't reach each other's memory or
+  /// streams can't wait for words; `bad_environment` where there is no driver or its connections are too few.
+  static peers_of reach(const communicator<Wire>& comm, const stream_of<Driver>& order,
+                        std::chrono::nanoseconds timeout, cuda_ipc::group_options how,
+                        const std::source_location& site) {
+    auto made = std::make_shared<shared_type>(comm);
+    auto& state = made->state();
+    const hocket::detail::call_site call{"reach_peers", site, timeout};
+    how.until = deadline::after(timeout);
+    if (how.process == cuda_ipc::process_mark()) how.process = cuda_ipc::own_mark();
+    how.interrupted = [&state] { return hocket::detail::interruption(state); };
+    how.ends = [shared = made.get()](const failure& cause) { shared->revoke(cause); };
+    cuda_ipc::place<Driver> at{};
+    failure found = place_of(*made, order, at, how.device);
+    const auto exchange = hocket::detail::exchange_over(comm, site);
+    found = cuda_ipc::detail::agreed(found, static_cast<std::size_t>(comm.size()), exchange);
+    if (!found) {
+      found = cuda_ipc::group<Driver>::make(at, comm.rank(), comm.size(), exchange, std::move(how), made->group);
+    }
+    if (found) refuse(*made, std::move(found), call);
+    return peers_of(std::move(made));
+  }
+
+  int rank() const noexcept { return peers_->group->rank(); }
+  int size() const noexcept { return peers_->group->size(); }
+  /// Whether all ranks are on one device, so that one kernel can reduce for all of them.
+  bool one_device() const noexcept { return peers_->group->one_device(); }
+
+  /// `out` on each rank is the sum, or what `op` is, of all ranks' `in`: as many elements.
+  template <class T, class U, class Op, call_options Options = options<>>
+    requires hocket::detail::placed_pair<T, U> && reduction_for<Op, U>
+  call_type all_reduce(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Op& op,
+                       const Options& how = {}, const std::source_location& site = std::source_location::current()) {
+    return reduce<plan::goal_kind::all_reduce>(in, out, out.size(), op, how, site);
+  }
+  template <class T, class Op, call_options Options = options<>>
+    requires reduction_for<Op, T>
+  call_type all_reduce(placed_in_place<T, device_memory> buffer, const Op& op, const Options& how = {},
+                       const std::source_location& site = std::source_location::current()) {
+    return reduce<plan::goal_kind::all_reduce>(buffer.elements, buffer.elements, buffer.elements.size(), op, how, site);
+  }
+
+  /// `out` is this rank's block of the sum of all `in`, which have as many elements for each rank.
+  template <class T, class U, class Op, call_options Options = options<>>
+    requires hocket::detail::placed_pair<T, U> && reduction_for<Op, U>
+  call_type reduce_scatter(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Op& op,
+                           const Options& how = {},
+                           const std::source_location& site = std::source_location::current()) {
+    return reduce<plan::goal_kind::reduce_scatter>(in, out, out.size(), op, how, site);
+  }
+
+  /// `out` is all ranks' `in`, in their order.
+  template <class T, class U, call_options Options = options<>>
+    requires hocket::detail::placed_pair<T, U> && element<U>
+  call_type all_gather(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Options& how = {},
+                       const std::source_location& site = std::source_location::current()) {
+    return move<plan::goal_kind::all_gather>(in, out, in.size(), 0, how, site);
+  }
+
+  /// Block r of `in` goes to rank r, and lies there in block s of `out`, where s is this rank.
+  template <class T, class U, call_options Options = options<>>
+    requires hocket::detail::placed_pair<T, U> && element<U>
+  call_type all_to_all(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Options& how = {},
+                       const std::source_location& site = std::source_location::current()) {
+    return move<plan::goal_kind::all_to_all>(in, out, out.size() / static_cast<std::size_t>(size()), 0, how, site);
+  }
+
+  /// `buffer` is on all ranks what it is on `from`.
+  template <class T, call_options Options = options<>>
+    requires(!std::is_const_v<T>) && element<T>
+  call_type broadcast(placed_buffer<T, device_memory> buffer, root from, const Options& how = {},
+                      const std::source_location& site = std::source_location::current()) {
+    return move<plan::goal_kind::broadcast>(placed_buffer<T, device_memory>(nullptr, 0), buffer, buffer.size(),
+                                            from.rank, how, site);
+  }
+
+  /// Ends it. Ranks may come at any time; waits for what is under way, and for the others, before memory is unmapped and
+  /// freed. Without it what peers may have mapped stays until the end of the process. May be called again after `timeout`.
+  template <call_options Options = options<>>
+  void close(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
+    static_assert(Options::template only<kind::timeout>, "with(...): close takes a timeout and nothing else");
+    auto& state = peers_->state();
+    const hocket::detail::call_site call = hocket::detail::site_of(state, "close", how, site);
+    const hocket::detail::visit here(state);
+    if (const outcome refused = here.refused(); refused.failed()) {
+      raise(hocket::detail::in_context(refused.cause(), state, call));
+    }
+    state.stop_reading();
+    peers_->under_way = &call;
+    failure found = peers_->group->close(deadline::after(call.timeout));
+    if (found) raise(hocket::detail::refuse(state, std::move(found), call));
+  }
+
+ private:
+  using shared_type = hocket::detail::device_peers<Wire, Driver>;
+
+  explicit peers_of(std::shared_ptr<shared_type> shared) : peers_(std::move(shared)) {}
+
+  static failure place_of(shared_type& made, const stream_of<Driver>& order, cuda_ipc::place<Driver>& at,
+                          cuda_ipc::device_number& device) {
+    at.through = order.through;
+    if constexpr (std::is_same_v<Driver, cuda_ipc::driver>) {
+      failure why;
+      if (at.through == nullptr) made.loaded = Driver::load(why);
+      if (why) return why;
+      if (made.loaded) at.through = &*made.loaded;
+    }
+    if (order.handle == nullptr || at.through == nullptr) {
+      return make_failure(errc::invalid_argument, "the stream is null: its device is the one that peers are to reach");
+    }
+    cuda_ipc::status said = at.through->stream_get_ctx(order.handle, &at.where);
+    if (said == cuda_ipc::status::success) {
+      const cuda_ipc::context_scope scope(*at.through, at.where);
+      said = scope.said();
+      if (said == cuda_ipc::status::success) said = at.through->ctx_get_device(&device);
+    }
+    return said == cuda_ipc::status::success ? failure()
+                                             : status_failure(*at.through, "asking for the stream's device", said);
+  }
+
+  [[noreturn]] static void refuse(const shared_type& shared, failure cause, const hocket::detail::call_site& call) {
+    raise(hocket::detail::refuse(shared.state(), std::move(cause), call));
+  }
+
+  template <plan::goal_kind Kind, class T, class U, class Op, class Options>
+  call_type reduce(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, std::size_t block,
+                   const Op& op, const Options& how, const std::source_location& site) {
+    static_assert(
+        !reduction<Op, U>::prepares,
+        "a bound call combines elements as they are: operations that prepare, such as mean or exact sums, are "
+        "for the calls that are staged through the host");
+    const auto kept = std::make_shared<const Op>(op);
+    const auto* const leaf = Kernels::template each<Op, U>();
+    hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * leaf->size, 0, how),
+                                         .block_elements = block,
+                                         .leaf = leaf,
+                                         .operation = kept.get(),
+                                         .types = hocket::detail::type_signature<U, Op>()};
+    bound.fused = Kind == plan::goal_kind::all_reduce && one_device() && !Options::template has<kind::algorithm>;
+    if (bound.fused) bound.leaf = Kernels::template fused<Op, U>();
+    const std::size_t expected = Kind == plan::goal_kind::reduce_scatter ? block * ranks() : block;
+    return bind<Kind>(in, out, {expected, block}, 0, bound, kept, how, site);
+  }
+
+  template <plan::goal_kind Kind, class T, class U, class Options>
+  call_type move(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, std::size_t block, int from,
+                 const Options& how, const std::source_location& site) {
+    const hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * sizeof(U), from, how),
+                                               .block_elements = block,
+                                               .leaf = &hocket::detail::moving_leaf_of<U>,
+                                               .types = hocket::detail::type_signature<U, void>()};
+    sizes expected{block, block};
+    if constexpr (Kind == plan::goal_kind::all_gather) expected.out = block * ranks();
+    if constexpr (Kind == plan::goal_kind::all_to_all) expected = {block * ranks(), block * ranks()};
+    if constexpr (Kind == plan::goal_kind::broadcast) expected.in = 0;
+    return bind<Kind>(in, out, expected, from, bound, nullptr, how, site);
+  }
+
+  struct sizes {
+    std::size_t in, out;
+  };
+
+  template <plan::goal_kind Kind, class T, class U, class Options>
+  call_type bind(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, sizes expected, int from,
+                 hocket::detail::stream_binding bound, std::shared_ptr<const void> operation, const Options& how,
+                 const std::source_location& site) {
+    static_assert(hocket::detail::bound_calls_take<Options>,
+                  "with(...): a bound call takes an algorithm and a timeout, the latter for binding");
+    const char* const name = plan::to_string(Kind);
+    auto& state = peers_->state();
+    const hocket::detail::call_site call = hocket::detail::site_of(state, name, how, site);
+    bound.in = reinterpret_cast<std::uintptr_t>(in.data());
+    bound.out = reinterpret_cast<std::uintptr_t>(out.data());
+    bound.refused = misfit(in, out, expected, from);
+    std::unique_ptr<hocket::detail::stream_operation<Driver>> work;
+    const auto exchange = hocket::detail::exchange_over(peers_->comm, site);
+    failure found = hocket::detail::stream_operation<Driver>::bind(*peers_->group, std::move(bound), exchange, work);
+    if (found) refuse(*peers_, std::move(found), call);
+    return call_type(peers_, name, std::move(operation), std::move(work));
+  }
+
+  /// What is wrong with this rank's arguments. The others hear of it when all bind.
+  template <class T, class U>
+  failure misfit(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, sizes expected,
+                 int from) const {
+    if (from < 0 || from >= size()) {
+      return make_failure(errc::invalid_argument, "there is no rank " + std::to_string(from) + " among " +
+                                                      std::to_string(size()) + " to be the root");
+    }
+    if (in.size() != expected.in || out.size() != expected.out) {
+      return make_failure(errc::invalid_argument, "in has " + std::to_string(in.size()) + " elements and out " +
+                                                      std::to_string(out.size()) + ": with " + std::to_string(size()) +
+                                                      " ranks, " + std::to_string(expected.in) + " and " +
+                                                      std::to_string(expected.out) + " would fit each other");
+    }
+    const struct {
+      const char* name;
+      const void* data;
+      std::size_t size;
+    } all[] = {{"in", in.data(), in.size()}, {"out", out.data(), out.size()}};
+    const auto& where = peers_->group->where();
+    const cuda_ipc::context_scope scope(*where.through, where.where);
+    for (const auto& each : all) {
+      if (each.size == 0) continue;
+      auto is = cuda_ipc::memory_space::plain;
+      failure found = space_of(*where.through, reinterpret_cast<cuda_ipc::address>(each.data), is);
+      if (found) return found;
+      if (is != device_memory::space) return hocket::detail::wrong_tag(each.name, device_memory::space, is);
+    }
+    return {};
+  }
+
+  template <plan::goal_kind Kind, class Options>
+  static plan::any plan_for(std::size_t block_bytes, int from, const Options& how) {
+    using namespace hocket::detail;
+    if constexpr (Options::template has<kind::algorithm>) {
+      const auto named = how.template get<kind::algorithm>(0);
+      using algorithm_type = std::remove_const_t<decltype(named)>;
+      static_assert(has_algorithm<Kind, algorithm_type>, "with(...): this collective has no such algorithm");
+      if constexpr (std::is_same_v<algorithm_type, own_plan>) {
+        return named.chosen;
+      } else {
+        return plan_of<Kind>::get(named, from);
+      }
+    } else if constexpr (Kind == plan::goal_kind::all_reduce) {
+      return block_bytes <= most_one_shot_bytes ? plan::any(plan::one_shot{}) : plan::any(plan::two_shot{});
+    } else {
+      return plan_of<Kind>::get(direct, from);
+    }
+  }
+
+  std::size_t ranks() const noexcept { return static_cast<std::size_t>(size()); }
+
+  std::shared_ptr<shared_type> peers_;
+};
+
+}  // namespace cuda
+HOCKET_END_NAMESPACE

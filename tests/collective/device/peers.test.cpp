@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Calls between devices that reach each other's memory: bound once, enqueued again and again, with the bits of the host's
+// calls; refused on all ranks alike; and ended on all of them by a failure of one.
+#include "engine/stream/device_ranks.hpp"
+#include "engine/stream/plans.hpp"
+#include "support/elements.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/collective/device/peers.hpp>
+#include <hocket/hocket.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace hocket_test;
+using namespace std::chrono_literals;
+namespace gpu = hocket::cuda;
+using hocket::errc;
+
+namespace {
+
+struct queue_kernels {
+  template <class Op, class T>
+  static const hocket::kernel::stream_leaf* each() {
+    return &queue_leaf_of<Op, T>;
+  }
+  template <class Op, class T>
+  static const hocket::kernel::stream_leaf* fused() {
+    return &queue_leaf_of<Op, T>;
+  }
+};
+
+using wire_type = hocket::local::communicator::wire_type;
+using peers_type = gpu::peers_of<wire_type, host_driver, queue_kernels>;
+
+/// A rank with a device, and a stream on it.
+class peer_rank {
+ public:
+  peer_rank(thread_rank& me, host_driver& driver) : me_(me), driver_(driver) {
+    if (driver_.stream_create(&stream_, ipc::stream_non_blocking) != status::success) std::abort();
+  }
+  peer_rank(const peer_rank&) = delete;
+  peer_rank& operator=(const peer_rank&) = delete;
+  ~peer_rank() {
+    driver_.stream_destroy(stream_);
+    for (const ipc::address each : buffers_) driver_.mem_free(each);
+  }
+
+  thread_rank& me() { return me_; }
+  hocket::local::communicator& comm() { return me_.comm(); }
+  int rank() const { return me_.rank(); }
+  int size() const { return me_.size(); }
+  host_driver& driver() { return driver_; }
+  gpu::stream_of<host_driver> order() const { return {&driver_, stream_}; }
+
+  peers_type reach(std::chrono::nanoseconds drain = 2s) {
+    ipc::group_options how;
+    how.process = driver_.mark();
+    how.connections = 32;
+    how.has_ended = [](int) { return false; };
+    how.drain = drain;
+    return peers_type::reach(comm(), order(), rank_timeout, how, std::source_location::current());
+  }
+
+  template <class T>
+  auto buffer(std::size_t size) {
+    ipc::address at = 0;
+    // Once more, where a fault was meant for the library.
+    if (driver_.mem_alloc(&at, (size + 1) * sizeof(T)) != status::success) {
+      if (driver_.mem_alloc(&at, (size + 1) * sizeof(T)) != status::success) std::abort();
+    }
+    buffers_.push_back(at);
+    std::memset(reinterpret_cast<void*>(at), 0xa5, (size + 1) * sizeof(T));
+    return gpu::device(reinterpret_cast<T*>(at), size);
+  }
+  /// What a kernel would do on the stream.
+  template <class T>
+  void write(hocket::placed_buffer<T, gpu::device_memory> to, const std::vector<T>& values) {
+    driver_.queue(stream_, [=] { std::copy(values.begin(), values.end(), to.data()); });
+  }
+
+ private:
+  thread_rank& me_;
+  host_driver& driver_;
+  ipc::stream_handle stream_ = nullptr;
+  std::vector<ipc::address> buffers_;
+};
+
+enum class layout_of_ranks { threads, processes, pairs_of_devices };
+
+/// Runs `body(rank)` on threads with a device each, and checks that nothing is left.
+void on_peers(int ranks, layout_of_ranks kind, const std::function<void(peer_rank&)>& body) {
+  host_machine machine{2};
+  std::vector<where_rank_runs> where;
+  for (int rank = 0; rank < ranks; ++rank) {
+    where.push_back(
+        {kind == layout_of_ranks::threads ? 1 : rank + 1, kind == layout_of_ranks::pairs_of_devices ? rank % 2 : 0});
+  }
+  processes all(machine, where);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) all.driver(rank).queue_streams();
+  on_ranks(ranks, [&](thread_rank& me) {
+    peer_rank mine(me, all.driver(static_cast<std::size_t>(me.rank())));
+    body(mine);
+  });
+  check_clean(machine, all);
+  CHECK(machine.freed_while_used == 0);
+}
+
+template <class T>
+void expect_equal(peer_rank& me, hocket::placed_buffer<T, gpu::device_memory> got, const std::vector<T>& expected,
+                  const char* what) {
+  const std::span<const T> values(got.data(), got.size());
+  me.me().check(same_bytes<T>(values, expected),
+                [&] { return std::string(what) + ": " + first_difference<T>(values, expected); });
+}
+
+/// All calls on one size, several times on the same buffers, whose contents change.
+void check_calls(peer_rank& me, peers_type& peers, std::size_t size) {
+  using T = float;
+  const auto ranks = static_cast<std::size_t>(me.size());
+  const auto in = me.buffer<T>(size), wide_in = me.buffer<T>(size * ranks);
+  const auto sum = me.buffer<T>(size), scattered = me.buffer<T>(size), both = me.buffer<T>(size);
+  const auto gathered = me.buffer<T>(size * ranks), exchanged = me.buffer<T>(size * ranks), told = me.buffer<T>(size);
+  const hocket::root last{me.size() - 1};
+  auto all_reduce = peers.all_reduce(in, sum, std::plus<>{});
+  auto two_shot = peers.all_reduce(hocket::in_place(both), std::plus<>{}, hocket::with(hocket::two_shot));
+  auto reduce_scatter = peers.reduce_scatter(wide_in, scattered, std::plus<>{});
+  auto all_gather = peers.all_gather(in, gathered);
+  auto all_to_all = peers.all_to_all(wide_in, exchanged);
+  auto broadcast = peers.broadcast(told, last);
+  for (int round = 0; round < 3; ++round) {
+    const auto mine = samples<T>(me.rank() + 10 * round, size), wide = samples<T>(me.rank() + 10 * round, size * ranks);
+    me.write(in, mine);
+    me.write(both, mine);
+    me.write(wide_in, wide);
+    me.write(told, mine);
+    for (auto* const each : {&all_reduce, &two_shot, &reduce_scatter, &all_gather, &all_to_all, &broadcast}) {
+      each->enqueue(me.order());
+    }
+    broadcast.wait();
+    std::vector<T> expected(size), expected_wide(size * ranks);
+    hocket::all_reduce(me.comm(), mine, expected, std::plus<>{}, hocket::with(hocket::two_shot));
+    expect_equal(me, sum, expected, "all_reduce");
+    expect_equal(me, both, expected, "all_reduce in place");
+    hocket::reduce_scatter(me.comm(), wide, expected, std::plus<>{}, hocket::with(hocket::direct));
+    expect_equal(me, scattered, expected, "reduce_scatter");
+    hocket::all_gather(me.comm(), mine, expected_wide);
+    expect_equal(me, gathered, expected_wide, "all_gather");
+    hocket::all_to_all(me.comm(), wide, expected_wide);
+    expect_equal(me, exchanged, expected_wide, "all_to_all");
+    expected = mine;
+    hocket::broadcast(me.comm(), expected, last);
+    expect_equal(me, told, expected, "broadcast");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bound calls give the host's bits, however often they are enqueued") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes, layout_of_ranks::pairs_of_devices}) {
+      INFO(ranks << " ranks");
+      on_peers(ranks, kind, [&](peer_rank& me) {
+        auto peers = me.reach();
+        me.me().check(peers.one_device() == (kind != layout_of_ranks::pairs_of_devices || me.size() == 1),
+                      "wrong about the devices");
+        for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{1001}}) check_calls(me, peers, size);
+        peers.close();
+      });
+    }
+  }
+}
+
+TEST_CASE("what one rank can't bind, none does, and all can go on") {
+  on_peers(3, layout_of_ranks::processes, [](peer_rank& me) {
+    auto peers = me.reach();
+    const auto in = me.buffer<int>(10), out = me.buffer<int>(10), longer = me.buffer<int>(11);
+    const auto refused = [&](errc code, const std::string& words, const std::function<void()>& call) {
+      const auto cause = me.me().expect(code, call);
+      if (!cause) return;
+      me.me().check(std::string(cause->what()).find(words) != std::string::npos,
+                    [&] { return std::string("says another thing: ") + cause->what(); });
+    };
+    const bool odd = me.rank() == 1;
+    refused(errc::invalid_argument, "in has 10 elements and out 11",
+            [&] { peers.all_reduce(in, odd ? longer : out, std::plus<>{}); });
+    refused(errc::mismatch, "binds another plan, length",
+            [&] { peers.all_reduce(odd ? longer : in, odd ? longer : out, std::plus<>{}); });
+    refused(errc::mismatch, "binds another plan, length",
+            [&] { odd ? peers.all_reduce(in, out, hocket::maximum{}) : peers.all_reduce(in, out, std::plus<>{}); });
+    refused(errc::invalid_argument, "no rank 3", [&] { peers.broadcast(out, hocket::root{3}); });
+    refused(errc::invalid_argument, "has messages, which no stream can send",
+            [&] { peers.all_reduce(in, out, std::plus<>{}, hocket::with(hocket::ring)); });
+    std::vector<int> plain(10);
+    refused(errc::invalid_argument, "out was passed as cuda::device(...) and lies in",
+            [&] { peers.all_reduce(in, odd ? gpu::device(plain) : out, std::plus<>{}); });
+    auto sum = peers.all_reduce(in, out, std::plus<>{});
+    refused(errc::invalid_argument, "default stream", [&] {
+      sum.enqueue({&me.driver(), reinterpret_cast<ipc::stream_handle>(std::uintptr_t{1})});
+    });
+    check_calls(me, peers, 100);
+    peers.close();
+    refused(errc::revoked, "was closed", [&] { sum.enqueue(me.order()); });
+  });
+}
+
+TEST_CASE("a rank that does not enqueue ends the others' wait, which names it, and the communicator") {
+  for (const int ranks : {2, 3, 5}) {
+    on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {
+      {
+        auto peers = me.reach();
+        const auto in = me.buffer<float>(1000), out = me.buffer<float>(1000);
+        auto sum = peers.all_reduce(in, out, std::plus<>{});
+        if (me.rank() != 1) {
+          sum.enqueue(me.order());
+          const auto limit = hocket::with(hocket::timeout(me.rank() == 0 ? 100ms : 20s));
+          const auto cause = me.me().expect(errc::timeout, [&] { sum.wait(limit); });
+          me.me().check(cause && cause->context().peer == 1 &&
+                            std::string(cause->what()).find("has enqueued 0 operations") != std::string::npos,
+                        [&] { return std::string("says another thing: ") + cause->what(); });
+          me.me().check(me.comm().revoked(), "the communicator goes on");
+        } else {
+          me.me().expect(errc::timeout, [&] {
+            for (;;) hocket::barrier(me.comm());
+          });
+        }
+        try {
+          peers.close();
+        } catch (const hocket::error&) {}  // of the streams that were given up
+      }
+      auto next = hocket::shrink(me.comm());
+      hocket::barrier(next);
+    });
+  }
+}
+
+TEST_CASE("abort ends a wait for streams on all ranks") {
+  on_peers(3, layout_of_ranks::threads, [](peer_rank& me) {
+    auto peers = me.reach();
+    const auto in = me.buffer<float>(1000), out = me.buffer<float>(1000);
+    auto sum = peers.all_reduce(in, out, std::plus<>{});
+    if (me.rank() != 1) sum.enqueue(me.order());
+    std::thread other([&] {
+      std::this_thread::sleep_for(50ms);
+      if (me.rank() == 0) me.comm().abort();
+    });
+    if (me.rank() != 1) {
+      const auto begin = std::chrono::steady_clock::now();
+      me.me().expect(errc::aborted, [&] { sum.wait(); });
+      me.me().check(std::chrono::steady_clock::now() - begin < 5s, "it took too long");
+    } else {
+      me.me().expect(errc::aborted, [&] {
+        for (;;) hocket::barrier(me.comm());
+      });
+    }
+    other.join();
+    try {
+      peers.close();
+    } catch (const hocket::error&) {}
+  });
+}
+
+namespace {
+
+/// A rank's life beside a fault of rank 0's driver: what went wrong on it, and whether results without an error are right.
+struct life {
+  std::string failed;
+  bool right = true;
+};
+
+life live(peer_rank& me) {
+  life end;
+  try {
+    auto peers = me.reach(1s);
+    try {
+      const auto in = me.buffer<float>(100), out = me.buffer<float>(100);
+      const auto mine = samples<float>(me.rank(), 100);
+      auto sum = peers.all_reduce(in, out, std::plus<>{}, hocket::with(hocket::two_shot));
+      me.write(in, mine);
+      sum.enqueue(me.order());
+      sum.wait();
+      const auto expected = on_host<float>(hocket::plan::two_shot{}, me.size(), 100, std::plus<>{});
+      end.right = same_bytes<float>({out.data(), 100}, expected[static_cast<std::size_t>(me.rank())]);
+    } catch (const hocket::error& cause) {
+      end.failed = cause.what();
+    }
+    peers.close();
+  } catch (const hocket::error& cause) {
+    if (end.failed.empty()) end.failed = cause.what();
+  }
+  return end;
+}
+
+}  // namespace
+
+TEST_CASE("whatever the driver of one rank complains of, all ranks end, and no wrong result goes unnoticed") {
+  for (int call = 0, failed = 1; failed != 0; ++call) {
+    host_machine machine{2};
+    processes all(machine, {{1, 0}, {2, 0}});
+    for (std::size_t rank = 0; rank < 2; ++rank) all.driver(rank).queue_streams();
+    std::vector<life> ends(2);
+    on_ranks(2, [&](thread_rank& me) {
+      const auto rank = static_cast<std::size_t>(me.rank());
+      peer_rank mine(me, all.driver(rank));
+      if (rank == 0) all.driver(0).inject(call, static_cast<status>(719));
+      ends[rank] = live(mine);
+      if (rank == 0) {
+        failed = all.driver(0).has_failed() ? 1 : 0;
+        all.driver(0).forget_faults();
+      }
+    });
+    INFO("call " << call << ", " << all.driver(0).failed_call() << ": " << ends[0].failed << " | " << ends[1].failed);
+    CHECK(ends[0].right);
+    CHECK(ends[1].right);
+    CHECK(machine.freed_while_used == 0);
+    CHECK(machine.freed_while_open == 0);
+    if (failed == 0) CHECK(ends[0].failed + ends[1].failed == "");
+  }
+}
