@@ -141,6 +141,14 @@ void check_goes_with(const checkpoint& found, const checkpoint& wanted) {
   }
 }
 
+/// Empty if there is none.
+std::string latest_in(const std::string& folder) {
+  std::ifstream file(fs::path(folder) / "latest");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
 /// Whether `text` is `begin`, digits and `end`.
 bool is_numbered(const std::string& text, const std::string& begin, const std::string& end = "") {
   if (text.size() <= begin.size() + end.size() || !text.starts_with(begin) || !text.ends_with(end)) return false;
@@ -172,9 +180,7 @@ void write_part(const std::string& folder, const checkpoint& part, int rank, int
 
 void complete(const std::string& folder, int steps, int ranks) {
   write_file((fs::path(folder) / "latest").string(), name_of(steps) + "\n");
-  for (const auto& each : fs::directory_iterator(folder)) {
-    if (each.path().filename() != name_of(steps) && is_checkpoint(each)) fs::remove_all(each.path());
-  }
+  remove_unfinished(folder);
   std::set<std::string> parts;
   for (int rank = 0; rank < ranks; ++rank) parts.insert("rank-" + std::to_string(rank));
   for (const auto& each : fs::directory_iterator(fs::path(folder) / name_of(steps))) {
@@ -182,10 +188,17 @@ void complete(const std::string& folder, int steps, int ranks) {
   }
 }
 
+void remove_unfinished(const std::string& folder) {
+  const std::string latest = latest_in(folder);
+  std::error_code missing;
+  for (const auto& each : fs::directory_iterator(folder, missing)) {
+    if (each.path().filename() != latest && is_checkpoint(each)) fs::remove_all(each.path());
+  }
+}
+
 std::string latest_of(const std::string& folder) {
-  std::ifstream file(fs::path(folder) / "latest");
-  std::string name;
-  if (!std::getline(file, name)) {
+  std::string name = latest_in(folder);
+  if (name.empty()) {
     throw std::runtime_error("--resume: there is no checkpoint in '" + folder +
                              "': name the folder that --checkpoint was given");
   }

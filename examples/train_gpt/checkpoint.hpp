@@ -35,6 +35,9 @@ void write_part(const std::string& folder, const checkpoint& part, int rank, int
 /// All `ranks` ranks have written theirs: the checkpoint becomes the latest; those before it are removed, and what was left
 /// of one that was not written to its end.
 void complete(const std::string& folder, int steps, int ranks);
+/// What ranks that were killed have left in `folder` of checkpoints that not all of them wrote, goes. Only where none is
+/// being written.
+void remove_unfinished(const std::string& folder);
 
 /// The name of the latest checkpoint in `folder`. Throws if there is none.
 std::string latest_of(const std::string& folder);

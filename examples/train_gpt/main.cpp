@@ -9,6 +9,7 @@
 ///     train_gpt --text FILE --dp 2 --pp 2 --zero 1
 ///
 /// Started by hand, the program starts itself once more for every rank; started by a launcher, it is one of the ranks.
+#include "checkpoint.hpp"
 #include "program.hpp"
 
 #include <hocket/bootstrap/launch.hpp>
@@ -28,6 +29,8 @@
 namespace {
 
 using namespace gpt;
+
+constexpr int most_sequences = 1 << 20;
 
 void declare(CLI::App& app, program_options& options) {
   app.option_defaults()->always_capture_default();
@@ -51,9 +54,12 @@ void declare(CLI::App& app, program_options& options) {
       ->check(CLI::Range(1, 64));
   app.add_option("--microbatches", training.spread.microbatches, "of each pass of the pipeline")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--accumulate", training.spread.passes, "passes of the pipeline whose gradients make one step")
+  app.add_option(
+         "--accumulate", training.spread.passes,
+         "passes of the pipeline whose gradients make one step; from 2 on, --zero 2 and 3 add them up in another "
+         "order than 0 and 1, and have other bits unless --exact")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--sequences", training.sequences, "of a step, over all ranks")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--sequences", training.sequences, "of a step, over all ranks")->check(CLI::Range(1, most_sequences));
   app.add_option("--steps", training.steps, "optimizer steps")->check(CLI::Range(1, 10'000'000));
   app.add_option("--learning-rate", training.learning_rate, "the highest one")->check(CLI::PositiveNumber);
   app.add_option("--layers", training.shape.layers, "of the model")->check(CLI::Range(1, 1024));
@@ -133,6 +139,10 @@ void check(const program_options& options) {
   }
   const int parts = spread.parts();
   if (training.sequences % parts != 0) {
+    if (parts > most_sequences) {
+      refuse("--dp times --microbatches times --accumulate is " + std::to_string(parts) + ", and --sequences at most " +
+             std::to_string(most_sequences) + ": fewer --microbatches, or a smaller --accumulate");
+    }
     const std::string passes = spread.passes > 1 ? " times --accumulate " + std::to_string(spread.passes) : "";
     refuse("--sequences " + std::to_string(training.sequences) + " can't be cut into --dp " +
            std::to_string(spread.data) + " times --microbatches " + std::to_string(spread.microbatches) + passes +
@@ -162,7 +172,9 @@ int main(int argument_count, char** arguments) {
     check(options);
     const int ranks = options.training.spread.ranks();
     if (ranks > 1 && !hocket::launch::is_rank()) {
-      return hocket::launch::spawn(ranks, std::vector<std::string>(arguments, arguments + argument_count));
+      const int code = hocket::launch::spawn(ranks, std::vector<std::string>(arguments, arguments + argument_count));
+      if (!options.checkpoint.empty()) remove_unfinished(options.checkpoint);
+      return code;
     }
     return run_rank(options);
   } catch (const std::bad_alloc&) {

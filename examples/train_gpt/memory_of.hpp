@@ -130,7 +130,10 @@ class memory_of final : public training_memory {
     make_optimizer();
     gradients_.begin_microbatch(pass, of);
   }
-  void add_gradient(std::size_t i, std::span<const float> gradient) override { gradients_.add(i, gradient); }
+  void add_gradient(std::size_t i, std::span<const float> gradient) override {
+    gradients_.add(i, gradient);
+    if (overlaps_) gradients_.progress();  // a layer computes for long between two of its own that are ready
+  }
   void ready(std::size_t i) override {
     if (overlaps_) gradients_.ready(i);
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -19,9 +20,11 @@ namespace gpt {
 using byte_span = std::span<const std::uint8_t>;
 
 inline std::vector<std::uint8_t> read_text(const std::string& path) {
+  std::vector<std::uint8_t> text;
   std::ifstream file(path, std::ios::binary);
-  std::vector<std::uint8_t> text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
+  const bool is_file = file.is_open() && !std::filesystem::is_directory(path);
+  if (is_file) text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  if (!is_file || file.bad()) {
     throw std::runtime_error("cannot read the text '" + path +
                              "': name another with --text FILE; './dev demo' unpacks one to build/text/jargon.txt");
   }

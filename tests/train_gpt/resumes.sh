@@ -42,6 +42,12 @@ for loss_scale in 0 1024; do
   done
 done
 
+# What ranks that died have left, is gone when the training has ended, however it did.
+mkdir "$folder/kept/step-9"
+touch "$folder"/kept/step-9/rank-{0,1.part}
+! train --dp 2 --checkpoint "$folder/kept" --resume "$folder/kept" --checkpoint-every 20 --fail-in-step 8 || complain "no failure"
+[ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "not what should be left: $(ls "$folder/kept")"
+
 # Going on twice, and parameters narrower than what the optimizer keeps.
 rm -r "$folder/kept"
 train --precision bfloat16
