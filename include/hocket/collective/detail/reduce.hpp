@@ -101,7 +101,7 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
         buffer_(prepares ? state.borrow() : growing_buffer()), run_(state, bind(job.in, call, observer), call) {}
 
   ~work() override {
-    if constexpr (prepares) state_.give_back(std::move(buffer_));
+    if constexpr (prepares) give_back(state_, buffer_);
   }
 
   machine_status advance() override {
