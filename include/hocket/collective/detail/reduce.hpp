@@ -172,6 +172,8 @@ auto effective_operation(const Op& op, const Options& options) {
                   "require(rank_count_invariant) and wire<T> exclude each other: values must travel unrounded");
     if constexpr (std::is_same_v<exact, Op>) {
       return op;
+    } else if constexpr (std::is_same_v<exact, canonical<Op>>) {
+      return canonical<Op>{op};
     } else {
       return exact{};
     }
