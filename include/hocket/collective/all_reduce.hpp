@@ -37,7 +37,7 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
   if constexpr (can_be_pushed) {
     if (!communicator_access::is_moved_from(comm)) [[likely]] {
       auto& state = communicator_access::state(comm);
-      if (can_push(state, in, out) && !stop_of(options)()) {
+      if (can_push(state, in, out) && !stop_of(options)() && !has_negative_timeout(options)) {
         constexpr std::uint32_t kind_of_call =
             call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
         const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));

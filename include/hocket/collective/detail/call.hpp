@@ -64,6 +64,21 @@ std::chrono::nanoseconds timeout_of(const State& state, const auto& options) {
   return options.template get<kind::timeout>(timeout_property{state.timeout()}).duration;
 }
 
+/// Whether the caller has named a time that can't be waited for.
+template <class Options>
+constexpr bool has_negative_timeout([[maybe_unused]] const Options& options) noexcept {
+  if constexpr (Options::template has<kind::timeout>) {
+    return options.template get<kind::timeout>(0).duration.count() < 0;
+  } else {
+    return false;
+  }
+}
+
+HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given) {
+  return make_failure(errc::invalid_argument, "timeout is " + std::to_string(given.count()) +
+                                                  " ns; it must be at least 0, with which the call waits for nobody");
+}
+
 /// Asks the stop token among the options, if there is one.
 template <class Options>
 auto stop_of(const Options& options) {
@@ -280,6 +295,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
 template <class Job, class State, class Options>
 planned_call plan_job(State& state, const Job& job, const Options& options, outcome& refused) {
   refused = refuse_if_over(state, stop_of(options), timeout_of(state, options));
+  if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(timeout_of(state, options));
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return {};
   call_request asked = job.asked(state);

@@ -158,9 +158,11 @@ struct no_place {
 };
 
 /// After entering.
-template <class State>
-outcome check_message(State& state, const message_job& job, stop_query stop, const call_site& call) {
+template <class State, class Options>
+outcome check_message(State& state, const message_job& job, const Options& options, stop_query stop,
+                      const call_site& call) {
   outcome refused = refuse_if_over(state, stop, call.timeout);
+  if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(call.timeout);
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   return {};
@@ -179,7 +181,7 @@ outcome run_message(const communicator<Wire>& comm, const message_job& job, cons
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
   return if_memory_lasts(state, call, no_place{}, [&] {
-    if (outcome wrong = check_message(state, job, stop, call); wrong.failed()) return wrong;
+    if (outcome wrong = check_message(state, job, options, stop, call); wrong.failed()) return wrong;
     message_exchange<communicator_state<Wire>> work(state, job);
     // While the peer reads what the work holds: it must not go before the peer has been told.
     return if_memory_lasts(state, call, no_place{}, [&] {
@@ -204,7 +206,7 @@ request start_message(const communicator<Wire>& comm, const message_job& job, co
   using started_type = started<state_type, message_exchange<state_type>, decltype(stop)>;
   std::unique_ptr<started_type> pending;
   deliver(if_memory_lasts(*state, call, no_place{}, [&]() -> outcome {
-    if (outcome wrong = check_message(*state, job, stop, call); wrong.failed()) return wrong;
+    if (outcome wrong = check_message(*state, job, options, stop, call); wrong.failed()) return wrong;
     const log_entry entry = log_message(*state, job, call, false);
     pending = std::make_unique<started_type>(state, call, stop, job);
     pending->set_entry(entry);
