@@ -3,6 +3,7 @@
 #include <hocket/bootstrap/launch.hpp>
 
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 
 #include "bootstrap/ranks.hpp"
@@ -142,6 +143,24 @@ TEST_CASE("each result says how its process ended, and what it wrote") {
   CHECK_THAT(text, Catch::Contains("rank 2 was ended by signal 9"));
   CHECK_THAT(text, Catch::Contains("rank 4 was still running at the time limit"));
   CHECK_THAT(text, !Catch::Contains("rank 0"));
+}
+
+TEST_CASE("a rank that ends by an exception of any type has exit code 125, and says so") {
+  process_options options;
+  options.capture_output = true;
+  const auto results = run_processes(
+      2,
+      [](const world_description& where) -> int {
+        if (where.rank == 1) throw 5;
+        throw std::runtime_error("no good");
+      },
+      options);
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].exit_code == 125);
+  CHECK(results[0].output.find("no good") != std::string::npos);
+  CHECK(results[1].exit_code == 125);
+  CHECK(results[1].output.find("no std::exception") != std::string::npos);
+  CHECK(describe_failures(results).find("rank 1 ended with exit code 125") != std::string::npos);
 }
 
 TEST_CASE("a killed rank is named on every survivor, long before the deadline") {

@@ -74,6 +74,15 @@ TEST_CASE("arguments that can't be right are refused, and nothing else changes")
                   [&] { hocket::send_recv(comm, five, hocket::peer{0}, std::span(six), hocket::peer{9}); });
     check_refused(me, "tag is 65536", [&] { hocket::send(comm, five, hocket::peer{0}, hocket::tag{65536}); });
     check_refused(me, "in has 5 elements and out 6", [&] { auto lost = hocket::all_reduce_async(comm, five, six); });
+    const auto past = hocket::with(hocket::timeout(-5s));
+    const char* const refusal = "timeout is -5000000000 ns; it must be at least 0";
+    std::vector<float> four(4), sums(4);
+    check_refused(me, refusal, [&] { hocket::barrier(comm, past); });
+    check_refused(me, refusal, [&] { hocket::all_reduce(comm, four, sums, std::plus<>{}, past); });
+    check_refused(me, refusal, [&] { auto lost = hocket::barrier_async(comm, past); });
+    check_refused(me, refusal, [&] { hocket::send(comm, five, hocket::peer{0}, hocket::tag{1}, past); });
+    check_refused(me, refusal,
+                  [&] { auto lost = hocket::recv_async(comm, five, hocket::peer{0}, hocket::tag{1}, past); });
 
     // All ranks still agree on what comes next.
     int one = 1, sum = 0;

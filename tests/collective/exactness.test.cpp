@@ -8,6 +8,7 @@
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/operation/operations.hpp>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -99,6 +100,55 @@ TEST_CASE("rank_count_invariant: a sum of floats is the exact sum, rounded once,
     check(hocket::with(required, hocket::one_shot));
     check(hocket::with(required, hocket::halving_doubling));
   }
+}
+
+namespace {
+
+/// The bits of what `ranks` ranks get that all contribute `values`.
+template <class T, class Op>
+std::vector<T> of_equal_contributions(int ranks, const std::vector<T>& values, const Op& op) {
+  std::vector<T> result;
+  on_ranks(ranks, [&](thread_rank& me) {
+    const auto options = hocket::with(hocket::require(hocket::rank_count_invariant));
+    std::vector<T> out(values.size()), in_place = values, own(values.size());
+    hocket::all_reduce(me.comm(), values, out, op, options);
+    hocket::all_reduce(me.comm(), hocket::in_place(in_place), op, options);
+    std::vector<T> blocks;
+    for (int rank = 0; rank < me.size(); ++rank) blocks.insert(blocks.end(), values.begin(), values.end());
+    hocket::reduce_scatter(me.comm(), blocks, own, op, options);
+    me.check(equal_bits(out, in_place) && equal_bits(out, own), "the forms of the call differ");
+    if (me.rank() == 0) result = out;
+  });
+  return result;
+}
+
+template <class T, class Op>
+void check_equal_contributions(const std::vector<T>& values, const std::vector<T>& expected, const Op& op) {
+  for (const int ranks : {1, 2, 3, 5}) {
+    INFO(ranks << " ranks");
+    CHECK(equal_bits(of_equal_contributions(ranks, values, op), expected));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rank_count_invariant: values that an operation does not give are none on one rank either") {
+  const auto nan = std::bit_cast<float>(0xffc12345U);
+  const auto half_nan = std::bit_cast<hocket::half>(std::uint16_t{0xfe01});
+  const std::vector<hocket::half> halves{half_nan, hocket::half(-0.0F)};
+  const std::vector<float> floats{nan, -0.0F, 0.0F, 1.5F, -INFINITY};
+  const std::vector<float> one = of_equal_contributions(2, floats, hocket::minimum{});
+  CHECK(std::isnan(one[0]));
+  check_equal_contributions(floats, one, hocket::minimum{});
+  check_equal_contributions(floats, one, hocket::maximum{});
+  check_equal_contributions(halves, of_equal_contributions(2, halves, hocket::maximum{}), hocket::maximum{});
+  for (const int ranks : {1, 2, 3, 5}) {
+    CHECK(equal_bits(of_equal_contributions<float>(ranks, {nan}, std::plus<>{}), {one[0]}));
+  }
+  check_equal_contributions<int>({5, 0, 1, -3}, {1, 0, 1, 1}, std::logical_and<>{});
+  check_equal_contributions<int>({5, 0, 1, -3}, {1, 0, 1, 1}, std::logical_or<int>{});
+  check_equal_contributions<std::uint8_t>({255, 0, 1, 2}, {1, 0, 1, 1}, std::logical_and<std::uint8_t>{});
+  check_equal_contributions<int>({5, 0, -3}, {5, 0, -3}, hocket::minimum{});
 }
 
 TEST_CASE("rank_count_invariant: a reduce_scatter of doubles has the bits of the all_reduce") {

@@ -210,7 +210,9 @@ TEST_CASE("an exact way is found for sums of float and double, and for what is e
   CHECK(std::is_same_v<rank_count_invariant_operation<std::plus<>, float>::type, hocket::detail::exact_plus>);
   CHECK(std::is_same_v<rank_count_invariant_operation<std::plus<double>, double>::type, hocket::detail::exact_plus>);
   CHECK(std::is_same_v<rank_count_invariant_operation<std::plus<>, int>::type, std::plus<>>);
-  CHECK(std::is_same_v<rank_count_invariant_operation<hocket::minimum, float>::type, hocket::minimum>);
+  CHECK(std::is_same_v<rank_count_invariant_operation<hocket::minimum, int>::type, hocket::minimum>);
+  CHECK(std::is_same_v<rank_count_invariant_operation<hocket::minimum, float>::type,
+                       hocket::detail::canonical<hocket::minimum>>);
   CHECK(std::is_void_v<rank_count_invariant_operation<std::multiplies<>, float>::type>);
   CHECK(std::is_void_v<rank_count_invariant_operation<hocket::average, float>::type>);
 }

@@ -37,7 +37,7 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
   if constexpr (can_be_pushed) {
     if (!communicator_access::is_moved_from(comm)) [[likely]] {
       auto& state = communicator_access::state(comm);
-      if (can_push(state, in, out) && !stop_of(options)()) {
+      if (can_push(state, in, out) && !stop_of(options)() && !has_negative_timeout(options)) {
         constexpr std::uint32_t kind_of_call =
             call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
         const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
@@ -60,7 +60,7 @@ struct all_reduce_t {
   ///   for both). Both may be reused when the call returns.
   /// **Operation.** Associative; any function object `T op(T, T)`, or {prepare, combine, finish}: see
   ///   operation/traits.hpp. Not taken to be commutative unless it says so. Must not throw (the call then fails with
-  ///   `invalid_argument` and the communicator is revoked), and must be trivially copyable and equal on all
+  ///   `invalid_argument`, or `out_of_memory` for `std::bad_alloc`, and the communicator is revoked), and must be trivially copyable and equal on all
   ///   ranks (but for what `prepare` uses).
   /// **Cost.** p ranks, n bytes: push and one_shot 1 step, two_shot 2 steps of (p-1)/p n; ring 2(p-1) messages of n/p;
   ///   recursive_doubling log2 p messages of n. `explain` tells which is chosen and why.
@@ -68,7 +68,7 @@ struct all_reduce_t {
   ///   `require(rank_count_invariant)` the same bits for any number of ranks.
   /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
   /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
-  ///   `peer_lost` later, and then the communicator is revoked on all ranks: see docs/when-it-fails.md.
+  ///   `peer_lost`, `out_of_memory` later, and then the communicator is revoked on all ranks: see docs/when-it-fails.md.
   template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>

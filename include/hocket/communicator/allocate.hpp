@@ -82,6 +82,15 @@ inline std::shared_ptr<std::byte> ordinary_memory(std::size_t bytes) {
   return memory;
 }
 
+/// The end of an `allocate` for which there is no memory.
+template <class Wire>
+[[noreturn]] HOCKET_COLD void raise_no_room(const communicator<Wire>& comm, std::size_t size, std::size_t element_size,
+                                            const std::source_location& site) {
+  raise(errc::out_of_memory,
+        "no memory for " + std::to_string(size) + " elements of " + std::to_string(element_size) + " bytes",
+        {.operation = "allocate", .rank = comm.rank(), .ranks = comm.size(), .site = site});
+}
+
 /// A port that has memory of its own kind to offer.
 template <class Port>
 concept allocates = requires(Port& p, std::size_t bytes, const transport::exchange_function& exchange) {
@@ -94,7 +103,8 @@ concept allocates = requires(Port& p, std::size_t bytes, const transport::exchan
 ///
 /// Collective: every rank calls it, in the same order among the collectives on `comm`; sizes may differ. Use the buffer
 /// from the thread that uses `comm`.
-/// **Cost.** Two small all-gathers. **Errors.** Throws `error`: `out_of_memory`, and what any collective throws.
+/// **Cost.** Two small all-gathers; none where the memory is ordinary. **Errors.** Throws `error`: `out_of_memory`, on all
+/// ranks, or, where the memory is ordinary, on those that have none; and what any collective throws.
 template <class T, class Wire>
 shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
                           const std::source_location& site = std::source_location::current()) {
@@ -103,14 +113,22 @@ shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
   static_assert(alignof(T) <= platform::cache_line,
                 "allocate<T>: T may not need more than the alignment of a cache line");
   if (size > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) {
-    raise(errc::out_of_memory, "allocate: " + std::to_string(size) + " elements are more than memory can hold");
+    detail::raise_no_room(comm, size, sizeof(T), site);
   }
   const std::size_t bytes = std::max<std::size_t>(size * sizeof(T), 1);
   auto& port = detail::communicator_access::state(comm).port();
   if constexpr (detail::allocates<std::remove_reference_t<decltype(port)>>) {
     return {port.allocate(bytes, detail::exchange_over(comm, site)), size};
   } else {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return {detail::ordinary_memory(bytes), size};
+    } catch (const std::bad_alloc&) {
+      detail::raise_no_room(comm, size, sizeof(T), site);
+    }
+#else
     return {detail::ordinary_memory(bytes), size};
+#endif
   }
 }
 

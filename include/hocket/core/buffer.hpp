@@ -5,12 +5,29 @@
 
 #include <hocket/core/config.hpp>
 
+#include <charconv>
 #include <cstddef>
+#include <exception>
 #include <new>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
+
+/// What is thrown where a buffer can't be had: says how large it was to be, without memory of its own.
+class no_buffer : public std::bad_alloc {
+ public:
+  explicit no_buffer(std::size_t bytes) noexcept {
+    char* const end = std::to_chars(text_ + sizeof prefix - 1, text_ + sizeof text_, bytes).ptr;
+    for (std::size_t i = 0; i + 1 < sizeof suffix; ++i) end[i] = suffix[i];
+  }
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  static constexpr char prefix[] = "a buffer of ";
+  static constexpr char suffix[] = " bytes";
+  char text_[48] = "a buffer of ";  ///< and a number of at most 20 digits
+};
 
 /// Uninitialised bytes, aligned for every element type that fits a cache line.
 class growing_buffer {
@@ -31,13 +48,23 @@ class growing_buffer {
   std::byte* get(std::size_t bytes) {
     if (bytes > capacity_) {
       release();
-      memory_ = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(alignment)));
+      memory_ = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(alignment), std::nothrow));
+      if (memory_ == nullptr) [[unlikely]]
+        raise_no_buffer(bytes);
       capacity_ = bytes;
     }
     return memory_;
   }
 
  private:
+  [[noreturn]] HOCKET_COLD static void raise_no_buffer([[maybe_unused]] std::size_t bytes) {
+#if HOCKET_HAS_EXCEPTIONS
+    throw no_buffer(bytes);
+#else
+    std::terminate();
+#endif
+  }
+
   void release() noexcept {
     if (memory_ != nullptr) ::operator delete(memory_, std::align_val_t(alignment));
     memory_ = nullptr;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -34,7 +35,7 @@ enum class errc : int {
   unreachable,       ///< no transport leads to a peer
   refused,           ///< a peer refused us: wrong token, version or byte order
   bad_environment,   ///< a variable, file or limit that start-up depends on is wrong or missing
-  out_of_memory,     ///< memory that peers can reach could not be had
+  out_of_memory,     ///< memory could not be had: such that peers can reach, or what a call needs
   corrupted,         ///< bytes changed between two ranks; found by calls that `require(checksummed)`
   system             ///< the operating system or a communication library reported an error
 };
@@ -58,7 +59,7 @@ class HOCKET_EXPORT_TYPE error_category final : public std::error_category {
       case errc::unreachable: return "peer unreachable";
       case errc::refused: return "connection refused by peer";
       case errc::bad_environment: return "bad environment";
-      case errc::out_of_memory: return "out of shareable memory";
+      case errc::out_of_memory: return "out of memory";
       case errc::corrupted: return "data corrupted";
       case errc::system: return "system error";
     }
@@ -153,12 +154,13 @@ HOCKET_NO_INLINE inline failure make_failure(errc code, std::string reason, erro
   return {make_error_code(code), std::move(reason), context};
 }
 
-/// Success, or why not: as cheap as a pointer where nothing failed.
+/// Success, or why not: as cheap as a pointer where nothing failed. Where there is no memory to keep the cause in, that
+/// is the cause.
 class outcome {
  public:
   outcome() noexcept = default;
-  outcome(failure cause)  // NOLINT: implicit, so that a failure can be returned as it is
-      : cause_(cause ? std::make_unique<failure>(std::move(cause)) : nullptr) {}
+  outcome(failure cause) noexcept  // NOLINT: implicit, so that a failure can be returned as it is
+      : cause_(cause ? kept(std::move(cause)) : nullptr) {}
 
   bool failed() const noexcept { return cause_ != nullptr; }
   std::error_code code() const noexcept { return failed() ? cause_->code : std::error_code(); }
@@ -166,7 +168,21 @@ class outcome {
   const failure& cause() const noexcept { return *cause_; }
 
  private:
-  std::unique_ptr<failure> cause_;
+  HOCKET_NO_INLINE static const failure* kept(failure cause) noexcept {
+    const failure* const made = new (std::nothrow) failure(std::move(cause));
+    return made != nullptr ? made : &no_memory();
+  }
+  static const failure& no_memory() noexcept {
+    static const failure instance{make_error_code(errc::out_of_memory), {}, {}};
+    return instance;
+  }
+  struct release {
+    HOCKET_NO_INLINE void operator()(const failure* cause) const noexcept {
+      if (cause != &no_memory()) delete cause;
+    }
+  };
+
+  std::unique_ptr<const failure, release> cause_;
 };
 
 /// What every throwing function of hocket throws.

@@ -213,7 +213,7 @@ struct timeout_property {
   std::chrono::nanoseconds duration;
 };
 
-/// How long the call may wait for its peers. The default is the communicator's, 60 s unless it was set.
+/// How long the call may wait for its peers: 0 or more. The default is the communicator's, 60 s unless it was set.
 template <class Rep, class Period>
 constexpr timeout_property timeout(std::chrono::duration<Rep, Period> duration) noexcept {
   return {detail::saturated(duration)};

@@ -171,6 +171,46 @@ HOCKET_COLD failure refuse(State& state, failure cause, const call_site& call) {
   return cause;
 }
 
+#if HOCKET_HAS_EXCEPTIONS
+/// The end of a call in which memory has run out. Where not even its peers can be told, they hear of it when this rank
+/// leaves.
+template <class State>
+HOCKET_COLD failure end_without_memory(State& state, const std::bad_alloc& thrown, const call_site& call,
+                                       locator locate) noexcept {
+  failure cause = left_by_bad_alloc(thrown);
+  error_context at;
+  locate(at);
+  cause.context.sequence = at.sequence;
+  cause.context.lane = at.lane;
+  cause.context.step = at.step;
+  try {
+    return give_up(state, std::move(cause), call, locate);
+  } catch (...) {  // the code has to do
+    return {make_error_code(errc::out_of_memory), {}, {}};
+  }
+}
+#endif
+
+/// What `body()` gives, the outcome of a call; or of memory that has run out in it.
+template <class State, class Body>
+outcome if_memory_lasts(State& state, const call_site& call, [[maybe_unused]] locator locate, Body body) {
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    return body();
+  } catch (const std::bad_alloc& thrown) {
+    return end_without_memory(state, thrown, call, locate);
+  }
+#else
+  return body();
+#endif
+}
+
+/// Says of a call that may not be numbered yet which number it has.
+template <class State>
+auto next_number(const State& state) noexcept {
+  return [number = state.last_sequence() + 1](error_context& at) { at.sequence = number; };
+}
+
 /// Where a call stands.
 inline waiting_call position_of(const call_site& call, locator locate) {
   error_context at;

@@ -245,7 +245,11 @@ class machine {
     state_.moved().sent += bytes;
     // Simulated ranks look at what was sent until the lane goes on, or ends.
     const bool drained = state_.port().drained(sending) && !(uncut && bound_.checksummed);
-    if (!drained) at.sends.push_back({what.peer, std::move(sending), std::move(at.sealed)});
+    if (!drained) {
+      at.sends.push_back({what.peer, std::move(sending), {}});
+      at.sends.back().sealed =
+          std::move(at.sealed);  // not before: the peer reads it, should there be no memory for this
+    }
     at.sealed.clear();
     return machine_status::done;
   }

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +28,20 @@ inline failure left_by_exception(const char* what) {
       errc::invalid_argument,
       "the reduction operation threw, which it must not, as the other ranks wait for it: " + std::string(what));
 }
+
+#if HOCKET_HAS_EXCEPTIONS
+/// Why a call ends in which memory ran out: its own, or what the caller's operation asked for. In words, if these still
+/// find memory.
+HOCKET_COLD inline failure left_by_bad_alloc(const std::bad_alloc& thrown) noexcept {
+  failure result{make_error_code(errc::out_of_memory), {}, {}};
+  try {
+    result.reason = "the call, or its reduction operation, could not get memory beside the caller's buffers: " +
+                    std::string(thrown.what());
+  } catch (const std::bad_alloc&) {  // the code says it, too
+  }
+  return result;
+}
+#endif
 
 /// Advanced until it is done or has failed; then it is not advanced again.
 class operation {
@@ -67,20 +82,33 @@ class operation {
   const log_entry& entry() const noexcept { return entry_; }
 
  private:
-  /// The caller's operation may throw, and its peers wait for this rank: then the call fails as any other does.
+  /// The caller's operation may throw, or memory may run out, and its peers wait for this rank: then the call fails as any
+  /// other does.
   machine_status advance_safely() {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       return advance();
+    } catch (const std::bad_alloc& thrown) {
+      thrown_ = left_by_bad_alloc(thrown);
     } catch (const std::exception& thrown) {
       thrown_ = left_by_exception(thrown.what());
     } catch (...) {
       thrown_ = left_by_exception("something that is no std::exception");
     }
+    take_place();
     return machine_status::failed;
 #else
     return advance();
 #endif
+  }
+
+  /// Where it was when it failed; whom it waited for is not to blame.
+  void take_place() {
+    error_context at;
+    locate(at);
+    thrown_.context.sequence = at.sequence;
+    thrown_.context.lane = at.lane;
+    thrown_.context.step = at.step;
   }
 
   machine_status status_ = machine_status::blocked;

@@ -50,6 +50,13 @@ struct exact_plus {
   }
 };
 
+/// `Op`, whose combination of a value with itself is that value, or the one that stands for all values that it takes for
+/// equal: the one NaN, or 1 for true. Each contribution is combined with itself first, as with one rank nothing else is.
+template <class Op>
+struct canonical {
+  Op op;
+};
+
 template <class Op>
 struct is_plus : std::false_type {};
 template <class U>
@@ -67,7 +74,7 @@ struct rank_count_invariant_operation {
 template <class Op, class T>
   requires is_exact_v<Op, T>
 struct rank_count_invariant_operation<Op, T> {
-  using type = Op;
+  using type = std::conditional_t<gives_only_some<Op, T>, canonical<Op>, Op>;
 };
 template <class Op, class T>
   requires(is_plus<Op>::value && exactly_summable<T> && !is_exact_v<Op, T>)
@@ -85,6 +92,31 @@ struct is_commutative<std::plus<U>, exact_sum<T>> : std::true_type {};
 
 template <class Op, class Wire, class T>
 struct is_commutative<detail::wired<Op, Wire>, T> : is_commutative<Op, T> {};
+
+template <class Op, class T>
+struct is_commutative<detail::canonical<Op>, T> : is_commutative<Op, T> {};
+
+template <class Op, class T>
+struct reduction<detail::canonical<Op>, T> {
+  using partial = T;
+  using accumulator = typename reduction<Op, T>::accumulator;
+  static constexpr bool prepares = true;
+
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr partial prepare(const detail::canonical<Op>& op, const T& value) {
+    const auto wide = static_cast<accumulator>(value);
+    return static_cast<partial>(combine(op, wide, wide));
+  }
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr accumulator combine(const detail::canonical<Op>& op, const accumulator& a,
+                                                          const accumulator& b) {
+    return reduction<Op, T>::combine(op.op, a, b);
+  }
+  HOCKET_DETAIL_CALLS_USERS
+  HOCKET_HOST_DEVICE static constexpr T finish(const detail::canonical<Op>&, const partial& value, int) {
+    return value;
+  }
+};
 
 template <class Op, class Wire, class T>
 struct reduction<detail::wired<Op, Wire>, T> {

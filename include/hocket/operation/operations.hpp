@@ -82,6 +82,16 @@ struct is_exact<minimum, T> : std::bool_constant<detail::is_number<T>> {};
 template <class T>
 struct is_exact<maximum, T> : std::bool_constant<detail::is_number<T>> {};
 
+namespace detail {
+
+/// Only one NaN.
+template <class T>
+inline constexpr bool gives_only_some<minimum, T> = is_floating<T>;
+template <class T>
+inline constexpr bool gives_only_some<maximum, T> = is_floating<T>;
+
+}  // namespace detail
+
 /// The sum divided by the number of ranks. Small floating-point types are added, and travel, as float, so that their
 /// sums neither overflow nor round; integers are added as what they are, and the quotient is truncated.
 struct average {

@@ -127,6 +127,19 @@ struct is_exact<std::logical_or<U>, T> : detail::keeps_integers<U, T> {};
 template <class Op, class T>
 inline constexpr bool is_exact_v = is_exact<Op, T>::value;
 
+namespace detail {
+
+/// Whether `Op` gives only some of the values of T, so that what a single rank contributes may be none of them. Each of
+/// them combined with itself is itself.
+template <class Op, class T>
+inline constexpr bool gives_only_some = false;
+template <class T, class U>
+inline constexpr bool gives_only_some<std::logical_and<U>, T> = !std::is_same_v<T, bool>;
+template <class T, class U>
+inline constexpr bool gives_only_some<std::logical_or<U>, T> = !std::is_same_v<T, bool>;
+
+}  // namespace detail
+
 /// Elements that can travel: their bytes are their value.
 template <class T>
 concept element =

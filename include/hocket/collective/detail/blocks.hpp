@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -74,6 +75,18 @@ inline std::size_t* write_offsets(std::size_t* to, std::span<const std::size_t> 
   return to;
 }
 
+/// Ends a loan of the communicator. Where there is no memory to keep it for later calls, it is freed.
+template <class State>
+void give_back(State& state, growing_buffer& lent) noexcept {
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    state.give_back(std::move(lent));
+  } catch (const std::bad_alloc&) {}
+#else
+  state.give_back(std::move(lent));
+#endif
+}
+
 /// Memory for offsets, on loan from the communicator.
 template <class State>
 class lent_offsets {
@@ -83,7 +96,7 @@ class lent_offsets {
         begin_(reinterpret_cast<std::size_t*>(memory_.get(count * sizeof(std::size_t)))) {}
   lent_offsets(const lent_offsets&) = delete;
   lent_offsets& operator=(const lent_offsets&) = delete;
-  ~lent_offsets() { state_.give_back(std::move(memory_)); }
+  ~lent_offsets() { give_back(state_, memory_); }
 
   std::size_t* begin() const noexcept { return begin_; }
 

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <new>
 #include <source_location>
 #include <span>
 #include <string>
@@ -61,6 +62,21 @@ selection::query query_of(const State& state, const call_request& asked) {
 template <class State>
 std::chrono::nanoseconds timeout_of(const State& state, const auto& options) {
   return options.template get<kind::timeout>(timeout_property{state.timeout()}).duration;
+}
+
+/// Whether the caller has named a time that can't be waited for.
+template <class Options>
+constexpr bool has_negative_timeout([[maybe_unused]] const Options& options) noexcept {
+  if constexpr (Options::template has<kind::timeout>) {
+    return options.template get<kind::timeout>(0).duration.count() < 0;
+  } else {
+    return false;
+  }
+}
+
+HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given) {
+  return make_failure(errc::invalid_argument, "timeout is " + std::to_string(given.count()) +
+                                                  " ns; it must be at least 0, with which the call waits for nobody");
 }
 
 /// Asks the stop token among the options, if there is one.
@@ -280,6 +296,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
 template <class Job, class State, class Options>
 planned_call plan_job(State& state, const Job& job, const Options& options, outcome& refused) {
   refused = refuse_if_over(state, stop_of(options), timeout_of(state, options));
+  if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(timeout_of(state, options));
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return {};
   call_request asked = job.asked(state);
@@ -317,6 +334,23 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
       });
 }
 
+/// After entering.
+template <class Job, class State, class Options>
+outcome run_inside(State& state, const Job& job, const Options& options, const call_site& call) {
+  outcome refused;
+  const planned_call planned = plan_job(state, job, options, refused);
+  if (refused.failed()) return refuse(state, refused.cause(), call);
+  const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
+  asserted_work<State, typename Job::template work<State>> work(state, job, planned, observer_of(options));
+  // While peers read what the work holds: it must not go before they have been told.
+  const auto locate = [&](error_context& at) { work.locate(at); };
+  return if_memory_lasts(state, call, locate, [&] {
+    const bool over = work.poll() == machine_status::done;
+    work.set_entry(log_call(state, first, history, planned, call, over));
+    return drive(state, work, stop_of(options), call);
+  });
+}
+
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
 template <class Job, class Wire, class Options>
 HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job, const Options& options,
@@ -324,16 +358,9 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job
   auto& state = communicator_access::state(comm);
   const call_site call = site_of(state, Job::name, options, site);
   const visit here(state);
-  outcome refused = here.refused();
+  const outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
-  const planned_call planned = plan_job(state, job, options, refused);
-  if (refused.failed()) return refuse(state, refused.cause(), call);
-  const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
-  using state_type = communicator_state<Wire>;
-  asserted_work<state_type, typename Job::template work<state_type>> work(state, job, planned, observer_of(options));
-  const bool over = work.poll() == machine_status::done;
-  work.set_entry(log_call(state, first, history, planned, call, over));
-  return drive(state, work, stop_of(options), call);
+  return if_memory_lasts(state, call, next_number(state), [&] { return run_inside(state, job, options, call); });
 }
 
 /// Throws what went wrong, if something did.
@@ -356,9 +383,11 @@ class started_call : public pending {
     if (over()) return;
     const visit here(*state_);
     if (refused(here)) return;
-    const outcome ended = drive(
-        *state_, work_, [&] { return stop_requested(); }, call_);
-    if (ended.failed()) cause_ = ended.cause();
+    fail_without_memory([&] {
+      const outcome ended = drive(
+          *state_, work_, [&] { return stop_requested(); }, call_);
+      if (ended.failed()) cause_ = ended.cause();
+    });
     leave();
   }
 
@@ -366,23 +395,9 @@ class started_call : public pending {
 
   /// As `test`, for callers who have entered the communicator.
   bool move_on() {
-    state_->port().progress();
-    advance_others(*state_, &work_);
-    const auto locate = [&](error_context& at) { work_.locate(at); };
-    const auto stop = [&] { return stop_requested(); };
-    if (state_->revoked() && !work_.over()) return end(state_->take_cause());
-    switch (work_.poll()) {
-      case machine_status::done:
-        work_.entry().ends();
-        // What was read of the buffers of a peer that has failed meanwhile may be anything.
-        return state_->flagged() ? end(reason_to_give_up(*state_, stop, waiting_, call_, locate)) : true;
-      case machine_status::progressed: waiting_.progressed(); return false;
-      case machine_status::failed: return end(reason_of_failure(*state_, work_, stop, waiting_, call_, locate));
-      case machine_status::blocked: break;
-    }
-    if (!waiting_.tick()) return false;
-    failure cause = reason_to_give_up(*state_, stop, waiting_, call_, locate);
-    return cause ? end(in_words_of(*state_, work_, std::move(cause))) : false;
+    bool is_over = true;
+    fail_without_memory([&] { is_over = advance(); });
+    return is_over;
   }
 
   const failure& cause() const final { return cause_; }
@@ -405,6 +420,41 @@ class started_call : public pending {
 
   bool over() const noexcept { return cause_ || work_.status() == machine_status::done; }
 
+  /// True when it is over.
+  bool advance() {
+    state_->port().progress();
+    advance_others(*state_, &work_);
+    const auto locate = [&](error_context& at) { work_.locate(at); };
+    const auto stop = [&] { return stop_requested(); };
+    if (state_->revoked() && !work_.over()) return end(state_->take_cause());
+    switch (work_.poll()) {
+      case machine_status::done:
+        work_.entry().ends();
+        // What was read of the buffers of a peer that has failed meanwhile may be anything.
+        return state_->flagged() ? end(reason_to_give_up(*state_, stop, waiting_, call_, locate)) : true;
+      case machine_status::progressed: waiting_.progressed(); return false;
+      case machine_status::failed: return end(reason_of_failure(*state_, work_, stop, waiting_, call_, locate));
+      case machine_status::blocked: break;
+    }
+    if (!waiting_.tick()) return false;
+    failure cause = reason_to_give_up(*state_, stop, waiting_, call_, locate);
+    return cause ? end(in_words_of(*state_, work_, std::move(cause))) : false;
+  }
+
+  /// Runs `body`, unless memory runs out in it: then that is what the operation fails with.
+  template <class Body>
+  void fail_without_memory(Body body) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      body();
+    } catch (const std::bad_alloc& thrown) {
+      cause_ = end_without_memory(*state_, thrown, call_, [&](error_context& at) { work_.locate(at); });
+    }
+#else
+    body();
+#endif
+  }
+
   /// Another thread uses the communicator: the operation is given up, as nobody knows whether it goes on.
   bool refused(const visit<State>& here) {
     const outcome refused = here.refused();
@@ -421,7 +471,9 @@ class started_call : public pending {
 
   /// After entering. Peers wait for an operation that is given up.
   void leave() {
-    if (cause_ && !work_.over()) state_->revoke_unheard(cause_);
+    fail_without_memory([&] {
+      if (cause_ && !work_.over()) state_->revoke_unheard(cause_);
+    });
     std::erase(state_->active(), &work_);
   }
 
@@ -461,14 +513,19 @@ request start_call(const communicator<Wire>& comm, const Job& job, const Options
   const visit here(*state);
   outcome refused = here.refused();
   if (refused.failed()) raise(in_context(refused.cause(), *state, call));
-  const planned_call planned = plan_job(*state, job, options, refused);
-  if (refused.failed()) raise(refuse(*state, refused.cause(), call));
   auto stop = stop_of(options);
-  const log_entry entry = log_call(*state, state->last_sequence() + 1, state->calls().history(), planned, call, false);
-  auto pending = std::make_unique<started<state_type, work_type, decltype(stop)>>(state, call, stop, job, planned,
-                                                                                  observer_of(options));
-  pending->set_entry(entry);
-  pending->move_on();
+  using started_type = started<state_type, work_type, decltype(stop)>;
+  std::unique_ptr<started_type> pending;
+  deliver(if_memory_lasts(*state, call, next_number(*state), [&]() -> outcome {
+    const planned_call planned = plan_job(*state, job, options, refused);
+    if (refused.failed()) return refuse(*state, refused.cause(), call);
+    const std::uint32_t first = state->last_sequence() + 1;
+    const log_entry entry = log_call(*state, first, state->calls().history(), planned, call, false);
+    pending = std::make_unique<started_type>(state, call, stop, job, planned, observer_of(options));
+    pending->set_entry(entry);
+    pending->move_on();
+    return {};
+  }));
   return request(std::move(pending));
 }
 

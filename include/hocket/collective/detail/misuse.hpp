@@ -473,8 +473,8 @@ struct explained : Calls {
           static_assert(always_false<Arguments...>, "too many arguments, or one in the place of another");
         }
       }
-    } else {
-      if constexpr (Form::template explain<list>() && explain_lifetime<Arguments&&...>()) {
+    } else if constexpr (Form::template explain<list>()) {
+      if constexpr (explain_lifetime<Arguments&&...>()) {
         static_assert(always_false<Arguments...>, "too many arguments, or one in the place of another");
       }
     }

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -151,12 +152,17 @@ constexpr void check_message_options() {
                 "with(...): a message can't use one of these properties; wrap it in hint(...) to have it ignored");
 }
 
-template <class State>
-outcome check_message(State& state, const visit<State>& here, const message_job& job, stop_query stop,
+/// A message has no number, and no steps.
+struct no_place {
+  constexpr void operator()(error_context&) const noexcept {}
+};
+
+/// After entering.
+template <class State, class Options>
+outcome check_message(State& state, const message_job& job, const Options& options, stop_query stop,
                       const call_site& call) {
-  outcome refused = here.refused();
-  if (refused.failed()) return in_context(refused.cause(), state, call);
-  refused = refuse_if_over(state, stop, call.timeout);
+  outcome refused = refuse_if_over(state, stop, call.timeout);
+  if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(call.timeout);
   if (!refused.failed()) refused = job.check(state);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   return {};
@@ -172,11 +178,18 @@ outcome run_message(const communicator<Wire>& comm, const message_job& job, cons
   const call_site call = site_of(state, job.name, options, site);
   const auto stop = stop_of(options);
   const visit here(state);
-  if (outcome refused = check_message(state, here, job, stop, call); refused.failed()) return refused;
-  message_exchange<communicator_state<Wire>> work(state, job);
-  const bool over = work.poll() == machine_status::done;
-  work.set_entry(log_message(state, job, call, over));
-  return drive(state, work, stop, call);
+  outcome refused = here.refused();
+  if (refused.failed()) return in_context(refused.cause(), state, call);
+  return if_memory_lasts(state, call, no_place{}, [&] {
+    if (outcome wrong = check_message(state, job, options, stop, call); wrong.failed()) return wrong;
+    message_exchange<communicator_state<Wire>> work(state, job);
+    // While the peer reads what the work holds: it must not go before the peer has been told.
+    return if_memory_lasts(state, call, no_place{}, [&] {
+      const bool over = work.poll() == machine_status::done;
+      work.set_entry(log_message(state, job, call, over));
+      return drive(state, work, stop, call);
+    });
+  });
 }
 
 template <class Wire, class Options>
@@ -188,11 +201,18 @@ request start_message(const communicator<Wire>& comm, const message_job& job, co
   const call_site call = site_of(*state, job.name, options, site);
   auto stop = stop_of(options);
   const visit here(*state);
-  if (const outcome refused = check_message(*state, here, job, stop, call); refused.failed()) raise(refused.cause());
-  auto pending =
-      std::make_unique<started<state_type, message_exchange<state_type>, decltype(stop)>>(state, call, stop, job);
-  pending->set_entry(log_message(*state, job, call, false));
-  pending->move_on();
+  const outcome refused = here.refused();
+  if (refused.failed()) raise(in_context(refused.cause(), *state, call));
+  using started_type = started<state_type, message_exchange<state_type>, decltype(stop)>;
+  std::unique_ptr<started_type> pending;
+  deliver(if_memory_lasts(*state, call, no_place{}, [&]() -> outcome {
+    if (outcome wrong = check_message(*state, job, options, stop, call); wrong.failed()) return wrong;
+    const log_entry entry = log_message(*state, job, call, false);
+    pending = std::make_unique<started_type>(state, call, stop, job);
+    pending->set_entry(entry);
+    pending->move_on();
+    return {};
+  }));
   return request(std::move(pending));
 }
 

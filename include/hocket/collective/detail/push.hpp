@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -274,16 +275,30 @@ outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op
                             stop_of(options), observer_of(options));
 }
 
-/// The end of a call in which the caller's operation threw. Kept out of the way: to have a `failure` at hand, where none is
-/// made, took 10 ns.
+#if HOCKET_HAS_EXCEPTIONS
+/// The end of a call in which memory ran out, or the caller's operation threw: what has been thrown now. Kept out of the
+/// way: to have a `failure` at hand, where none is made, took 10 ns.
 template <class State>
-HOCKET_COLD outcome end_by_exception(State& state, const char* what, const call_site& call) {
-  failure cause = left_by_exception(what);
-  cause.context.sequence = state.last_sequence();
-  cause = give_up(state, std::move(cause), call, [&](error_context& at) { at.sequence = state.last_sequence(); });
+HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
+  const auto locate = [&](error_context& at) { at.sequence = state.last_sequence(); };
+  outcome ended = if_memory_lasts(state, call, locate, [&]() -> outcome {
+    failure cause;
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& thrown) {
+      cause = left_by_exception(thrown.what());
+    } catch (...) {
+      cause = left_by_exception("something that is no std::exception");
+    }
+    locate(cause.context);
+    return give_up(state, std::move(cause), call, locate);
+  });
   state.leave();
-  return cause;
+  return ended;
 }
+#endif
 
 /// As `all_reduce`, for calls that `can_push`. `name` is that of the operation.
 template <class State, class Op, class T, class Options>
@@ -297,10 +312,8 @@ outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, c
     outcome ended = exchange(state, in, out, op, signature, name, options, site);
     state.leave();
     return ended;
-  } catch (const std::exception& thrown) {
-    return end_by_exception(state, thrown.what(), site_of(state, name, options, site));
   } catch (...) {
-    return end_by_exception(state, "something that is no std::exception", site_of(state, name, options, site));
+    return end_by_exception(state, site_of(state, name, options, site));
   }
 #else
   outcome ended = exchange(state, in, out, op, signature, name, options, site);

@@ -101,7 +101,7 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
         buffer_(prepares ? state.borrow() : growing_buffer()), run_(state, bind(job.in, call, observer), call) {}
 
   ~work() override {
-    if constexpr (prepares) state_.give_back(std::move(buffer_));
+    if constexpr (prepares) give_back(state_, buffer_);
   }
 
   machine_status advance() override {
@@ -172,6 +172,8 @@ auto effective_operation(const Op& op, const Options& options) {
                   "require(rank_count_invariant) and wire<T> exclude each other: values must travel unrounded");
     if constexpr (std::is_same_v<exact, Op>) {
       return op;
+    } else if constexpr (std::is_same_v<exact, canonical<Op>>) {
+      return canonical<Op>{op};
     } else {
       return exact{};
     }
