@@ -54,20 +54,27 @@ void* memory(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return memory(bytes); }
-void* operator new[](std::size_t bytes) { return memory(bytes); }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return memory_or_null(bytes); }
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return memory_or_null(bytes); }
-void* operator new(std::size_t bytes, std::align_val_t to) { return memory(bytes, static_cast<std::size_t>(to)); }
-void* operator new(std::size_t bytes, std::align_val_t to, const std::nothrow_t&) noexcept {
+// Not inlined: g++ would compare what is inside of one with what is inside of the other.
+[[gnu::noinline]] void* operator new(std::size_t bytes) { return memory(bytes); }
+[[gnu::noinline]] void* operator new[](std::size_t bytes) { return memory(bytes); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return memory_or_null(bytes);
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return memory_or_null(bytes);
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t to) {
+  return memory(bytes, static_cast<std::size_t>(to));
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t to, const std::nothrow_t&) noexcept {
   return memory_or_null(bytes, static_cast<std::size_t>(to));
 }
-void operator delete(void* made) noexcept { std::free(made); }
-void operator delete[](void* made) noexcept { std::free(made); }
-void operator delete(void* made, std::size_t) noexcept { std::free(made); }
-void operator delete[](void* made, std::size_t) noexcept { std::free(made); }
-void operator delete(void* made, std::align_val_t) noexcept { std::free(made); }
-void operator delete(void* made, std::size_t, std::align_val_t) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete(void* made) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete[](void* made) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete(void* made, std::size_t) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete[](void* made, std::size_t) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete(void* made, std::align_val_t) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete(void* made, std::size_t, std::align_val_t) noexcept { std::free(made); }
 
 using namespace hocket_test;
 
