@@ -35,6 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -347,7 +348,7 @@ class communicator_state {
     const bool lost = why.code == static_cast<int>(errc::peer_lost) && why.culprit >= 0 && port_->gone(why.culprit);
     // Who was aborted is to return soon; what has not gone out by then goes with the next progress.
     const bool hurried = why.code == static_cast<int>(errc::aborted) && why.teller == rank_;
-    tell_peers(encode(why), lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 2 : 20));
+    tell_peers(why, lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 2 : 20));
     if (hurried) hurry();
     for (int peer = 0; has_windows() && peer < size_; ++peer) {
       if (!port_type::shares_address_space && !transport::flag_reaches(*port_, peer)) continue;
@@ -355,6 +356,17 @@ class communicator_state {
     }
     port_->discard();
     if constexpr (port_type::shares_address_space) wait_for_readers();
+  }
+
+  /// Where there is no memory for the words, peers see the flags, if there are any, and not why they are raised.
+  void tell_peers(const revocation& why, int lost, std::chrono::nanoseconds longest) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      tell_peers(encode(why), lost, longest);
+    } catch (const std::bad_alloc&) {}
+#else
+    tell_peers(encode(why), lost, longest);
+#endif
   }
 
   void hurry() noexcept {
