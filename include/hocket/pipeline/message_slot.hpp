@@ -39,11 +39,17 @@ class message_slot {
     const auto& state = core::communicator_access::shared_state(comm);
     const core::call_site call{job.name, site, state->timeout()};
     const core::visit here(*state);
-    const outcome refused = core::check_message(*state, here, job, core::never_stopped{}, call);
-    if (refused.failed()) raise(refused.cause());
-    work_.emplace(state, call, core::never_stopped{}, job);
-    work_->set_entry(core::log_message(*state, job, call, false));
-    work_->move_on();
+    const outcome refused = here.refused();
+    if (refused.failed()) raise(core::in_context(refused.cause(), *state, call));
+    core::deliver(core::if_memory_lasts(*state, call, core::no_place{}, [&]() -> outcome {
+      if (outcome wrong = core::check_message(*state, job, options<>(), core::never_stopped{}, call); wrong.failed()) {
+        return wrong;
+      }
+      work_.emplace(state, call, core::never_stopped{}, job);
+      work_->set_entry(core::log_message(*state, job, call, false));
+      work_->move_on();
+      return {};
+    }));
   }
 
   /// Whether it is over; drives it if not. Raises `error` if it failed.
