@@ -43,7 +43,8 @@ bool fails_now() noexcept {
 }
 
 void* memory_or_null(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) noexcept {
-  if (fails_now()) return nullptr;
+  constexpr std::size_t most = std::size_t{1} << 36;  // sanitizers end a program that asks for much more
+  if (bytes > most || fails_now()) return nullptr;
   return std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
 }
 

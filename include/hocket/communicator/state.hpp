@@ -241,10 +241,12 @@ class communicator_state {
   /// The same for an operation that nobody waits for now: the next call fails with `cause`.
   void revoke_unheard(const failure& cause) {
     if (cause_) return;
-    cause_ = cause;
-    recorder_.note_failure(rank_);
     const int culprit = cause.context.peer;
-    end({cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.quoted()});
+    const revocation why{cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.quoted()};
+    failure kept = cause;
+    cause_ = std::move(kept);  // the last thing that may lack memory is done
+    recorder_.note_failure(rank_);
+    end(why);
   }
 
   /// Ends the communicator here; all other ranks do the same at their own time.

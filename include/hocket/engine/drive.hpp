@@ -185,8 +185,12 @@ HOCKET_COLD failure end_without_memory(State& state, const std::bad_alloc& throw
   cause.context.step = at.step;
   try {
     return give_up(state, std::move(cause), call, locate);
-  } catch (...) {  // the code has to do
-    return {make_error_code(errc::out_of_memory), {}, {}};
+  } catch (...) {
+    failure wordless{make_error_code(errc::out_of_memory), {}, {}};
+    try {
+      state.revoke(wordless);  // peers may read what the call holds, until they are told
+    } catch (...) {}
+    return wordless;
   }
 }
 #endif
