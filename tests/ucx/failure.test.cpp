@@ -122,6 +122,7 @@ TEST_CASE("a peer that is killed while large messages are under way is noticed")
   ::unsetenv("UCX_ZCOPY_THRESH");
 }
 
+#if !defined(__SANITIZE_ADDRESS__)  // the sanitizers' runtime needs descriptors itself, to look at memory
 TEST_CASE("a connection that breaks for want of descriptors is no rank's end: all hear of it, and go on together") {
   for (const bool half_open : {false, true}) {
     INFO(half_open);
@@ -153,6 +154,7 @@ TEST_CASE("a connection that breaks for want of descriptors is no rank's end: al
     CHECK(run_ranks(3, shared_memory, body) == "");
   }
 }
+#endif
 
 TEST_CASE("a connection whose socket is full is closed all the same") {
   ::setenv("UCX_KEEPALIVE_INTERVAL", "20s", 1);  // what waits to be sent keeps UCX from the loop that this is about
