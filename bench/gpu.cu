@@ -12,7 +12,9 @@
 #include <hocket/kernel/device/accumulate.cuh>
 #include <hocket/kernel/device/combine.cuh>
 #include <hocket/kernel/device/leaf.cuh>
+#include <hocket/kernel/device/pack_blocks.cuh>
 #include <hocket/kernel/device/quantize.cuh>
+#include <hocket/kernel/device/top_k.cuh>
 #include <hocket/plan/collective/one_shot.hpp>
 #include <hocket/plan/collective/two_shot.hpp>
 #include <hocket/plan/plan.hpp>
@@ -20,6 +22,7 @@
 #include <cuda_fp16.h>
 #include <thrust/execution_policy.h>
 #include <thrust/transform.h>
+#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_transform.cuh>
 #include <cuda/std/tuple>
 
@@ -187,6 +190,74 @@ void time_quantize(cudaStream_t stream, std::size_t bytes) {
   print_row("quantize float to int8, blocks of 128", bytes, own, bytes + bytes / 4 + bytes / 32);
 }
 
+/// 64 blocks of unequal lengths, in another order than they lie in; other: a copy of the driver for each.
+void time_pack(cudaStream_t stream, std::size_t bytes) {
+  constexpr std::size_t blocks = 64;
+  const std::size_t count = bytes / sizeof(float);
+  std::vector<std::size_t> counts(blocks), displacements(blocks), places(blocks);
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < blocks; ++k) {
+    const std::size_t at = k * 37 % blocks;
+    displacements[at] = next;
+    counts[at] = k + 1 < blocks ? count / blocks + k % 7 - 3 : count - next;
+    next += counts[at];
+  }
+  for (std::size_t k = 1; k < blocks; ++k) places[k] = places[k - 1] + counts[k - 1];
+  device_vector<float> from(noise(1, count)), ours(count), theirs(count), back(count);
+  device_vector<std::size_t> device_counts(counts), device_displacements(displacements);
+  const float* const source = from.data();
+  const std::size_t *const lengths = device_counts.data(), *const begins = device_displacements.data();
+  std::size_t needed = 0;
+  must(device::pack_blocks_workspace<float, std::size_t>(blocks, needed));
+  device_vector<std::byte> memory(needed);
+  const device::workspace lent{memory.data(), needed};
+  timer clock;
+  const double own = clock.median(
+      stream, [&] { must(device::pack_blocks(stream, lent, ours.data(), source, lengths, begins, blocks)); });
+  const double copies = clock.median(stream, [&] {
+    for (std::size_t k = 0; k < blocks; ++k) {
+      check_cuda(cudaMemcpyAsync(theirs.data() + places[k], source + displacements[k], counts[k] * sizeof(float),
+                                 cudaMemcpyDeviceToDevice, stream));
+    }
+  });
+  require(ours.values() == theirs.values(), "pack and copies differ");
+  print_row("pack 64 blocks (other: 64 copies)", bytes, own, 2 * bytes, copies);
+  const float* const packed = ours.data();
+  const double way_back = clock.median(
+      stream, [&] { must(device::unpack_blocks(stream, lent, back.data(), packed, lengths, begins, blocks)); });
+  require(back.values() == from.values(), "unpack does not bring back what pack took");
+  print_row("unpack 64 blocks", bytes, way_back, 2 * bytes);
+}
+
+/// A hundredth of all elements; other: CUB's sort of the floats themselves with indices that are there already.
+void time_top_k(cudaStream_t stream, std::size_t bytes) {
+  const std::size_t count = bytes / sizeof(float), k = count / 100;
+  std::vector<std::uint32_t> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<std::uint32_t>(i);
+  device_vector<float> from(noise(1, count)), ours(k), sorted(count);
+  device_vector<std::uint32_t> indices(k), order(all), sorted_order(count);
+  std::size_t needed = 0, cub_needed = 0;
+  must(device::top_k_workspace<float, std::uint32_t>(count, needed));
+  const auto by_sort = [&](void* temporary) {
+    check_cuda(cub::DeviceRadixSort::SortPairsDescending(temporary, cub_needed, from.data(), sorted.data(),
+                                                         order.data(), sorted_order.data(), count, 0, 32, stream));
+  };
+  by_sort(nullptr);
+  device_vector<std::byte> memory(needed), cub_memory(cub_needed);
+  const float* const source = from.data();
+  timer clock;
+  const double own = clock.median(stream, [&] {
+    must(device::top_k(stream, {memory.data(), needed}, ours.data(), indices.data(), k, source, count));
+  });
+  const double cub = clock.median(stream, [&] { by_sort(cub_memory.data()); });
+  std::vector<float> expected = sorted.values();
+  std::vector<std::uint32_t> expected_order = sorted_order.values();
+  expected.resize(k);
+  expected_order.resize(k);
+  require(ours.values() == expected && indices.values() == expected_order, "top_k and CUB's sort differ");
+  print_row("top 1 % of floats (other: cub sort of all)", bytes, own, bytes, cub);
+}
+
 // ---- collectives ------------------------------------------------------------------------------------------------
 
 enum class way { one_shot, two_shot, fused };
@@ -342,6 +413,8 @@ void time_everything() {
     time_combine<8>(stream, bytes);
     time_accumulate(stream, bytes);
     time_quantize(stream, bytes);
+    time_pack(stream, bytes);
+    time_top_k(stream, bytes);
   }
   check_cuda(cudaStreamDestroy(stream));
   for (const int ranks : {2, 4, 8}) time_threads(ranks);

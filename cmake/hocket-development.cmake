@@ -4,7 +4,8 @@
 # hocket::hocket.
 #
 # A source says in lines of their own what the build has to know about it:
-#   // needs: ucx eigen      left out where one of these is missing: ucx, eigen, cli11, benchmark, nlohmann_json
+#   // needs: ucx eigen      left out where one of these is missing: ucx, eigen, cli11, benchmark, nlohmann_json,
+#                         nvtx
 #   // arguments: --steps 5  what the test of an example passes
 #   // expect: REGEX         what an example prints, or which first error a misuse leads to
 
@@ -34,6 +35,15 @@ find_package(CLI11 QUIET)
 find_package(Eigen3 QUIET)
 find_package(nlohmann_json QUIET)
 
+# Headers alone, which CUDA has: they load what they need by libdl.
+find_path(HOCKET_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS /usr/local/cuda/include ENV CUDA_PATH PATH_SUFFIXES include)
+mark_as_advanced(HOCKET_NVTX_INCLUDE)
+if(HOCKET_NVTX_INCLUDE)
+  add_library(hocket_nvtx INTERFACE)
+  target_include_directories(hocket_nvtx SYSTEM INTERFACE "${HOCKET_NVTX_INCLUDE}")
+  target_link_libraries(hocket_nvtx INTERFACE ${CMAKE_DL_LIBS})
+endif()
+
 # The word after `// needs:`, the target that it stands for, and the Debian package that brings it.
 set(hocket_need_target_ucx hocket::ucx)
 set(hocket_need_target_eigen Eigen3::Eigen)
@@ -41,12 +51,14 @@ set(hocket_need_target_cli11 CLI11::CLI11)
 set(hocket_need_target_benchmark benchmark::benchmark)
 set(hocket_need_target_nlohmann_json nlohmann_json::nlohmann_json)
 set(hocket_need_target_catch2 Catch2::Catch2)
+set(hocket_need_target_nvtx hocket_nvtx)
 set(hocket_need_package_ucx libucx-dev)
 set(hocket_need_package_eigen libeigen3-dev)
 set(hocket_need_package_cli11 libcli11-dev)
 set(hocket_need_package_benchmark libbenchmark-dev)
 set(hocket_need_package_nlohmann_json nlohmann-json3-dev)
 set(hocket_need_package_catch2 catch2)
+set(hocket_need_package_nvtx "the headers of CUDA")
 set(hocket_need_package_pkg_config pkg-config)
 
 # Sets `result` to what stands after `// <marker>:` at the begin of a line of `source`, or to nothing.

@@ -5,6 +5,7 @@
 #                                        says how many cases that were
 #   tests/<folder>/compile_fail/*.cu     nvcc must refuse them, with the words of their `// expect: REGEX`
 #   include/hocket/**/*.cuh              each compiles alone
+#   bench/gpu.cu                         compiles; it runs where a GPU is, by bench/gpu.sh
 #
 # The library itself never asks for the CUDA language: these targets do. Without nvcc the summary says what was left out.
 
@@ -97,6 +98,15 @@ foreach(source IN LISTS sources)
   set_tests_properties(compile_fail/cuda/${name} PROPERTIES LABELS "compile_fail;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT})
 endforeach()
 
+# ---- the benchmark of machines with a GPU: compiling is the test, bench/gpu.sh builds what runs -------------------
+if(HOCKET_BUILD_BENCHMARKS AND NOT HOCKET_TEST_FOLDERS)
+  add_library(hocket.tests.bench_gpu OBJECT "${PROJECT_SOURCE_DIR}/bench/gpu.cu")
+  set_target_properties(hocket.tests.bench_gpu PROPERTIES CUDA_ARCHITECTURES 80)
+  target_compile_options(hocket.tests.bench_gpu PRIVATE -Xcompiler=-O0 -Xptxas=-O0) # half the time
+  target_include_directories(hocket.tests.bench_gpu PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_link_libraries(hocket.tests.bench_gpu PRIVATE hocket.tests.cuda)
+endif()
+
 # ---- every header alone: compiling is the test ------------------------------------------------------------------
 if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
   set(sources "")
@@ -116,15 +126,12 @@ if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
     COMMAND hocket.tests.include_cost --cuda "${CMAKE_CUDA_COMPILER}" "${PROJECT_SOURCE_DIR}/include"
             "${CMAKE_CURRENT_BINARY_DIR}/cuda_include_cost"
   )
-  find_program(HOCKET_OBJDUMP objdump)
-  if(HOCKET_OBJDUMP)
-    add_test(
-      NAME house/cuda_size
-      COMMAND "${CMAKE_COMMAND}" -D "root=${PROJECT_SOURCE_DIR}" -D "nvcc=${CMAKE_CUDA_COMPILER}"
-              -D "objdump=${HOCKET_OBJDUMP}" -D "scratch=${CMAKE_CURRENT_BINARY_DIR}/cuda_size"
-              -D "architectures=${CMAKE_CUDA_ARCHITECTURES}" -P "${CMAKE_CURRENT_SOURCE_DIR}/house/cuda_size.cmake"
-    )
-    set_tests_properties(house/cuda_size PROPERTIES LABELS "house;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT})
-  endif()
+  add_test(
+    NAME house/cuda_size
+    COMMAND "${CMAKE_COMMAND}" -D "root=${PROJECT_SOURCE_DIR}" -D "nvcc=${CMAKE_CUDA_COMPILER}"
+            -D "scratch=${CMAKE_CURRENT_BINARY_DIR}/cuda_size" -D "architectures=${CMAKE_CUDA_ARCHITECTURES}"
+            -P "${CMAKE_CURRENT_SOURCE_DIR}/house/cuda_size.cmake"
+  )
+  set_tests_properties(house/cuda_size PROPERTIES LABELS "house;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT})
   set_tests_properties(house/cuda_include_cost PROPERTIES LABELS "house;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT} RUN_SERIAL ON)
 endif()

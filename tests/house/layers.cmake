@@ -31,6 +31,7 @@ macro(reserve names folders reason)
 endmacro()
 reserve("^uc[pstm]/" "^transport/ucx/" "only transport/ucx knows UCX")
 reserve("^(cuda|cub/|cooperative_groups)" "^transport/cuda_ipc/|[.]cuh$" "only transport/cuda_ipc and .cuh files know CUDA")
+reserve("^nvtx3/" "^communicator/nvtx[.]hpp$" "only communicator/nvtx.hpp knows NVTX")
 reserve("^(iostream|format)$" "^$" "it is too slow to compile for a library header")
 reserve("^(sys|linux|arpa|net|netinet)/|^(unistd|pthread|sched|fcntl|poll|signal|dlfcn|netdb|spawn|semaphore|dirent|termios|syslog)[.]h$"
         "^(core/platform|bootstrap|transport)/" "system headers stay in core/platform, bootstrap and transport")

@@ -4,14 +4,18 @@
 /// contribution belongs where.
 #pragma once
 
+#include "device_side.hpp"
 #include "trial.hpp"
 
+#include <hocket/collective/device/memory.hpp>
 #include <hocket/communicator/allocate.hpp>
 #include <hocket/core/buffer.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <span>
+#include <vector>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -19,13 +23,15 @@
 
 namespace perf {
 
-/// Memory of T, either such that other ranks can read it or not.
+/// Memory of T: the host's, either such that other ranks can read it or not, or what a device has.
 template <class T>
 class area {
  public:
   template <class Wire>
-  void reserve(const hocket::communicator<Wire>& comm, std::size_t size, bool shared) {
-    if (shared) {
+  void reserve(const hocket::communicator<Wire>& comm, std::size_t size, bool shared, device_side* device) {
+    if (device != nullptr) {
+      elements_ = {static_cast<T*>(device->allocate(std::max<std::size_t>(size, 1) * sizeof(T))), size};
+    } else if (shared) {
       shared_ = hocket::allocate<T>(comm, size);
       elements_ = shared_.span();
     } else {
@@ -61,7 +67,9 @@ inline void drop_from_caches(std::span<std::byte> memory) {
 template <class Wire, class T>
 class buffered_trial : public trial {
  public:
-  buffered_trial(const hocket::communicator<Wire>& comm, const subject& what) : comm_(comm), what_(what) {}
+  buffered_trial(const hocket::communicator<Wire>& comm, const subject& what) : comm_(comm), what_(what) {
+    if (what.buffers != memory::host) device_ = std::make_unique<device_side>(what.buffers, comm.rank());
+  }
 
   bool has(placement where) const override {
     switch (what_.what) {
@@ -78,21 +86,23 @@ class buffered_trial : public trial {
 
   void reserve(std::size_t elements) override {
     const std::size_t largest = elements * (has_blocks() ? ranks() : 1);
-    for (auto& each : areas_) each.reserve(comm_, largest, what_.shared_memory);
+    for (auto& each : areas_) each.reserve(comm_, largest, what_.shared_memory, device_.get());
   }
 
   void resize(std::size_t elements) override { block_ = elements; }
 
   void write(placement where, contents values) override {
-    const std::span<T> result = output(where);
-    std::memset(static_cast<void*>(result.data()), 0xa5, result.size_bytes());
-    const std::span<T> contribution = input(where);
+    edit(output(where),
+         [](std::span<T> result) { std::memset(static_cast<void*>(result.data()), 0xa5, result.size_bytes()); });
     if (!contributes()) return;
-    for (std::size_t i = 0; i < contribution.size(); ++i) contribution[i] = value(comm_.rank(), i, values);
+    edit(input(where), [&](std::span<T> contribution) {
+      for (std::size_t i = 0; i < contribution.size(); ++i) contribution[i] = value(comm_.rank(), i, values);
+    });
   }
 
   std::uint64_t count_wrong(placement where, contents values) const override {
-    const std::span<T> result = output(where);
+    std::vector<T> mirror;
+    const std::span<const T> result = readable(output(where), mirror);
     std::uint64_t wrong = 0;
     for (std::size_t i = 0; i < result.size(); ++i) {
       const T right = expected(i, values);
@@ -106,8 +116,11 @@ class buffered_trial : public trial {
   }
 
   void spoil(placement where, std::size_t elements) override {
-    const auto bytes = std::as_writable_bytes(output(where));
-    for (std::size_t i = 0; i < std::min(elements * sizeof(T), bytes.size()); i += sizeof(T)) bytes[i] ^= std::byte{1};
+    edit(output(where), [&](std::span<T> result) {
+      const auto bytes = std::as_writable_bytes(result);
+      for (std::size_t i = 0; i < std::min(elements * sizeof(T), bytes.size()); i += sizeof(T))
+        bytes[i] ^= std::byte{1};
+    });
   }
 
   void chill() override {
@@ -127,6 +140,20 @@ class buffered_trial : public trial {
     const std::size_t count = many ? block_ * ranks() : block_;
     if (where == placement::out_of_place) return areas_[1].first(count);
     return what_.what == collective::reduce_scatter ? own_block() : areas_[0].first(count);
+  }
+
+  /// Null: buffers are the host's.
+  device_side* device() const { return device_.get(); }
+
+  /// Calls `call(place)`, where `place(elements)` says what memory these are of.
+  template <class Call>
+  void placed(const Call& call) const {
+    switch (what_.buffers) {
+      case memory::device: return call([](std::span<T> all) { return hocket::cuda::device(all.data(), all.size()); });
+      case memory::pinned: return call([](std::span<T> all) { return hocket::cuda::pinned(all.data(), all.size()); });
+      case memory::managed: return call([](std::span<T> all) { return hocket::cuda::managed(all.data(), all.size()); });
+      case memory::host: break;
+    }
   }
 
   std::size_t ranks() const { return static_cast<std::size_t>(comm_.size()); }
@@ -159,6 +186,22 @@ class buffered_trial : public trial {
     return T{};
   }
 
+  /// `elements`, where the host can read them.
+  std::span<const T> readable(std::span<T> elements, std::vector<T>& mirror) const {
+    if (!device_) return elements;
+    mirror.resize(elements.size());
+    device_->copy(mirror.data(), elements.data(), elements.size_bytes());
+    return mirror;
+  }
+  template <class Body>
+  void edit(std::span<T> elements, const Body& body) const {
+    if (!device_) return body(elements);
+    std::vector<T> mirror;
+    static_cast<void>(readable(elements, mirror));
+    body(std::span<T>(mirror));
+    device_->copy(elements.data(), mirror.data(), elements.size_bytes());
+  }
+
   bool has_blocks() const {
     return what_.what == collective::reduce_scatter || what_.what == collective::all_gather ||
            what_.what == collective::all_to_all;
@@ -168,6 +211,7 @@ class buffered_trial : public trial {
     return areas_[0].first(block_ * ranks()).subspan(static_cast<std::size_t>(comm_.rank()) * block_, block_);
   }
 
+  std::unique_ptr<device_side> device_;
   area<T> areas_[2];
 };
 

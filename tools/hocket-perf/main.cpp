@@ -3,6 +3,7 @@
 /// @file
 /// hocket-perf: how fast are hocket's collectives on this machine, and are their results right? Flags, columns and
 /// formulas are those of nccl-tests. `hocket-perf --help` tells more.
+#include "device_side.hpp"
 #include "session.hpp"
 #include "settings.hpp"
 
@@ -60,6 +61,7 @@ int run_rank(const settings& wanted) {
       throw perf::usage_error("--processes " + std::to_string(wanted.processes) + ": a launcher started " +
                               std::to_string(world.ranks) + " processes: leave it out");
     }
+    perf::device_side::require(wanted.buffers);
     if (world.rank == 0) check_output(wanted);
     hocket::ucx::communicator comm = hocket::ucx::connect(world);
     comm.set_timeout(timeout_of(wanted));
@@ -82,6 +84,7 @@ int spawn_ranks(const settings& wanted, int count, char** arguments) {
 
 int run(const settings& wanted, int count, char** arguments) {
   if (hocket::launch::is_rank()) return run_rank(wanted);
+  perf::device_side::require(wanted.buffers);
   check_output(wanted);
   if (wanted.processes > 0) return spawn_ranks(wanted, count, arguments);
   return run_threads(wanted);

@@ -7,6 +7,7 @@
 #include <hocket/collective/all_to_all.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/device/staged.hpp>
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/selection/explain.hpp>
@@ -26,7 +27,9 @@ class moving_trial final : public buffered_trial<Wire, T> {
   using base::base;
 
   void run(placement where) override {
-    if (what_.what == collective::send_recv) {
+    if (this->device() != nullptr && what_.what != collective::barrier) {
+      run_placed(where);
+    } else if (what_.what == collective::send_recv) {
       hocket::send_recv(comm_, this->input(where), hocket::peer{this->next()}, this->output(where),
                         hocket::peer{this->previous()});
     } else if (what_.algorithm) {
@@ -62,6 +65,32 @@ class moving_trial final : public buffered_trial<Wire, T> {
       case collective::reduce_scatter:
       case collective::send_recv: break;
     }
+  }
+
+  void run_placed(placement where) {
+    const hocket::cuda::stream_ref stream(this->device()->stream());
+    if (what_.algorithm) {
+      call_placed(where, hocket::with(hocket::algorithm(*what_.algorithm), stream));
+    } else {
+      call_placed(where, hocket::with(stream));
+    }
+    this->device()->wait();
+  }
+
+  template <class Options>
+  void call_placed(placement where, const Options& options) {
+    this->placed([&](const auto& place) {
+      const auto out = place(this->output(where));
+      switch (what_.what) {
+        case collective::all_gather: return hocket::all_gather(comm_, place(this->input(where)), out, options);
+        case collective::all_to_all: return hocket::all_to_all(comm_, place(this->input(where)), out, options);
+        case collective::broadcast: return hocket::broadcast(comm_, out, hocket::root{what_.root}, options);
+        case collective::all_reduce:
+        case collective::reduce_scatter:
+        case collective::barrier:
+        case collective::send_recv: break;
+      }
+    });
   }
 
   T value(int rank, std::size_t position, contents values) const override {

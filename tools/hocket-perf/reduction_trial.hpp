@@ -6,11 +6,20 @@
 #include "buffered_trial.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/device/staged.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/selection/explain.hpp>
 
+#include <type_traits>
+
 namespace perf {
+
+/// `reduces_elsewhere`, known when compiling.
+template <class T, class Op>
+inline constexpr bool is_reduced_elsewhere =
+    std::is_same_v<Op, sum<T>> &&
+    (std::is_same_v<T, float> || std::is_same_v<T, hocket::half> || std::is_same_v<T, hocket::bfloat16>);
 
 template <class Wire, class T, class Op>
 class reduction_trial final : public buffered_trial<Wire, T> {
@@ -23,7 +32,9 @@ class reduction_trial final : public buffered_trial<Wire, T> {
   using base::base;
 
   void run(placement where) override {
-    if (what_.algorithm) {
+    if (this->device() != nullptr) {
+      run_placed(where);
+    } else if (what_.algorithm) {
       call(where, hocket::with(hocket::algorithm(*what_.algorithm)));
     } else {
       call(where, hocket::with());
@@ -47,6 +58,32 @@ class reduction_trial final : public buffered_trial<Wire, T> {
     } else {
       hocket::all_reduce(comm_, this->input(where), this->output(where), Op{}, options);
     }
+  }
+
+  void run_placed(placement where) {
+    if constexpr (is_reduced_elsewhere<T, Op>) {
+      const hocket::cuda::stream_ref stream(this->device()->stream());
+      if (what_.algorithm) {
+        call_placed(where, hocket::with(hocket::algorithm(*what_.algorithm), stream));
+      } else {
+        call_placed(where, hocket::with(stream));
+      }
+      this->device()->wait();
+    }
+  }
+
+  template <class Options>
+  void call_placed(placement where, const Options& options) {
+    this->placed([&](const auto& place) {
+      const auto out = place(this->output(where));
+      if (what_.what == collective::reduce_scatter) {
+        hocket::reduce_scatter(comm_, place(this->input(where)), out, Op{}, options);
+      } else if (where == placement::in_place) {
+        hocket::all_reduce(comm_, hocket::in_place(out), Op{}, options);
+      } else {
+        hocket::all_reduce(comm_, place(this->input(where)), out, Op{}, options);
+      }
+    });
   }
 
   T value(int rank, std::size_t position, contents values) const override {

@@ -53,6 +53,16 @@ std::string placement_json(const row& line, const std::optional<figures>& of) {
   return all + "]}";
 }
 
+std::string memory_text(const settings& wanted) {
+  switch (wanted.buffers) {
+    case memory::host: break;
+    case memory::pinned: return "in pinned memory of the host; each call is followed by a wait for its stream";
+    case memory::device: return "in memory of devices; each call is followed by a wait for its stream";
+    case memory::managed: return "in managed memory; each call is followed by a wait for its stream";
+  }
+  return wanted.shared_memory ? "from hocket::allocate: other ranks can read them" : "in each rank's own memory";
+}
+
 std::string cache_text(const settings& wanted) {
   if (!wanted.cold) return "warm: every iteration has the same buffers, which stay in the caches as far as they fit";
 #if defined(__SSE2__)
@@ -80,8 +90,7 @@ void report::begin() const {
               wanted_.least_bytes, wanted_.most_bytes, wanted_.step_bytes != 0 ? "stepbytes" : "stepfactor",
               wanted_.step_bytes != 0 ? static_cast<double>(wanted_.step_bytes) : wanted_.step_factor,
               wanted_.iterations, wanted_.warmups, wanted_.check ? "on" : "OFF", wanted_.algorithm.c_str());
-  std::printf("# buffers %s\n",
-              wanted_.shared_memory ? "from hocket::allocate: other ranks can read them" : "in each rank's own memory");
+  std::printf("# buffers %s\n", memory_text(wanted_).c_str());
   std::printf("# caches %s\n", cache_text(wanted_).c_str());
   std::printf("# every rank times each call of its own; an iteration counts as %s\n", to_string(wanted_.average));
   std::printf("# time: median over iterations, p99: their 99th percentile; 1 GB is 1e9 bytes\n");
@@ -156,9 +165,11 @@ std::string report::as_json() const {
   std::string all = text("{\n  \"program\": \"hocket-perf\", \"version\": \"%d.%d.%d\",\n", HOCKET_VERSION_MAJOR,
                          HOCKET_VERSION_MINOR, HOCKET_VERSION_PATCH);
   all += "  \"transport\": " + escaped(team_.transport()) + ",\n";
-  all += text("  \"more_ranks_than_cores\": %s, \"pinned\": %s, \"shared_memory\": %s, \"caches\": \"%s\",\n",
-              team_.outnumbers_cores() ? "true" : "false", wanted_.pin ? "true" : "false",
-              wanted_.shared_memory ? "true" : "false", wanted_.cold ? "cold" : "warm");
+  all += text(
+      "  \"more_ranks_than_cores\": %s, \"pinned\": %s, \"shared_memory\": %s, \"memory\": \"%s\", "
+      "\"caches\": \"%s\",\n",
+      team_.outnumbers_cores() ? "true" : "false", wanted_.pin ? "true" : "false",
+      wanted_.shared_memory ? "true" : "false", to_string(wanted_.buffers), wanted_.cold ? "cold" : "warm");
   all += text("  \"iterations\": %d, \"warmup_iterations\": %d, ", wanted_.iterations, wanted_.warmups);
   all +=
       "\"algorithm\": " + escaped(wanted_.algorithm) + ", \"average\": " + escaped(to_string(wanted_.average)) + ",\n";

@@ -69,7 +69,7 @@ class session {
       for (std::size_t t = 0; t < (typed ? wanted_.types.size() : 1); ++t) {
         for (std::size_t o = 0; o < (reduces(what) ? wanted_.operations.size() : 1); ++o) {
           measure_sizes({what, wanted_.operations[o], wanted_.types[t], wanted_.root, wanted_.shared_memory,
-                         algorithm_of(what, wanted_, team_.size())});
+                         wanted_.buffers, algorithm_of(what, wanted_, team_.size())});
         }
       }
     }

@@ -41,6 +41,9 @@ const named<datatype> datatypes{{"int8", datatype::int8},
                                 {"float8_e4m3", datatype::float8_e4m3},
                                 {"float8_e5m2", datatype::float8_e5m2}};
 
+const named<memory> memories{
+    {"host", memory::host}, {"pinned", memory::pinned}, {"device", memory::device}, {"managed", memory::managed}};
+
 template <class Value>
 const char* name_of(const named<Value>& all, Value what) {
   for (const auto& [name, value] : all) {
@@ -148,6 +151,19 @@ void add_method(CLI::App& app, settings& to) {
       ->excludes(inside);
   app.add_flag("--cold", to.cold, "put the buffers out of the caches before each iteration (else they stay warm)");
   app.add_flag("--shared-memory", to.shared_memory, "take buffers from hocket::allocate, which other ranks can read");
+  app.add_option_function<std::string>(
+         "--memory",
+         [&to](const std::string& text) {
+           const auto found =
+               std::find_if(memories.begin(), memories.end(), [&](const auto& each) { return each.first == text; });
+           if (found == memories.end()) {
+             throw CLI::ValidationError("--memory", "'" + text + "' is none of host, pinned, device, managed");
+           }
+           to.buffers = found->second;
+         },
+         "where buffers lie: host, pinned, device, managed; all but the first need a GPU")
+      ->default_str("host")
+      ->type_name("NAME");
   app.add_option("-T,--timeout", to.timeout, "seconds that a call may wait for other ranks")
       ->check(CLI::PositiveNumber);
   app.add_option("--corrupt", to.corrupt)->group("");
@@ -191,9 +207,36 @@ constexpr const char* examples =
     "  hocket-perf -t 2 --algorithm ring --cold --pin        one algorithm, cold caches, fixed cores\n"
     "  hocket-perf -p 4 --explain -b 1K -e 1M -f 4           why this algorithm?\n"
     "  UCX_TLS=tcp,self hocket-perf -p 2                     the same over TCP\n"
+    "  hocket-perf -t 2 --memory device -d bfloat16 -b 1M    between buffers of a GPU, with the wait for their stream\n"
     "  torchrun --no-python --nproc-per-node 2 hocket-perf   started by a launcher\n";
 
-void check(const settings& read) {
+/// What is not measured in memory that is no host's.
+void check_memory(settings& read) {
+  if (read.buffers == memory::host) return;
+  const auto refuse = [&](const std::string& why) {
+    throw CLI::ValidationError(std::string("--memory ") + to_string(read.buffers), why);
+  };
+  if (read.shared_memory) refuse("--shared-memory is memory of the host: leave one of the two out");
+  if (read.cold) refuse("--cold empties the caches of the host, not those of a device: leave it out");
+  if (read.explain)
+    refuse("--explain tells what is chosen for a vector of the host, and here it is cut into chunks: leave it out");
+  if (read.collectives.size() > 1) std::erase(read.collectives, collective::send_recv);  // of "all"
+  for (const collective what : read.collectives) {
+    if (what == collective::send_recv)
+      refuse("send_recv takes memory of the host only; the others take all: see --collective");
+    if (!reduces(what)) continue;
+    for (const operation op : read.operations) {
+      for (const datatype type : read.types) {
+        if (reduces_elsewhere(op, type)) continue;
+        refuse(std::string(to_string(what)) + " is measured for sum of float, half and bfloat16 here, and not for " +
+               to_string(op) + " of " + to_string(type));
+      }
+    }
+  }
+}
+
+void check(settings& read) {
+  check_memory(read);
   if (read.least_bytes > read.most_bytes) {
     throw CLI::ValidationError("-b,--minbytes", std::to_string(read.least_bytes) + " bytes are more than the " +
                                                     std::to_string(read.most_bytes) + " of -e,--maxbytes");
@@ -205,6 +248,7 @@ void check(const settings& read) {
 const char* to_string(collective what) { return name_of(collectives, what); }
 const char* to_string(operation what) { return name_of(operations, what); }
 const char* to_string(datatype what) { return name_of(datatypes, what); }
+const char* to_string(memory what) { return name_of(memories, what); }
 
 std::size_t size_of(datatype what) {
   switch (what) {

@@ -26,12 +26,21 @@ enum class datatype {
   float8_e5m2
 };
 
+/// Where the buffers lie.
+enum class memory { host, pinned, device, managed };
+
 const char* to_string(collective what);
 const char* to_string(operation what);
 const char* to_string(datatype what);
+const char* to_string(memory what);
 std::size_t size_of(datatype what);
 /// Whether there is an operation to choose.
 bool reduces(collective what);
+
+/// Whether a reduction of these is measured in memory that is no host's: few are, as each is compiled for its own.
+constexpr bool reduces_elsewhere(operation op, datatype type) {
+  return op == operation::sum && (type == datatype::float32 || type == datatype::half || type == datatype::bfloat16);
+}
 
 /// How the times of the ranks become one.
 enum class averaging { rank_0, mean, shortest, longest };
@@ -58,6 +67,7 @@ struct settings {
   bool pin = false;
   bool explain = false;
   bool shared_memory = false;
+  memory buffers = memory::host;
   averaging average = averaging::mean;
   double timeout = 60;
   std::string json;

@@ -32,6 +32,7 @@ struct subject {
   datatype type = datatype::float32;
   int root = 0;
   bool shared_memory = false;
+  memory buffers = memory::host;
   std::optional<hocket::plan::any> algorithm;  ///< none: hocket chooses
 };
 

@@ -9,6 +9,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
+#include <hocket/core/option_kinds.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -18,23 +19,6 @@
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
-
-/// The kinds of properties. One call can have one property of each kind.
-namespace kind {
-struct algorithm {};
-struct timeout {};
-struct stop {};
-struct wire {};
-struct observer {};
-struct exactness {};
-struct integrity {};
-struct agreement {};
-struct stream {};   ///< of a device
-struct staging {};  ///< how calls bring memory of a device to the host and back
-}  // namespace kind
-
-template <class Property>
-concept property = requires { typename Property::kind; };
 
 namespace detail {
 

@@ -54,5 +54,10 @@ inline constexpr bool is_placed<placed_buffer<T, Space>> = true;
 template <class T, class Space>
 inline constexpr bool is_placed<placed_in_place<T, Space>> = true;
 
+/// Says how calls over buffers in `Space` are run: `takes<Options>`, whether that is enough to be told, and `reduce`,
+/// `move` and `broadcast`, which do it; `How` is one of the two of collective/detail/placed.hpp.
+template <class Space>
+struct placed_calls;
+
 }  // namespace detail
 HOCKET_END_NAMESPACE

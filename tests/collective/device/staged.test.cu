@@ -6,6 +6,8 @@
 #include "support/elements.hpp"
 #include "support/thread_ranks.hpp"
 
+#include <hocket/hocket.hpp>
+
 #include <hocket/cuda.cuh>
 
 #include <cuda_runtime.h>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// For cuda_size.cmake: the same, with one all_reduce of float on a device.
+// For cuda_size.cmake: one all_reduce of float on a device. The door comes first here, and elsewhere last: either way
+// collectives take buffers of devices.
 #include <hocket/cuda.cuh>
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/communicator/local.hpp>
 
 #include <cuda_runtime.h>
 

@@ -77,3 +77,38 @@ TEST_CASE("hocket-perf: a file that can't be written is known before the measure
   CHECK_FALSE(perf::can_write("."));
   CHECK(perf::can_write("/dev/null"));
 }
+
+TEST_CASE("hocket-perf: memory is one of four kinds, and the host's where nothing is said") {
+  CHECK(read({}).read.buffers == perf::memory::host);
+  CHECK(read({"--memory", "host", "--cold", "--explain"}).goes_on);
+  CHECK(read({"--memory", "pinned"}).read.buffers == perf::memory::pinned);
+  CHECK(read({"--memory", "device"}).read.buffers == perf::memory::device);
+  CHECK(read({"--memory", "managed"}).read.buffers == perf::memory::managed);
+  const reading unknown = read({"--memory", "video"});
+  CHECK(unknown.status == 2);
+  CHECK(contains(unknown.said, "'video' is none of host, pinned, device, managed"));
+}
+
+TEST_CASE("hocket-perf: what is not measured in memory of a device is refused in words") {
+  const auto refused = [](std::vector<std::string> words, const char* why) {
+    words.insert(words.begin(), {"--memory", "device"});
+    const reading found = read(words);
+    INFO(found.said);
+    return !found.goes_on && found.status == 2 && contains(found.said, "--memory device") && contains(found.said, why);
+  };
+  CHECK(refused({"--cold"}, "--cold empties the caches of the host"));
+  CHECK(refused({"--shared-memory"}, "--shared-memory is memory of the host"));
+  CHECK(refused({"--explain"}, "--explain tells what is chosen for a vector of the host"));
+  CHECK(refused({"--collective", "send_recv"}, "send_recv takes memory of the host only"));
+  CHECK(refused({"-d", "int8"}, "sum of float, half and bfloat16 here, and not for sum of int8"));
+  CHECK(refused({"-o", "max"}, "not for max of float"));
+  CHECK(refused({"--collective", "all", "-d", "all"}, "all_reduce is measured for sum of"));
+}
+
+TEST_CASE("hocket-perf: what moves only takes every type, and all collectives are all that there are") {
+  CHECK(read({"--memory", "device", "--collective", "all_gather", "-d", "all"}).goes_on);
+  const reading all = read({"--memory", "device", "--collective", "all", "-d", "half"});
+  CHECK(all.goes_on);
+  CHECK(all.read.collectives.size() == 6);
+  CHECK(read({"--collective", "all"}).read.collectives.size() == 7);
+}

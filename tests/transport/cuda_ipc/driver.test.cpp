@@ -192,6 +192,7 @@ static_assert(agrees<&all::ctx_set_current, decltype(cuCtxSetCurrent)>);
 static_assert(agrees<&all::ctx_get_device, decltype(cuCtxGetDevice)>);
 static_assert(agrees<&all::ctx_enable_peer_access, decltype(cuCtxEnablePeerAccess)>);
 static_assert(agrees<&all::mem_alloc, decltype(cuMemAlloc)>);
+static_assert(agrees<&all::mem_alloc_managed, decltype(cuMemAllocManaged)>);
 static_assert(agrees<&all::mem_free, decltype(cuMemFree)>);
 static_assert(agrees<&all::mem_host_alloc, decltype(cuMemHostAlloc)>);
 static_assert(agrees<&all::mem_free_host, decltype(cuMemFreeHost)>);
@@ -286,6 +287,7 @@ static_assert(is(ipc::stream_non_blocking, CU_STREAM_NON_BLOCKING));
 static_assert(is(ipc::event_without_timing, CU_EVENT_DISABLE_TIMING));
 static_assert(is(ipc::event_between_processes, CU_EVENT_INTERPROCESS));
 static_assert(is(ipc::host_memory_portable, CU_MEMHOSTALLOC_PORTABLE));
+static_assert(is(ipc::managed_memory_global, CU_MEM_ATTACH_GLOBAL));
 static_assert(is(ipc::wait_until_at_least, CU_STREAM_WAIT_VALUE_GEQ) &&
               is(ipc::wait_until_equal, CU_STREAM_WAIT_VALUE_EQ));
 static_assert(is(ipc::wait_then_flush, CU_STREAM_WAIT_VALUE_FLUSH));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The overloads of collectives for buffers that lie elsewhere than in the program's own memory. What runs such a call is
-/// not known here: `placed_calls<Space>` is, where the header of that memory was included.
+/// not known here: `placed_calls<Space>` is, where the header of that memory was included. For memory of devices that header
+/// comes with the door <hocket/cuda.cuh>, before or after this one: the door alone stays as cheap as its kernels are.
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
@@ -20,11 +21,6 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-/// Says how calls over buffers in `Space` are run: `takes<Options>`, whether that is enough to be told, and `reduce`,
-/// `move` and `broadcast`, which do it; `How` is one of the two below.
-template <class Space>
-struct placed_calls;
 
 /// Returns when the call is over on the host.
 struct blocks {
@@ -180,3 +176,8 @@ struct placed_rooted_async : Calls {
 
 }  // namespace detail
 HOCKET_END_NAMESPACE
+
+#define HOCKET_DETAIL_HAS_PLACED_CALLS
+#if defined(HOCKET_DETAIL_HAS_CUDA_DOOR)
+#include <hocket/collective/device/staged.hpp>
+#endif

@@ -12,9 +12,8 @@
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/options.hpp>
+#include <hocket/core/option_kinds.hpp>
 #include <hocket/core/placed_buffer.hpp>
-#include <hocket/transport/cuda_ipc/driver.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/memory_space.hpp>
 
@@ -28,6 +27,9 @@
 struct CUstream_st;  // CUDA's: cudaStream_t and CUstream are pointers to it
 
 HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+class driver;  // transport/cuda_ipc/driver.hpp: whoever makes the calls needs it
+}  // namespace cuda_ipc
 namespace cuda {
 
 /// Where a view's elements are.

@@ -53,6 +53,7 @@
 #include <hocket/transport/cuda_ipc/driver.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
 #include <hocket/transport/cuda_ipc/group.hpp>
+#include <hocket/transport/cuda_ipc/memory_query.hpp>
 #include <hocket/transport/cuda_ipc/memory_space.hpp>
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
 

@@ -29,7 +29,6 @@
 
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/move.hpp>
-#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/collective/device/memory.hpp>
@@ -46,7 +45,9 @@
 #include <hocket/engine/step_event.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/memory_query.hpp>
 #include <hocket/transport/cuda_ipc/memory_space.hpp>
 #include <hocket/transport/cuda_ipc/staging.hpp>
 

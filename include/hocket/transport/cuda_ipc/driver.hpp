@@ -45,6 +45,7 @@ struct driver_functions {
   status (*ctx_enable_peer_access)(context_handle of_peer, unsigned flags) = nullptr;
 
   status (*mem_alloc)(address*, std::size_t) = nullptr;
+  status (*mem_alloc_managed)(address*, std::size_t, unsigned flags) = nullptr;
   status (*mem_free)(address) = nullptr;
   status (*mem_host_alloc)(void**, std::size_t, unsigned flags) = nullptr;
   status (*mem_free_host)(void*) = nullptr;
@@ -98,6 +99,7 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuCtxGetDevice", all.ctx_get_device);
   each("cuCtxEnablePeerAccess", all.ctx_enable_peer_access);
   each("cuMemAlloc_v2", all.mem_alloc);
+  each("cuMemAllocManaged", all.mem_alloc_managed);
   each("cuMemFree_v2", all.mem_free);
   each("cuMemHostAlloc", all.mem_host_alloc);
   each("cuMemFreeHost", all.mem_free_host);

@@ -113,7 +113,8 @@ inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_without_timing = 2;
 inline constexpr unsigned event_between_processes = 4;
 inline constexpr unsigned host_memory_portable = 1;
-inline constexpr unsigned wait_until_at_least = 0;  ///< cyclic: the difference is looked at
+inline constexpr unsigned managed_memory_global = 1;  ///< any stream of any device may use it
+inline constexpr unsigned wait_until_at_least = 0;    ///< cyclic: the difference is looked at
 inline constexpr unsigned wait_until_equal = 1;
 inline constexpr unsigned wait_then_flush = 1U << 30;
 

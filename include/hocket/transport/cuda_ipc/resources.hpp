@@ -87,6 +87,17 @@ struct device_memory_kind {
   static status give_back(auto& through, address which) { return through.mem_free(which); }
 };
 
+struct managed_memory_kind {
+  using value_type = address;
+  static constexpr std::string_view making = "allocating managed memory";
+  static constexpr std::string_view giving_back = "freeing managed memory";
+
+  static status make(auto& through, address& result, std::size_t bytes) {
+    return through.mem_alloc_managed(&result, bytes, managed_memory_global);
+  }
+  static status give_back(auto& through, address which) { return through.mem_free(which); }
+};
+
 struct pinned_memory_kind {
   using value_type = void*;
   static constexpr std::string_view making = "allocating pinned memory";
@@ -124,6 +135,8 @@ struct event_kind {
 
 template <class Driver>
 using device_memory = resource<Driver, detail::device_memory_kind>;
+template <class Driver>
+using managed_memory = resource<Driver, detail::managed_memory_kind>;
 template <class Driver>
 using pinned_memory = resource<Driver, detail::pinned_memory_kind>;
 template <class Driver>

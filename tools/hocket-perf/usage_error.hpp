@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+#pragma once
+
+#include <stdexcept>
+
+namespace perf {
+
+/// What was asked for does not exist; found out by all ranks alike.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace perf
