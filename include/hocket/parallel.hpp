@@ -25,4 +25,5 @@
 #include <hocket/shard/layer/linear.hpp>
 #include <hocket/shard/norm.hpp>
 #include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/row_exchange.hpp>
 #include <hocket/shard/tensor.hpp>

@@ -320,6 +320,68 @@ TEST_CASE("means that go to another mesh keep what they stand for") {
   });
 }
 
+TEST_CASE("a mean of no elements is no number, whatever it becomes, also where there is one rank") {
+  for (const int count : {1, 2, 3}) {
+    on_ranks(count, [&](thread_rank& me) {
+      const auto ranks = mesh<"dp">(me.comm(), {count});
+      const auto storage = mesh<"fsdp">(me.comm(), {count});
+      using mesh_type = std::remove_const_t<decltype(ranks)>;
+      using storage_mesh = std::remove_const_t<decltype(storage)>;
+      const auto of_nothing = [&] {
+        hocket::tensor<double, extents<5>, mesh_type, on<"dp", partial<hocket::mean>>> x(ranks);
+        hocket::fill(x, [](const auto&) { return 0.0; });
+        x.set_count(0);
+        return x;
+      };
+      const auto is_no_number = [&](const auto& y, const char* what) {
+        for (const double each : y.elements()) me.check(std::isnan(each), what);
+      };
+      is_no_number(hocket::convert<"dp", replicated>(of_nothing()), "converted");
+      is_no_number(hocket::redistribute<on<"dp", replicated>>(of_nothing()), "on all ranks");
+      is_no_number(hocket::redistribute<on<"dp", shard<0>>>(of_nothing()), "in parts");
+      using stored = hocket::tensor<double, extents<5>, storage_mesh, on<"fsdp", shard<0>>>;
+      is_no_number(hocket::redistribute<stored>(of_nothing(), storage), "on another mesh");
+    });
+  }
+}
+
+struct colour {
+  unsigned char red = 0;
+  unsigned char green = 0;
+  unsigned char blue = 0;
+  friend bool operator==(const colour&, const colour&) = default;
+};
+
+enum class label : unsigned char {};
+
+/// Elements of type `T`, of which the one of number n is `make(n)`, over extents that only the run tells.
+template <class T, class Make>
+void move_what_cannot_be_added(thread_rank& me, int count, Make make) {
+  const auto ranks = mesh<"tp">(me.comm(), {count});
+  using mesh_type = std::remove_const_t<decltype(ranks)>;
+  const auto element = [&](const sizes_type& at) { return make(static_cast<unsigned char>(at[0] * 3 + at[1])); };
+  hocket::tensor<T, extents<dynamic, 3>, mesh_type, on<"tp", shard<0>>> rows(ranks, {5});
+  hocket::fill(rows, element);
+  const auto check = [&](const auto& y, const char* what) {
+    hocket::for_each_index(
+        y.part().size, [&](const sizes_type& at) { me.check(y.local()[at] == element(in_whole(y.part(), at)), what); });
+  };
+  const auto columns = hocket::redistribute<on<"tp", shard<1>>>(rows);
+  check(columns, "columns");
+  check(hocket::redistribute<on<"tp", replicated>>(columns), "whole");
+  check(hocket::redistribute<on<"tp", shard<0>>>(hocket::redistribute<on<"tp", invariant>>(rows)), "rows");
+}
+
+TEST_CASE("elements that cannot be added move like all others, where nothing is partial") {
+  for (const int count : {1, 2, 3}) {
+    on_ranks(count, [&](thread_rank& me) {
+      move_what_cannot_be_added<std::byte>(me, count, [](unsigned char n) { return std::byte{n}; });
+      move_what_cannot_be_added<label>(me, count, [](unsigned char n) { return label{n}; });
+      move_what_cannot_be_added<colour>(me, count, [](unsigned char n) { return colour{n, 1, 2}; });
+    });
+  }
+}
+
 TEST_CASE("what nothing moves for keeps its storage") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = mesh<"tp">(me.comm(), {2});

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <random>
 #include <vector>
 
 using namespace hocket_test;
@@ -113,4 +114,30 @@ TEST_CASE("over more than 64 ranks a way is found, and slices cost no collective
     }
   }
   CHECK(pairs > 100);
+}
+
+TEST_CASE("along many axes a way is found without looking at every placement") {
+  const std::array<std::size_t, 4> sizes{4096, 5, 33, 4097};
+  const std::array<int, 6> mesh_extents{2, 3, 2, 2, 4, 2};
+  std::mt19937 random(11);
+  using state = std::array<hocket::placement, 6>;
+  const auto draw = [&](unsigned kinds) {
+    state drawn{};
+    for (auto& each : drawn) {
+      const auto which = static_cast<int>(random() % kinds);
+      using enum hocket::placement_kind;
+      each = which < 4 ? hocket::placement{shard, which} : hocket::placement{which == 4 ? replicated : partial_sum};
+    }
+    return drawn;
+  };
+  for (int i = 0; i < 40; ++i) {
+    const state from = draw(6);
+    const state to = draw(5);
+    const auto found = hocket::plan_redistribution(sizes, mesh_extents, from, to, sizeof(float));
+    INFO(to_text(from) << " to " << to_text(to));
+    REQUIRE(found.possible);
+    state at = from;
+    for (const auto& move : found) at = move.after;
+    for (std::size_t a = 0; a < at.size(); ++a) CHECK((at[a] == to[a] || (at[a].whole() && to[a].whole())));
+  }
 }

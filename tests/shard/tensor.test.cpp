@@ -165,6 +165,8 @@ TEST_CASE("extents that are missing, too many, negative or not those of the type
     says("more than can be counted", [&] { matrix::of_sizes(ranks, {large, large / 16}); });
     says("more than can be counted", [&] { matrix::unwritten(ranks, {3, large * (large / 8)}); });
     me.check(matrix(ranks, {large, 0}).elements().empty(), "no elements at all can be counted");
+    using cube = hocket::tensor<double, extents<dynamic, dynamic, dynamic>, mesh_type, on<"tp", replicated>>;
+    me.check(cube(ranks, {large, large, 0}).elements().empty(), "also where what comes before 0 can't");
     std::vector<double> data(8);
     says("extent 1 is 4; the tensor's type says 3", [&] { rows::of_sizes(ranks, {2, 4}); });
     says("extent 1 is 4; the tensor's type says 3", [&] { rows::unwritten(ranks, {2, 4}); });
@@ -366,6 +368,8 @@ TEST_CASE("partial means without their counts are refused on all ranks") {
     }
     const auto negative = me.expect(hocket::errc::invalid_argument, [&] { means.set_count(-1); });
     me.check(negative && contains(negative->what(), "means can't stand for -1"), "negative");
+    me.expect(hocket::errc::invalid_argument, [&] { means.set_count(std::numeric_limits<double>::infinity()); });
+    me.expect(hocket::errc::invalid_argument, [&] { means.set_count(std::numeric_limits<double>::quiet_NaN()); });
     means.set_count(1);
     me.check(convert<"tp", replicated>(means).count() == 2, "counted");
   });

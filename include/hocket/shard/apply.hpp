@@ -230,6 +230,12 @@ struct labelled_operands {
   }
 };
 
+/// Whether the compiler can ask a rule about operands.
+template <class Rule, class... Placed>
+constexpr bool judges_when_compiling() noexcept {
+  return requires { typename std::bool_constant<(judge<Rule, Placed...>(0).allowed(), true)>; };
+}
+
 /// What `apply` needs to know of one rule and its operands.
 template <class T, class Rule, class First, class... Rest>
 struct application {
@@ -240,8 +246,18 @@ struct application {
 
   static constexpr bool on_one_mesh = (std::is_same_v<mesh_type, typename Rest::mesh_type> && ...);
   static constexpr bool labelled = ranks_agree<First, Rest...>(labels);
+  static constexpr bool understood = on_one_mesh && labelled && labels.well_formed();
+
+  static constexpr bool can_judge() noexcept {
+    if constexpr (understood) {
+      return judges_when_compiling<Rule, typename First::placements_type, typename Rest::placements_type...>();
+    } else {
+      return true;
+    }
+  }
+  static constexpr bool judges = can_judge();
   /// Whether the rule can be asked: where it can't, one error is enough.
-  static constexpr bool fits = on_one_mesh && labelled && labels.well_formed();
+  static constexpr bool fits = understood && judges;
 
   static constexpr found_misuse find() noexcept {
     if constexpr (fits) {
@@ -329,6 +345,9 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
       "the rule's subscripts have another number of operands, or of dimensions of an operand, than this call");
   static_assert(!application::labelled || detail::extents_agree<First, Rest...>(application::labels),
                 "dimensions with the same letter in the rule's subscripts have different extents");
+  static_assert(application::judges,
+                "the rule can't be asked when compiling: its static function `result` must be constexpr, and look at "
+                "no more operands than its subscripts have");
   constexpr detail::found_misuse found = application::found;
   static_cast<void>(detail::checked_use<found.why, First::axes::all[found.axis].name, Rule,
                                         detail::placement_at_t<found.axis, typename First::placements_type>,
@@ -346,6 +365,19 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
   }
   if constexpr (application::fits) std::forward<Function>(function)(first.local(), rest.local()..., result.local());
   return result;
+}
+
+/// Does not compile: a rule comes first, and tensors last.
+template <class Element = void, class Rule, class Function, class First, class... Rest>
+  requires(placement_rule<Rule> != (tensor_type<First> && (tensor_type<Rest> && ...)))
+void apply(const Rule&, Function&&, const First&, const Rest&...) {
+  constexpr bool rule_given = placement_rule<Rule>;
+  static_assert(rule_given,
+                "the first argument of apply is a rule that says what the function is, as in "
+                "apply(nonlinear<\"bh->bh\">(), function, x)");
+  static_assert(!rule_given,
+                "the operands of apply are tensors: of a part alone, such as x.local() or x.elements(), nobody knows "
+                "how it is placed");
 }
 
 /// Adds `addend` to `total`, element by element: for gradients of several uses of one value, or of several

@@ -283,7 +283,8 @@ struct conversion {
     using made = std::conditional_t<From::value.kind == placement_kind::undetermined, From, To>;
     using to_placed = typename detail::with_placement<position, made, placed>::type;
     using to_type = detail::placed_as<from_type, to_placed>;
-    static_assert(std::is_same_v<From, typename from_type::template placement_on<Axis>>,
+    static_assert(std::is_same_v<From, typename from_type::template placement_on<Axis>> ||
+                      To::value.kind == placement_kind::undetermined,
                   "this tensor is not placed as the conversion's first placement says: use convert<axis, to>, which "
                   "reads it from the tensor, or give the conversion what it was made for");
     static_cast<void>(detail::checked_conversion<kind, Axis, From, To>());
@@ -373,6 +374,16 @@ auto convert(Tensor&& tensor, const Options& options = {},
              const std::source_location& site = std::source_location::current()) {
   using from = typename std::remove_cvref_t<Tensor>::template placement_on<Axis>;
   return conversion<Axis, from, To>()(std::forward<Tensor>(tensor), options, site);
+}
+
+/// Does not compile: what follows the tensor are options.
+template <axis_name Axis, placement_type To, tensor_type Tensor, class Given>
+  requires(!call_options<Given>)
+void convert(Tensor&&, const Given&) {
+  constexpr bool options_given = call_options<Given>;
+  static_assert(options_given,
+                "what follows the tensor are options, as in with(timeout(1s)); an operation is not among them, as a "
+                "partial placement says which one combines it");
 }
 
 HOCKET_END_NAMESPACE

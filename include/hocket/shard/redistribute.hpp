@@ -113,17 +113,18 @@ struct held_part {
 };
 
 /// Runs the moves of one redistribution. Knows placements as values, so that it is compiled once for all of them.
-/// `Partial` says how partial results combine.
+/// `Partial` says how partial results combine; it is void where there are none, as elements need no addition then.
 template <class T, std::size_t Rank, class Mesh, class Partial, class Options>
 class redistributing {
   static constexpr std::size_t axes = static_cast<std::size_t>(Mesh::dimensions);
   using move_type = redistribution_move<axes>;
   using held_type = held_part<T, Rank, axes>;
-  using reduction = typename reduction_of<Partial>::type;
 
  public:
   /// Whether what it starts from is written to: means are weighed where they are.
   static constexpr bool writes = std::is_same_v<Partial, partial<mean>>;
+  /// Whether any of its moves may combine partial results: those that become partial stay so.
+  static constexpr bool reduces = !std::is_void_v<Partial>;
 
   /// From `data`, placed as `placed`, into `out`. Partial means stand for `count` elements each.
   redistributing(const Mesh& mesh, const std::array<std::size_t, Rank>& sizes,
@@ -160,11 +161,12 @@ class redistributing {
       gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed), options_, site_);
     } else if constexpr (Kind == move_kind::reduce) {
       weigh(comm());
-      all_reduce(comm(), elements(), std::span(next.writable, next.part.volume()), reduction{}, options_, site_);
+      all_reduce(comm(), elements(), std::span(next.writable, next.part.volume()),
+                 typename reduction_of<Partial>::type{}, options_, site_);
     } else if constexpr (Kind == move_kind::reduce_to_slices) {
       weigh(comm());
       reduce_parts<T, Rank>(comm(), {next.writable, next.part.volume()}, source, parts(move.along, next.placed),
-                            reduction{}, options_, site_);
+                            typename reduction_of<Partial>::type{}, options_, site_);
     } else {
       exchange(move, target, source);
     }
@@ -177,8 +179,12 @@ class redistributing {
       case move_kind::keep_on_first: return run<move_kind::keep_on_first>(move, last);
       case move_kind::gather: return run<move_kind::gather>(move, last);
       case move_kind::exchange: return run<move_kind::exchange>(move, last);
-      case move_kind::reduce: return run<move_kind::reduce>(move, last);
-      case move_kind::reduce_to_slices: return run<move_kind::reduce_to_slices>(move, last);
+      case move_kind::reduce:
+        if constexpr (reduces) return run<move_kind::reduce>(move, last);
+        return;
+      case move_kind::reduce_to_slices:
+        if constexpr (reduces) return run<move_kind::reduce_to_slices>(move, last);
+        return;
     }
   }
 
@@ -330,9 +336,12 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
 template <class To, class Tensor, class Options>
 To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
   if constexpr (combines_means<std::remove_cvref_t<Tensor>, To>()) {
+    using T = typename To::element_type;
+    static_cast<void>(checked_mean<T>());
     To to = run_plan<To>(std::forward<Tensor>(from), options, site);
     // Also where nothing was reduced, as each of these axes has one rank; last, so that no other rank waits.
     if (!(to.count() >= 0)) refuse_uncounted(to.mesh(), site);
+    if (to.count() == 0) std::fill_n(to.elements().data(), to.elements().size(), std::numeric_limits<T>::quiet_NaN());
     return to;
   } else {
     return run_plan<To>(std::forward<Tensor>(from), options, site);

@@ -9,9 +9,9 @@
 /// wholes are sliced. Where two axes cut one dimension, the right one cuts the slices of the left one; so a move along
 /// the left one takes the right one with it, as an exchange among the ranks along both.
 ///
-/// Search over the placements, of all axes if these are few, else of the axes that change: by what the way to one costs
-/// and the rest must cost at least (A*). Few are those of four dimensions along four axes, or, over more than 64 ranks,
-/// of three along three.
+/// Search over the placements, of all axes if these are few, else of the axes that change, each as at first, as at last
+/// or whole: by what the way to one costs and the rest must cost at least (A*). Few are those of four dimensions along
+/// four axes, or, over more than 64 ranks, of three along three.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -269,7 +269,8 @@ class redistribution_search {
   }
 
   /// All placements of the axes that change: wholes, partial results where there are some already or at last, and
-  /// slices. Where there are few, other axes may change on the way too.
+  /// slices. Where there are few, other axes may change on the way too; where there are many, an axis has no slices on
+  /// the way but those at first and at last.
   constexpr std::vector<node> all_states(const state& from, const state& to) const {
     std::size_t states = 1;
     for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
@@ -288,7 +289,10 @@ class redistribution_search {
       };
       if (!from[a].whole()) add(to[a].whole() ? to[a] : placement{placement_kind::replicated});
       if (to[a].partial() && !from[a].partial()) add(to[a]);
-      for (std::size_t d = 0; d < Rank; ++d) add({placement_kind::shard, static_cast<int>(d)});
+      for (std::size_t d = 0; d < Rank; ++d) {
+        const placement slices{placement_kind::shard, static_cast<int>(d)};
+        if (few || slices == to[a]) add(slices);
+      }
     }
     for (std::size_t i = 1; i < nodes.size(); ++i) {
       if (nodes[i].at == to) std::swap(nodes[i], nodes[goal]);

@@ -46,10 +46,10 @@ constexpr bool dimensions_exist(std::span<const placement> placed) noexcept {
   return true;
 }
 
-/// How the partial values of a tensor combine: the placement along the first axis where it is partial.
+/// How the partial values of a tensor combine: the placement along the first axis where it is partial; else void.
 template <class Placed>
 struct first_partial {
-  using type = partial<sum>;
+  using type = void;
 };
 template <class First, class... Rest>
 struct first_partial<placements<First, Rest...>> {
@@ -195,6 +195,17 @@ class sharded_tensor {
                   "compared with that of this rank's part");
   }
 
+  /// Does not compile: a range of other elements, or of such as can't be written.
+  template <class Storage>
+    requires(requires(Storage& storage) { storage.data(), storage.size(); }) &&
+            (!std::is_convertible_v<Storage &&, std::span<T>>) && (!mdspan_like<std::remove_cvref_t<Storage>>)
+  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, Storage&&)
+      : sharded_tensor(mesh, sizes) {
+    static_assert(std::is_convertible_v<Storage&&, std::span<T>>,
+                  "a tensor's storage is a contiguous range of the tensor's own element type, which can be written "
+                  "unless that type is const, and which is more than a temporary");
+  }
+
   /// Does not compile: extents are a list.
   template <detail::extent_like First, detail::extent_like Second, detail::extent_like... Rest>
   sharded_tensor(const Mesh& mesh, First, Second, Rest...)
@@ -222,10 +233,11 @@ class sharded_tensor {
 
   /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not
   /// partial. `mean_over` sets it; means of one's own making need `set_count` before they can be reduced. That throws
-  /// `invalid_argument` for a negative number.
+  /// `invalid_argument` unless the number is finite and not negative.
   double count() const noexcept { return count_; }
   void set_count(double elements, const std::source_location& site = std::source_location::current()) {
-    if (elements < 0) refuse("means can't stand for " + std::to_string(elements) + " elements", site);
+    if (!(elements >= 0) || !(elements <= std::numeric_limits<double>::max()))
+      refuse("means can't stand for " + std::to_string(elements) + " elements", site);
     count_ = elements;
   }
   /// That of another tensor, which may not be set.
@@ -309,8 +321,8 @@ class sharded_tensor {
   /// Whether the bytes of the whole tensor can be counted.
   static constexpr bool fits(const sizes_type& sizes) noexcept {
     std::size_t bytes = sizeof(T);
+    if (std::find(sizes.begin(), sizes.end(), std::size_t{0}) != sizes.end()) return true;
     for (const std::size_t each : sizes) {
-      if (each == 0) return true;
       if (bytes > most_bytes / each) return false;
       bytes *= each;
     }
@@ -383,6 +395,14 @@ struct mesh_must_be_mesh {
   using type = std::remove_cvref_t<Mesh>;
 };
 
+template <class Extents>
+struct extents_must_be_extents {
+  static constexpr bool are_extents = requires { Extents::dynamic_rank; };
+  static_assert(are_extents,
+                "the second argument of tensor<...> is extents<...>: a number, or dynamic, for each dimension");
+  using type = std::conditional_t<are_extents, Extents, extents<>>;
+};
+
 template <class T>
 struct is_tensor : std::false_type {};
 template <class T, class Extents, class Mesh, class Placed>
@@ -402,7 +422,7 @@ concept tensor_type = detail::is_tensor<std::remove_cvref_t<T>>::value;
 /// the mesh must be spoken of. The order does not matter.
 template <class T, class Extents, class Mesh, class... Said>
 using tensor = sharded_tensor<
-    T, Extents, typename detail::mesh_must_be_mesh<Mesh>::type,
+    T, typename detail::extents_must_be_extents<Extents>::type, typename detail::mesh_must_be_mesh<Mesh>::type,
     typename detail::resolved_placements<typename detail::mesh_must_be_mesh<Mesh>::type::axes, void, Said...>::type>;
 
 namespace detail {

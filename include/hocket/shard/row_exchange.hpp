@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Rows that go where the program says: tokens to the ranks of their experts, and the results back. No placement tells
+/// which rank has which row then, only counts do; forward and backward of that are one exchange and its transpose, and
+/// the counts of one with the order of the other give wrong gradients that no shape reveals.
+///
+/// @code
+/// // x: tokens in rows, cut along ep, and sorted by the rank of their expert, `sent[r]` of them for rank r.
+/// const auto to_experts = hocket::route_rows<"ep">(x, sent);    // ranks tell each other what they will receive
+/// const auto tokens = to_experts(x);                            // varying: this rank's experts' tokens, by rank
+/// const auto y = to_experts.backward()(results);                // cut as x was: each token where it came from
+/// @endcode
+///
+/// The gradients go the same ways: that of `tokens` by `to_experts.backward()`, that of `y` by `to_experts`.
+///
+/// Source: the all-to-all of expert parallelism with output and input splits, as in GShard (Lepikhin et al., 2020).
+#pragma once
+
+#include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/all_to_all_v.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/agreed_extents.hpp>
+#include <hocket/shard/convert.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <source_location>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Placement>
+inline constexpr bool has_own_rows = std::is_same_v<Placement, shard<0>> || std::is_same_v<Placement, varying>;
+
+/// Whether axes other than the one at `position` cut rows.
+template <class Placed>
+constexpr bool others_cut_rows(int position) noexcept {
+  for (int axis = 0; axis < Placed::size; ++axis) {
+    if (axis != position && Placed::values[axis] == shard<0>::value) return true;
+  }
+  return false;
+}
+
+template <axis_name Axis, class Tensor>
+struct checked_rows {
+  using placed = typename Tensor::placements_type;
+  static_assert(has_own_rows<typename Tensor::template placement_on<Axis>>,
+                "rows are exchanged among ranks that have different ones: the tensor must be placed as shard<0> or "
+                "varying along this axis");
+  static_assert(!others_cut_rows<placed>(position_of<typename Tensor::axes, Axis>()),
+                "another axis cuts the rows, too, so that nobody could tell how many there are after an exchange: "
+                "convert along that axis first, or exchange along the product of both as an axis of another mesh");
+  static_assert(Tensor::rank > 0 && Tensor::extents_type::sizes[0] == dynamic,
+                "ranks receive different numbers of rows: make the first of the tensor's extents dynamic");
+};
+
+/// A tensor's extents, for `with_extents`.
+template <class Tensor>
+struct extents_of_rows {
+  using extents_type = typename Tensor::extents_type;
+  typename Tensor::sizes_type all;
+  const auto& sizes() const noexcept { return all; }
+};
+
+inline std::size_t sum_of(std::span<const std::size_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+}  // namespace detail
+
+/// The exchange of rows along the axis `Axis`, of tensors placed as `From` there, each of `shard<0>` or `varying`; what
+/// it gives is placed as `To`. Made by `route_rows`. A value: it keeps counts, no rows and no mesh.
+template <axis_name Axis, placement_type From, placement_type To>
+class row_exchange {
+ public:
+  /// Rows by rank. As many in all as there are, and will be, on this rank.
+  const std::vector<std::size_t>& sent() const noexcept { return sent_; }
+  const std::vector<std::size_t>& received() const noexcept { return received_; }
+
+  /// The rows of `tensor`: the first `sent()[0]` to rank 0 along the axis, the next to rank 1, and so on; what arrives
+  /// lies in the order of the ranks it came from. Along the other axes the tensor is placed as before.
+  ///
+  /// Collective over the ranks along `Axis`, by one `all_to_all_v`: options, cost, order, progress and errors are its;
+  /// so it is `invalid_argument` if the rows are not as many as the counts say.
+  template <tensor_type Tensor, call_options Options = options<>>
+  auto operator()(const Tensor& tensor, const Options& options = {},
+                  const std::source_location& site = std::source_location::current()) const {
+    static_cast<void>(detail::checked_rows<Axis, Tensor>());
+    static_assert(std::is_same_v<From, typename Tensor::template placement_on<Axis>>,
+                  "these rows are not placed as those that the exchange was made for: an exchange of shard<0> makes "
+                  "varying rows, and its backward() takes these");
+    constexpr int position = detail::position_of<typename Tensor::axes, Axis>();
+    using placed = typename detail::with_placement<position, To, typename Tensor::placements_type>::type;
+    using to_type = detail::placed_as<Tensor, placed>;
+    const auto& comm = detail::checked_mesh(tensor.mesh()).along(detail::axis_set{1} << position);
+    auto sizes = tensor.sizes();
+    sizes[0] = rows_after_;
+    to_type to = to_type::unwritten(tensor.mesh(), sizes);
+    to.copy_count(tensor);
+    const std::size_t row = elements_of_row(tensor);
+    const std::vector<std::size_t> out = scaled(sent_, row);
+    const std::vector<std::size_t> in = scaled(received_, row);
+    all_to_all_v(comm, tensor.elements(), to.elements(), send_counts{out}, receive_counts{in},
+                 with_equal_extents(options, tensor), site);
+    return to;
+  }
+
+  /// The exchange that brings every row back to where it came from: that of the gradients.
+  auto backward() const {
+    return row_exchange<Axis, gradient_placement_t<To>, gradient_placement_t<From>>(received_, sent_, rows_after_,
+                                                                                    rows_before_);
+  }
+
+ private:
+  template <axis_name, placement_type, placement_type>
+  friend class row_exchange;
+  template <axis_name Along, tensor_type Tensor>
+  friend auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, std::vector<std::size_t> received);
+
+  row_exchange(std::vector<std::size_t> sent, std::vector<std::size_t> received, std::size_t rows_before,
+               std::size_t rows_after)
+      : sent_(std::move(sent)), received_(std::move(received)), rows_before_(rows_before), rows_after_(rows_after) {}
+
+  template <class Tensor>
+  static std::size_t elements_of_row(const Tensor& tensor) {
+    const auto& sizes = tensor.part().size;
+    return std::accumulate(sizes.begin() + 1, sizes.end(), std::size_t{1}, std::multiplies<>());
+  }
+
+  static std::vector<std::size_t> scaled(std::vector<std::size_t> rows, std::size_t elements) {
+    for (std::size_t& each : rows) each *= elements;
+    return rows;
+  }
+
+  /// Of the extents that ranks must agree on: all but the number of rows.
+  template <class Options, class Tensor>
+  static constexpr decltype(auto) with_equal_extents(const Options& options, const Tensor& tensor) {
+    detail::extents_of_rows<Tensor> row{tensor.sizes()};
+    row.all[0] = 0;
+    return detail::with_extents(options, row);
+  }
+
+  std::vector<std::size_t> sent_;
+  std::vector<std::size_t> received_;
+  std::size_t rows_before_;  ///< the first extent of what it takes: of the whole tensor, as this rank sees it
+  std::size_t rows_after_;
+};
+
+/// The exchange that sends the next `sent[r]` rows of `tensor` to rank r along the axis `Axis`, and receives
+/// `received[r]` from it. Local: for those who know both. What s passes as sent to d, d must pass as received from s.
+template <axis_name Axis, tensor_type Tensor>
+auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, std::vector<std::size_t> received) {
+  static_cast<void>(detail::checked_rows<Axis, Tensor>());
+  const std::size_t rows_after = detail::sum_of(received);
+  return row_exchange<Axis, typename Tensor::template placement_on<Axis>, varying>(std::move(sent), std::move(received),
+                                                                                   tensor.sizes()[0], rows_after);
+}
+
+/// The same, where only senders know: ranks tell each other the counts first.
+///
+/// Collective over the ranks along `Axis`, by one all_to_all of one count for each rank: options, order, progress and
+/// errors are its, so that another number of counts than ranks is `invalid_argument`.
+template <axis_name Axis, tensor_type Tensor, call_options Options = options<>>
+auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Options& options = {},
+                const std::source_location& site = std::source_location::current()) {
+  static_cast<void>(detail::checked_rows<Axis, Tensor>());
+  constexpr int position = detail::position_of<typename Tensor::axes, Axis>();
+  const auto& comm = detail::checked_mesh(tensor.mesh()).along(detail::axis_set{1} << position);
+  std::vector<std::size_t> received(static_cast<std::size_t>(comm.size()));
+  all_to_all(comm, std::span<const std::size_t>(sent), std::span(received), options, site);
+  return route_rows<Axis>(tensor, std::move(sent), std::move(received));
+}
+
+HOCKET_END_NAMESPACE

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the operands of apply are tensors: of a part alone
+//
+// Its placement was left behind.
+#include "setting.hpp"
+
+auto computed(const vector_on_tp<shard<0>>& x) { return apply(nonlinear<"b->b">(), compute, x.local()); }

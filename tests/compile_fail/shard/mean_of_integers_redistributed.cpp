@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the mean of integers is no integer, and each rank's share of it even less
+//
+// As mean_of_integers, by the other way.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+using means = tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", partial<mean>>>;
+
+auto whole(const means& x) { return redistribute<on<"tp", replicated>>(x); }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows the tensor are options, as in with
+//
+// The placement says already how partial results combine.
+#include <shard/setting_with_wires.hpp>
+
+#include <functional>
+
+auto summed(const vector_on_tp<partial<sum>>& x) { return convert<"tp", replicated>(x, std::plus<>{}); }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: these rows are not placed as those that the exchange was made for
+//
+// The results go back by the transpose; forward once more, they would end up on ranks that nobody chose.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/row_exchange.hpp>
+
+auto combined(const matrix_on_tp<shard<0>>& tokens) {
+  const auto to_experts = route_rows<"tp">(tokens, {1, 2});
+  return to_experts(to_experts(tokens));
+}

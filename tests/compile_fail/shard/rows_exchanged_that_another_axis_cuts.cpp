@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: another axis cuts the rows, too
+//
+// The dp ranks' slices would no longer add up to any number of rows.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/row_exchange.hpp>
+
+using tokens = matrix_of<on<"dp", shard<0>>, on<"tp", varying>>;
+auto routed(const tokens& rows) { return route_rows<"tp">(rows, {1, 2}); }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: rows are exchanged among ranks that have different ones
+//
+// Each rank would send its copy of all tokens.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/row_exchange.hpp>
+
+auto routed(const matrix_on_tp<replicated>& tokens) { return route_rows<"tp">(tokens, {1, 2}); }

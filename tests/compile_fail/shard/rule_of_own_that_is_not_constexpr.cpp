@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the rule can't be asked when compiling: its static function `result` must be constexpr
+//
+// It runs, but not before the program does.
+#include "setting.hpp"
+
+struct own_rule {
+  static constexpr subscripts labels = "b->b";
+  static verdict result(std::span<const placement>) { return {{placement_kind::varying}}; }
+};
+auto computed(const vector_on_tp<shard<0>>& x) { return apply(own_rule(), compute, x); }

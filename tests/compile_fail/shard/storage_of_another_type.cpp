@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a tensor's storage is a contiguous range of the tensor's own element type
+//
+// Elements are not converted where they are.
+#include <shard/setting.hpp>
+
+auto f(const ranks& mesh, std::vector<double>& values) { return vector_on_tp<shard<0>>(mesh, {10}, values); }
