@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -24,10 +25,11 @@ std::string name_of(int steps) { return "step-" + std::to_string(steps); }
 
 const char* precision_of(const checkpoint& part) { return part.narrow ? "bfloat16" : "float"; }
 
-void write(std::ostream& file, const checkpoint& part, int ranks) {
+void write(std::ostream& file, const checkpoint& part) {
   file.precision(17);
   file << first_line << '\n';
-  file << "ranks " << ranks << "\nsteps " << part.steps << ' ' << part.memory.optimizer_steps << ' ' << part.skipped;
+  file << "ranks " << part.ranks << "\nsteps " << part.steps << ' ' << part.memory.optimizer_steps << ' '
+       << part.skipped;
   file << "\nshape " << part.shape.layers << ' ' << part.shape.width << ' ' << part.shape.heads << ' '
        << part.shape.context << "\nseed " << part.seed << "\nprecision " << precision_of(part) << '\n';
   if (part.scale) {
@@ -55,15 +57,15 @@ class part_reader {
     if (line() != first_line) refuse("it is not a part of a checkpoint of this program");
   }
 
-  /// Adds what is in it to `found`. Returns how many ranks wrote parts.
-  int read(checkpoint& found) {
-    int ranks = 0;
+  /// What is in it.
+  checkpoint read() {
+    checkpoint found;
     for (std::string each = line(); each != "end"; each = line()) {
       std::istringstream words(each);
       std::string what;
       words >> what;
       if (what == "ranks") {
-        words >> ranks;
+        words >> found.ranks;
       } else if (what == "steps") {
         words >> found.steps >> found.memory.optimizer_steps >> found.skipped;
       } else if (what == "shape") {
@@ -84,15 +86,15 @@ class part_reader {
       }
       if (!words) refuse("there is a line without all of its numbers: '" + each.substr(0, 60) + "'");
     }
-    if (ranks < 1) refuse("it does not say how many ranks wrote parts");
-    return ranks;
+    if (found.ranks < 1) refuse("it does not say how many ranks wrote parts");
+    return found;
   }
 
- private:
   [[noreturn]] void refuse(const std::string& why) const {
     throw std::runtime_error("--resume: '" + path_ + "': " + why);
   }
 
+ private:
   std::string line() {
     std::string text;
     if (!std::getline(file_, text)) refuse("it ends in the middle");
@@ -141,6 +143,30 @@ void check_goes_with(const checkpoint& found, const checkpoint& wanted) {
   }
 }
 
+/// What all parts of a checkpoint have in common, but for those options.
+std::vector<std::pair<std::string, std::string>> moment_of(const checkpoint& part) {
+  std::ostringstream scale;
+  scale.precision(17);
+  if (part.scale) {
+    scale << part.scale->value << ' ' << part.scale->patience << ' ' << part.scale->finite << ' '
+          << part.scale->skipped;
+  }
+  return {{"number of ranks", std::to_string(part.ranks)},
+          {"number of steps", std::to_string(part.steps)},
+          {"number of optimizer steps", std::to_string(part.memory.optimizer_steps)},
+          {"number of skipped steps", std::to_string(part.skipped)},
+          {"loss scale", part.scale ? scale.str() : "none"}};
+}
+
+void check_agrees(const part_reader& reader, const checkpoint& part, const checkpoint& first) {
+  const auto own = moment_of(part), others = moment_of(first);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i] == others[i]) continue;
+    reader.refuse("its " + own[i].first + " is " + own[i].second + ", that of rank-0 " + others[i].second +
+                  ": they are parts of different checkpoints");
+  }
+}
+
 /// Empty if there is none.
 std::string latest_in(const std::string& folder) {
   std::ifstream file(fs::path(folder) / "latest");
@@ -170,11 +196,11 @@ bool is_checkpoint(const fs::directory_entry& each) {
 
 }  // namespace
 
-void write_part(const std::string& folder, const checkpoint& part, int rank, int ranks) {
+void write_part(const std::string& folder, const checkpoint& part, int rank) {
   const fs::path here = fs::path(folder) / name_of(part.steps);
   fs::create_directories(here);
   std::ostringstream text;
-  write(text, part, ranks);
+  write(text, part);
   write_file((here / ("rank-" + std::to_string(rank))).string(), text.str());
 }
 
@@ -208,10 +234,16 @@ std::string latest_of(const std::string& folder) {
 checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, const std::set<std::string>& needed) {
   const fs::path here = fs::path(folder) / latest_of(folder);
   checkpoint found;
-  int ranks = 1;
-  for (int rank = 0; rank < ranks; ++rank) {
-    ranks = part_reader((here / ("rank-" + std::to_string(rank))).string(), needed).read(found);
-    check_goes_with(found, wanted);
+  for (int rank = 0; rank == 0 || rank < found.ranks; ++rank) {
+    part_reader reader((here / ("rank-" + std::to_string(rank))).string(), needed);
+    checkpoint part = reader.read();
+    check_goes_with(part, wanted);
+    if (rank == 0) {
+      found = std::move(part);
+      continue;
+    }
+    check_agrees(reader, part, found);
+    std::move(part.memory.pieces.begin(), part.memory.pieces.end(), std::back_inserter(found.memory.pieces));
   }
   return found;
 }

@@ -21,6 +21,7 @@
 namespace gpt {
 
 struct checkpoint {
+  int ranks = 0;  ///< that write parts
   int steps = 0;  ///< taken
   model_shape shape;
   std::uint64_t seed = 0;
@@ -31,7 +32,7 @@ struct checkpoint {
 };
 
 /// Writes the part of rank `rank`. Throws where that can't be done, and then leaves no part.
-void write_part(const std::string& folder, const checkpoint& part, int rank, int ranks);
+void write_part(const std::string& folder, const checkpoint& part, int rank);
 /// All `ranks` ranks have written theirs: the checkpoint becomes the latest; those before it are removed, and what was left
 /// of one that was not written to its end.
 void complete(const std::string& folder, int steps, int ranks);
@@ -43,8 +44,8 @@ void remove_unfinished(const std::string& folder);
 std::string latest_of(const std::string& folder);
 
 /// The parts of all ranks that wrote the latest checkpoint, of them the parameters `needed`. Throws if there is none, if
-/// it does not go with `wanted`, in its shape, seed or precision, or if a file of it is not whole: with its name and what
-/// is wrong.
+/// it does not go with `wanted`, in its shape, seed or precision, or if a file of it is not whole, or is of another
+/// checkpoint than the first: with its name and what is wrong.
 checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, const std::set<std::string>& needed);
 
 }  // namespace gpt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Draws the loss over the steps as an SVG picture: on the training batches, on the held-out text at the end, and the
-/// bigram model's as a line to get below.
+/// bigram model's as a line to get below. What is not finite has no place in it, and is told in words.
 #pragma once
 
 #include "training.hpp"
@@ -30,17 +30,26 @@ class loss_curve {
     draw_axes();
   }
 
+  /// Points that are not finite leave a gap; one between two gaps is a dot.
   void draw_line(std::span<const point> points, const std::string& style) {
-    body_ += "<polyline fill=\"none\" " + style + " points=\"";
-    for (const point& at : points) body_ += number(x(at.step)) + ',' + number(y(at.loss)) + ' ';
-    body_ += "\"/>\n";
+    const auto is_finite = [](const point& at) { return std::isfinite(at.loss); };
+    for (auto begin = points.begin(); begin != points.end();) {
+      begin = std::find_if(begin, points.end(), is_finite);
+      const auto end = std::find_if_not(begin, points.end(), is_finite);
+      draw_piece(std::span<const point>(begin, end), style);
+      begin = end;
+    }
   }
 
   void draw_dots(std::span<const point> points, const std::string& style) {
     for (const point& at : points) {
+      if (!std::isfinite(at.loss)) continue;
       body_ += "<circle r=\"3\" " + style + " cx=\"" + number(x(at.step)) + "\" cy=\"" + number(y(at.loss)) + "\"/>\n";
     }
   }
+
+  /// Says what the picture lacks, right of its title.
+  void warn(const std::string& words) { body_ += text(right, 28, "end", words, "fill=\"#c0392b\""); }
 
   /// Adds a line to the legend in the upper right.
   void add_to_legend(const std::string& label, const std::string& style) {
@@ -59,6 +68,13 @@ class loss_curve {
 
  private:
   static constexpr double left = 70, right = 770, top = 48, bottom = 420;
+
+  void draw_piece(std::span<const point> points, const std::string& style) {
+    if (points.size() < 2) return draw_dots(points, style);
+    body_ += "<polyline fill=\"none\" " + style + " points=\"";
+    for (const point& at : points) body_ += number(x(at.step)) + ',' + number(y(at.loss)) + ' ';
+    body_ += "\"/>\n";
+  }
 
   double x(double step) const { return left + (right - left) * (step - first_step_) / (last_step_ - first_step_); }
   double y(double loss) const {
@@ -135,11 +151,14 @@ inline std::string draw_loss_curve(std::span<const step_record> steps, int taken
                                    double bigram_loss) {
   const double begin = taken;
   const std::vector<loss_curve::point> train = smoothed(steps, begin);
-  double lowest = std::min(held_out_loss, bigram_loss), highest = std::max(held_out_loss, bigram_loss);
-  for (const loss_curve::point& at : train) {
-    lowest = std::min(lowest, at.loss);
-    highest = std::max(highest, at.loss);
-  }
+  double lowest = bigram_loss, highest = bigram_loss;
+  const auto make_room_for = [&](double loss) {
+    if (!std::isfinite(loss)) return;
+    lowest = std::min(lowest, loss);
+    highest = std::max(highest, loss);
+  };
+  make_room_for(held_out_loss);
+  for (const loss_curve::point& at : train) make_room_for(at.loss);
   const double last = begin + static_cast<double>(steps.size());
   const loss_curve::point bigram[] = {{begin, bigram_loss}, {last, bigram_loss}}, held_out[] = {{last, held_out_loss}};
   const std::string train_style = "stroke=\"#14467f\" stroke-width=\"1.5\"";
@@ -148,12 +167,17 @@ inline std::string draw_loss_curve(std::span<const step_record> steps, int taken
   const auto label = [](const char* name, double loss) {
     char words[80];
     std::snprintf(words, sizeof words, "%s: %.3f", name, loss);
-    return std::string(words);
+    return std::isfinite(loss) ? std::string(words) : std::string(name) + ": not finite";
   };
   loss_curve curve(begin, last, std::floor(lowest * 4 - 0.4) / 4, std::ceil(highest * 4) / 4);
   curve.draw_line(train, train_style);
   curve.draw_line(bigram, bigram_style);
   curve.draw_dots(held_out, held_out_style);
+  const auto lost = std::count_if(steps.begin(), steps.end(), [](const auto& at) { return !std::isfinite(at.loss); });
+  if (lost > 0) {
+    curve.warn("left out: the loss of " + std::to_string(lost) + " of " + std::to_string(steps.size()) +
+               " steps is not finite");
+  }
   curve.add_to_legend(label("training batches, at the end", train.back().loss), train_style);
   curve.add_to_legend(label("held-out text, at the end", held_out_loss), held_out_style);
   curve.add_to_legend(label("held-out text, bigram model", bigram_loss), bigram_style);

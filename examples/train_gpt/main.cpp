@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -30,7 +31,7 @@ namespace {
 
 using namespace gpt;
 
-constexpr int most_sequences = 1 << 20;
+constexpr int most_sequences = 1 << 20, most_microbatches = 1024;
 
 void declare(CLI::App& app, program_options& options) {
   app.option_defaults()->always_capture_default();
@@ -46,6 +47,10 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--zero", training.spread.zero,
                  "what dp ranks keep once: 1 optimizer states, 2 and gradients, 3 and parameters")
       ->check(CLI::Range(0, 3));
+  app.add_option(
+         "--hybrid", training.spread.hybrid,
+         "dp ranks, next to each other, that keep it once, as those of a host; others keep copies; 0: all ranks")
+      ->check(CLI::Range(0, 64));
   app.add_flag("--sequence-parallel", training.spread.spread_rows,
                "tp ranks keep some rows each of what lies between heads and hidden units");
   app.add_option("--schedule", options.schedule, "of the pipeline")
@@ -53,7 +58,7 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--stages-per-rank", options.stages_per_rank, "of the pipeline; breadth_first and interleaved alone")
       ->check(CLI::Range(1, 64));
   app.add_option("--microbatches", training.spread.microbatches, "of each pass of the pipeline")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, most_microbatches));
   app.add_option(
          "--accumulate", training.spread.passes,
          "passes of the pipeline whose gradients make one step; from 2 on, --zero 2 and 3 add them up in another "
@@ -62,8 +67,8 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--sequences", training.sequences, "of a step, over all ranks")->check(CLI::Range(1, most_sequences));
   app.add_option("--steps", training.steps, "optimizer steps")->check(CLI::Range(1, 10'000'000));
   app.add_option("--learning-rate", training.learning_rate, "the highest one")->check(CLI::PositiveNumber);
-  app.add_option("--layers", training.shape.layers, "of the model")->check(CLI::Range(1, 1024));
-  app.add_option("--width", training.shape.width, "numbers per position")->check(CLI::Range(2, 1 << 16));
+  app.add_option("--layers", training.shape.layers, "of the model")->check(CLI::Range(1, most_layers));
+  app.add_option("--width", training.shape.width, "numbers per position")->check(CLI::Range(2, most_width));
   app.add_option("--heads", training.shape.heads, "attention heads of a layer, and slices of its hidden units")
       ->check(CLI::Range(1, 1024));
   app.add_option("--context", training.shape.context, "bytes that the model sees at once")->check(CLI::Range(1, 4096));
@@ -105,6 +110,64 @@ void check_checkpoint(const program_options& options) {
          options.checkpoint + " to go on from it, or name another folder");
 }
 
+/// Whether --schedule interleaved can have so many microbatches: on each rank, stages take turns in rounds of as many.
+bool can_interleave(const program_options& options, int microbatches) {
+  const int ranks = options.training.spread.pipeline;
+  return microbatches >= ranks && (options.stages_per_rank == 1 || microbatches % (microbatches / ranks) == 0);
+}
+
+/// Refuses with the nearest number of microbatches, those that the sequences can be cut into first.
+void check_interleaved(const program_options& options) {
+  const parallelism& spread = options.training.spread;
+  if (options.schedule != "interleaved" || can_interleave(options, spread.microbatches)) return;
+  const int others = spread.data * spread.passes, sequences = options.training.sequences;
+  const auto distance = [&](int microbatches) { return std::abs(microbatches - spread.microbatches); };
+  int nearest = 0;
+  for (int m = spread.pipeline; m <= most_microbatches; ++m) {
+    const bool fits = can_interleave(options, m) && sequences % (others * m) == 0;
+    if (fits && (nearest == 0 || distance(m) < distance(nearest))) nearest = m;
+  }
+  std::string instead = "the nearest that can is --microbatches " + std::to_string(nearest);
+  if (nearest == 0) {
+    const int parts = others * spread.pipeline;
+    instead = parts > most_sequences ? "fewer --pp, or a smaller --accumulate"
+                                     : "--microbatches " + std::to_string(spread.pipeline) + " and --sequences " +
+                                           std::to_string(nearest_multiple(sequences, parts, most_sequences));
+  }
+  const std::string rounds =
+      options.stages_per_rank > 1 ? ", in rounds of equally many, each with one for every pipeline rank: " : ": ";
+  refuse("--schedule interleaved can't have --microbatches " + std::to_string(spread.microbatches) + " with --pp " +
+         std::to_string(spread.pipeline) + ", but at least as many microbatches as pipeline ranks" + rounds + instead);
+}
+
+/// Refuses more stages than layers, with as many ranks or stages on each as there can be.
+void check_stages(const program_options& options) {
+  const int layers = options.training.shape.layers, each = options.stages_per_rank;
+  const int ranks = options.training.spread.pipeline, stages = ranks * each;
+  if (stages <= layers) return;
+  const std::string with_each = each > 1 ? " with --stages-per-rank " + std::to_string(each) : "";
+  const std::string instead = each <= layers    ? "--pp " + std::to_string(layers / each) + with_each
+                              : ranks <= layers ? "--stages-per-rank " + std::to_string(layers / ranks)
+                                                : "--pp " + std::to_string(layers) + " and --stages-per-rank 1";
+  refuse("--pp " + std::to_string(ranks) + with_each + " makes more stages than the model has layers: at most " +
+         instead + (stages <= most_layers ? ", or at least --layers " + std::to_string(stages) : ""));
+}
+
+/// Refuses groups that are not equally large, with the nearest size that goes.
+void check_hybrid(const parallelism& spread) {
+  if (spread.hybrid == 0) return;
+  const std::string asked = "--hybrid " + std::to_string(spread.hybrid);
+  if (spread.zero == 0) refuse(asked + " groups ranks for what --zero shards, and --zero 0 is nothing: --zero 1");
+  if (spread.data % spread.hybrid == 0) return;
+  int nearest = 1;
+  for (int size = 1; size <= spread.data; ++size) {
+    const bool nearer = std::abs(size - spread.hybrid) < std::abs(nearest - spread.hybrid);
+    if (spread.data % size == 0 && nearer) nearest = size;
+  }
+  refuse(asked + " can't cut --dp " + std::to_string(spread.data) +
+         " into equal groups: the nearest that can is --hybrid " + std::to_string(nearest));
+}
+
 /// Refuses what can't be, with the nearest that can.
 void check(const program_options& options) {
   const training_options& training = options.training;
@@ -112,22 +175,12 @@ void check(const program_options& options) {
   gpt::check(training.shape);
   const bool cuts = options.schedule == "breadth_first" || options.schedule == "interleaved";
   if (options.stages_per_rank > 1 && !cuts) {
-    refuse("--schedule " + options.schedule +
-           " has one stage per rank: --stages-per-rank 1, or --schedule interleaved");
+    refuse("--schedule " + options.schedule + " has one stage per rank: --stages-per-rank 1, or --schedule " +
+           (can_interleave(options, spread.microbatches) ? "interleaved" : "breadth_first"));
   }
-  const int stages = spread.pipeline * options.stages_per_rank;
-  if (stages > training.shape.layers) {
-    const std::string each =
-        options.stages_per_rank > 1 ? " with --stages-per-rank " + std::to_string(options.stages_per_rank) : "";
-    const int most = training.shape.layers / options.stages_per_rank;
-    refuse("--pp " + std::to_string(spread.pipeline) + each + " makes more stages than the model has layers: " +
-           (most > 0 ? "at most --pp " + std::to_string(most) + each : "fewer --stages-per-rank") +
-           ", or at least --layers " + std::to_string(stages));
-  }
-  if (options.schedule == "interleaved" && spread.microbatches < spread.pipeline) {
-    refuse("--schedule interleaved needs at least as many microbatches as pipeline ranks: at least --microbatches " +
-           std::to_string(spread.pipeline));
-  }
+  check_stages(options);
+  check_interleaved(options);
+  check_hybrid(spread);
   if (spread.tensor > training.shape.heads) {
     refuse("--tp " + std::to_string(spread.tensor) + " is more than a layer has heads: at most --tp " +
            std::to_string(training.shape.heads) + ", or more --heads");
@@ -147,7 +200,7 @@ void check(const program_options& options) {
     refuse("--sequences " + std::to_string(training.sequences) + " can't be cut into --dp " +
            std::to_string(spread.data) + " times --microbatches " + std::to_string(spread.microbatches) + passes +
            " equal parts: the nearest that can is --sequences " +
-           std::to_string(std::max(1, (training.sequences + parts / 2) / parts) * parts));
+           std::to_string(nearest_multiple(training.sequences, parts, most_sequences)));
   }
   if (!(std::isfinite(training.learning_rate))) refuse("--learning-rate is a number above 0, as 0.003");
   if (!(options.seconds > 0)) refuse("--seconds is a number above 0, as 100");

@@ -19,6 +19,7 @@ namespace gpt {
 
 struct memory_options {
   int zero = 0;
+  int shards = 1;  ///< data-parallel ranks, next to each other, that share one copy of what is sharded
   bool exact = false;
   bool narrow = false;       ///< parameters in bfloat16, and a wider copy with the optimizer's states
   bool narrow_wire = false;  ///< gradients travel as bfloat16; not with `exact`

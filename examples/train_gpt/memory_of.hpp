@@ -77,23 +77,25 @@ struct wire_reduction : hocket::piecewise_reduction {
 template <class T, class P, int Stage>
 class memory_of final : public training_memory {
   static constexpr auto stage = hocket::zero<Stage>;
-  using when = std::conditional_t<(Stage >= 2), hocket::every_microbatch_t, hocket::last_microbatch_t>;
+  using when = std::conditional_t<(Stage >= 2), hocket::scatter_every_reduce_last_t, hocket::last_microbatch_t>;
   using communicator = hocket::ucx::communicator;
-  using gradients_type = decltype(hocket::gradients<T>(std::declval<const communicator&>(), hocket::parameter_layout(),
-                                                       when(), stage, hocket::options<>{}, wire_reduction{}));
+  using group = hocket::hybrid_group<communicator::wire_type>;
+  using gradients_type = decltype(hocket::gradients<T>(std::declval<const group&>(), hocket::parameter_layout(), when(),
+                                                       stage, hocket::options<>{}, wire_reduction{}));
   using parameters_type =
-      decltype(hocket::parameters<P>(std::declval<const communicator&>(), hocket::parameter_layout(), stage));
+      decltype(hocket::parameters<P>(std::declval<const group&>(), hocket::parameter_layout(), stage));
   using optimizer_type = hocket::optimizer<float, hocket::adamw, parameters_type>;
 
  public:
   memory_of(const communicator& data, const communicator& model, const std::vector<entry>& entries,
             bool first_of_copies, const memory_options& options)
-      : data_(data), model_(model), options_(options),
-        layout_(layout_of(entries, first_of_copies, options.bucket_bytes)),
-        fetching_(hocket::split(data, hocket::color{0}, hocket::key{data.rank()})),
-        parameters_(
-            hocket::parameters<P>(fetching_, layout_, stage, hocket::options<>{}, ledger_.account("parameters"))),
-        gradients_(hocket::gradients<T>(data, layout_, when(), stage, hocket::options<>{},
+      : model_(model), options_(options), layout_(layout_of(entries, first_of_copies, options.bucket_bytes)),
+        shards_(hocket::split(data, hocket::color{data.rank() / options.shards}, hocket::key{data.rank()})),
+        replicas_(hocket::split(data, hocket::color{data.rank() % options.shards}, hocket::key{data.rank()})),
+        fetching_(hocket::split(shards_, hocket::color{0}, hocket::key{shards_.rank()})),
+        parameters_(hocket::parameters<P>(hocket::hybrid(fetching_, replicas_), layout_, stage, hocket::options<>{},
+                                          ledger_.account("parameters"))),
+        gradients_(hocket::gradients<T>(hocket::hybrid(shards_, replicas_), layout_, when(), stage, hocket::options<>{},
                                         wire_reduction{{}, options.narrow_wire}, ledger_.account("gradients"))),
         widened_(layout_.parameters()) {}
 
@@ -180,7 +182,8 @@ class memory_of final : public training_memory {
   }
 
   void revoke(const std::string& reason) override {
-    for (const communicator* each : {&data_, &model_, &std::as_const(fetching_)}) each->revoke(reason);
+    model_.revoke(reason);
+    for (const communicator* each : {&shards_, &replicas_, &fetching_}) each->revoke(reason);
   }
 
   std::size_t bytes() const override { return ledger_.bytes(); }
@@ -191,22 +194,29 @@ class memory_of final : public training_memory {
         .total();
   }
   double predicted_traffic(int passes, int rounds, std::size_t forward_only) const override {
-    const double others = static_cast<double>(fetching_.size() - 1) / fetching_.size();
+    const auto share_of_others = [](const communicator& comm) {
+      return static_cast<double>(comm.size() - 1) / comm.size();
+    };
+    const double others = share_of_others(shards_);
     const double elements = static_cast<double>(layout_.size()) * others;
-    const double gradient = elements * static_cast<double>(options_.narrow_wire ? sizeof(hocket::bfloat16) : sizeof(T));
+    const auto wire = static_cast<double>(options_.narrow_wire ? sizeof(hocket::bfloat16) : sizeof(T));
+    const double gradient = elements * wire;
     const double parameters = elements * static_cast<double>(sizeof(P));
-    if (Stage == 0) return gradient + elements * static_cast<double>(sizeof(T));
-    if (Stage == 1) return gradient + parameters;
-    if (Stage == 2) return passes * gradient + parameters;
+    // A rank's piece is added up over the copies once.
+    const double copies = 2 * share_of_others(replicas_) * static_cast<double>(layout_.size()) / shards_.size() * wire;
+    if (Stage == 0) return gradient + copies + elements * static_cast<double>(sizeof(T));
+    if (Stage == 1) return gradient + copies + parameters;
+    if (Stage == 2) return passes * gradient + copies + parameters;
     // Layers gather for each round's two directions.
     const double once = static_cast<double>(forward_only) * others * static_cast<double>(sizeof(P));
-    return passes * gradient + rounds * (2 * parameters - once);
+    return passes * gradient + copies + rounds * (2 * parameters - once);
   }
   void settle() override {
     for (std::size_t b = 0; b < layout_.buckets(); ++b) parameters_.wait(b);
   }
   hocket::traffic moved() const override {
-    hocket::traffic all = data_.traffic();
+    hocket::traffic all = shards_.traffic();
+    all += replicas_.traffic();
     return all += fetching_.traffic();
   }
 
@@ -224,11 +234,12 @@ class memory_of final : public training_memory {
     return {piece.array, piece.parameter, piece.elements, piece.first, {piece.values.begin(), piece.values.end()}};
   }
 
-  const communicator& data_;
   const communicator& model_;
   memory_options options_;
   hocket::memory_ledger ledger_;
   hocket::parameter_layout layout_;
+  communicator shards_;    ///< the data-parallel ranks that share a copy of what is sharded
+  communicator replicas_;  ///< those that hold the same part of each copy
   communicator fetching_;  ///< parameters are fetched while gradients leave: each in an order of its own
   parameters_type parameters_;
   gradients_type gradients_;

@@ -29,7 +29,7 @@ struct program_options {
 /// The pipeline's. Throws where there is none for these options, and says which there would be.
 hocket::plan::pipeline::schedule schedule_of(const program_options& options);
 
-/// Throws where the text or the checkpoint to go on from can't be read.
+/// Throws where the text or the checkpoint to go on from can't be read, or losses can't be written.
 void check_files(const program_options& options);
 
 /// Connects, trains, and reports. Returns the exit code.

@@ -76,7 +76,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const program_options&
                               training.shape.heads, training.shape.context)},
           {"mesh",
            formatted("%d ranks: dp %d x pp %d x tp %d", spread.ranks(), spread.data, spread.pipeline, spread.tensor)},
-          {"sharding", formatted("zero %d: each dp rank keeps %s", spread.zero, kept[spread.zero])},
+          {"sharding",
+           formatted("zero %d: each dp rank keeps %s%s", spread.zero, kept[spread.zero],
+                     spread.replicas() > 1 && spread.zero > 0
+                         ? formatted(", dealt to %d of them; %d copies", spread.shards(), spread.replicas()).c_str()
+                         : "")},
           {"batch", formatted("%d sequences: %d passes of %d microbatches on each dp rank, %s sums", training.sequences,
                               spread.passes, spread.microbatches, training.exact ? "exact" : "floating-point")},
           {"numbers", formatted("parameters in %s, gradients travel as %s%s", options.precision.c_str(),
@@ -94,11 +98,16 @@ void print(const std::vector<std::pair<std::string, std::string>>& facts) {
 /// What the parts of the model are over each axis.
 std::vector<std::pair<std::string, std::string>> placements_of(const training_options& training) {
   const int zero = training.spread.zero;
-  const std::string copies = "dp replicated", spread = "dp shard";
+  const std::string copies = "dp replicated";
+  const std::string spread =
+      training.spread.replicas() == 1
+          ? "dp shard"
+          : formatted("dp shard over %d, replicated over %d", training.spread.shards(), training.spread.replicas());
   const std::string own = ", pp by stage, tp by block";
+  // Up to stage 1 a rank has the whole gradient of its own data; what is summed of it is all, or its piece.
+  const std::string gradients = zero >= 2 ? spread : "dp partial sum, then " + (zero == 1 ? spread : copies);
   return {{"placement", "heads, hidden units: parameters " + (zero >= 3 ? spread : copies) + ", gradients " +
-                            (zero >= 2 ? spread : "dp partial sum, then replicated") + ", states " +
-                            (zero >= 1 ? spread : copies) + own},
+                            gradients + ", states " + (zero >= 1 ? spread : copies) + own},
           {"", "embedding, gains, scores: the same along dp and pp, tp replicated"},
           {"", std::string("activations: dp by sequence, pp by stage, between blocks tp ") +
                    (training.spread.spread_rows ? "shard of rows" : "replicated") + ", inside partial sums"}};
@@ -120,10 +129,20 @@ std::vector<rank_memory> gather_memory(const hocket::ucx::communicator& comm, co
   return ranks;
 }
 
-double most_megabytes(const std::vector<rank_memory>& ranks) {
-  std::size_t most = 0;
-  for (const rank_memory& each : ranks) most = std::max(most, each.predicted);
-  return static_cast<double>(most) / 1e6;
+/// What each rank is to keep: ranks that follow each other in one line, if no digit of it differs.
+std::vector<std::pair<std::string, std::string>> memory_of(const std::vector<rank_memory>& ranks) {
+  std::vector<std::pair<std::string, std::string>> lines{
+      {"memory", "parameters, gradients and states of each rank, by the formula:"}};
+  const auto megabytes = [&](std::size_t rank) {
+    return formatted("%.2f MB", static_cast<double>(ranks[rank].predicted) / 1e6);
+  };
+  for (std::size_t first = 0, end = 0; first < ranks.size(); first = end) {
+    while (end < ranks.size() && megabytes(end) == megabytes(first)) ++end;
+    const std::string which =
+        end - first == 1 ? formatted("rank %zu", first) : formatted("each of ranks %zu to %zu", first, end - 1);
+    lines.emplace_back("", which + ": " + megabytes(first));
+  }
+  return lines;
 }
 
 /// What rank 0 keeps, and every rank that keeps something else than the formula says.
@@ -270,6 +289,9 @@ void check_files(const program_options& options) {
   const std::vector<std::uint8_t> bytes = read_text(options.text);
   check_text(options, split(bytes));
   if (!options.resume.empty()) latest_of(options.resume);
+  if (std::filesystem::is_directory(options.losses)) {
+    refuse("--losses '" + options.losses + "' is a folder: name a file in it");
+  }
 }
 
 hocket::plan::pipeline::schedule schedule_of(const program_options& options) {
@@ -302,9 +324,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
   const std::vector<rank_memory> predicted = gather_memory(comm, training);
   if (speaks) {
     const traffic_by_use sent = training.predicted_traffic();
-    facts.emplace_back("memory",
-                       formatted("%.2f MB on rank 0, at most %.2f MB on a rank, by the formula",
-                                 static_cast<double>(predicted[0].predicted) / 1e6, most_megabytes(predicted)));
+    for (auto& each : memory_of(predicted)) facts.push_back(std::move(each));
     facts.emplace_back("traffic", "rank 0 moves " + in_words(sent, 1) + " per step by the formulas");
     print(facts);
     std::printf("\n%s\n", schedules::draw_text(plan).c_str());

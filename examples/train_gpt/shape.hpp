@@ -26,15 +26,21 @@ struct model_shape {
   int hidden_slice() const noexcept { return 4 * width / heads; }
 };
 
+constexpr int most_layers = 1024, most_width = 1 << 16;
+
+/// The multiple of `step` that is nearest to `wanted`, from `step` on and not above `most`, which is no less.
+inline int nearest_multiple(int wanted, int step, int most) noexcept {
+  return std::clamp((wanted + step / 2) / step, 1, most / step) * step;
+}
+
 /// Raises where sizes do not fit each other.
 inline void check(const model_shape& shape) {
-  const int pairs = 2 * shape.heads;
   if (shape.width % shape.heads != 0 || shape.width / shape.heads % 2 != 0) {
     throw std::invalid_argument("--width " + std::to_string(shape.width) + " over --heads " +
                                 std::to_string(shape.heads) +
                                 " must be a whole, even number of elements per head, as rotary positions turn pairs: "
                                 "the nearest that is: --width " +
-                                std::to_string(std::max(1, (shape.width + shape.heads) / pairs) * pairs));
+                                std::to_string(nearest_multiple(shape.width, 2 * shape.heads, most_width)));
   }
 }
 

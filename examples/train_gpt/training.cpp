@@ -58,6 +58,7 @@ struct trainer::parts {
     }
     memory = make_memory(ranks.along<"dp">(), ranks.along<"pp", "tp">(), entries, ranks.coordinate<"tp">() == 0,
                          {.zero = how.spread.zero,
+                          .shards = how.spread.shards(),
                           .exact = how.exact,
                           .narrow = how.narrow,
                           .narrow_wire = how.narrow_wire,
@@ -244,11 +245,12 @@ void trainer::save(const std::string& folder, int steps) {
   parts_->telling([&] {
     parts& at = *parts_;
     checkpoint now = at.identity();
+    now.ranks = at.ranks.size();
     now.steps = steps;
     now.memory = at.memory->state();
     if (at.scale) now.scale = at.scale->state();
     now.skipped = at.skipped;
-    write_part(folder, now, at.ranks.rank(), at.ranks.size());
+    write_part(folder, now, at.ranks.rank());
     hocket::barrier(at.ranks.all());  // all parts are there
     if (at.ranks.rank() == 0) complete(folder, steps, at.ranks.size());
   });

@@ -27,6 +27,7 @@ struct parallelism {
   int pipeline = 1;
   int tensor = 1;
   int zero = 0;
+  int hybrid = 0;            ///< data-parallel ranks that `zero` deals one copy to, others hold further ones; 0: all
   int microbatches = 1;      ///< of each pass of the pipeline
   int passes = 1;            ///< of the pipeline in a step, whose gradients are added up
   bool spread_rows = false;  ///< sequence parallelism: tensor-parallel ranks keep some rows each between blocks
@@ -34,6 +35,9 @@ struct parallelism {
   /// That the sequences of a step are cut into, over all ranks.
   int parts() const noexcept { return data * microbatches * passes; }
   int ranks() const noexcept { return data * pipeline * tensor; }
+  /// How many data-parallel ranks what is sharded is dealt to, and how many copies of it there are.
+  int shards() const noexcept { return hybrid > 0 ? hybrid : data; }
+  int replicas() const noexcept { return data / shards(); }
 };
 
 struct training_options {

@@ -351,13 +351,14 @@ template <class Make>
 void check_abandon(int ranks, Make make) {
   on_ranks(ranks, [&](thread_rank& me) {
     make(me, [&](auto& gradients) {
-      for (const int where : {0, 4, 9, 10, 15, 29}) {
+      for (const int where : {-1, 0, 4, 9, 10, 15, 29}) {
         for (const int culprit : {0, ranks - 1}) {
           me.at([&] { return "left at " + std::to_string(where) + " by " + std::to_string(culprit); });
           const auto totals = [&] {
             if (me.rank() != culprit) return take_step(gradients, {me.rank(), ranks, 3, 0});
+            if (where < 0) return gradients.abandon(3);  // it has not even begun
             leave_a_step(gradients, where);
-            return gradients.abandon();
+            return where % 2 == 0 ? gradients.abandon() : gradients.abandon(3);
           }();
           me.check(totals.abandoned == 1, [&] { return std::to_string(totals.abandoned) + " abandoned"; });
           me.check(!hocket::norm(gradients).finite, "the norm of an abandoned step");
@@ -375,6 +376,10 @@ void check_abandon(int ranks, Make make) {
       }
       gradients.abandon();  // between steps: this rank alone
       me.expect(hocket::errc::invalid_argument, [&] { hocket::norm(gradients); });
+      me.expect(hocket::errc::invalid_argument, [&] { gradients.abandon(0); });
+      gradients.begin_microbatch(0, 2);
+      me.expect(hocket::errc::invalid_argument, [&] { gradients.abandon(3); });
+      gradients.abandon(2);
     });
   });
 }

@@ -18,8 +18,10 @@
 #include <hocket/optimizer/rule/sgd.hpp>
 #include <hocket/scalar/bfloat16.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -405,11 +407,98 @@ TEST_CASE("a step is refused before the sums are there, a second time, with othe
     of_half.end_microbatch(0, 1);
     of_half.finish();
     refused("of 2, the parameters those of rank", [&] { optimizer.step(of_half, 0.1, 1); });
+    gradients.begin_microbatch(0, 1);
+    gradients.end_microbatch(0, 1);
+    gradients.finish();
+    for (const double rate : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+      refused("the learning rate is", [&] { optimizer.step(gradients, rate, 1); });
+    }
     // Sizes that take equally many blocks.
     auto other = hocket::gradients<float>(me.comm(), hocket::parameter_layout({{"a", 199}}), hocket::last_microbatch,
                                           hocket::zero<1>);
     refused("is not that of the parameters", [&] { optimizer.step(other, 0.1, 1); });
   });
+}
+
+TEST_CASE(
+    "a step is refused with the gradient of other ranks, also where these are as many, and with that of some copies") {
+  on_ranks(4, [](thread_rank& me) {
+    const auto near = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
+    const auto far = hocket::split(me.comm(), hocket::color{me.rank() % 2}, hocket::key{me.rank()});
+    const auto alone = hocket::split(me.comm(), hocket::color{me.rank()}, hocket::key{0});
+    const hocket::parameter_layout layout({{"a", 200}});
+    const auto check = [&](const auto& of_gradients, const auto& of_parameters, const std::string& words) {
+      auto gradients = hocket::gradients<float>(of_gradients, layout, hocket::every_microbatch, hocket::zero<2>);
+      auto parameters = hocket::parameters<float>(of_parameters, layout, hocket::zero<2>);
+      auto optimizer = hocket::make_optimizer<float>(parameters, hocket::sgd{.momentum = 0});
+      gradients.begin_microbatch(0, 1);
+      for (float& each : gradients.of(0)) each = static_cast<float>(me.rank());
+      gradients.end_microbatch(0, 1);
+      const auto totals = gradients.finish();
+      if (!words.empty()) {
+        const auto found =
+            me.expect(hocket::errc::invalid_argument, [&] { optimizer.step(gradients, 1, 1 / totals.count); });
+        me.check(found && std::string(found->what()).find(words) != std::string::npos,
+                 [&] { return "'" + words + "' is not in: " + (found ? found->what() : ""); });
+        return;
+      }
+      optimizer.step(gradients, 1, 1 / totals.count);
+      for (const float each : parameters.of(0)) me.check(each == -1.5F, [&] { return std::to_string(each); });
+    };
+    check(near, far, "make both with the same ranks");
+    check(hocket::hybrid(near, alone), hocket::hybrid(near, far), "of 2 of the replicas");
+    check(hocket::hybrid(near, far), hocket::hybrid(near, far), "");
+    check(hocket::hybrid(near, far), near, "");  // copies are equal also where nobody says that they are
+  });
+}
+
+TEST_CASE("a norm has the precision of doubles, however large or small the elements are") {
+  for (const int ranks : {1, 2, 3}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const hocket::parameter_layout layout({{"a", 200}, {"b", 100}, {"copy", 5, false}}, {1, 1});
+      const auto check = [&](auto when, auto sharding) {
+        auto gradients = hocket::gradients<double>(me.comm(), layout, when, sharding);
+        const auto norm_of = [&](double a, double b, double copy) {
+          gradients.begin_microbatch(0, 1);
+          for (double& each : gradients.of(0)) each = a / ranks;
+          for (double& each : gradients.of(1)) each = b / ranks;
+          for (double& each : gradients.of(2)) each = copy / ranks;
+          gradients.end_microbatch(0, 1);
+          gradients.finish();
+          return hocket::norm(gradients);
+        };
+        for (const double a : {1e160, 1e300, 1.0, 1e-145, 1e-170, 1e-300, 1e150, 0.0}) {
+          for (const double b : {a, -a / 3, 1.0, 1e-170, 1e144, 0.0}) {
+            const double most = std::max(a, std::abs(b)), x = most > 0 ? a / most : 0, y = most > 0 ? b / most : 0;
+            const double expected = most * std::sqrt(200 * x * x + 100 * y * y);
+            const auto found = norm_of(a, b, 7);
+            me.check(found.finite && std::abs(found.value - expected) <= 1e-14 * expected, [&] {
+              char text[100];
+              std::snprintf(text, sizeof text, "of %g and %g: %.17g, not %.17g", a, b, found.value, expected);
+              return std::string(text);
+            });
+          }
+          for (const double bad : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+            me.check(!norm_of(a, bad, 7).finite && !norm_of(a, 0, bad).finite, "an element is not finite");
+          }
+        }
+      };
+      check(hocket::last_microbatch, hocket::zero<0>);
+      check(hocket::every_microbatch, hocket::zero<2>);
+    });
+  }
+}
+
+TEST_CASE("a norm is clipped to a number that is not negative") {
+  const hocket::gradient_norm found{5, true};
+  CHECK(found.step_factor(2, 1) == 0.2);
+  CHECK(found.step_factor(2, 10) == 0.5);
+  CHECK(found.step_factor(2, 0) == 0);
+  CHECK(found.step_factor(2) == 0.5);
+  for (const double most : {-1.0, std::nan(""), -std::numeric_limits<double>::infinity()}) {
+    CHECK_THROWS_WITH(found.step_factor(1, most), Catch::Matchers::Contains("can't be clipped to"));
+    CHECK_THROWS_WITH(hocket::clip_factor(5, most), Catch::Matchers::Contains("a number from 0 on"));
+  }
 }
 
 TEST_CASE("a loss scale waits, shrinks to its least, and refuses what can't be") {

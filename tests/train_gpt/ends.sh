@@ -99,7 +99,32 @@ refused 'number above 0' --learning-rate nan
 refused 'number above 0' --seconds nan
 text=/nowhere refused "cannot read the text '/nowhere'"
 refused "no checkpoint in '/nowhere'" --resume /nowhere
-echo "fifteen meshes and options that can't be: refused, with the nearest that can"
+refused "'$folder' is a folder" --losses "$folder"
+
+# What is suggested, with the rest as it was, is not refused: all that is wrong then is the text, which is looked at last.
+replaced() {  # words, suggestion, options...
+  local words=$1 suggestion=$2
+  shift 2
+  refused "$words.*$suggestion\([ ,]\|$\)" "$@"
+  local rest=()
+  while [ $# -gt 0 ]; do
+    case " $suggestion " in *" $1 "*) ;; *) rest+=("$1" "$2") ;; esac
+    shift 2
+  done
+  read -ra suggestion <<<"${suggestion/ and / }"
+  text=/nowhere refused "cannot read the text '/nowhere'" "${rest[@]}" "${suggestion[@]}"
+}
+replaced 'nearest that can is' '--microbatches 6' --pp 4 --schedule interleaved --sequences 6
+replaced 'in rounds of equally many' '--microbatches 6' --pp 2 --schedule interleaved --stages-per-rank 2 --microbatches 5 --sequences 30
+replaced 'at least as many microbatches' '--microbatches 4 and --sequences 8' --dp 2 --pp 4 --schedule interleaved --sequences 6
+replaced 'one stage per rank' '--schedule breadth_first' --pp 2 --stages-per-rank 2
+replaced 'nearest that can is' '--sequences 1025000' --microbatches 1000 --dp 5 --accumulate 5 --sequences 1048576
+replaced 'nearest that can is' '--hybrid 3' --dp 6 --hybrid 4 --zero 1 --sequences 48
+replaced 'for what --zero shards' '--zero 1' --dp 4 --hybrid 2
+replaced 'nearest that is' '--width 65532' --width 65535 --heads 3
+replaced 'more stages than' '--stages-per-rank 2' --layers 4 --pp 2 --stages-per-rank 8 --schedule breadth_first
+replaced 'more stages than' '--pp 4 and --stages-per-rank 1' --pp 64 --stages-per-rank 64 --schedule breadth_first
+echo "twenty-five meshes and options that can't be: refused, with the nearest that can"
 
 # What is no file stays what it is, and gets what is written; a link stays a link.
 mkfifo "$folder/pipe"

@@ -41,6 +41,14 @@ train() {  # name, options...
     { echo "$*: the memory is not that of the formula"; tail -n 1 "$folder/log"; failed=1; }
   grep -q '^\([0-9]*\) of \1 ranks keep what the formula says$' "$folder/log" ||
     { echo "$*: the memory of a rank is not that of the formula"; failed=1; }
+  awk '
+    $1 == "mesh:" { ranks = $2 }
+    $1 == "memory:" { listed = 1; next }
+    listed && $1 == "rank" && $2 + 0 == named { ++named; next }
+    listed && $1 == "each" && $4 == named { named = $6 + 1; next }
+    { listed = 0 }
+    END { exit !(ranks > 0 && named == ranks) }' "$folder/log" ||
+    { echo "$*: the plan does not name the memory of each rank:"; grep -A 9 '^memory' "$folder/log"; failed=1; }
   # Small sums of norms and counts are not in the formula; steps that are skipped gather no parameters.
   sed -n 's/^rank 0 moved .* all ranks \([0-9.]*\) MB, by the formulas \([0-9.]*\) MB$/\1 \2/p' "$folder/log" | awk '
     { near = $1 >= 0.98 * $2 - 0.001 && $1 <= 1.02 * $2 + 0.08 } END { exit !near }' ||
@@ -90,6 +98,8 @@ done < <(meshes)
 check_rounded 1e-5 --tp 3 --pp 2 --sequence-parallel --zero 1
 check_rounded 1e-5 --dp 2 --tp 2 --sequence-parallel --microbatches 3
 for options in '--dp 2 --accumulate 3 --microbatches 2 --zero 3' '--dp 2 --accumulate 2 --zero 1' \
+  '--dp 4 --hybrid 2 --zero 1' '--dp 4 --hybrid 2 --accumulate 3 --zero 2' '--dp 4 --hybrid 2 --tp 2 --zero 3' \
+  '--dp 6 --hybrid 2 --zero 2' '--dp 3 --hybrid 1 --zero 3' \
   '--pp 2 --schedule interleaved --stages-per-rank 2 --microbatches 4' \
   '--dp 2 --schedule interleaved --stages-per-rank 2 --microbatches 3' \
   '--dp 2 --pp 2 --schedule breadth_first --stages-per-rank 2 --microbatches 3'; do

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # The report of a training, in a browser without a window: it loads without an error, asks no network for anything, and
-# each of its pictures has something in it. Ends with 77 where there is no Chromium.
+# each of its pictures has something in it; also that of a training that went wrong. Ends with 77 where there is no
+# Chromium.
 #
 #   report.sh PROGRAM INCLUDE_FOLDER
 set -euo pipefail
@@ -14,15 +15,16 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 find "$include" -name '*.hpp' | LC_ALL=C sort | xargs cat >"$folder/text"
-"$program" --text "$folder/text" --dp 2 --pp 2 --microbatches 4 --steps 24 --context 16 --out "$folder" >"$folder/log"
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 
-outside=$(grep -o '[a-z]*://[^" <>]*' "$folder/report.html" | grep -v '^http://www.w3.org/2000/svg$' || true)
-[ -z "$outside" ] || complain "the report asks for $outside"
+check_report() {  # options...
+  "$program" --text "$folder/text" --dp 2 --pp 2 --microbatches 4 --context 16 --out "$folder" "$@" >"$folder/log"
+  outside=$(grep -o '[a-z]*://[^" <>]*' "$folder/report.html" | grep -v '^http://www.w3.org/2000/svg$' || true)
+  [ -z "$outside" ] || complain "the report asks for $outside"
 
-# The page says itself what it shows.
-cat "$folder/report.html" - >"$folder/asked.html" <<'SCRIPT'
+  # The page says itself what it shows.
+  cat "$folder/report.html" - >"$folder/asked.html" <<'SCRIPT'
 <script>
   window.onload = () => {
     for (const picture of document.querySelectorAll('body > svg')) {
@@ -35,16 +37,26 @@ cat "$folder/report.html" - >"$folder/asked.html" <<'SCRIPT'
   };
 </script>
 SCRIPT
-timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$folder/profile" \
-  --enable-logging=stderr --virtual-time-budget=5000 --dump-dom "file://$folder/asked.html" >"$folder/dom" 2>"$folder/console" ||
-  complain "the browser failed: $(tail -n 5 "$folder/console")"
-! grep CONSOLE "$folder/console" || complain "the page complains"
-pictures=$(grep -o 'picture: [0-9 ]* shapes<' "$folder/dom" || true)
-[ "$(grep -c . <<<"$pictures")" = 3 ] || complain "not three pictures: $pictures"
-while read -r _ width height shapes _; do
-  if [ "${width:-0}" -lt 300 ] || [ "${height:-0}" -lt 50 ] || [ "${shapes:-0}" -lt 8 ]; then
-    complain "a picture is empty: $width by $height, $shapes shapes"
-  fi
-done <<<"$pictures"
-echo "$pictures"
+  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$folder/profile" \
+    --enable-logging=stderr --virtual-time-budget=5000 --dump-dom "file://$folder/asked.html" >"$folder/dom" 2>"$folder/console" ||
+    complain "the browser failed: $(tail -n 5 "$folder/console")"
+  ! grep CONSOLE "$folder/console" || complain "the page complains"
+  pictures=$(grep -o 'picture: [0-9 ]* shapes<' "$folder/dom" || true)
+  [ "$(grep -c . <<<"$pictures")" = 3 ] || complain "not three pictures: $pictures"
+  while read -r _ width height shapes _; do
+    if [ "${width:-0}" -lt 300 ] || [ "${height:-0}" -lt 50 ] || [ "${shapes:-0}" -lt 8 ]; then
+      complain "a picture is empty: $width by $height, $shapes shapes"
+    fi
+  done <<<"$pictures"
+  echo "$*: $(xargs <<<"$pictures")"
+}
+
+check_report --steps 24
+! grep -q 'not finite' "$folder/loss.svg" || complain "what is finite is called something else"
+# Losses that are not finite have no place in the curve; that they are left out is said.
+check_report --steps 20 --learning-rate 1e30
+! grep -E '"[^"]*\b(nan|inf)\b[^"]*"' "$folder/loss.svg" || complain "coordinates that are no numbers"
+grep -Eq 'left out: the loss of [0-9]+ of 20 steps is not finite' "$folder/loss.svg" || complain "what is left out is not said"
+grep -q '<circle' "$folder/loss.svg" || complain "the step before them is not shown"
+grep -q 'held-out text, at the end: not finite' "$folder/loss.svg" || complain "not said of the held-out text"
 exit $failed

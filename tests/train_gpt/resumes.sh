@@ -25,17 +25,20 @@ for loss_scale in 0 1024; do
   # What a process that was killed has left of a checkpoint, and what is none.
   mkdir -p "$folder"/kept/{step-5,step-6,step-notes}
   touch "$folder"/kept/{step-5/rank-0.part,step-6/rank-9.part,step-notes/mine}
-  ! train --loss-scale $loss_scale --dp 2 --tp 2 --zero 1 --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
+  writers='--dp 2 --tp 2 --zero 1'
+  [ $loss_scale = 0 ] || writers='--dp 4 --hybrid 2 --zero 2'
+  read -ra mesh <<<"$writers"
+  ! train --loss-scale $loss_scale "${mesh[@]}" --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
     complain "a rank failed, and success"
   [ "$(cat "$folder/kept/latest")" = step-6 ] || complain "the latest checkpoint is not that of step 6"
   [ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "not what should be left: $(ls "$folder/kept")"
   [ "$(ls "$folder/kept/step-6" | xargs)" = "rank-0 rank-1 rank-2 rank-3" ] || complain "not four parts: $(ls "$folder/kept/step-6")"
   [ -e "$folder/kept/step-notes/mine" ] || complain "what was no checkpoint was removed"
-  for mesh in '--dp 2 --tp 2 --zero 1' '--dp 3 --zero 3' '--pp 2 --zero 0 --microbatches 3' '--dp 2 --pp 2 --zero 2' ''; do
+  for mesh in '--dp 2 --tp 2 --zero 1' '--dp 3 --zero 3' '--pp 2 --zero 0 --microbatches 3' '--dp 2 --pp 2 --zero 2' '--dp 6 --hybrid 3 --zero 3' ''; do
     read -ra mesh <<<"$mesh"
     train --loss-scale $loss_scale --resume "$folder/kept" "${mesh[@]}" || { cat "$folder/log"; failed=1; continue; }
     if cmp -s <(tail -n 6 "$folder/whole") <(tail -n +2 "$folder/losses"); then
-      echo "loss scale $loss_scale, from --dp 2 --tp 2 --zero 1 on ${mesh[*]:-one process}: no bit differs in what was left"
+      echo "loss scale $loss_scale, from $writers on ${mesh[*]:-one process}: no bit differs in what was left"
     else
       complain "${mesh[*]}: the steps after a checkpoint differ: $(diff <(tail -n 6 "$folder/whole") <(tail -n +2 "$folder/losses") | head -n 4)"
     fi
@@ -79,5 +82,20 @@ head -c 5000 "$folder/part" >"$part"
 refused "rank-1': it ends in the middle" --resume "$folder/kept" --precision bfloat16
 rm "$part"
 refused "rank-1': it can't be read" --resume "$folder/kept" --precision bfloat16
-echo "eight checkpoints that can't be gone on from: refused"
+# Parts that are whole, and of different checkpoints.
+! train --precision bfloat16 --dp 2 --zero 3 --checkpoint "$folder/earlier" --checkpoint-every 3 --fail-in-step 5 || complain "no failure"
+cp "$folder/earlier/step-3/rank-1" "$part"
+refused "rank-1': its number of steps is 3, that of rank-0 9" --resume "$folder/kept" --precision bfloat16
+while read -r change words; do
+  LC_ALL=C sed "2,3{$change}" "$folder/part" >"$part"
+  refused "rank-1': its $words" --resume "$folder/kept" --precision bfloat16
+done <<'CHANGES'
+s/^ranks.2$/ranks\x203/ number of ranks is 3, that of rank-0 2
+s/^steps.9.9/steps\x209\x208/ number of optimizer steps is 8, that of rank-0 9
+s/^steps.9.9.0$/steps\x209\x209\x201/ number of skipped steps is 1, that of rank-0 0
+s/^ranks.2$/&\nscale\x208\x201\x200\x200/ loss scale is 8 1 0 0, that of rank-0 none
+CHANGES
+cp "$folder/part" "$part"
+train --precision bfloat16 --resume "$folder/kept" || complain "what was put back is refused: $(cat "$folder/log")"
+echo "thirteen checkpoints that can't be gone on from: refused"
 exit $failed

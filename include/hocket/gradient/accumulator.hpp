@@ -73,6 +73,7 @@ class gradient_accumulator {
  public:
   using value_type = T;
   using sharding = Sharding;
+  using group_type = Group;
   static constexpr bool keeps_whole = std::is_same_v<When, last_microbatch_t>;
 
   /// See `gradients`.
@@ -100,6 +101,7 @@ class gradient_accumulator {
   int ranks() const noexcept { return group_.shards->size(); }
   /// The communicator of these.
   const auto& shards() const noexcept { return *group_.shards; }
+  const Group& group() const noexcept { return group_; }
 
   /// The timeout and the stop token that all of its calls have.
   auto bounds() const { return detail::bounds_of(options_); }
@@ -107,10 +109,10 @@ class gradient_accumulator {
   /// Whether it adds up over the ranks of `comm`, and no others.
   template <class Wire>
   bool adds_over(const communicator<Wire>& comm) const {
-    std::vector<int> all = members_of(comm), own = members_of(*group_.shards);
+    std::vector<int> all = detail::members_of(comm), own = detail::members_of(*group_.shards);
     std::sort(all.begin(), all.end());
     if constexpr (Group::has_replicas) {
-      const std::vector<int> others = members_of(*group_.replicas);
+      const std::vector<int> others = detail::members_of(*group_.replicas);
       if (own.size() * others.size() != all.size()) return false;
       own.insert(own.end(), others.begin(), others.end());
     } else {
@@ -123,10 +125,10 @@ class gradient_accumulator {
   /// Whether it adds up over another rank of `comm` than this one.
   template <class Wire>
   bool adds_over_some_of(const communicator<Wire>& comm) const {
-    const std::vector<int>& others = members_of(comm);
+    const std::vector<int>& others = detail::members_of(comm);
     const int self = others[static_cast<std::size_t>(comm.rank())];
     const auto shared = [&](const auto& own) {
-      const std::vector<int>& members = members_of(own);
+      const std::vector<int>& members = detail::members_of(own);
       return std::any_of(members.begin(), members.end(), [&](int each) {
         return each != self && std::find(others.begin(), others.end(), each) != others.end();
       });
@@ -163,10 +165,14 @@ class gradient_accumulator {
     return formed(b).subspan(layout_.of(i).first - layout_.bucket(b).first, layout_.of(i).size);
   }
 
-  /// Adds `gradient` to that of parameter `i`: `of(i)` for those who have it elsewhere, or add it exactly.
+  /// Adds `gradient` to that of parameter `i`: `of(i)` for those who have it elsewhere, or add it exactly. Its elements
+  /// are of a type that has no more digits than what sums are kept in.
   template <contiguous_buffer Range>
   void add(std::size_t i, const Range& range) {
     const auto gradient = detail::as_input(range);
+    static_assert(detail::fits_into<typename decltype(gradient)::value_type, T>(),
+                  "gradients.add: an element of this gradient has more digits than what it is added to, and would be "
+                  "rounded before: say gradients<double>, or exact_sum<double>, or round it yourself");
     const std::span<T> to = of(i);
     if (gradient.size() != to.size()) {
       refuse("add: parameter '" + layout_[i].name + "' has " + std::to_string(to.size()) + " elements, its gradient " +
@@ -251,13 +257,15 @@ class gradient_accumulator {
   /// What the last call of `finish` gave, with the waits since then.
   const gradient_totals& totals() const noexcept { return totals_; }
 
-  /// Gives up a step that can't be completed, so that the next one can begin: after an exception in a layer, or where
-  /// this rank has no data. Sends what the step owes the other ranks, as empty as it is, and waits for theirs.
+  /// Gives up a step that can't be completed, so that the next one can begin: after an exception in a layer. Sends what
+  /// the step owes the other ranks, as empty as it is, and waits for theirs.
   ///
-  /// Collective, in the place of `finish`: all ranks that have begun the step call either. On all of them the step then
-  /// has no gradient: `gradient_totals::abandoned` is how many gave up, `norm` is not a number, also on the ranks
-  /// of the model that it is taken with, and an optimizer refuses the step. Between steps: drops the last gradient, and
-  /// calls nobody.
+  /// Collective, in the place of `finish`: each rank calls either. On all of them the step then has no gradient:
+  /// `gradient_totals::abandoned` is how many gave up, `norm` is not a number, also on the ranks of the model that it
+  /// is taken with, and an optimizer refuses the step.
+  ///
+  /// A rank that has not begun the step is between steps: there, this drops the last gradient and calls nobody, and the
+  /// others wait for it in vain. Where that may be so, as data are read before, say how many microbatches the step has.
   gradient_totals abandon() {
     if (next_ == 0) {
       finished_ = false;
@@ -269,6 +277,16 @@ class gradient_accumulator {
       end_microbatch(0, 0);
     }
     return finish();
+  }
+
+  /// The same, whether this rank has begun the step or not: it has `microbatches`, here as on the other ranks.
+  /// A rank that merely has no data gives up nothing: it begins its microbatches, and ends them with a count of 0.
+  gradient_totals abandon(int microbatches) {
+    if (next_ == 0) begin_microbatch(0, microbatches);
+    if (microbatches != of_) {
+      refuse("abandon(" + std::to_string(microbatches) + "): this step has " + std::to_string(of_) + " microbatches");
+    }
+    return abandon();
   }
 
   /// After `finish`, or `wait(b)`: the part of bucket `b` that this rank has the sum of. All of it at stage 0, else a
@@ -314,11 +332,6 @@ class gradient_accumulator {
   [[noreturn]] void refuse(std::string reason) const {
     raise(errc::invalid_argument, std::move(reason),
           {.operation = "gradients", .rank = rank(), .ranks = ranks(), .site = site_});
-  }
-
-  template <class Wire>
-  static const std::vector<int>& members_of(const communicator<Wire>& comm) noexcept {
-    return *detail::communicator_access::state(comm).members();
   }
 
   void check_open(std::size_t i, const char* call) const {
@@ -496,9 +509,9 @@ class gradient_accumulator {
 
 /// Where the gradients of `layout` are added up, over microbatches and the ranks of `group`.
 ///
-/// Collective over `group`, a communicator, or `hybrid(shards, replicas)`; it must outlive the result, and carry
-/// nothing else from `begin_microbatch` to `finish`. Raises `mismatch` on all ranks if their layouts differ, and says
-/// where.
+/// Collective over `group`, a communicator, or `hybrid(shards, replicas)`; it must outlive the result (a temporary one
+/// does not compile), and carry nothing else from `begin_microbatch` to `finish`. Raises `mismatch` on all ranks if their
+/// layouts differ, and says where.
 /// @tparam T what is added: `float` even where less travels (`with(wire<bfloat16>)`); or `exact_sum<float>`, for bits
 ///   that do not depend on how tokens were spread over microbatches and ranks
 /// @param when, what when to reduce, and what each rank keeps: see policy.hpp for the pairs that there are
@@ -508,11 +521,12 @@ class gradient_accumulator {
 /// @param memory where all of it is allocated; must outlive the result
 template <class T, class Over, class When, class Sharding, call_options Options = options<>,
           class Reduction = plain_reduction>
-auto gradients(const Over& group, parameter_layout layout, When, Sharding, const Options& options = {},
+auto gradients(Over&& group, parameter_layout layout, When, Sharding, const Options& options = {},
                Reduction reduction = {}, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                const std::source_location& site = std::source_location::current()) {
   using group_type = decltype(detail::as_group(group));
-  if constexpr (detail::checked_sum_type<T>::value &&
+  if constexpr (detail::checked_group<Over>::value && detail::checked_sum_type<T>::value &&
+                detail::checked_wire_type<T, Options>::value &&
                 detail::checked_accumulation<When, Sharding, group_type::has_replicas>::value &&
                 detail::checked_reduction<Reduction, typename group_type::wire_type, T, Options>::value) {
     return gradient_accumulator<T, When, Sharding, group_type, Options, Reduction>(

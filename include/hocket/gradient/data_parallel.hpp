@@ -7,6 +7,10 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 
+#include <type_traits>
+#include <utility>
+#include <vector>
+
 HOCKET_BEGIN_NAMESPACE
 
 /// Ranks that share one copy of the model, and ranks that hold the same part of different copies. Made by `hybrid`.
@@ -46,6 +50,33 @@ plain_group<Wire> as_group(const communicator<Wire>& comm) noexcept {
 template <class Wire>
 hybrid_group<Wire> as_group(const hybrid_group<Wire>& group) noexcept {
   return group;
+}
+
+/// Whether a group may be given as `Over&&`: groups keep the addresses of communicators.
+template <class Over>
+struct checked_group {
+  static constexpr bool value =
+      std::is_lvalue_reference_v<Over> || decltype(as_group(std::declval<Over&>()))::has_replicas;
+  static_assert(value,
+                "this communicator ends with the statement, and gradients(...) or parameters(...) would keep its "
+                "address: give it a name, and let it live longer than what is made with it");
+};
+
+/// The ranks of `comm`, in its order, as its wire numbers them.
+template <class Wire>
+const std::vector<int>& members_of(const communicator<Wire>& comm) noexcept {
+  return *communicator_access::state(comm).members();
+}
+
+/// Whether both have the same ranks in the same order, as far as can be told: two wires may number them differently.
+template <class Wire, class OtherWire>
+bool same_ranks(const communicator<Wire>& one, const communicator<OtherWire>& other) noexcept {
+  if (one.rank() != other.rank() || one.size() != other.size()) return false;
+  if constexpr (std::is_same_v<Wire, OtherWire>) {
+    const bool one_wire = communicator_access::state(one).wire() == communicator_access::state(other).wire();
+    return !one_wire || members_of(one) == members_of(other);
+  }
+  return true;
 }
 
 }  // namespace detail

@@ -16,12 +16,14 @@
 #include <hocket/operation/exact_sum.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
 #include <source_location>
 #include <span>
+#include <string>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -29,18 +31,26 @@ HOCKET_BEGIN_NAMESPACE
 /// Of a sum of gradients, before it is divided by anything.
 struct gradient_norm {
   double value = 0;    ///< infinite or not a number if the gradient is not finite
-  bool finite = true;  ///< whether it is, and with it every element on every rank, copies included
+  bool finite = true;  ///< whether it is, and with it every element on every rank, copies included; and the norm
 
   /// What the sum is to be multiplied with in `optimizer::step`: 1 / `divisor`, or less, so that the norm of the
   /// product is at most `most`.
   /// @param divisor the count of what was added, times the loss scale that it was computed with
-  constexpr double step_factor(double divisor, double most = std::numeric_limits<double>::infinity()) const noexcept;
+  /// Raises `invalid_argument` if `most` is negative or not a number.
+  constexpr double step_factor(double divisor, double most = std::numeric_limits<double>::infinity()) const;
 };
 
-/// What a gradient of this norm is to be multiplied with so that its norm is at most `most`; 1 if it is.
-constexpr double clip_factor(double norm, double most) noexcept { return norm > most ? most / norm : 1.0; }
+/// What a gradient of this norm is to be multiplied with so that its norm is at most `most`; 1 if it is, or is not a
+/// number. Raises `invalid_argument` if `most` is negative or not a number.
+constexpr double clip_factor(double norm, double most) {
+  if (!(most >= 0)) {
+    raise(errc::invalid_argument, "the norm of a gradient can't be clipped to " + std::to_string(most) +
+                                      ": the largest is a number from 0 on, or infinite");
+  }
+  return norm > most ? most / norm : 1.0;
+}
 
-constexpr double gradient_norm::step_factor(double divisor, double most) const noexcept {
+constexpr double gradient_norm::step_factor(double divisor, double most) const {
   return clip_factor(value / divisor, most) / divisor;
 }
 
@@ -57,34 +67,73 @@ constexpr auto rounded_sum(const T& sum) noexcept {
 }
 
 /// The squares of at most a block's elements, in an order that does not depend on where the block lies.
+/// @param scale a power of two, which elements are multiplied with before
 template <class T>
-double squares_of(std::span<const T> block) noexcept {
+double squares_of(std::span<const T> block, double scale = 1) noexcept {
   constexpr std::size_t lanes = 4;
   double sums[lanes] = {};
   for (std::size_t i = 0; i < block.size(); ++i) {
-    const auto each = static_cast<double>(rounded_sum(block[i]));
+    const auto each = scale * static_cast<double>(rounded_sum(block[i]));
     sums[i % lanes] += each * each;
   }
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// What a copy, which counts elsewhere, adds: nothing, unless it is not finite. Copies may differ in that.
-template <class T>
-void add_if_not_finite(std::span<const T> copy, exact_sum<double>& sum) noexcept {
-  for (const T& each : copy) {
-    const auto value = static_cast<double>(rounded_sum(each));
-    if (!std::isfinite(value)) sum.add(value);
+/// A sum of squares, exact over blocks, of elements of any magnitude: where the squares of a block would leave what a
+/// double can hold, its elements are scaled, and add to another sum.
+class sum_of_squares {
+ public:
+  template <class T>
+  void add(std::span<const T> block) noexcept {
+    const double squares = squares_of(block);
+    if (squares < 0x1p-960) {
+      tiny().add(squares_of(block, upwards));
+    } else if (squares < 0x1p960) {
+      usual().add(squares);
+    } else {
+      huge().add(squares_of(block, downwards));  // also what is not finite
+    }
   }
-}
+
+  /// What a copy, which counts elsewhere, adds: nothing, unless it is not finite. Copies may differ in that.
+  template <class T>
+  void add_if_not_finite(std::span<const T> copy) noexcept {
+    for (const T& each : copy) {
+      const auto value = static_cast<double>(rounded_sum(each));
+      if (!std::isfinite(value)) usual().add(value);
+    }
+  }
+
+  void add_nan() noexcept { usual().add(std::numeric_limits<double>::quiet_NaN()); }
+
+  double root() const noexcept {
+    const double tiny = sums_[0].value(), usual = sums_[1].value(), huge = sums_[2].value();
+    if (huge != 0) return std::sqrt(huge + usual * downwards * downwards) * upwards;
+    if (usual != 0) return std::sqrt(usual + tiny * downwards * downwards);
+    return std::sqrt(tiny) * downwards;
+  }
+
+  /// To be added up over ranks.
+  std::span<exact_sum<double>> parts() noexcept { return sums_; }
+
+ private:
+  static constexpr double upwards = 0x1p600, downwards = 0x1p-600;
+
+  exact_sum<double>& tiny() noexcept { return sums_[0]; }
+  exact_sum<double>& usual() noexcept { return sums_[1]; }
+  exact_sum<double>& huge() noexcept { return sums_[2]; }
+
+  std::array<exact_sum<double>, 3> sums_;
+};
 
 /// Of what this rank has: blocks of a layout are whole on one rank, so their sums, added exactly, do not depend on how
 /// many ranks there are.
 template <class Gradients>
-exact_sum<double> squares_here(Gradients& gradients) {
+sum_of_squares squares_here(Gradients& gradients) {
   using T = typename Gradients::value_type;
   const parameter_layout& layout = gradients.layout();
-  exact_sum<double> sum;
-  if (gradients.abandoned()) sum.add(std::numeric_limits<double>::quiet_NaN());
+  sum_of_squares sum;
+  if (gradients.abandoned()) sum.add_nan();
   for (std::size_t b = 0; b < layout.buckets(); ++b) {
     gradients.wait(b);
     const element_range& own = gradients.own_range(b);
@@ -93,9 +142,9 @@ exact_sum<double> squares_here(Gradients& gradients) {
       for (std::size_t at = part.first; at < part.end(); at += layout_block) {
         const auto block = values.subspan(at - own.first, std::min(layout_block, part.end() - at));
         if (layout[i].counts_in_norm) {
-          sum.add(squares_of(block));
+          sum.add(block);
         } else {
-          add_if_not_finite(block, sum);
+          sum.add_if_not_finite(block);
         }
       }
     });
@@ -122,17 +171,17 @@ gradient_norm norm_over(Gradients& gradients, const Options& options, const std:
         "their parts would count twice",
         {.operation = "norm", .rank = gradients.rank(), .ranks = gradients.ranks(), .site = site});
   }
-  exact_sum<double> squares = squares_here(gradients);
+  sum_of_squares squares = squares_here(gradients);
   const auto add_over = [&](const auto& comm) {
     if constexpr (std::is_same_v<Options, hocket::options<>>) {
-      all_reduce(comm, in_place(std::span(&squares, 1)), std::plus<>{}, gradients.bounds(), site);
+      all_reduce(comm, in_place(squares.parts()), std::plus<>{}, gradients.bounds(), site);
     } else {
-      all_reduce(comm, in_place(std::span(&squares, 1)), std::plus<>{}, options, site);
+      all_reduce(comm, in_place(squares.parts()), std::plus<>{}, options, site);
     }
   };
   if constexpr (Gradients::sharding::shards_states) add_over(gradients.shards());
   (add_over(models), ...);
-  const double value = std::sqrt(squares.value());
+  const double value = squares.root();
   return {value, std::isfinite(value)};
 }
 
@@ -140,9 +189,9 @@ gradient_norm norm_over(Gradients& gradients, const Options& options, const std:
 
 /// The norm of the gradient that `gradients` has the sum of, after `finish`. Collective over its ranks.
 ///
-/// Elements of parameters with `counts_in_norm` count once; double precision. Divide by what the gradient is to be
-/// divided by, the count and the loss scale, or let `gradient_norm::step_factor` do it. Not a number if the step was
-/// abandoned.
+/// Elements of parameters with `counts_in_norm` count once; double precision, for elements of any magnitude. Divide by
+/// what the gradient is to be divided by, the count and the loss scale, or let `gradient_norm::step_factor` do it. Not a
+/// number if the step was abandoned.
 /// @param options of the small all_reduce; if there are none, the timeout and the stop token of `gradients`
 template <detail::has_buckets Gradients, call_options Options = options<>>
 gradient_norm norm(Gradients& gradients, const Options& options = {},

@@ -5,8 +5,11 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/operation/exact_sum.hpp>
 
+#include <concepts>
+#include <limits>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -38,6 +41,27 @@ struct checked_sum_type {
                 "gradients<T>: T is what sums are kept in: float, double, or exact_sum of one. A narrower type would "
                 "lose small summands: say gradients<float>, and with(wire<bfloat16>) for what travels");
 };
+
+template <class T, class Options>
+struct checked_wire_type {
+  static constexpr bool value =
+      !is_exact_sum<T> || !Options::template has<kind::wire> || Options::template is_hint<kind::wire>;
+  static_assert(value,
+                "gradients<exact_sum<...>>(...): exact sums travel as they are, and wire<...> would round them: leave "
+                "out one of the two");
+};
+
+/// Whether values of `From` become summands of a sum of `T`, a floating-point number or an exact sum, unrounded.
+template <class From, class T>
+constexpr bool fits_into() noexcept {
+  if constexpr (is_exact_sum<T>) {
+    return fits_into<From, typename T::value_type>();
+  } else if constexpr (std::is_arithmetic_v<From>) {
+    return std::numeric_limits<From>::digits <= std::numeric_limits<T>::digits;
+  } else {
+    return std::convertible_to<From, T>;  // a narrow float, as bfloat16
+  }
+}
 
 }  // namespace detail
 

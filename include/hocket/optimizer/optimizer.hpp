@@ -114,20 +114,22 @@ class optimizer {
   /// `undecayed`) are moved as by a rule whose `weight_decay` is 0.
   ///
   /// Collective; `factor`, `learning_rate` and the rule must be equal on all ranks.
-  /// Raises `invalid_argument` if layouts or ranks differ, if `factor` is not finite, before `finish`, for a step that
-  /// was abandoned, and for a second step with one gradient.
+  /// Raises `invalid_argument` if layouts or ranks differ, if `factor` or `learning_rate` is not finite, before `finish`,
+  /// for a step that was abandoned, and for a second step with one gradient.
   template <class Gradients>
   void step(Gradients& gradients, double learning_rate, double factor) {
     static_assert(std::is_same_v<typename Gradients::sharding, sharding>,
                   "optimizer::step: gradients and parameters are kept in different ways: give gradients(...) and "
                   "parameters(...) the same zero<stage>");
+    static_assert(Gradients::group_type::has_replicas || !Parameters::group_type::has_replicas,
+                  "optimizer::step: the parameters have replicas which the gradients are not added up over, so copies "
+                  "would part: make gradients(...), too, with hybrid(shards, replicas)");
     check_layouts(gradients.layout());
-    if (gradients.rank() != parameters_->rank() || gradients.ranks() != parameters_->ranks()) {
-      refuse("the gradients are those of rank " + std::to_string(gradients.rank()) + " of " +
-             std::to_string(gradients.ranks()) + ", the parameters those of rank " +
-             std::to_string(parameters_->rank()) + " of " + std::to_string(parameters_->ranks()) +
-             ": make both with the same ranks, in the same order");
+    check_ranks(*gradients.group().shards, *parameters_->group().shards, "");
+    if constexpr (Parameters::group_type::has_replicas) {
+      check_ranks(*gradients.group().replicas, *parameters_->group().replicas, " of the replicas");
     }
+    if (!std::isfinite(learning_rate)) refuse("the learning rate is " + std::to_string(learning_rate));
     if (!std::isfinite(factor)) {
       refuse("the gradient is to be multiplied with " + std::to_string(factor) +
              ": was it divided by a count of 0, as no rank had any token?");
@@ -197,6 +199,22 @@ class optimizer {
         described(layout()) + ": " +
         detail::first_difference(detail::text_of(of_gradients), detail::text_of(layout()), "the former", "the latter") +
         "; give both the same one");
+  }
+  /// Other ranks with as many others would take the step, and each its own.
+  template <class Wire, class OtherWire>
+  void check_ranks(const communicator<Wire>& of_gradients, const communicator<OtherWire>& of_parameters,
+                   const std::string& which) const {
+    if (detail::same_ranks(of_gradients, of_parameters)) return;
+    refuse("the gradients are those of " + described(of_gradients) + ", the parameters those of " +
+           described(of_parameters) + which +
+           (of_gradients.rank() == of_parameters.rank() && of_gradients.size() == of_parameters.size()
+                ? ", and these are other ranks"
+                : "") +
+           ": make both with the same ranks, in the same order");
+  }
+  template <class Wire>
+  static std::string described(const communicator<Wire>& comm) {
+    return "rank " + std::to_string(comm.rank()) + " of " + std::to_string(comm.size());
   }
   static std::string described(const parameter_layout& layout) {
     return std::to_string(layout.parameters()) + " parameters with " + std::to_string(layout.size()) + " elements in " +

@@ -43,8 +43,9 @@ HOCKET_BEGIN_NAMESPACE
 ///
 /// **Order.** `gather` is collective: every rank of the group gathers the same buckets in the same order. With zero<0>
 /// to zero<2> the optimizer does it after its step. With zero<3> whoever computes says when; as gradients leave
-/// meanwhile, its communicator must be one of its own: `split(comm, color{0}, key{comm.rank()})`. `of` may wait for the
-/// other ranks, and so may `of` of a `gradient_accumulator`: all ranks call the two in the same order.
+/// meanwhile, its communicator must be one of its own: `const auto fetching = split(comm, color{0}, key{comm.rank()})`,
+/// which outlives the parameters. `of` may wait for the other ranks, and so may `of` of a `gradient_accumulator`: all
+/// ranks call the two in the same order.
 /// **Cost.** A gather of n bytes: an all_gather of n on the ranks that share a copy. Made by an all_gather of 16 bytes
 /// per rank, from zero<1> on.
 /// **Memory.** All parameters; with zero<3> this rank's pieces, and the buckets that are gathered: `passing_bytes` of
@@ -268,17 +269,19 @@ class flat_parameters {
 };
 
 /// The parameters of `layout`, zero at first, kept as `Sharding` says by the ranks of `group`: a communicator, or
-/// `hybrid(shards, replicas)`, which must outlive the result. Collective from zero<1> on: raises `mismatch` on all
-/// ranks if their layouts differ, and says where.
+/// `hybrid(shards, replicas)`, which must outlive the result: a temporary one does not compile. Collective from zero<1>
+/// on: raises `mismatch` on all ranks if their layouts differ, and says where.
 /// @param options those of the all_gather_v: an algorithm, a timeout …
 /// @param memory where they are allocated; must outlive the result
 template <class P, class Over, sharding_stage Sharding, call_options Options = options<>>
-auto parameters(const Over& group, parameter_layout layout, Sharding, const Options& options = {},
+auto parameters(Over&& group, parameter_layout layout, Sharding, const Options& options = {},
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                 const std::source_location& site = std::source_location::current()) {
   using group_type = decltype(detail::as_group(group));
-  return flat_parameters<P, Sharding, group_type, Options>(detail::as_group(group), std::move(layout), options, memory,
-                                                           site);
+  if constexpr (detail::checked_group<Over>::value) {
+    return flat_parameters<P, Sharding, group_type, Options>(detail::as_group(group), std::move(layout), options,
+                                                             memory, site);
+  }
 }
 
 HOCKET_END_NAMESPACE

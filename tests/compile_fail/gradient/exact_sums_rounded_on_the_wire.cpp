@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: exact sums travel as they are
+//
+// What is rounded on the way is exact no more.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<hocket::exact_sum<float>>(comm, layout, hocket::last_microbatch, hocket::zero<1>,
+                                              hocket::with(hocket::wire<hocket::bfloat16>));
+}

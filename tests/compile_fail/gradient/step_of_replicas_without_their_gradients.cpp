@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: replicas which the gradients are not added up over
+//
+// Each copy would take the step of its own data.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+#include <hocket/optimizer/optimizer.hpp>
+#include <hocket/optimizer/rule/sgd.hpp>
+
+void misuse(const hocket::local::communicator& inside, const hocket::local::communicator& across,
+            const hocket::parameter_layout& layout) {
+  auto gradients = hocket::gradients<float>(inside, layout, hocket::every_microbatch, hocket::zero<2>);
+  auto parameters = hocket::parameters<float>(hocket::hybrid(inside, across), layout, hocket::zero<2>);
+  hocket::make_optimizer<float>(parameters, hocket::sgd{}).step(gradients, 0.1, 1);
+}
