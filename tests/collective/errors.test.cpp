@@ -78,6 +78,8 @@ TEST_CASE("arguments that can't be right are refused, and nothing else changes")
     const char* const refusal = "timeout is -5000000000 ns; it must be at least 0";
     std::vector<float> four(4), sums(4);
     check_refused(me, refusal, [&] { hocket::barrier(comm, past); });
+    check_refused(me, refusal, [&] { comm.set_timeout(-5s); });
+    check_refused(me, refusal, [&] { hocket::shrink(comm, past); });
     check_refused(me, refusal, [&] { hocket::all_reduce(comm, four, sums, std::plus<>{}, past); });
     check_refused(me, refusal, [&] { auto lost = hocket::barrier_async(comm, past); });
     check_refused(me, refusal, [&] { hocket::send(comm, five, hocket::peer{0}, hocket::tag{1}, past); });
@@ -100,6 +102,11 @@ TEST_CASE("plans that can't do what is asked for are refused") {
     };
     check_refused(me, "0 pieces",
                   [&] { hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::double_tree(0))); });
+    for (const std::uint32_t pieces : {~0U, 0x80000001U, 1U << 16U}) {
+      check_refused(me, "pieces; it can have 65536", [&] {
+        hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::double_tree(pieces)));
+      });
+    }
     check_refused(me, "another collective", [&] { with_plan(plan::ring_all_gather{}); });
     check_refused(me, "56 bytes", [&] { with_plan(plan::push_all_reduce{}); });
     check_refused(me, "56 bytes",
@@ -142,8 +149,25 @@ TEST_CASE("plans that can't do what is asked for are refused") {
                   [&] { with_plan(list(plan::load(next, {0}, plan::in(0), plan::out(0)))); });
     check_refused(me, "does not say peer_pointers",
                   [&] { with_plan(list(plan::load_reduce({0}, plan::in(0), plan::out(0)))); });
+    const auto pointing = [&](plan::goal_kind goal, auto action_of) {
+      plan::listed made("pointing", {goal}, 3, {.peer_pointers = true});
+      for (int rank = 0; rank < 3; ++rank) made.lane(rank) = {action_of(static_cast<std::uint32_t>(rank))};
+      return made;
+    };
+    check_refused(me, "56 bytes", [&] {
+      with_plan(pointing(plan::goal_kind::all_reduce,
+                         [](auto) { return plan::load_reduce({0}, plan::inbox(), plan::out(0)); }));
+    });
+    const auto from_out = pointing(plan::goal_kind::reduce_scatter, [](std::uint32_t rank) {
+      return plan::load_reduce({rank}, plan::out(rank), plan::out(rank));  // of peers, which have other parts there
+    });
+    check_refused(me, beyond, [&] {
+      hocket::reduce_scatter(comm, std::span(in).first(18), std::span(out).first(6), std::plus<>{},
+                             hocket::with(hocket::algorithm(from_out)));
+    });
     hocket::barrier(comm);
   });
+  CHECK_THROWS_AS(plan::listed("wide", {plan::goal_kind::all_reduce}, 2, {.lanes = 257}), hocket::error);
 }
 
 TEST_CASE("the std::error_code forms say the same, throw nothing, and clear the code on success") {
@@ -326,6 +350,10 @@ TEST_CASE("calls that do not match across ranks are noticed") {
   check_mismatch("operations of many", reduce_first(300, sum, hocket::two_shot),
                  reduce_first(300, hocket::maximum{}, hocket::two_shot));
   check_mismatch("algorithms", reduce_first(300, sum, hocket::two_shot), reduce_first(300, sum, hocket::one_shot));
+  for (const std::size_t size : {1U, 3U, 100U}) {
+    check_mismatch("pieces of an algorithm", reduce_first(size, sum, hocket::double_tree(3)),
+                   reduce_first(size, sum, hocket::double_tree(6)));
+  }
   check_mismatch("types", reduce_first(2, sum), [](auto& comm, const std::vector<float>&, std::vector<float>&) {
     const double one[1] = {1};
     double result[1];
@@ -488,6 +516,33 @@ TEST_CASE("a second thread on a communicator is refused, and the call of the fir
       hocket::barrier(me.comm());
     });
   }
+}
+
+TEST_CASE("a request that a second thread waits for is refused, goes on, and can be waited for later") {
+  on_ranks(2, [](thread_rank& me) {
+    const std::vector<float> in(1000, 1.0F);
+    std::vector<float> out(in.size());
+    int word = 1;
+    if (me.rank() == 0) {
+      hocket::request pending = hocket::all_reduce_async(me.comm(), in, out);
+      std::thread other([&] {
+        std::this_thread::sleep_for(50ms);
+        const auto found = me.expect(hocket::errc::concurrent_use, [&] { pending.wait(); });
+        me.check(mentions(found, "split"), "does not say what to do");
+        me.check(!pending.test(), "is said to be over");
+      });
+      hocket::recv(me.comm(), std::span(&word, 1), hocket::peer{1});
+      other.join();
+      pending.wait();
+      me.check(pending.test() && !pending.error(), "has not succeeded");
+    } else {
+      std::this_thread::sleep_for(200ms);
+      hocket::send(me.comm(), std::span(&word, 1), hocket::peer{0});
+      hocket::all_reduce(me.comm(), in, out);
+    }
+    me.check(out[0] == 2.0F && !me.comm().revoked(), "the operation failed");
+    hocket::barrier(me.comm());
+  });
 }
 
 #if HOCKET_ASSERTION_LEVEL > 0

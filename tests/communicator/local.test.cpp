@@ -43,6 +43,46 @@ TEST_CASE("sequential code and code on ranks read the same") {
   CHECK(total.load() == 40);
 }
 
+TEST_CASE("a rank that gives up is waited for again, and may come again") {
+  const auto place = std::make_shared<hocket::local::world>(2);
+  std::atomic<bool> has_given_up{false};
+  std::atomic<int> met{0};
+  std::thread late([&] {
+    while (!has_given_up.load()) std::this_thread::sleep_for(1ms);
+    const auto comm = hocket::local::connect(place, 1, 30s);
+    met.fetch_add(comm.size());
+  });
+  try {
+    static_cast<void>(hocket::local::connect(place, 0, 20ms));
+    FAIL_CHECK("met nobody, and connected");
+  } catch (const hocket::error& cause) {
+    CHECK(cause.code() == hocket::errc::timeout);
+    CHECK(std::string(cause.what()).find("rank 1 has not shown up") != std::string::npos);
+  }
+  has_given_up.store(true);
+  std::this_thread::sleep_for(50ms);
+  CHECK(met.load() == 0);
+  const auto comm = hocket::local::connect(place, 0, 30s);
+  late.join();
+  CHECK(met.load() == 2);
+}
+
+TEST_CASE("ranks that there are not, and worlds without any, are refused") {
+  const auto refused = [](auto call) {
+    try {
+      call();
+    } catch (const hocket::error& cause) {
+      return cause.code() == hocket::errc::invalid_argument;
+    }
+    return false;
+  };
+  const auto place = std::make_shared<hocket::local::world>(2);
+  for (const int rank : {-1, 2, 5}) {
+    CHECK(refused([&] { static_cast<void>(hocket::local::connect(place, rank)); }));
+  }
+  for (const int ranks : {0, -3}) CHECK(refused([&] { hocket::local::world none(ranks); }));
+}
+
 TEST_CASE("ranks that meet exchange what they bring, again and again") {
   constexpr int ranks = 4;
   hocket::local::world place(ranks);

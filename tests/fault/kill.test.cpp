@@ -139,7 +139,10 @@ std::string run(const trial& what, std::vector<double>& milliseconds, Body body)
   std::string text;
   for (const int victim : what.victims) {
     auto& end = results[static_cast<std::size_t>(victim)];
-    if (end.signal != SIGKILL || end.timed_out) text += "rank " + std::to_string(victim) + " was not killed\n";
+    if (end.signal != SIGKILL || end.timed_out) {
+      text += "rank " + std::to_string(victim) + " was not killed, but ended by itself with status " +
+              std::to_string(end.exit_code) + " or signal " + std::to_string(end.signal) + ":\n" + end.output;
+    }
     end = {};
     end.exit_code = 0;
   }

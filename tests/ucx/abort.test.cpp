@@ -234,6 +234,32 @@ TEST_CASE("abort ends every call that waits, whatever its size, beside a peer th
   }
 }
 
+TEST_CASE("abort ends a call whose long messages are on their way, and the ranks go on together") {
+  for (const route& way : {network, posix_memory}) {
+    const auto options = hocket::with(hocket::ring);
+    measure("ring of 64 MB", 2, way, [&](const world& where, findings& found, const bells& tell) {
+      auto comm = hocket::ucx::connect(where);
+      std::vector<float> values(std::size_t{1} << 24);
+      const auto reduce = [&] {
+        for (;;) hocket::all_reduce(comm, hocket::in_place(values), std::plus<>{}, options);
+      };
+      hocket::barrier(comm);
+      if (where.rank == 0) {
+        found.fails(errc::aborted, "a call", reduce);
+      } else {
+        print_time_to_end(
+            found, [] {}, [&] { comm.abort(); }, reduce, {"abort() was called"}, 20ms);
+      }
+      auto next = hocket::shrink(comm);
+      found.equal(next.size(), 2, "ranks that are left");
+      float one = 1;
+      hocket::all_reduce(next, hocket::in_place(std::span(&one, 1)));
+      found.equal(one, 2.0F, "sum");
+      tell.over.ring();
+    });
+  }
+}
+
 TEST_CASE(
     "abort ends a call that is late already, while it asks for the guilty one or waits for its message to be taken") {
   const auto ends = [](const std::string& name, const route& way, auto call, std::chrono::milliseconds after,

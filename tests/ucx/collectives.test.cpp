@@ -204,6 +204,34 @@ TEST_CASE("messages between two ranks are matched by tag, whenever they come") {
   }
 }
 
+TEST_CASE("long messages, which go as pieces, arrive whole and in the order in which they were sent") {
+  constexpr std::size_t piece = hocket::ucx::pieces::bytes / sizeof(std::uint64_t);
+  for (const route& way : routes) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            const hocket::peer other{1 - comm.rank()};
+            for (const std::size_t size : {piece - 1, piece, piece + 1, 2 * piece, 9 * piece + 3}) {
+              const auto first = vector_of(2 * comm.rank(), size);
+              const auto second = vector_of(2 * comm.rank() + 1, 3 * piece);
+              const auto third = vector_of(comm.rank(), 5);
+              std::vector<hocket::request> sent;
+              sent.push_back(hocket::send_async(comm, first, other));
+              sent.push_back(hocket::send_async(comm, second, other));
+              sent.push_back(hocket::send_async(comm, third, other));
+              std::vector<std::uint64_t> a(size), b(second.size()), c(third.size());
+              auto last = hocket::recv_async(comm, a, other);
+              hocket::recv(comm, b, other);
+              hocket::recv(comm, c, other);
+              last.wait();
+              found.equal(a, vector_of(2 * other.rank, size), std::to_string(size) + " elements");
+              found.equal(b, vector_of(2 * other.rank + 1, b.size()), "the second message");
+              found.equal(c, vector_of(other.rank, c.size()), "the third message");
+              for (hocket::request& each : sent) each.wait();
+            }
+          }) == "");
+  }
+}
+
 TEST_CASE("split communicators work side by side, and outlive their parent") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);

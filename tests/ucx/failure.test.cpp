@@ -219,6 +219,48 @@ TEST_CASE("a rank that ends by an exception is a loss for those that wait for it
   }
 }
 
+TEST_CASE("why the first rank failed is heard, and not that another has ended for that") {
+  for (const route& way : {posix_memory, network}) {
+    INFO(way.name);
+    const auto ended = results_of(4, way, [](const world& where, findings& found) {
+      auto comm = hocket::ucx::connect(where);
+      if (!has_windows(comm)) meet_all(comm);
+      // Rank 3 looks at nothing for a while, and then turns to rank 1, with which it has had nothing to do before.
+      const auto slow_on_three = [&](int a, int b) {
+        if (comm.rank() == 3) std::this_thread::sleep_for(500ms);
+        return a + b;
+      };
+      if (comm.rank() == 0) std::this_thread::sleep_for(100ms), comm.abort();
+      int one = 1;
+      try {
+        hocket::all_reduce(comm, hocket::in_place(std::span(&one, 1)), slow_on_three, with(hocket::recursive_doubling));
+        found.expect(false, "the call did not fail");
+      } catch (const hocket::error& cause) {
+        found.expect(std::string(cause.what()).find("abort() was called") != std::string::npos, cause.what());
+      }
+    });
+    CHECK(hocket::launch::describe_failures(ended) == "");
+  }
+}
+
+TEST_CASE("a failure that a started operation hears of is news to the next call") {
+  CHECK(run_ranks(2, network, [](communicator& comm, findings& found) {
+          meet_all(comm);
+          const auto own = vector_of(comm.rank(), 200'000);  // copied in more than one step
+          std::vector<std::uint64_t> all(2 * own.size());
+          if (comm.rank() == 1) {
+            comm.abort();
+            found.fails(errc::aborted, "barrier", [&] { hocket::barrier(comm); });
+            std::this_thread::sleep_for(500ms);
+            return;
+          }
+          std::this_thread::sleep_for(200ms);
+          hocket::request begun = hocket::all_gather_async(comm, own, all);
+          found.fails(errc::aborted, "the next call", [&] { hocket::barrier(comm); });
+          found.fails(errc::revoked, "the one after it", [&] { hocket::barrier(comm); });
+        }) == "");
+}
+
 TEST_CASE("whoever waits for a rank that has left hears so, by messages and by flags") {
   for (const route& way : {shared_memory, network}) {
     for (const std::size_t size : {std::size_t{2}, std::size_t{3000}, std::size_t{200'000}}) {
@@ -326,6 +368,38 @@ TEST_CASE("a message of another length is an error, and the buffer stays as long
             std::error_code ignored;
             longer.wait(ignored);
             shorter.wait(ignored);
+          }) == "");
+  }
+}
+
+TEST_CASE("a long message of another length is an error that says so, wherever the two ends differ") {
+  constexpr std::size_t piece = hocket::ucx::pieces::bytes;
+  struct lengths {
+    std::size_t sent, received;
+    std::string said;
+  };
+  for (const lengths& each : {lengths{piece + 1, piece, "the peer sent " + std::to_string(piece + 1)},
+                              lengths{3 * piece, piece, "the peer sent " + std::to_string(3 * piece)},
+                              lengths{3 * piece, 2 * piece - 1, "the peer sent " + std::to_string(3 * piece)},
+                              lengths{5 * piece + 1, 7, "the peer sent " + std::to_string(5 * piece + 1)},
+                              lengths{piece, 3 * piece, "the peer sent " + std::to_string(piece)},
+                              lengths{2 * piece + 9, 3 * piece, "the peer sent " + std::to_string(2 * piece + 9)},
+                              lengths{7, 5 * piece, "the peer sent 7 bytes"}}) {
+    INFO(each.sent << " bytes where " << each.received << " are expected");
+    CHECK(run_ranks(2, network, [&](communicator& comm, findings& found) {
+            std::vector<std::byte> buffer(comm.rank() == 0 ? each.sent : each.received + 1, std::byte{7});
+            if (comm.rank() == 0) {
+              std::error_code ignored;
+              hocket::send(comm, buffer, hocket::peer{1}, hocket::tag{0}, hocket::with(hocket::timeout(2s)), ignored);
+              return;
+            }
+            buffer.back() = std::byte{5};
+            const bool longer = each.sent > each.received;
+            const auto cause = found.fails(longer ? errc::truncated : errc::mismatch, "recv", [&] {
+              hocket::recv(comm, std::span(buffer).first(each.received), hocket::peer{0});
+            });
+            found.expect(cause.message().find(each.said) != std::string::npos, cause.message());
+            found.expect(buffer.back() == std::byte{5}, "the element behind the buffer");
           }) == "");
   }
 }

@@ -69,6 +69,22 @@ TEST_CASE("a buffer from allocate is zeroed, aligned, and read by peers where it
   }
 }
 
+TEST_CASE("more memory than there can be is refused on all ranks, which says where it was asked for") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            for (const std::size_t size : {std::size_t{1} << 61U, std::size_t{1} << 58U}) {
+              const auto cause = found.fails(hocket::errc::out_of_memory, "allocate", [&] {
+                static_cast<void>(hocket::allocate<double>(comm, comm.rank() == 0 ? size : 10));
+              });
+              found.expect(cause.message().find("allocate on rank ") == 0, cause.message());
+              found.expect(cause.message().find("memory.test.cpp:") != std::string::npos, cause.message());
+            }
+            hocket::barrier(comm);
+          }) == "");
+  }
+}
+
 TEST_CASE("some ranks may use shared buffers and others ordinary ones in one call") {
   CHECK(run_ranks(3, shared_memory, [](communicator& comm, findings& found) {
           constexpr std::size_t size = 5000;

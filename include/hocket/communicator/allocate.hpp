@@ -112,13 +112,26 @@ shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
                 "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable");
   static_assert(alignof(T) <= platform::cache_line,
                 "allocate<T>: T may not need more than the alignment of a cache line");
-  if (size > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) {
-    detail::raise_no_room(comm, size, sizeof(T), site);
-  }
-  const std::size_t bytes = std::max<std::size_t>(size * sizeof(T), 1);
+  // What can't be counted is more than there is on any machine, and so refused where all ranks hear of it.
+  constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+  const std::size_t bytes = size > most / sizeof(T) ? most : std::max<std::size_t>(size * sizeof(T), 1);
   auto& port = detail::communicator_access::state(comm).port();
   if constexpr (detail::allocates<std::remove_reference_t<decltype(port)>>) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return {port.allocate(bytes, detail::exchange_over(comm, site)), size};
+    } catch (const error& caught) {
+      if (caught.context().operation != nullptr) throw;
+      failure cause = caught.cause();
+      cause.context.operation = "allocate";
+      cause.context.rank = comm.rank();
+      cause.context.ranks = comm.size();
+      cause.context.site = site;
+      raise(std::move(cause));
+    }
+#else
     return {port.allocate(bytes, detail::exchange_over(comm, site)), size};
+#endif
   } else {
 #if HOCKET_HAS_EXCEPTIONS
     try {

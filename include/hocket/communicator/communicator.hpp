@@ -70,11 +70,18 @@ class communicator {
   /// Whether an earlier failure ended this communicator.
   bool revoked() const noexcept { return state().revoked(); }
 
-  /// How long calls wait that say nothing else; 60 s unless set. Need not be equal on all ranks.
+  /// How long calls wait that say nothing else; 60 s unless set. Need not be equal on all ranks. Throws
+  /// `invalid_argument` if it is negative.
   std::chrono::nanoseconds timeout() const noexcept { return state().timeout(); }
   template <class Rep, class Period>
-  void set_timeout(std::chrono::duration<Rep, Period> timeout) noexcept {
-    state().set_timeout(detail::saturated(timeout));
+  void set_timeout(std::chrono::duration<Rep, Period> timeout,
+                   const std::source_location& site = std::source_location::current()) {
+    const std::chrono::nanoseconds given = detail::saturated(timeout);
+    if (given.count() < 0) {
+      raise(
+          detail::negative_timeout(given, {.operation = "set_timeout", .rank = rank(), .ranks = size(), .site = site}));
+    }
+    state().set_timeout(given);
   }
 
   /// What this rank has moved by its calls on this communicator, those under way included as far as they are. From the

@@ -45,9 +45,15 @@ namespace local {
 using communicator = hocket::communicator<wire>;
 
 /// Makes this thread rank `rank` of `place` and returns the communicator of all its ranks. Each rank must be connected
-/// once, by a thread of its own. Throws `error` (timeout) if the others do not come within `timeout`.
+/// once, by a thread of its own. Throws `error`: `timeout` if the others do not come within `timeout`,
+/// `invalid_argument` if there is no such rank.
 inline communicator connect(std::shared_ptr<world> place, int rank,
                             std::chrono::nanoseconds timeout = default_timeout) {
+  if (rank < 0 || rank >= place->size()) {
+    raise(errc::invalid_argument,
+          "rank is " + std::to_string(rank) + "; it must be one of 0 to " + std::to_string(place->size() - 1),
+          {.operation = "local::connect"});
+  }
   auto members = std::make_shared<std::vector<int>>(static_cast<std::size_t>(place->size()));
   std::iota(members->begin(), members->end(), 0);
   world* const meeting = place.get();

@@ -50,7 +50,7 @@ class message_numbers {
   std::vector<std::unique_ptr<block>> blocks_;
 };
 
-/// The signature of message `number` of a call: no two of 256 in a row have the same, nor the same lower 13 bits.
+/// The signature of message `number` of a call: no two of 256 in a row have the same, nor the same lower 12 bits.
 constexpr std::uint32_t message_signature(std::uint32_t call_signature, std::uint8_t number) noexcept {
   return call_signature + number * 0x9E3779B1U;
 }

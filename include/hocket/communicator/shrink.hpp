@@ -455,6 +455,7 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
   const detail::call_site call = detail::site_of(state, "shrink", options, site);
   const detail::visit here(state);
   if (const outcome refused = here.refused(); refused.failed()) raise(detail::in_context(refused.cause(), state, call));
+  if (call.timeout.count() < 0) raise(detail::in_context(detail::negative_timeout(call.timeout), state, call));
   if (state.retired()) {
     raise(detail::in_context(
         make_failure(errc::revoked, "it was shrunk before: shrink the communicator that came of it"), state, call));

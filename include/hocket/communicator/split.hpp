@@ -136,8 +136,9 @@ failure told_of_part(failure cause, const communicator<Wire>& comm, const std::v
 
 /// Makes this rank's side of a part. What goes wrong is told with the ranks of `comm`.
 template <class Wire>
-communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening how, const std::vector<int>& chosen,
-                             const std::source_location& site) {
+communicator<Wire> open_part(const communicator<Wire>& comm, transport::opening how,
+                             [[maybe_unused]] const std::vector<int>& chosen,
+                             [[maybe_unused]] const std::source_location& site) {
   auto& state = communicator_access::state(comm);
 #if HOCKET_HAS_EXCEPTIONS
   try {

@@ -57,6 +57,14 @@ struct push_pair {
 class operation;
 struct posted_message;
 
+/// A time that can't be waited for.
+HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given, error_context where = {}) {
+  return make_failure(
+      errc::invalid_argument,
+      "timeout is " + std::to_string(given.count()) + " ns; it must be at least 0, with which a call waits for nobody",
+      where);
+}
+
 template <class Wire>
 class communicator_state {
  public:
@@ -277,6 +285,19 @@ class communicator_state {
     return make_failure(errc::revoked, "an earlier operation failed: " + cause_.code.message() + ": " + cause_.quoted(),
                         {.peer = cause_.context.peer});
   }
+
+  /// While it lives, a failure ends operations that nobody waits for: it stays news to the next call.
+  class nobody_waits {
+   public:
+    explicit nobody_waits(communicator_state& state) noexcept : state_(state), delivered_(state.delivered_) {}
+    nobody_waits(const nobody_waits&) = delete;
+    nobody_waits& operator=(const nobody_waits&) = delete;
+    ~nobody_waits() { state_.delivered_ = delivered_; }
+
+   private:
+    communicator_state& state_;
+    const bool delivered_;
+  };
 
   /// From any thread: the operation under way, or else the next one, ends with `aborted`, and revokes the communicator.
   void abort() noexcept {

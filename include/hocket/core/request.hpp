@@ -26,7 +26,7 @@ class pending {
   virtual bool test() = 0;
   /// Drives the communicator until the operation is over, at most until its deadline.
   virtual void wait() = 0;
-  /// Why it failed; no failure while it runs and after success.
+  /// Why it failed, or the latest `test` or `wait` was refused; no failure while it runs and after success.
   virtual const failure& cause() const = 0;
 };
 
@@ -38,7 +38,8 @@ class pending {
 /// of this request or of another, or a blocking call. The buffers belong to the operation until it is over.
 ///
 /// The destructor waits as `wait` does. It never throws: a failure there shows in the communicator, which is revoked.
-/// **Threads.** As the communicator: one at a time. **Lifetime.** Keeps what it needs of its communicator.
+/// **Threads.** As the communicator: one at a time. While another thread is in a call, `wait` fails with
+/// `concurrent_use`, and `test` is false: the operation goes on, and can be waited for later. **Lifetime.** Keeps what it needs of its communicator.
 class [[nodiscard]] request {
  public:
   request() = default;

@@ -197,7 +197,8 @@ HOCKET_COLD failure end_without_memory(State& state, const std::bad_alloc& throw
 
 /// What `body()` gives, the outcome of a call; or of memory that has run out in it.
 template <class State, class Body>
-outcome if_memory_lasts(State& state, const call_site& call, [[maybe_unused]] locator locate, Body body) {
+outcome if_memory_lasts([[maybe_unused]] State& state, [[maybe_unused]] const call_site& call,
+                        [[maybe_unused]] locator locate, Body body) {
 #if HOCKET_HAS_EXCEPTIONS
   try {
     return body();
@@ -276,8 +277,13 @@ inline failure spoiled() { return make_failure(errc::revoked, "a peer's call fai
 /// What the failure of a call is, once its peers were asked.
 template <class State>
 HOCKET_COLD failure examined(State& state, stop_query stop, const call_site& call, locator locate, failure cause) {
-  if (cause.code != errc::mismatch || cause.context.sequence == 0) return cause;
   const auto where = [&] { return position_of(call, locate); };
+  if (cause.code == errc::peer_lost) {
+    // The peer may have ended for a failure that this rank has not read of yet.
+    static_cast<void>(listen(state, where));
+    return state.revoked() ? state.cause() : cause;
+  }
+  if (cause.code != errc::mismatch || cause.context.sequence == 0) return cause;
   const error_context found_at = cause.context;
   cause = with_both_calls(state, where, std::move(cause), [&] { return state.aborted() || stop(); });
   cause.context.sequence = found_at.sequence;
@@ -338,6 +344,14 @@ bool advance_others(State& state, const operation* except) {
   return moved;
 }
 
+/// Whether a call that gets on, as it has much to copy or to reduce, is to look why it should not: peers whose buffers
+/// it reads wait for its end. What it has begun to send moves on meanwhile.
+template <class State>
+bool is_to_look_up(State& state) noexcept {
+  if constexpr (!State::port_type::shares_address_space) state.port().progress();
+  return state.flagged() || state.aborted() || state.port().has_mail();
+}
+
 /// Polls `work` until it is done. A failure revokes the communicator. To be called between `enter` and `leave`.
 template <class State>
 outcome drive(State& state, operation& work, stop_query stop, const call_site& call) {
@@ -354,7 +368,7 @@ outcome drive(State& state, operation& work, stop_query stop, const call_site& c
     }
     if (status == machine_status::progressed) {
       waiting.progressed();
-      continue;
+      if (!is_to_look_up(state)) continue;
     }
     if (status == machine_status::blocked) {
       state.port().progress();

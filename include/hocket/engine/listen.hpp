@@ -92,8 +92,9 @@ inline failure differing_calls(const call_record& own, bool is_last, int rank, i
   std::string reason = is_last ? other + " is in " : "in an earlier call, " + other + " was in ";
   reason += theirs.call;
   if (theirs.call == ours) {
-    reason += own.signature == theirs.signature ? " after other calls than those of " + me
-                                                : " with other options, such as require(checksummed), or other lengths";
+    reason += own.signature == theirs.signature
+                  ? " after other calls than those of " + me
+                  : " with other options, such as require(checksummed) or pieces of double_tree, or other lengths";
   }
   reason += ", " + me + " was in " + ours +
             ": operation, count, type, reduction operation, root, algorithm and the order of calls must be equal on "

@@ -149,6 +149,10 @@ class machine {
     for (unsigned i = 0; i < shape_.lanes; ++i) {
       lane_at(i).length = bound_.plan.length(state_.size(), state_.rank(), i);
     }
+    if constexpr (transport::introduced_port<port_type>) {
+      state_.port().introduce(sequence_, plan::to_string(bound_.plan.goal().kind), bound_.plan.name(),
+                              bound_.layout.size() * element_size());
+    }
     if constexpr (paced) state_.port().enter(sequence_, shape_.lanes);
     begun_ = true;
     return true;

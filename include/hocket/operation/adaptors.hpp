@@ -20,9 +20,16 @@ struct wired {
   Op op;
 };
 
+/// Whether values of T that travel as `Wire` may arrive as something else than the nearest `Wire` to them: fractions as
+/// integers, large integers as what is left of them.
+template <class Wire, class T>
+inline constexpr bool loses_values =
+    std::is_integral_v<Wire> &&
+    (is_floating<T> || (std::is_integral_v<T> && !requires(const T& value) { Wire{value}; }));
+
 /// Whether `Op` can combine elements of T that travel as `Wire`.
 template <class Op, class Wire, class T>
-concept can_travel_as = callable_operation<Op, accumulator_t<T>> && element<Wire> &&
+concept can_travel_as = callable_operation<Op, accumulator_t<T>> && element<Wire> && !loses_values<Wire, T> &&
                         requires(const accumulator_t<T>& wide, const Wire& narrow) {
                           static_cast<Wire>(wide);
                           static_cast<accumulator_t<T>>(narrow);

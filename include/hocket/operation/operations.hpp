@@ -115,7 +115,8 @@ struct average {
   }
 };
 
-/// The sum of each rank's values times that rank's own `factor`; `factor` may differ between ranks.
+/// The sum of each rank's values times that rank's own `factor`; `factor` may differ between ranks. A fraction can't be
+/// the factor of integers.
 template <class Factor>
 struct scaled_sum {
   static constexpr bool commutative = true;
@@ -139,5 +140,13 @@ struct scaled_sum {
     return sum;
   }
 };
+
+namespace detail {
+
+/// The factor would become an integer.
+template <class Factor, class T>
+inline constexpr bool rounds_first<scaled_sum<Factor>, T> = std::is_integral_v<T> && is_floating<Factor>;
+
+}  // namespace detail
 
 HOCKET_END_NAMESPACE

@@ -158,6 +158,20 @@ concept three_part_operation = requires(const Op& op, const T& value) {
 template <class Op, class T>
 concept callable_operation = requires(const Op& op, const T& value) { static_cast<T>(op(value, value)); };
 
+/// Whether `Op`, though it takes values of T, works on those of another type, and rounds each T to that first.
+template <class Op, class T>
+inline constexpr bool rounds_first = false;
+
+template <class Op, class... Others>
+concept one_of = (std::same_as<Op, Others> || ...);
+
+/// `std::plus<int>` of floats.
+template <template <class> class Op, class Operand, class T>
+  requires one_of<Op<void>, std::plus<void>, std::multiplies<void>, std::bit_and<void>, std::bit_or<void>,
+                  std::bit_xor<void>> &&
+               std::is_arithmetic_v<Operand> && std::is_arithmetic_v<T>
+inline constexpr bool rounds_first<Op<Operand>, T> = !requires(const T& value) { Operand{value}; };
+
 /// The type in which `Op` combines values of T: their accumulator, or T itself for an operation that takes only that.
 template <class Op, class T>
 using combining_type = std::conditional_t<callable_operation<Op, accumulator_t<T>>, accumulator_t<T>, T>;
@@ -166,7 +180,7 @@ using combining_type = std::conditional_t<callable_operation<Op, accumulator_t<T
 
 /// Whether `Op` can combine elements of type `T`.
 template <class Op, class T>
-concept reduction_for = element<T> && std::is_trivially_copyable_v<Op> &&
+concept reduction_for = element<T> && std::is_trivially_copyable_v<Op> && !detail::rounds_first<Op, T> &&
                         (detail::three_part_operation<Op, T> || detail::callable_operation<Op, T>);
 
 /// An operation in its three parts, whichever way it was written. The engine knows operations in this form alone.

@@ -30,10 +30,16 @@ namespace plan {
 /// All ranks must list what fits together: `plan::prove` says whether they do. A list must not change while it runs.
 class listed {
  public:
+  static constexpr unsigned most_lanes = 256;
+
   constexpr listed(std::string name, plan::goal goal, int ranks, plan::shape shape)
       : name_(std::move(name)), goal_(goal), ranks_(ranks), shape_(shape) {
     if (ranks < 1) raise(errc::invalid_argument, "plan '" + name_ + "' needs at least one rank");
     if (shape.lanes < 1) raise(errc::invalid_argument, "plan '" + name_ + "' needs at least one lane");
+    if (shape.lanes > most_lanes) {
+      raise(errc::invalid_argument, "plan '" + name_ + "' has " + std::to_string(shape.lanes) + " lanes; it can have " +
+                                        std::to_string(most_lanes));
+    }
     lanes_.resize(static_cast<std::size_t>(ranks) * shape.lanes);
   }
 

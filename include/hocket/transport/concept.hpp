@@ -206,6 +206,12 @@ template <class Port>
 concept told_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
                              std::size_t bytes) { port.did(sequence, lane, what, bytes); };
 
+/// A port that is told what an operation is, right before it is entered: its collective, its algorithm, and the bytes of the
+/// vector.
+template <class Port>
+concept introduced_port = requires(Port& port, std::uint32_t sequence, const char* operation, const char* algorithm,
+                                   std::size_t bytes) { port.introduce(sequence, operation, algorithm, bytes); };
+
 /// Whether `Port` lets each action be done at once, and each flag get where it is to: who does not ask it can do the same.
 template <class Port>
 inline constexpr bool only_watches = !paced_port<Port> || requires { requires Port::only_watches; };

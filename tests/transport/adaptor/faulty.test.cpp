@@ -313,6 +313,14 @@ std::string simulate(std::uint64_t seed, tally& found) {
 
 }  // namespace
 
+TEST_CASE("where nothing can fail no faults are drawn") {
+  const std::vector<hocket::adaptor::fault_kind> kinds{hocket::adaptor::fault_kind::delay};
+  CHECK(hocket::adaptor::draw_faults(1, 0, 10, kinds).empty());
+  CHECK(hocket::adaptor::draw_faults(1, 3, 0, kinds).empty());
+  CHECK(hocket::adaptor::draw_faults(1, 3, 10, {}).empty());
+  for (const auto& each : hocket::adaptor::draw_faults(1, 1, 1, kinds, 0ns)) CHECK(each.time == 1ns);
+}
+
 TEST_CASE("10 000 schedules of faults between simulated ranks: right results or errors with names") {
   tally found;
   std::string wrong;

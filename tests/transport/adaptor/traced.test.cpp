@@ -12,8 +12,10 @@
 #include <hocket/sim.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -85,6 +87,29 @@ TEST_CASE("the trace of the smallest sums, which take a shorter path, equals the
       }
     });
   }
+}
+
+TEST_CASE("messages with tags have arrows of their own, also after operations of the same numbers") {
+  const scratch_directory scratch;
+  on_ranks(2, [&](thread_rank& me) {
+    const auto seen = hocket::traced(me.comm());
+    int word = 1;
+    for (int round = 0; round < 3; ++round) {
+      for (const std::uint32_t tag : {1U, 2U, 1U}) {
+        if (me.rank() == 0) {
+          hocket::send(seen, std::span(&word, 1), hocket::peer{1}, hocket::tag{tag});
+        } else {
+          hocket::recv(seen, std::span(&word, 1), hocket::peer{0}, hocket::tag{tag});
+        }
+      }
+      hocket::barrier(seen);
+    }
+    hocket::write_trace(seen, scratch.path() + "/trace.json");
+  });
+  const trace_summary found = read_trace(scratch.path() + "/trace.json");
+  CHECK(found.problem == "");
+  CHECK(found.arrows_begun >= 9);
+  CHECK(found.arrows_begun == found.arrows_ended);
 }
 
 TEST_CASE("a simulated world is traced in its own time") {

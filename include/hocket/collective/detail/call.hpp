@@ -74,11 +74,6 @@ constexpr bool has_negative_timeout([[maybe_unused]] const Options& options) noe
   }
 }
 
-HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given) {
-  return make_failure(errc::invalid_argument, "timeout is " + std::to_string(given.count()) +
-                                                  " ns; it must be at least 0, with which the call waits for nobody");
-}
-
 /// Asks the stop token among the options, if there is one.
 template <class Options>
 auto stop_of(const Options& options) {
@@ -118,12 +113,19 @@ bool fits_staging(const State& state, const call_request& asked) {
   return blocks == 1 || asked.block_elements <= segment_elements(state, asked);
 }
 
+/// So that chunks can be counted in 32 bits, also of as many ranks as there can be.
+inline constexpr std::uint32_t most_pieces = 1U << 16U;
+
 /// Why `chosen` can't run here; empty if it can.
 template <class State>
 std::string obstacle(const State& state, const call_request& asked, const plan::any& chosen) {
   const plan::shape shape = chosen.shape(state.size());
   if (!(chosen.goal() == asked.what)) return "the plan's goal is another collective, or another root";
   if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
+  if (shape.pieces > most_pieces) {
+    return "the plan cuts the vector into " + std::to_string(shape.pieces) + " pieces; it can have " +
+           std::to_string(most_pieces);
+  }
   if (shape.peer_pointers && state.size() > 1 && !state.has_windows()) {
     return "the plan reads peers' memory, which this transport can't; choose one that sends messages";
   }
@@ -286,6 +288,9 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
       call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root), asked.block_elements);
   if (HOCKET_MISMATCH_DETECTION && !equal) result.signature = mix(result.signature, asked.lengths_signature);
   if (HOCKET_MISMATCH_DETECTION && asked.checksummed) result.signature = mix(result.signature, 1);
+  // The caller may say it, of double_tree.
+  const std::uint32_t pieces = result.layout.pieces();
+  if (HOCKET_MISMATCH_DETECTION && named && pieces > 1) result.signature = mix(result.signature, pieces);
   result.signature = with_agreement(result.signature, asked.agreement);
   if constexpr (!named) state.last().remember(asked, result);
   return result;
@@ -373,22 +378,13 @@ template <class State>
 class started_call : public pending {
  public:
   bool test() final {
-    if (over()) return true;
     const visit here(*state_);
-    if (refused(here)) return true;
-    return move_on();
+    return !refused(here) && (over() || move_on());
   }
 
   void wait() final {
-    if (over()) return;
     const visit here(*state_);
-    if (refused(here)) return;
-    fail_without_memory([&] {
-      const outcome ended = drive(
-          *state_, work_, [&] { return stop_requested(); }, call_);
-      if (ended.failed()) cause_ = ended.cause();
-    });
-    leave();
+    if (!refused(here) && !over()) run();
   }
 
   void set_entry(const log_entry& entry) noexcept { work_.set_entry(entry); }
@@ -396,11 +392,12 @@ class started_call : public pending {
   /// As `test`, for callers who have entered the communicator.
   bool move_on() {
     bool is_over = true;
+    const typename State::nobody_waits unheard(*state_);
     fail_without_memory([&] { is_over = advance(); });
     return is_over;
   }
 
-  const failure& cause() const final { return cause_; }
+  const failure& cause() const final { return cause_ ? cause_ : refused_; }
 
  protected:
   /// `work` is a member of the derived class: it exists between `enter` and `finish` only.
@@ -410,6 +407,8 @@ class started_call : public pending {
   void enter() { state_->active().push_back(&work_); }
   void finish() {
     const visit here(*state_, call_.timeout);
+    if (!over() && !refused(here)) return run();
+    if (!over()) cause_ = std::move(refused_);
     leave();
   }
 
@@ -419,6 +418,15 @@ class started_call : public pending {
   virtual bool stop_requested() const = 0;
 
   bool over() const noexcept { return cause_ || work_.status() == machine_status::done; }
+
+  void run() {
+    fail_without_memory([&] {
+      const outcome ended = drive(
+          *state_, work_, [&] { return stop_requested(); }, call_);
+      if (ended.failed()) cause_ = ended.cause();
+    });
+    leave();
+  }
 
   /// True when it is over.
   bool advance() {
@@ -432,11 +440,15 @@ class started_call : public pending {
         work_.entry().ends();
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
         return state_->flagged() ? end(reason_to_give_up(*state_, stop, waiting_, call_, locate)) : true;
-      case machine_status::progressed: waiting_.progressed(); return false;
+      case machine_status::progressed:
+        waiting_.progressed();
+        if (!is_to_look_up(*state_)) return false;
+        break;
       case machine_status::failed: return end(reason_of_failure(*state_, work_, stop, waiting_, call_, locate));
-      case machine_status::blocked: break;
+      case machine_status::blocked:
+        if (!waiting_.tick()) return false;
+        break;
     }
-    if (!waiting_.tick()) return false;
     failure cause = reason_to_give_up(*state_, stop, waiting_, call_, locate);
     return cause ? end(in_words_of(*state_, work_, std::move(cause))) : false;
   }
@@ -455,10 +467,10 @@ class started_call : public pending {
 #endif
   }
 
-  /// Another thread uses the communicator: the operation is given up, as nobody knows whether it goes on.
+  /// Another thread uses the communicator: the operation goes on there, and can be waited for later.
   bool refused(const visit<State>& here) {
     const outcome refused = here.refused();
-    if (refused.failed()) cause_ = in_context(refused.cause(), *state_, call_);
+    refused_ = refused.failed() ? in_context(refused.cause(), *state_, call_) : failure{};
     return refused.failed();
   }
 
@@ -482,6 +494,7 @@ class started_call : public pending {
   patience waiting_;  ///< of `test`
   operation& work_;
   failure cause_;
+  failure refused_;  ///< the latest call of this request: the operation goes on
 };
 
 template <class State, class Operation, class Stop>

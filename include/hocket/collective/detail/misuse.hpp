@@ -92,11 +92,15 @@ consteval bool explain_operation() {
   static_assert(!is_options<Op>, "the operation comes before with(...): say std::plus<>{} for a sum");
   constexpr bool copyable = is_options<Op> || std::is_trivially_copyable_v<Op>;
   static_assert(copyable, "the reduction operation must be trivially copyable: capture values, not containers");
-  constexpr bool callable = is_options<Op> || !copyable || reduction_for<Op, T>;
+  constexpr bool as_they_are = !rounds_first<Op, T>;
+  static_assert(as_they_are,
+                "the reduction operation works on another type, to which the elements, or its factor, would be rounded "
+                "first: std::plus<>{} adds elements as what they are");
+  constexpr bool callable = is_options<Op> || !copyable || !as_they_are || reduction_for<Op, T>;
   static_assert(callable,
                 "the reduction operation must be callable as op(a, b) on const elements and give one of them, "
                 "or have prepare, combine and finish: see hocket/operation/traits.hpp");
-  return !is_options<Op> && copyable && callable;
+  return !is_options<Op> && copyable && as_they_are && callable;
 }
 
 /// The end of every call: with(...), and a std::error_code for those who want no exception.

@@ -24,9 +24,9 @@ namespace detail {
 /// `in` of the one to `out` of the other, at once.
 inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t pieces) noexcept {
   const bool local = what.what == plan::verb::copy;
-  const auto block = static_cast<std::uint32_t>(local ? rank : what.peer);
+  const auto block = static_cast<std::uint64_t>(local ? rank : what.peer);
   const auto begin = block * pieces;
-  if (what.chunk < begin || what.chunk + what.count > begin + pieces) return false;
+  if (what.chunk < begin || std::uint64_t{what.chunk} + what.count > begin + pieces) return false;
   const bool from_in = what.from == plan::region::in;
   const bool to_its_place = what.to == plan::region::out && what.to_at == what.chunk;
   switch (what.what) {
@@ -34,7 +34,7 @@ inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t
     case plan::verb::receive: return to_its_place;
     case plan::verb::copy: return from_in && what.from_at == what.chunk && to_its_place;
     case plan::verb::load: {
-      const std::uint32_t there = static_cast<std::uint32_t>(rank) * pieces + (what.chunk - begin);
+      const std::uint64_t there = static_cast<std::uint64_t>(rank) * pieces + (what.chunk - begin);
       return from_in && what.from_at == there && to_its_place;
     }
     default: return false;
@@ -95,15 +95,20 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       }
       if (each.channel >= transport::max_channels) return "the plan uses a channel beyond the 4 that there are: 0 to 3";
       if (flags && each.tag >= signal_line::tags) return "the plan uses a tag beyond the 5 that there are: 0 to 4";
-      if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) {
+      if (each.count > 0 && std::uint64_t{each.chunk} + each.count > layout.chunk_count()) {
         return "the plan names a chunk that its own shape does not have";
       }
       const bool loads = each.what == plan::verb::load;
+      const bool of_all = each.what == plan::verb::load_reduce;
       const auto within = [&](plan::region where, std::uint32_t at, int rank) {
         return each.count == 0 || fits(where, at, each, layout, asked.what.kind, shape.scratch, rank);
       };
-      if (!within(each.from, each.from_at, loads ? each.peer : state.rank()) ||
-          !within(each.to, each.to_at, state.rank())) {
+      bool inside = within(each.to, each.to_at, state.rank());
+      for (int rank = 0; rank < state.size(); ++rank) {
+        const bool is_read = of_all || rank == (loads ? each.peer : state.rank());
+        inside = inside && (!is_read || within(each.from, each.from_at, rank));
+      }
+      if (!inside) {
         return "the plan reads or writes at a place beyond the end of its buffer, or of the scratch that its shape "
                "asks for";
       }
@@ -112,9 +117,9 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
         return "the plan passes on, or keeps, what only two ranks know the length of: every block must go from in of "
                "the one to out of the other at once";
       }
-      if (each.what == plan::verb::push &&
+      if (each.count > 0 && (each.what == plan::verb::push || (of_all && each.from == plan::region::inbox)) &&
           layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
-        return "the plan pushes more than the " + std::to_string(push_line::capacity) +
+        return "the plan pushes, or takes from the inbox, more than the " + std::to_string(push_line::capacity) +
                " bytes that fit a line; choose one for longer vectors";
       }
       if (const char* const fault = fault_of(each, state.rank(), shape.peer_pointers)) return fault;

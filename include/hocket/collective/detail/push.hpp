@@ -133,7 +133,11 @@ HOCKET_ALWAYS_INLINE void tell_of(State& state, std::uint32_t sequence, const pl
   }
 }
 template <class State>
-HOCKET_ALWAYS_INLINE void tell_of_begin(State& state, std::uint32_t sequence) {
+HOCKET_ALWAYS_INLINE void tell_of_begin(State& state, std::uint32_t sequence, std::size_t bytes) {
+  if constexpr (transport::introduced_port<typename State::port_type>) {
+    state.port().introduce(sequence, plan::to_string(plan::goal_kind::all_reduce), plan::push_all_reduce::name(),
+                           bytes);
+  }
   if constexpr (transport::told_port<typename State::port_type>) state.port().enter(sequence, 1);
 }
 
@@ -171,7 +175,7 @@ HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std:
   const std::uint32_t history = state.calls().history();
   const flag_word flag = make_flag(sequence, state.calls().extend_history(signature));
   const std::size_t offset = sequence % transport::window * state.slot_lines();
-  tell_of_begin(state, sequence);
+  tell_of_begin(state, sequence, count * sizeof(T));
   push_to_all(state, offset, flag, in, count);
   tell_of(state, sequence, step_of_pushing, count * sizeof(T));
   prefetch_arrivals(state, offset);
@@ -251,7 +255,7 @@ template <class T, class Op, class State>
 log_entry log_push(State& state, std::size_t count, std::uint32_t signature, const call_site& call) {
   const std::uint32_t sequence = state.take_sequence(), history = state.calls().history();
   state.calls().extend_history(signature);
-  tell_of_begin(state, sequence);
+  tell_of_begin(state, sequence, count * sizeof(T));
   return enter(state.calls(), call_record{sequence, 1, signature, history, call.operation, types_name<T, Op>(),
                                           plan::push_all_reduce::name(), count, 0, call.site, call_times::from_now()});
 }

@@ -179,6 +179,11 @@ auto effective_operation(const Op& op, const Options& options) {
     }
   } else if constexpr (Options::template has<kind::wire>) {
     using wire_type = typename decltype(options.template get<kind::wire>(0))::type;
+    constexpr bool arrives = Options::template is_hint<kind::wire> || !loses_values<wire_type, T>;
+    static_assert(
+        arrives,
+        "wire<T>: fractions, or large integers, would be lost in this type: let floating elements travel as a "
+        "smaller floating type, such as bfloat16, and integers as they are");
     if constexpr (Options::template is_hint<kind::wire> && !can_travel_as<Op, wire_type, T>) {
       return op;
     } else {

@@ -6,6 +6,8 @@
 #include <hocket/plan/plan.hpp>
 
 #include <bit>
+#include <cstdint>
+#include <limits>
 
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
@@ -25,7 +27,8 @@ struct double_tree {
 
   constexpr plan::shape shape(int ranks) const noexcept {
     if (ranks == 1) return {.order = combination_order::rank_order};
-    return {.pieces = 2 * pieces, .lanes = 4, .order = combination_order::rank_order};
+    constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+    return {.pieces = pieces > most / 2 ? most : 2 * pieces, .lanes = 4, .order = combination_order::rank_order};
   }
 
   constexpr unsigned length(int ranks, int rank, unsigned lane) const noexcept {

@@ -5,6 +5,7 @@
 
 #include <hocket/core/config.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <random>
@@ -67,8 +68,10 @@ inline std::string to_string(const faults& all) {
 /// faults everywhere.
 inline faults draw_faults(std::uint64_t seed, int ranks, std::uint64_t steps, const std::vector<fault_kind>& kinds,
                           std::chrono::nanoseconds longest = std::chrono::milliseconds(2)) {
+  if (ranks < 1 || steps == 0 || kinds.empty()) return {};
   std::mt19937_64 random(seed);  // its values, unlike those of distributions, are the same everywhere
   const auto below = [&](std::uint64_t bound) { return random() % bound; };
+  const std::int64_t most = std::max<std::int64_t>(longest.count(), 1);
   faults all(1 + below(3));
   for (fault& each : all) {
     each.what = kinds[below(kinds.size())];
@@ -76,8 +79,7 @@ inline faults draw_faults(std::uint64_t seed, int ranks, std::uint64_t steps, co
     each.step = below(steps);
     each.peer =
         (each.rank + 1 + static_cast<int>(below(static_cast<std::uint64_t>(ranks > 1 ? ranks - 1 : 1)))) % ranks;
-    each.time =
-        std::chrono::nanoseconds(static_cast<std::int64_t>(1 + below(static_cast<std::uint64_t>(longest.count()))));
+    each.time = std::chrono::nanoseconds(static_cast<std::int64_t>(1 + below(static_cast<std::uint64_t>(most))));
   }
   return all;
 }

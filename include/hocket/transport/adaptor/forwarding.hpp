@@ -76,6 +76,11 @@ class forwarding_port {
   void call(std::uint32_t sequence) {
     if constexpr (transport::paced_port<Port>) inner_->call(sequence);
   }
+  void introduce(std::uint32_t sequence, const char* operation, const char* algorithm, std::size_t bytes)
+    requires transport::introduced_port<Port>
+  {
+    inner_->introduce(sequence, operation, algorithm, bytes);
+  }
   void enter(std::uint32_t sequence, unsigned lanes) {
     if constexpr (transport::paced_port<Port>) inner_->enter(sequence, lanes);
   }

@@ -154,7 +154,10 @@ class traced_port : public forwarding_port<Port> {
       log_->add("operation " + std::to_string(sequence), line_of(sequence, key.second), times.begin, times.last, "");
     }
     lanes_.erase(first, last);
-    std::erase_if(numbers_, [&](const auto& each) { return std::get<1>(each.first) == sequence; });
+    std::erase_if(numbers_, [&](const auto& each) {
+      const auto& [sent, number, channel, peer] = each.first;
+      return number == sequence && !transport::message_id{number, channel}.point_to_point();  // that is a tag
+    });
     base::leave(sequence);
   }
 

@@ -44,17 +44,10 @@ class port {
     std::vector<std::byte> kept;  ///< a message that came before it was asked for
   };
 
-  port(std::shared_ptr<wire> owner, const transport::opening& how, bool oversubscribed)
+  /// `segments` of all members, of which the port releases each.
+  port(std::shared_ptr<wire> owner, const transport::opening& how, std::vector<segment*> segments, bool oversubscribed)
       : owner_(std::move(owner)), members_(how.members), rank_(how.rank), oversubscribed_(oversubscribed),
-        counters_(how.members->size() * segment::channels_per_peer) {
-    auto* const own = new segment(static_cast<int>(how.members->size()), how.window_bytes);
-    const auto blob = std::as_bytes(std::span(&own, 1));
-    for (const auto& theirs : how.exchange(blob)) {
-      segment* address = nullptr;
-      std::memcpy(&address, theirs.data(), sizeof address);
-      segments_.push_back(address);
-    }
-  }
+        segments_(std::move(segments)), counters_(how.members->size() * segment::channels_per_peer) {}
   port(const port&) = delete;
   port& operator=(const port&) = delete;
   ~port() {
@@ -234,12 +227,35 @@ class wire {
   static constexpr transport::link_costs costs() noexcept { return {1.5e-7, 6e-11, 8e-8, 5e-11, 5e-11}; }
 
   static std::unique_ptr<port> open(const std::shared_ptr<wire>& self, const transport::opening& how) {
-    return std::make_unique<port>(self, how, self->world_->oversubscribed());
+    auto own = std::make_unique<segment>(static_cast<int>(how.members->size()), how.window_bytes);
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      auto all = exchanged(how, own.get());
+      static_cast<void>(own.release());
+      return std::make_unique<port>(self, how, std::move(all), self->world_->oversubscribed());
+    } catch (...) {
+      // Peers may have the segment of this rank, which has not got theirs.
+      if (own != nullptr) self->world_->keep(std::move(own));
+      throw;
+    }
+#else
+    return std::make_unique<port>(self, how, exchanged(how, own.release()), self->world_->oversubscribed());
+#endif
   }
   /// A thread that ended leaves nothing half done.
   static std::shared_ptr<wire> renewed(const std::shared_ptr<wire>& self, transport::opening&) { return self; }
 
  private:
+  static std::vector<segment*> exchanged(const transport::opening& how, segment* own) {
+    std::vector<segment*> all;
+    for (const auto& theirs : how.exchange(std::as_bytes(std::span(&own, 1)))) {
+      segment* address = nullptr;
+      std::memcpy(&address, theirs.data(), sizeof address);
+      all.push_back(address);
+    }
+    return all;
+  }
+
   const std::shared_ptr<world> world_;
   const int rank_;
   transport::contexts contexts_;

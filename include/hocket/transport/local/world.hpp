@@ -14,9 +14,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -25,7 +27,9 @@ namespace local {
 /// Shared by all ranks of one `local::run`. Thread-safe.
 class world {
  public:
-  explicit world(int ranks) : ranks_(ranks), oversubscribed_(ranks > platform::usable_cores()), lost_(index(ranks)) {
+  /// Throws `invalid_argument` unless there is a rank.
+  explicit world(int ranks)
+      : ranks_(checked(ranks)), oversubscribed_(ranks > platform::usable_cores()), lost_(index(ranks)) {
     blobs_.resize(static_cast<std::size_t>(ranks));
     present_.resize(static_cast<std::size_t>(ranks), false);
   }
@@ -47,7 +51,7 @@ class world {
       ++round_;
       changed_.notify_all();
     } else if (!wait_for(lock, until, [&] { return round_ != round; })) {
-      raise_missing(rank);
+      withdraw_and_raise(rank);
     }
     auto all = blobs_;
     if (--arrived_ == 0) {
@@ -67,11 +71,23 @@ class world {
     changed_.notify_all();
   }
 
+  /// Keeps `memory` until no rank is left.
+  void keep(std::shared_ptr<void> memory) {
+    const std::lock_guard lock(mutex_);
+    kept_.push_back(std::move(memory));
+  }
+
   /// Whether a rank has left by an exception.
   bool any_lost() const noexcept { return any_lost_.load(std::memory_order_acquire); }
   bool lost(int rank) const noexcept { return lost_[index(rank)].load(std::memory_order_relaxed); }
 
  private:
+  static int checked(int ranks) {
+    if (ranks >= 1) return ranks;
+    raise(errc::invalid_argument, "a world of threads needs at least 1 rank, not " + std::to_string(ranks),
+          {.operation = "local::world"});
+  }
+
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
   template <class Condition>
@@ -85,11 +101,19 @@ class world {
     return condition();
   }
 
+  /// Of a rank that has come and gives up: those that come later must not count on it.
+  [[noreturn]] void withdraw_and_raise(int rank) {
+    --arrived_;
+    present_[index(rank)] = false;
+    blobs_[index(rank)].clear();
+    raise_missing(rank);
+  }
+
   [[noreturn]] void raise_missing(int rank) {
     error_context context{.operation = "connect", .rank = rank, .ranks = ranks_};
     if (abandoned_) raise(errc::aborted, "another rank ended early", context);
     for (int peer = 0; peer < ranks_; ++peer) {
-      if (present_[index(peer)]) continue;
+      if (peer == rank || present_[index(peer)]) continue;
       context.peer = peer;
       raise(errc::timeout, "rank " + std::to_string(peer) + " has not shown up", context);
     }
@@ -108,6 +132,7 @@ class world {
   bool abandoned_ = false;
   std::atomic<bool> any_lost_{false};
   std::vector<std::atomic<bool>> lost_;
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 }  // namespace local

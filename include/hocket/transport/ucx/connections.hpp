@@ -230,11 +230,15 @@ class connections {
     const ucp_tag_t tag = message_tag::of_context(context);
     ucp_tag_recv_info_t info{};
     while (ucp_tag_message_h const message = ucp_tag_probe_nb(worker_->get(), tag, mask, 1, &info)) {
-      auto bytes = std::make_unique<std::byte[]>(info.length);
-      const ucp_request_param_t how{};
-      ucs_status_ptr_t const request = ucp_tag_msg_recv_nbx(worker_->get(), bytes.get(), info.length, message, &how);
-      keep(request, std::move(bytes));
+      take_unwanted(message, info.length);
     }
+  }
+  /// With the lock. Receives a message that was found, and forgets it.
+  void take_unwanted(ucp_tag_message_h message, std::size_t length) {
+    auto bytes = std::make_unique<std::byte[]>(length);
+    const ucp_request_param_t how{};
+    ucs_status_ptr_t const request = ucp_tag_msg_recv_nbx(worker_->get(), bytes.get(), length, message, &how);
+    keep(request, std::move(bytes));
   }
 
   /// With the lock. A copy of a short message, to be sent in place of it, so that it can be given up at any time; null

@@ -17,15 +17,18 @@ namespace ucx {
 /// are at most 2^16 communicators at a time, of at most 2^16 ranks each. The low bits of a sequence number are enough,
 /// as only `transport::window` of them are in use at a time; tags of messages outside of plans have 16 bits.
 ///
-/// The 13 bits that remain travel along, unmatched: the receiver compares them with those of its own call's signature.
+/// The 13 bits that remain travel along, unmatched: one says that more pieces of the message follow, 12 the receiver
+/// compares with those of its own call's signature.
 struct message_tag {
   static constexpr unsigned context_bits = 16;
   static constexpr unsigned rank_bits = 16;
   static constexpr unsigned channel_bits = 3;
   static constexpr unsigned sequence_bits = 16;
-  static constexpr unsigned signature_bits = 13;
+  static constexpr unsigned more_bits = 1;
+  static constexpr unsigned signature_bits = 12;
   static constexpr ucp_tag_t signature_mask = (ucp_tag_t{1} << signature_bits) - 1;
-  static constexpr ucp_tag_t matched_mask = ~signature_mask;
+  static constexpr ucp_tag_t more = ucp_tag_t{1} << signature_bits;
+  static constexpr ucp_tag_t matched_mask = ~(signature_mask | more);
   static constexpr unsigned context_shift = 64 - context_bits;
   static constexpr ucp_tag_t context_mask = ~ucp_tag_t{0} << context_shift;
 
@@ -39,17 +42,20 @@ struct message_tag {
     tag = (tag << rank_bits) | static_cast<ucp_tag_t>(source);
     tag = (tag << channel_bits) | id.channel;
     tag = (tag << sequence_bits) | (id.sequence & ((1U << sequence_bits) - 1));
-    return (tag << signature_bits) | (id.signature & signature_mask);
+    return (tag << (more_bits + signature_bits)) | (id.signature & signature_mask);
   }
 
-  /// Whether a message with `tag` comes from a call like that of `id`, as far as 13 bits tell.
+  /// `tag` of a piece of a message, of which more follow or not.
+  static constexpr ucp_tag_t with_more(ucp_tag_t tag, bool follow) noexcept { return follow ? tag | more : tag; }
+
+  /// Whether a message with `tag` comes from a call like that of `id`, as far as 12 bits tell.
   static constexpr bool same_call(ucp_tag_t tag, transport::message_id id) noexcept {
     id.signature &= signature_mask;
     return transport::fits(static_cast<std::uint32_t>(tag & signature_mask), id);
   }
 };
 static_assert(message_tag::context_bits + message_tag::rank_bits + message_tag::channel_bits +
-                  message_tag::sequence_bits + message_tag::signature_bits ==
+                  message_tag::sequence_bits + message_tag::more_bits + message_tag::signature_bits ==
               64);
 static_assert(transport::last_channel < (1U << message_tag::channel_bits));
 

@@ -9,18 +9,21 @@
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/long_message.hpp>
 #include <hocket/transport/ucx/mailbox.hpp>
 #include <hocket/transport/ucx/message.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
 #include <hocket/transport/ucx/shared_memory.hpp>
 #include <hocket/transport/ucx/status.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,9 +42,12 @@ class port {
 
   struct sending {
     request_handle request;
+    std::unique_ptr<long_sending> in_pieces;
   };
   struct receiving {
-    request_handle request;
+    request_handle request;                       ///< of the piece that is awaited
+    std::unique_ptr<request_handle[]> in_pieces;  ///< of those after the first
+    std::size_t arrived = 0;                      ///< pieces before it
   };
 
   port(std::shared_ptr<connections> links, const transport::opening& how, bool oversubscribed)
@@ -83,10 +89,14 @@ class port {
     }
     if (!links_->may_carry(to, bytes)) [[unlikely]]
       return false;
+    const ucp_tag_t tag = message_tag::make(context_, rank_, id);
+    if (unposted_.precede(to, tag)) [[unlikely]]
+      return false;
+    if (bytes > pieces::bytes) return send_in_pieces(state, peer, tag, data, bytes, fail);
     const ucp_request_param_t how{};
     auto copy = links_->copy_of(data, bytes);
-    ucs_status_ptr_t const request = ucp_tag_send_nbx(links_->link_to(to).get(), copy ? copy.get() : data, bytes,
-                                                      message_tag::make(context_, rank_, id), &how);
+    ucs_status_ptr_t const request =
+        ucp_tag_send_nbx(links_->link_to(to).get(), copy ? copy.get() : data, bytes, tag, &how);
     if (!UCS_PTR_IS_PTR(request)) links_->give_back(std::move(copy));
     if (request == nullptr) return true;
     if (UCS_PTR_IS_ERR(request)) [[unlikely]] {
@@ -98,9 +108,13 @@ class port {
     return true;
   }
 
-  bool drained(sending& state) const noexcept {
-    if (!state.request.pending()) return true;
+  bool drained(sending& state) noexcept {
+    if (!state.request.pending() && state.in_pieces == nullptr) return true;
     const std::lock_guard guard(links_->lock());
+    if (state.in_pieces != nullptr) {
+      state.in_pieces->advance();
+      return state.in_pieces->drained();
+    }
     const ucs_status_t status = ucp_request_check_status(state.request.get());
     if (status == UCS_INPROGRESS) return false;
     state.request.finish(status);
@@ -110,35 +124,25 @@ class port {
   const void* try_receive(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
                           failure& fail) noexcept {
     const std::lock_guard guard(links_->lock());
-    if (!state.request.pending()) {
-      if (const ucs_status_t status = post(state, peer, id, buffer, bytes); status != UCS_OK) [[unlikely]] {
-        fail = broken_link(peer, status);
-        return nullptr;
+    if (!state.request.pending() && !post(state, peer, id, buffer, bytes, fail)) return nullptr;
+    while (take_piece(state, peer, id, bytes, fail)) {
+      if (++state.arrived < pieces::count(bytes)) {
+        state.request = std::move(state.in_pieces[state.arrived - 1]);
+        continue;
       }
+      state.arrived = 0;
+      return buffer != nullptr ? buffer : this;  // an empty message has an address too
     }
-    ucp_tag_recv_info_t info{};
-    ucs_status_t status = ucp_tag_recv_request_test(state.request.get(), &info);
-    if (status == UCS_INPROGRESS) {
-      polled_ = true;
-      if (!links_->progress_locked()) return nullptr;
-      status = ucp_tag_recv_request_test(state.request.get(), &info);
-      if (status == UCS_INPROGRESS) return nullptr;
-    }
-    state.request.finish(status);
-    if (status != UCS_OK || info.length != bytes) [[unlikely]] {
-      fail = bad_message(peer, id, status, info, bytes);
-      return nullptr;
-    }
-    if (!message_tag::same_call(info.sender_tag, id)) [[unlikely]] {
-      fail = transport::misfit(peer, id);
-      return nullptr;
-    }
-    return buffer != nullptr ? buffer : this;  // an empty message has an address too
+    return nullptr;
   }
 
   static void release(receiving&) noexcept {}
 
   bool progress() noexcept {
+    if (!unposted_.empty()) [[unlikely]] {
+      const std::lock_guard guard(links_->lock());
+      unposted_.advance();
+    }
     if (std::exchange(polled_, false)) return false;  // `try_receive` did
     // Where nobody waits for a message, only what peers need from us is left: connections, keep-alive.
     if (!links_->waiting() && ++idle_polls_ % 16 != 0) return false;
@@ -272,17 +276,85 @@ class port {
   }
 
   /// With the lock. Receiving needs no connection, but only who has one learns of the peer's end.
-  ucs_status_t post(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes) noexcept {
-    const int from = rank_on_wire(peer);
-    if (const ucs_status_t status = links_->connect(from, true); status != UCS_OK) return status;
+  bool post(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
+            failure& fail) noexcept {
+    const ucs_status_t connected = links_->connect(rank_on_wire(peer), true);
+    if (connected != UCS_OK) [[unlikely]] {
+      fail = broken_link(peer, connected);
+      return false;
+    }
+    if (bytes > pieces::bytes) {
+      state.in_pieces.reset(new (std::nothrow) request_handle[pieces::count(bytes) - 1]);
+      if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
+    }
+    for (std::size_t begin = 0, piece = 0; piece < pieces::count(bytes); ++piece, begin += pieces::bytes) {
+      auto* const to = static_cast<std::byte*>(buffer) + begin;
+      const ucs_status_t status = post_piece(piece == 0 ? state.request : state.in_pieces[piece - 1], peer, id, to,
+                                             std::min(bytes - begin, pieces::bytes));
+      if (status == UCS_OK) [[likely]]
+        continue;
+      fail = broken_link(peer, status);
+      return false;
+    }
+    return true;
+  }
+
+  /// With the lock.
+  ucs_status_t post_piece(request_handle& place, int peer, transport::message_id id, void* buffer,
+                          std::size_t bytes) noexcept {
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // a request can tell the message's length
     const ucp_tag_t tag = message_tag::make(context_, peer, id);
     ucs_status_ptr_t const request =
         ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes, tag, message_tag::matched_mask, &how);
     if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
-    state.request = request_handle(*links_, request, from, true, with_[index(peer)]);
+    place = request_handle(*links_, request, rank_on_wire(peer), true, with_[index(peer)]);
     return UCS_OK;
+  }
+
+  /// With the lock. Whether the piece that `state` waits for has come, of a message of `bytes`.
+  bool take_piece(receiving& state, int peer, transport::message_id id, std::size_t bytes, failure& fail) noexcept {
+    ucp_tag_recv_info_t info{};
+    ucs_status_t status = ucp_tag_recv_request_test(state.request.get(), &info);
+    if (status == UCS_INPROGRESS) {
+      polled_ = true;
+      if (!links_->progress_locked()) return false;
+      status = ucp_tag_recv_request_test(state.request.get(), &info);
+      if (status == UCS_INPROGRESS) return false;
+    }
+    state.request.finish(status);
+    const std::size_t before = state.arrived * pieces::bytes;
+    const bool last = bytes - before <= pieces::bytes;
+    const bool more = (info.sender_tag & message_tag::more) != 0;
+    const std::size_t expected = last ? bytes - before : pieces::bytes;
+    if (status != UCS_OK || info.length != expected || more == last) [[unlikely]] {
+      const bool goes_on = more && (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && last));
+      const std::size_t rest = goes_on ? rest_of_message(peer, id) : 0;
+      fail = bad_message(peer, id, status, info, before, rest, bytes);
+      return false;
+    }
+    if (!message_tag::same_call(info.sender_tag, id)) [[unlikely]] {
+      fail = transport::misfit(peer, id);
+      return false;
+    }
+    return true;
+  }
+
+  // ── Messages that are sent in pieces ─────────────────────────────────────────────────────────────────────────────
+
+  /// With the lock.
+  bool send_in_pieces(sending& state, int peer, ucp_tag_t tag, const void* data, std::size_t bytes,
+                      failure& fail) noexcept {
+    state.in_pieces.reset(
+        new (std::nothrow) long_sending(*links_, rank_on_wire(peer), tag, data, bytes, with_[index(peer)], unposted_));
+    if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
+    unposted_.advance();
+    return true;
+  }
+
+  static bool lacks_memory(int peer, failure& fail) {
+    fail = make_failure(errc::out_of_memory, "there is no memory for what is known of a long message", {.peer = peer});
+    return false;
   }
 
   /// With the lock.
@@ -293,12 +365,37 @@ class port {
     return cause;
   }
 
+  /// With the lock. Takes the pieces that follow one which is not the last, so that their length can be told; 0 if they
+  /// do not come soon.
+  std::size_t rest_of_message(int peer, transport::message_id id) {
+    ucp_worker_h const worker = links_->through()->get();
+    const ucp_tag_t tag = message_tag::make(context_, peer, id);
+    const deadline last = deadline::after(std::chrono::milliseconds(200));
+    std::size_t rest = 0;
+    while (!last.passed()) {
+      ucp_tag_recv_info_t info{};
+      ucp_tag_message_h const piece = ucp_tag_probe_nb(worker, tag, message_tag::matched_mask, 1, &info);
+      if (piece == nullptr) {
+        if (!links_->progress_locked()) platform::nap(20'000);
+        continue;
+      }
+      links_->take_unwanted(piece, info.length);
+      rest += info.length;
+      if ((info.sender_tag & message_tag::more) == 0) return rest;
+    }
+    return 0;
+  }
+
+  /// Of a message of which the first `before` bytes were as expected, and `rest` followed; 0 if that is not known.
   failure bad_message(int peer, transport::message_id id, ucs_status_t status, const ucp_tag_recv_info_t& info,
-                      std::size_t bytes) const {
+                      std::size_t before, std::size_t rest, std::size_t bytes) const {
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
-    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED;  // then UCX does not promise to tell the length
-    const bool told = !too_long || info.length > bytes;
-    const std::string sent = told ? std::to_string(info.length) : "more than " + std::to_string(bytes);
+    const bool more = (info.sender_tag & message_tag::more) != 0;
+    // Where UCX cuts a message off, it does not promise to tell the length; but only the last piece is shorter.
+    const std::size_t length = before + (more ? pieces::bytes : info.length) + rest;
+    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || length > bytes;
+    const bool told = more ? rest > 0 : !too_long || length > bytes;
+    const std::string sent = told ? std::to_string(length) : "more than " + std::to_string(bytes);
     return transport::wrong_length(sent, too_long, peer, id, bytes, message_tag::same_call(info.sender_tag, id));
   }
 
@@ -340,6 +437,7 @@ class port {
   const int exceptions_at_start_;
   std::atomic<bool> hurried_{false};
   std::vector<traffic> with_;  ///< messages from and to each peer
+  unposted_messages unposted_;
   std::shared_ptr<shared_memory> window_;
   std::vector<std::unique_ptr<published>> shared_;
   mailbox box_;              ///< of control messages, where memory is shared
