@@ -367,15 +367,22 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
   return result;
 }
 
-/// Does not compile: a rule comes first, and tensors last.
-template <class Element = void, class Rule, class Function, class First, class... Rest>
-  requires(placement_rule<Rule> != (tensor_type<First> && (tensor_type<Rest> && ...)))
-void apply(const Rule&, Function&&, const First&, const Rest&...) {
-  constexpr bool rule_given = placement_rule<Rule>;
-  static_assert(rule_given,
+/// Does not compile: a rule comes first.
+template <class Element = void, class First, class... Rest>
+  requires(!placement_rule<First>)
+void apply(const First&, const Rest&...) {
+  constexpr bool is_rule = placement_rule<First>;
+  static_assert(is_rule,
                 "the first argument of apply is a rule that says what the function is, as in "
                 "apply(nonlinear<\"bh->bh\">(), function, x)");
-  static_assert(!rule_given,
+}
+
+/// Does not compile: tensors come last.
+template <class Element = void, placement_rule Rule, class Function, class... Operands>
+  requires(!(tensor_type<Operands> && ... && (sizeof...(Operands) > 0)))
+void apply(const Rule&, Function&&, const Operands&...) {
+  constexpr bool are_tensors = (tensor_type<Operands> && ... && (sizeof...(Operands) > 0));
+  static_assert(are_tensors,
                 "the operands of apply are tensors: of a part alone, such as x.local() or x.elements(), nobody knows "
                 "how it is placed");
 }

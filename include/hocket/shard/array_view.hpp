@@ -50,6 +50,14 @@ class array_view {
     return (*this)[sizes_type{static_cast<std::size_t>(indices)...}];
   }
 
+  /// Does not compile: see what it says.
+  template <class... Indices>
+    requires(sizeof...(Indices) != Rank)
+  constexpr T& operator()(const Indices&...) const noexcept {
+    static_assert(sizeof...(Indices) == Rank, "a view takes as many indices as it has dimensions");
+    return *data_;
+  }
+
   constexpr T& operator[](const sizes_type& indices) const noexcept {
     std::size_t offset = 0;
     for (std::size_t d = 0; d < Rank; ++d) offset = offset * sizes_[d] + indices[d];

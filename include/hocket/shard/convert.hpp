@@ -386,4 +386,15 @@ void convert(Tensor&&, const Given&) {
                 "partial placement says which one combines it");
 }
 
+/// Does not compile: only of a tensor it is known how it is placed.
+template <axis_name Axis, placement_type To, class Given, class... Options>
+  requires(!tensor_type<Given>)
+void convert(const Given&, const Options&...) {
+  constexpr bool is_tensor = tensor_type<Given>;
+  static_assert(
+      is_tensor,
+      "what is converted is a tensor, whose type says how it is placed: make one over the data that you have, "
+      "as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)");
+}
+
 HOCKET_END_NAMESPACE

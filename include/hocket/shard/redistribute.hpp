@@ -365,6 +365,27 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
   return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
 }
 
+/// Does not compile: only of a tensor it is known how it is placed.
+template <class... Said, class Given, class... Options>
+  requires(!tensor_type<Given>)
+void redistribute(const Given&, const Options&...) {
+  constexpr bool is_tensor = tensor_type<Given>;
+  static_assert(is_tensor,
+                "what is redistributed is a tensor, whose type says how it is placed: make one over the data that you "
+                "have, as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)");
+}
+
+/// Does not compile: what follows the tensor are options.
+template <class... Said, tensor_type Tensor, class Given, class... Options>
+  requires(!(tensor_type<Said> || ...) && !call_options<Given>)
+void redistribute(Tensor&&, const Given&, const Options&...) {
+  constexpr bool options_given = call_options<Given>;
+  static_assert(
+      options_given,
+      "what follows a tensor that gets other placements on its own mesh are options, as in with(timeout(1s)); "
+      "to another mesh, say the whole type: redistribute<to_type>(x, other_mesh)");
+}
+
 /// Does not compile: the mesh is missing.
 template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
 To redistribute(Tensor&&, const Options& = {}, const std::source_location& site = std::source_location::current()) {

@@ -51,8 +51,12 @@ constexpr bool others_cut_rows(int position) noexcept {
   return false;
 }
 
-template <axis_name Axis, class Tensor>
+template <axis_name Axis, class Tensor, bool HasAxis = Tensor::axes::find(Axis) < Tensor::axes::size>
 struct checked_rows {
+  static constexpr int position = position_of<typename Tensor::axes, Axis>();
+};
+template <axis_name Axis, class Tensor>
+struct checked_rows<Axis, Tensor, true> {
   using placed = typename Tensor::placements_type;
   static_assert(has_own_rows<typename Tensor::template placement_on<Axis>>,
                 "rows are exchanged among ranks that have different ones: the tensor must be placed as shard<0> or "
@@ -179,6 +183,22 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Optio
   std::vector<std::size_t> received(static_cast<std::size_t>(comm.size()));
   all_to_all(comm, std::span<const std::size_t>(sent), std::span(received), options, site);
   return route_rows<Axis>(tensor, std::move(sent), std::move(received));
+}
+
+/// Does not compile: only of a tensor it is known which rows a rank has.
+template <axis_name Axis, class Given, class... Rest>
+  requires(!tensor_type<Given>)
+void route_rows(const Given&, const std::vector<std::size_t>&, const Rest&...) {
+  constexpr bool is_tensor = tensor_type<Given>;
+  static_assert(is_tensor, "the rows to route are those of a tensor that is cut by rows along this axis");
+}
+
+/// Does not compile: counts are not what they should be.
+template <axis_name Axis, tensor_type Tensor, class Counts, class... Rest>
+  requires(!std::is_convertible_v<Counts, std::vector<std::size_t>>)
+void route_rows(const Tensor&, const Counts&, const Rest&...) {
+  static_assert(std::is_convertible_v<Counts, std::vector<std::size_t>>,
+                "how many rows go to each rank along the axis, or come from it, is a std::vector<std::size_t>");
 }
 
 HOCKET_END_NAMESPACE

@@ -213,6 +213,8 @@ class sharded_tensor {
     static_assert(!detail::extent_like<First>, "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})");
   }
 
+  sharded_tensor() = delete;  // a tensor is made on a mesh: x(mesh, {3, 2})
+  sharded_tensor(const given_extents<Extents::dynamic_rank>&, const Mesh&) = delete;  // the mesh comes first
   sharded_tensor(const sharded_tensor&) = delete;             // use hocket::copy(tensor), or hocket::borrow(tensor)
   sharded_tensor& operator=(const sharded_tensor&) = delete;  // use hocket::copy(tensor), or hocket::borrow(tensor)
   sharded_tensor(sharded_tensor&& other) noexcept = default;
@@ -493,11 +495,15 @@ sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Ex
 /// partial, that is this rank's part of the result: equal summands on p ranks are a whole of p times their value.
 template <tensor_type Tensor, class Value>
 void fill(Tensor& filled, Value&& value) {
+  constexpr bool is_function = std::is_invocable_v<Value&, const typename Tensor::sizes_type&>;
+  static_assert(is_function,
+                "fill takes a function of the indices of an element, which are an array: [](const auto& at) { return "
+                "at[0] + 0.5; }; the same value everywhere is std::ranges::fill(x.elements(), value)");
   const auto& part = filled.part();
   auto* next = filled.elements().data();
   for_each_index(part.size, [&](auto indices) {
     for (std::size_t d = 0; d < indices.size(); ++d) indices[d] += part.begin[d];
-    *next++ = value(static_cast<const decltype(indices)&>(indices));
+    if constexpr (is_function) *next++ = value(static_cast<const decltype(indices)&>(indices));
   });
 }
 

@@ -78,7 +78,8 @@ struct vocabulary_parallel_cross_entropy {
   /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
   /// and `targets`, or holds what was moved in. Losses of bfloat16 logits are of float, as their sums are; a rank
   /// adds up its columns of both in double.
-  template <tensor_type Logits, tensor_type Targets, call_options Options = options<>>
+  template <detail::tensor_along<Axis, 2> Logits, detail::tensor_along<Axis, 1> Targets,
+            call_options Options = options<>>
   auto forward(Logits&& logits, Targets&& targets, const Options& options = {},
                const std::source_location& site = std::source_location::current()) const {
     static_assert(!std::is_integral_v<typename std::remove_cvref_t<Logits>::element_type>,
@@ -111,7 +112,7 @@ struct vocabulary_parallel_cross_entropy {
   }
 
   /// The gradient of the logits, from that of the loss. Moves nothing.
-  template <class Saved, tensor_type Gradient>
+  template <class Saved, detail::tensor_along<Axis, 1> Gradient>
     requires requires(const Saved& from_forward) { from_forward.largest; }
   auto backward(const Saved& saved, const Gradient& gradient) const {
     constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, invariant>();
@@ -130,12 +131,12 @@ struct vocabulary_parallel_cross_entropy {
   /// Does not compile: see what it says.
   template <class... Given>
   static auto forward(const Given&... given) {
-    return detail::refuse_arguments(given...);
+    return detail::refuse_arguments<Axis>(std::index_sequence<2, 1>(), given...);
   }
   /// Does not compile: see what it says.
   template <class... Given>
   static auto backward(const Given&... given) {
-    return detail::refuse_arguments(given...);
+    return detail::refuse_arguments<Axis>(std::index_sequence<1>(), given...);
   }
 
   template <class Logits, class Targets, class Largest, class Sums>

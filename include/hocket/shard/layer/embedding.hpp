@@ -64,7 +64,7 @@ template <axis_name Axis, placement_type Output = invariant>
 struct vocabulary_parallel_embedding {
   /// `tokens` is [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one of them
   /// is not a row of the table.
-  template <tensor_type Tokens, tensor_type Table, call_options Options = options<>>
+  template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table, call_options Options = options<>>
   static auto forward(const Tokens& tokens, const Table& table, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
     static_assert(std::is_integral_v<typename Tokens::element_type>, "tokens must be integers");
@@ -90,7 +90,8 @@ struct vocabulary_parallel_embedding {
 
   /// The gradient of the table. Moves nothing, or all-gathers `gradient` if the output was shard<0>. Of elements that are
   /// added up in a wider type, such as bfloat16, takes memory for the sums.
-  template <tensor_type Tokens, tensor_type Table, tensor_type Gradient, call_options Options = options<>>
+  template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table,
+            detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
   static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient, const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
     constexpr bool tokens_fit = detail::is_placed_along<Axis, Tokens, invariant, replicated>();
@@ -127,12 +128,12 @@ struct vocabulary_parallel_embedding {
   /// Does not compile: see what it says.
   template <class... Given>
   static auto forward(const Given&... given) {
-    return detail::refuse_arguments(given...);
+    return detail::refuse_arguments<Axis>(std::index_sequence<1, 2>(), given...);
   }
   /// Does not compile: see what it says.
   template <class... Given>
   static auto backward(const Given&... given) {
-    return detail::refuse_arguments(given...);
+    return detail::refuse_arguments<Axis>(std::index_sequence<1, 2, 2>(), given...);
   }
 
  private:

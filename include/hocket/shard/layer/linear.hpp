@@ -35,6 +35,7 @@
 #include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
 
+#include <array>
 #include <cstddef>
 #include <source_location>
 #include <type_traits>
@@ -68,14 +69,49 @@ inline constexpr bool is_forward_result<forward_result<Output, Saved>> = true;
 template <class... Given>
 concept some_forward_result = (is_forward_result<Given> || ...);
 
-/// Where a layer is called with what it does not take. Gives back what few other errors follow from.
-template <class... Given>
-auto refuse_arguments(const Given&...) {
+/// Says it if one of what is given is a tensor over a mesh without the axis.
+template <axis_name Axis, class Given>
+constexpr bool has_axis() noexcept {
+  if constexpr (tensor_type<Given>) {
+    static_cast<void>(position_of<typename Given::axes, Axis>());
+    return Given::axes::find(Axis) < Given::axes::size;
+  } else {
+    return true;
+  }
+}
+
+/// Whether the tensors among what is given are as many as `Ranks`, and not of so many dimensions each.
+template <class... Given, std::size_t... Ranks>
+constexpr bool other_ranks(std::index_sequence<Ranks...>) noexcept {
+  constexpr std::array<std::size_t, sizeof...(Ranks)> wanted{Ranks...};
+  std::size_t tensors = 0;
+  bool differ = false;
+  const auto look = [&]<class Each>(std::type_identity<Each>) {
+    if constexpr (tensor_type<Each>) {
+      differ = differ || (tensors < wanted.size() && wanted[tensors] != Each::rank);
+      ++tensors;
+    }
+  };
+  (look(std::type_identity<Given>()), ...);
+  return differ && tensors == wanted.size();
+}
+
+/// Where a layer along `Axis` is called with what it does not take: it needs tensors of so many dimensions. Gives back
+/// what few other errors follow from.
+template <axis_name Axis, std::size_t... Ranks, class... Given>
+auto refuse_arguments(std::index_sequence<Ranks...>, const Given&...) {
   constexpr bool whole_result = some_forward_result<Given...>;
+  constexpr bool on_axis = (has_axis<Axis, Given>() && ...);
+  constexpr bool misshapen = other_ranks<Given...>(std::index_sequence<Ranks...>());
   static_assert(!whole_result,
                 "a layer is given the whole result of a forward pass: pass its .output to what comes next, and its "
                 ".saved to backward");
-  static_assert(whole_result,
+  static_assert(whole_result || !on_axis || !misshapen,
+                "a layer takes matrices: activations and gradients of theirs [tokens, features], weights [inputs, "
+                "outputs], logits [tokens, vocabulary], a table [vocabulary, features]; only the tokens of an "
+                "embedding, and the targets and losses of a cross entropy, are vectors. View what has other "
+                "dimensions as such");
+  static_assert(whole_result || !on_axis || misshapen,
                 "a layer takes tensors, after the function object of local products where it has any, and options "
                 "last; backward of column_parallel_linear and of a cross entropy takes the .saved of their forward "
                 "pass, not its .output or input");
@@ -180,7 +216,8 @@ struct column_parallel_linear {
   /// The output is [tokens, outputs] and shard<1>. All-gathers `x` if it is shard<0>; else moves nothing. Uses `w` as
   /// it is placed along other axes: where tokens are cut along "dp", and weights are invariant along it, pass
   /// `convert<"dp", replicated>(borrow(w))`, which moves nothing.
-  template <class Math, tensor_type Input, tensor_type Weight, call_options Options = options<>>
+  template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
+            call_options Options = options<>>
   static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
     constexpr bool input_fits = detail::is_placed_along<Axis, Input, invariant, replicated, shard<0>>();
@@ -199,7 +236,8 @@ struct column_parallel_linear {
 
   /// Gradients of input and weight, placed as the gradients of what `forward` was given. The input's is all-reduced if
   /// the input was invariant, reduce-scattered if it was shard<0>, and stays partial if it was replicated.
-  template <class Math, class Saved, tensor_type Weight, tensor_type Gradient, call_options Options = options<>>
+  template <class Math, class Saved, detail::tensor_along<Axis, 2> Weight, detail::tensor_along<Axis, 2> Gradient,
+            call_options Options = options<>>
     requires requires { typename Saved::from; }
   static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
@@ -220,12 +258,12 @@ struct column_parallel_linear {
   /// Does not compile: see what it says.
   template <class... Given>
   static auto forward(const Given&... given) {
-    return detail::refuse_arguments(given...);
+    return detail::refuse_arguments<Axis>(std::index_sequence<2, 2>(), given...);
   }
   /// Does not compile: see what it says.
   template <class... Given>
   static auto backward(const Given&... given) {
-    return detail::refuse_arguments(given...);
+    return detail::refuse_arguments<Axis>(std::index_sequence<2, 2>(), given...);
   }
 
   template <class From, class Input>
@@ -241,7 +279,8 @@ template <axis_name Axis, placement_type Output = invariant>
 struct row_parallel_linear {
   /// `x` is [tokens, inputs] and shard<1> along `Axis`, `w` is [inputs, outputs] and shard<0>. A bias is added to the
   /// output, once: by `plus_bias`.
-  template <class Math, tensor_type Input, tensor_type Weight, call_options Options = options<>>
+  template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
+            call_options Options = options<>>
   static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
     constexpr bool input_fits = detail::is_placed_along<Axis, Input, shard<1>>();
@@ -257,7 +296,8 @@ struct row_parallel_linear {
   }
 
   /// Gradients of input and weight. Moves nothing, or all-gathers `gradient` if the output was shard<0>.
-  template <class Math, tensor_type Saved, tensor_type Weight, tensor_type Gradient, call_options Options = options<>>
+  template <class Math, detail::tensor_along<Axis, 2> Saved, detail::tensor_along<Axis, 2> Weight,
+            detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
   static auto backward(const Math& math, const Saved& x, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
@@ -278,12 +318,12 @@ struct row_parallel_linear {
   /// Does not compile: see what it says.
   template <class... Given>
   static auto forward(const Given&... given) {
-    return detail::refuse_arguments(given...);
+    return detail::refuse_arguments<Axis>(std::index_sequence<2, 2>(), given...);
   }
   /// Does not compile: see what it says.
   template <class... Given>
   static auto backward(const Given&... given) {
-    return detail::refuse_arguments(given...);
+    return detail::refuse_arguments<Axis>(std::index_sequence<2, 2, 2>(), given...);
   }
 };
 

@@ -10,22 +10,23 @@
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
 
+#include <cstddef>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Whether a tensor is placed along `Axis` in one of the ways of `Allowed`. After other errors, which the compiler has
-/// reported or will, it is.
+/// A tensor of `Rank` dimensions over a mesh that has the axis `Axis`: what layers can look at.
+template <class Tensor, axis_name Axis, std::size_t Rank>
+concept tensor_along = tensor_type<Tensor> && std::remove_cvref_t<Tensor>::rank == Rank &&
+                       std::remove_cvref_t<Tensor>::axes::find(Axis) < std::remove_cvref_t<Tensor>::axes::size;
+
+/// Whether a tensor is placed along `Axis` in one of the ways of `Allowed`. After an error, which the compiler has
+/// reported, it is.
 template <axis_name Axis, class Tensor, class... Allowed>
 constexpr bool is_placed_along() noexcept {
-  using tensor = std::remove_cvref_t<Tensor>;
-  if constexpr (tensor::axes::find(Axis) == tensor::axes::size) {
-    return true;
-  } else {
-    using placed = typename tensor::template placement_on<Axis>;
-    return std::is_same_v<placed, undetermined> || (std::is_same_v<placed, Allowed> || ...);
-  }
+  using placed = typename std::remove_cvref_t<Tensor>::template placement_on<Axis>;
+  return std::is_same_v<placed, undetermined> || (std::is_same_v<placed, Allowed> || ...);
 }
 
 /// `tensor` if it fits; else a stand-in of which nothing is known along `Axis`, so that no other error follows.

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: use of deleted function
+//
+// The compiler shows the line that says that the mesh comes first.
+#include <shard/setting_with_wires.hpp>
+
+auto make(const ranks& mesh) { return matrix_on_tp<invariant>({3, 4}, mesh); }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows a tensor that gets other placements on its own mesh
+//
+// Another mesh may have other axes, which these placements say nothing of.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+void change(const matrix_on_tp<shard<0>>& x, const ranks& other) { redistribute<on<"tp", replicated>>(x, other); }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the rows to route are those of a tensor
+//
+// Tokens that lie in a vector.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/row_exchange.hpp>
+
+#include <vector>
+
+void route(const std::vector<float>& tokens) { route_rows<"tp">(tokens, {1, 2}); }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: use of deleted function
+//
+// The compiler shows the line that says what a tensor is made on.
+#include <shard/setting_with_wires.hpp>
+
+auto make() {
+  return vector_on_tp<invariant>();
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is converted is a tensor
+//
+// Nobody knows how the elements of a vector are placed.
+#include <shard/setting_with_wires.hpp>
+
+#include <vector>
+
+void reduce(const std::vector<float>& gradient) { convert<"tp", invariant>(gradient); }
