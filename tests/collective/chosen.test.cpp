@@ -21,10 +21,10 @@ using namespace hocket_test;
 namespace {
 
 plan::any best_for(const hocket::local::communicator& comm, std::size_t elements, std::size_t element_size,
-                   bool commutative) {
+                   plan::combination_order order) {
   hocket::detail::call_request asked{.what = {plan::goal_kind::all_reduce, 0}, .block_elements = elements};
   asked.element_size = element_size;
-  asked.commutative = commutative;
+  asked.order = order;
   const auto& state = hocket::detail::communicator_access::state(comm);
   return hocket::selection::table(hocket::detail::query_of(state, asked)).best().make(0);
 }
@@ -34,7 +34,7 @@ void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
   for (const int ranks : rank_counts) {
     on_ranks(ranks, [&](thread_rank& me) {
       for (const std::size_t size : sizes) {
-        const plan::any best = best_for(me.comm(), size, sizeof(T), hocket::is_commutative_v<Op, T>);
+        const plan::any best = best_for(me.comm(), size, sizeof(T), hocket::detail::weakest_order<Op, T>());
         me.at([&] { return std::string("all_reduce by ") + best.name() + " of " + std::to_string(size); });
         const auto inputs = samples_of_all<T>(ranks, size);
         const auto expected = evaluate<T, Op>(best, ranks, layout_for(best, ranks, size), inputs, op);
@@ -101,6 +101,7 @@ TEST_CASE("each algorithm's name runs the plan of that name") {
     };
     scatters(hocket::ring, plan::ring_reduce_scatter{});
     scatters(hocket::pairwise, plan::pairwise_reduce_scatter{});
+    scatters(hocket::recursive_halving, plan::recursive_halving_reduce_scatter{});
     scatters(hocket::direct, plan::direct_reduce_scatter{});
     const auto gathers = [&](const auto& name, const plan::any& expected) {
       check_named(me, expected, size,
@@ -133,11 +134,11 @@ TEST_CASE("a hint is ignored where it can't be followed, and followed where it c
       hocket::all_reduce(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::hint(hocket::ring), observed));
     });
     const auto last = [](float, float b) { return b; };
-    const plan::any best = best_for(me.comm(), 10, sizeof(float), false);
+    const plan::any best = best_for(me.comm(), 10, sizeof(float), plan::combination_order::rank_order);
     check_named(me, best, 10, [&](auto observed) {
       hocket::all_reduce(me.comm(), in, out, last, hocket::with(hocket::hint(hocket::ring), observed));
     });
-    check_named(me, best_for(me.comm(), 10, sizeof(float), true), 10, [&](auto observed) {
+    check_named(me, best_for(me.comm(), 10, sizeof(float), plan::combination_order::any_order), 10, [&](auto observed) {
       hocket::all_reduce(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::hint(hocket::binomial), observed));
     });
     hocket::barrier(me.comm(), hocket::with(hocket::hint(hocket::wire<hocket::half>)));

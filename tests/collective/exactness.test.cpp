@@ -275,3 +275,125 @@ TEST_CASE("minimum, maximum and average of NaN, infinities and zeros of both sig
   check_special_values<hocket::bfloat16>();
   check_special_values<hocket::half>();
 }
+
+namespace {
+
+/// All terms, combined in the fixed tree: pairs of the first ones, as many as there are beyond a power
+/// of two, then pairs of what is left.
+template <class T, class Op>
+std::vector<T> in_fixed_tree(const std::vector<std::vector<T>>& terms, const Op& op) {
+  const std::size_t members = std::bit_floor(terms.size());
+  const std::size_t pairs = terms.size() - members;
+  const auto both = [&](const std::vector<T>& a, const std::vector<T>& b) {
+    std::vector<T> result(a.size());
+    using reduction = hocket::reduction<Op, T>;
+    using accumulator = typename reduction::accumulator;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      result[i] =
+          static_cast<T>(reduction::combine(op, static_cast<accumulator>(a[i]), static_cast<accumulator>(b[i])));
+    }
+    return result;
+  };
+  std::vector<std::vector<T>> left;
+  for (std::size_t m = 0; m < members; ++m) {
+    left.push_back(m < pairs ? both(terms[2 * m], terms[2 * m + 1]) : terms[m + pairs]);
+  }
+  while (left.size() > 1) {
+    std::vector<std::vector<T>> next;
+    for (std::size_t i = 0; i < left.size(); i += 2) next.push_back(both(left[i], left[i + 1]));
+    left = std::move(next);
+  }
+  return left[0];
+}
+
+/// All algorithms of both collectives that can be asked for the tree.
+template <class T, class Op>
+void check_fixed_tree(int ranks, std::size_t block, const Op& op) {
+  const auto inputs = samples_of_all<T>(ranks, block * static_cast<std::size_t>(ranks));
+  const std::vector<T> expected = in_fixed_tree(inputs, op);
+  on_ranks(ranks, [&](thread_rank& me) {
+    const auto required = hocket::require(hocket::fixed_tree);
+    const auto& in = inputs[static_cast<std::size_t>(me.rank())];
+    const std::span<const T> own_block =
+        std::span(expected).subspan(block * static_cast<std::size_t>(me.rank()), block);
+    const auto reduces = [&](const auto& options) {
+      std::vector<T> out(in.size()), in_place = in;
+      hocket::all_reduce(me.comm(), in, out, op, options);
+      hocket::all_reduce(me.comm(), hocket::in_place(in_place), op, options);
+      me.check(equal_bits(out, expected) && equal_bits(in_place, expected), "all_reduce gives other bits");
+    };
+    const auto scatters = [&](const auto& options) {
+      std::vector<T> out(block);
+      hocket::reduce_scatter(me.comm(), in, out, op, options);
+      me.check(same_bytes(std::span<const T>(out), own_block), "reduce_scatter gives other bits");
+    };
+    me.at([&] { return std::to_string(block) + " elements per rank"; });
+    reduces(hocket::with(required));
+    reduces(hocket::with(required, hocket::recursive_doubling));
+    reduces(hocket::with(required, hocket::halving_doubling));
+    reduces(hocket::with(required, hocket::one_shot));
+    reduces(hocket::with(required, hocket::two_shot));
+    reduces(hocket::with(required, hocket::hint(hocket::ring)));
+    reduces(hocket::with(required, hocket::require(hocket::checksummed)));
+    scatters(hocket::with(required));
+    scatters(hocket::with(required, hocket::direct));
+    scatters(hocket::with(required, hocket::recursive_halving));
+    scatters(hocket::with(required, hocket::require(hocket::checksummed)));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("fixed_tree: the same bits by every algorithm that is taken, those of the tree") {
+  for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 11}) {
+    for (const std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{37}, bearable(5003)}) {
+      INFO(ranks << " ranks");
+      check_fixed_tree<float>(ranks, block, std::plus<>{});
+      check_fixed_tree<hocket::bfloat16>(ranks, block, std::plus<>{});
+    }
+    check_fixed_tree<affine_map>(ranks, 19, compose{});
+    check_fixed_tree<double>(ranks, 19, std::plus<>{});
+    check_fixed_tree<std::uint8_t>(ranks, 19, std::plus<>{});
+  }
+}
+
+TEST_CASE("fixed_tree: other bits than those of rank order, where rounding shows the difference") {
+  std::vector<std::vector<float>> inputs = {{1.0F}, {0x1p-24F}, {0x1p-24F}, {0x1p-24F}};
+  const std::vector<float> tree = in_fixed_tree(inputs, std::plus<>{});
+  for (const auto& each : results(4, inputs, std::plus<>{}, hocket::with(hocket::require(hocket::fixed_tree)))) {
+    CHECK(each == tree);
+  }
+  for (const auto& each : results(4, inputs, std::plus<>{}, hocket::with(hocket::one_shot))) CHECK(each != tree);
+}
+
+TEST_CASE("fixed_tree: operations in three parts, and other types on the wire, combine what they have prepared") {
+  for (const int ranks : {1, 3, 5, 6}) {
+    const auto inputs = samples_of_all<float>(ranks, 501);
+    const auto check = [&](const auto& op, const auto& alike, const auto& otherwise) {
+      const auto expected = results(ranks, inputs, op, alike);
+      for (const auto& each : results(ranks, inputs, op, otherwise)) CHECK(equal_bits(each, expected[0]));
+    };
+    const auto required = hocket::require(hocket::fixed_tree);
+    check(hocket::average{}, hocket::with(required, hocket::one_shot),
+          hocket::with(required, hocket::halving_doubling));
+    check(hocket::average{}, hocket::with(required, hocket::two_shot), hocket::with(hocket::recursive_doubling));
+    const auto narrow = hocket::wire<hocket::bfloat16>;
+    check(std::plus<>{}, hocket::with(required, narrow, hocket::one_shot),
+          hocket::with(required, narrow, hocket::recursive_doubling));
+  }
+}
+
+TEST_CASE("fixed_tree: a plan of the caller's own must claim it") {
+  on_ranks(5, [](thread_rank& me) {
+    const std::vector<float> in(10, 1.0F);
+    std::vector<float> out(10);
+    const auto required = hocket::require(hocket::fixed_tree);
+    hocket::all_reduce(me.comm(), in, out, std::plus<>{},
+                       hocket::with(required, hocket::algorithm(plan::recursive_doubling{})));
+    me.check(out[9] == 5.0F, "a plan that claims the tree runs");
+    me.expect(hocket::errc::invalid_argument, [&] {
+      hocket::all_reduce(me.comm(), in, out, std::plus<>{},
+                         hocket::with(required, hocket::algorithm(plan::double_tree{})));
+    });
+  });
+}

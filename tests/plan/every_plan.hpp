@@ -35,6 +35,7 @@ void for_every_plan(int ranks, Visit visit) {
   visit(plan::push_all_reduce{});
   visit(plan::ring_reduce_scatter{});
   visit(plan::pairwise_reduce_scatter{});
+  visit(plan::recursive_halving_reduce_scatter{});
   visit(plan::direct_reduce_scatter{});
   visit(plan::ring_all_gather{});
   visit(plan::direct_all_gather{});

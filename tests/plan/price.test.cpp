@@ -54,6 +54,7 @@ void for_each_plan(Check check) {
   check(plan::any(plan::push_all_reduce{}));
   check(plan::any(plan::ring_reduce_scatter{}));
   check(plan::any(plan::pairwise_reduce_scatter{}));
+  check(plan::any(plan::recursive_halving_reduce_scatter{}));
   check(plan::any(plan::direct_reduce_scatter{}));
   check(plan::any(plan::ring_all_gather{}));
   check(plan::any(plan::direct_all_gather{}));

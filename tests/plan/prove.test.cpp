@@ -51,9 +51,38 @@ TEST_CASE("a correct list is proven") {
   CHECK(swapped.what == violation::none);
   const plan::proof exchanged = plan::prove(exchange(), 2);
   CHECK(exchanged);
-  CHECK(exchanged.order == plan::combination_order::rank_order);
+  CHECK(exchanged.order == plan::combination_order::fixed_tree);
   CHECK(exchanged.same_on_all_ranks);
-  CHECK(exchanged.message() == "on 2 ranks: proven, combines in rank order, same bits on all ranks");
+  CHECK(exchanged.message() == "on 2 ranks: proven, can combine in the fixed tree, same bits on all ranks");
+}
+
+namespace {
+
+/// Two ranks exchange `messages` messages, and send all of them before they receive the first.
+plan::listed send_ahead(std::uint32_t messages) {
+  plan::listed both("send ahead", {plan::goal_kind::all_to_all, 0}, 2, {.pieces = messages});
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto own = static_cast<std::uint32_t>(rank) * messages;
+    const std::uint32_t theirs = messages - own;
+    for (std::uint32_t i = 0; i < messages; ++i)
+      both.lane(rank).push_back(plan::send(1 - rank, {theirs + i}, in(theirs + i)));
+    for (std::uint32_t i = 0; i < messages; ++i) {
+      both.lane(rank).push_back(plan::receive(1 - rank, {theirs + i}, out(theirs + i)));
+    }
+    for (std::uint32_t i = 0; i < messages; ++i)
+      both.lane(rank).push_back(plan::copy({own + i}, in(own + i), out(own + i)));
+  }
+  return both;
+}
+
+}  // namespace
+
+TEST_CASE("senders who are further ahead of each other than a channel is deep wait for ever") {
+  CHECK(plan::prove(send_ahead(plan::channel_depth), 2));
+  CHECK(plan::prove(send_ahead(plan::channel_depth + 1), 2).what == violation::deadlock);
+  plan::listed unread = send_ahead(plan::channel_depth + 1);
+  unread.lane(1).clear();
+  CHECK(plan::prove(unread, 2).what == violation::never_received);
 }
 
 TEST_CASE("a proof is a small value without ownership") { STATIC_REQUIRE(std::is_trivially_copyable_v<plan::proof>); }

@@ -34,6 +34,8 @@ using hocket::selection::table;
 
 namespace {
 
+constexpr auto any_order = plan::combination_order::any_order;
+
 const plan::goal_kind goals[] = {plan::goal_kind::all_reduce, plan::goal_kind::reduce_scatter,
                                  plan::goal_kind::all_gather, plan::goal_kind::all_to_all,
                                  plan::goal_kind::broadcast,  plan::goal_kind::barrier};
@@ -53,12 +55,14 @@ void for_each_query(Visit visit) {
     for (const int ranks : {1, 2, 3, 8, 17, 1000}) {
       for (const std::size_t bytes :
            {std::size_t{0}, std::size_t{8}, std::size_t{49}, std::size_t{1} << 16, std::size_t{1} << 30}) {
-        for (const bool commutative : {false, true}) {
+        for (const auto order : {plan::combination_order::fixed_tree, plan::combination_order::rank_order,
+                                 plan::combination_order::any_order}) {
           for (const bool pointers : {false, true}) {
             for (const std::size_t staging : {std::size_t{0}, std::size_t{1} << 16}) {
               for (const auto& costs : all_costs()) {
                 const plan::goal what{kind, 0};  // what combines nothing asks for no order
-                visit(query{what, bytes, ranks, commutative || !what.reduces(), pointers, staging, costs});
+                const auto needed = what.reduces() ? order : plan::combination_order::any_order;
+                visit(query{what, bytes, ranks, needed, pointers, staging, costs});
               }
             }
           }
@@ -79,7 +83,7 @@ TEST_CASE("whatever is asked for, something that can do it is chosen") {
     const plan::shape shape = chosen.shape(asked.ranks);
     bool right = best.verdict == nullptr && chosen.goal() == asked.what;
     right = right && (asked.ranks == 1 || asked.peer_pointers || !shape.peer_pointers);
-    right = right && (asked.commutative || !asked.what.reduces() || shape.order == plan::combination_order::rank_order);
+    right = right && shape.order <= asked.order;
     right = right && (best.name != std::string_view("push") || asked.bytes <= hocket::detail::push_line::capacity);
     for (const auto& each : candidates) right = right && (each.verdict != nullptr || best.seconds <= each.seconds);
     wrong += right ? 0 : 1;
@@ -93,7 +97,8 @@ TEST_CASE("for vectors of at most a line among few ranks that reach each other's
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, hocket::detail::push_line::capacity - 1,
                                     hocket::detail::push_line::capacity}) {
       for (const auto& costs : all_costs()) {
-        const table candidates(query{{plan::goal_kind::all_reduce, 0}, bytes, ranks, false, true, 0, costs});
+        const table candidates(
+            query{{plan::goal_kind::all_reduce, 0}, bytes, ranks, plan::combination_order::fixed_tree, true, 0, costs});
         INFO(ranks << " ranks, " << bytes << " bytes");
         CHECK(candidates.best().name == std::string_view("push"));
       }
@@ -105,7 +110,7 @@ TEST_CASE("for vectors of at most a line among few ranks that reach each other's
 TEST_CASE("what the table says of messages is what the clock of plans says") {
   const auto ratio = [](plan::goal_kind kind, const char* name, int ranks, std::size_t block,
                         const hocket::transport::link_costs& costs) {
-    const query asked{{kind, 0}, block, ranks, true, false, 0, costs};
+    const query asked{{kind, 0}, block, ranks, any_order, false, 0, costs};
     const table candidates(asked);
     for (const auto& each : candidates) {
       if (each.name != std::string_view(name)) continue;
@@ -150,14 +155,14 @@ TEST_CASE("what the table says of messages is what the clock of plans says") {
 
 TEST_CASE("a broadcast keeps the root that was asked for") {
   for (const bool pointers : {false, true}) {
-    query asked{{plan::goal_kind::broadcast, 3}, 1000, 5, true, pointers, 0, hocket::local::wire::costs()};
+    query asked{{plan::goal_kind::broadcast, 3}, 1000, 5, any_order, pointers, 0, hocket::local::wire::costs()};
     CHECK(table(asked).best().make(3).goal() == plan::goal{plan::goal_kind::broadcast, 3});
   }
 }
 
 TEST_CASE("blocks of unequal length are priced by the longest around a ring, and by their sum where they are read") {
   const auto seconds = [](plan::goal_kind what, std::size_t longest, std::size_t total, const char* name) {
-    query asked{{what, 0}, longest, 8, true, true, 0, hocket::local::wire::costs()};
+    query asked{{what, 0}, longest, 8, any_order, true, 0, hocket::local::wire::costs()};
     asked.total_bytes = total;
     for (const auto& each : table(asked)) {
       if (each.name == std::string_view(name)) return each.seconds;
@@ -174,7 +179,7 @@ TEST_CASE("blocks of unequal length are priced by the longest around a ring, and
 TEST_CASE("what ranks do not all know is not staged, and the sum of unequal blocks must fit") {
   const auto costs = hocket::local::wire::costs();
   constexpr std::size_t guess = hocket::selection::guessed_block_bytes;
-  query asked{{plan::goal_kind::all_to_all, 0}, guess, 4, true, true, 256 * 1024, costs};
+  query asked{{plan::goal_kind::all_to_all, 0}, guess, 4, any_order, true, 256 * 1024, costs};
   CHECK(table(asked).begin()->verdict == nullptr);
   asked.lengths_are_known = false;
   CHECK(table(asked).begin()->verdict != nullptr);
@@ -182,7 +187,7 @@ TEST_CASE("what ranks do not all know is not staged, and the sum of unequal bloc
   asked.staging_bytes = 0;
   CHECK(table(asked).best().name == std::string_view("direct"));
 
-  query gather{{plan::goal_kind::all_gather, 0}, 200 * 1024, 4, true, true, 256 * 1024, costs};
+  query gather{{plan::goal_kind::all_gather, 0}, 200 * 1024, 4, any_order, true, 256 * 1024, costs};
   CHECK(table(gather).begin()->verdict != nullptr);
   gather.total_bytes = 256 * 1024;
   CHECK(table(gather).begin()->verdict == nullptr);
@@ -204,7 +209,7 @@ TEST_CASE("explain takes counts where the collective does") {
 
 TEST_CASE("large vectors move less than small ones") {
   const auto best = [](std::size_t bytes, bool pointers) {
-    const query asked{{plan::goal_kind::all_reduce, 0}, bytes, 8, true, pointers, 0, hocket::local::wire::costs()};
+    const query asked{{plan::goal_kind::all_reduce, 0}, bytes, 8, any_order, pointers, 0, hocket::local::wire::costs()};
     return std::string(table(asked).best().name);
   };
   CHECK(best(64 << 20, true) == "two_shot");
@@ -251,7 +256,7 @@ TEST_CASE("a product of lengths that do not fit stays the largest number") {
   using hocket::selection::saturated_product;
   CHECK(saturated_product(3, 5) == 15);
   CHECK(saturated_product(std::size_t{1} << 62, 4) == std::numeric_limits<std::size_t>::max());
-  query asked{{plan::goal_kind::all_gather, 0}, std::size_t{1} << 62, 4, true, true, 256 * 1024, {}};
+  query asked{{plan::goal_kind::all_gather, 0}, std::size_t{1} << 62, 4, any_order, true, 256 * 1024, {}};
   CHECK(table(asked).begin()->verdict == std::string_view("longer than the staging memory"));
 }
 

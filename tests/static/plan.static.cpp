@@ -19,13 +19,15 @@ static_assert(prove(plan::double_tree{.pieces = 2}, 5));
 static_assert(prove(plan::double_tree{.pieces = 4}, 16));
 static_assert(prove(plan::ring_reduce_scatter{}, 16));
 static_assert(prove(plan::pairwise_reduce_scatter{}, 16));
+static_assert(prove(plan::recursive_halving_reduce_scatter{}, 16));
 static_assert(prove(plan::ring_all_gather{}, 16));
 static_assert(prove(plan::pairwise_all_to_all{}, 16));
 static_assert(prove(plan::binomial_broadcast{3}, 16));
 static_assert(prove(plan::dissemination_barrier{}, 16));
 
 // What a proof says is known to the compiler too.
-static_assert(prove(plan::recursive_doubling{}, 4).order == plan::combination_order::rank_order);
+static_assert(prove(plan::recursive_doubling{}, 4).order == plan::combination_order::fixed_tree);
+static_assert(prove(plan::double_tree{}, 5).order == plan::combination_order::rank_order);
 static_assert(prove(plan::ring_all_reduce{}, 4).order == plan::combination_order::any_order);
 static_assert(prove(plan::ring_all_reduce{}, 4).same_on_all_ranks);
 

@@ -53,6 +53,7 @@ inline std::map<std::string, plan::any> collectives(int root = 0) {
           {"push_all_reduce", plan::push_all_reduce{}},
           {"ring_reduce_scatter", plan::ring_reduce_scatter{}},
           {"pairwise_reduce_scatter", plan::pairwise_reduce_scatter{}},
+          {"recursive_halving_reduce_scatter", plan::recursive_halving_reduce_scatter{}},
           {"direct_reduce_scatter", plan::direct_reduce_scatter{}},
           {"ring_all_gather", plan::ring_all_gather{}},
           {"direct_all_gather", plan::direct_all_gather{}},

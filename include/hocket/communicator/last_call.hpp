@@ -31,7 +31,7 @@ struct call_request {
   plan::goal what;
   std::size_t block_elements = 0;  ///< elements of one block of the vector, the longest if they differ
   std::size_t element_size = 1;    ///< of partial results
-  bool commutative = true;
+  plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
   bool in_place = false;
   bool checksummed = false;
   std::uint32_t type_signature = 0;

@@ -213,6 +213,11 @@ inline constexpr same_on_all_ranks_t same_on_all_ranks{};
 struct run_to_run_t {};
 inline constexpr run_to_run_t run_to_run{};
 
+/// Same bits for any algorithm, transport and kind of memory, at the same number of ranks: contributions are combined in one
+/// binary tree over the ranks, in their order. See operation/fixed_tree.hpp.
+struct fixed_tree_t {};
+inline constexpr fixed_tree_t fixed_tree{};
+
 /// Same bits for any number of ranks, any split of the contributions among them, any algorithm and any order.
 struct rank_count_invariant_t {};
 inline constexpr rank_count_invariant_t rank_count_invariant{};
@@ -225,7 +230,7 @@ struct exactness_property {
 
 template <class Level>
 concept exactness_level = std::same_as<Level, same_on_all_ranks_t> || std::same_as<Level, run_to_run_t> ||
-                          std::same_as<Level, rank_count_invariant_t>;
+                          std::same_as<Level, fixed_tree_t> || std::same_as<Level, rank_count_invariant_t>;
 
 /// States what the result must satisfy. What type, operation and algorithm can't keep does not compile.
 template <exactness_level Level>

@@ -49,6 +49,10 @@ enum class region : std::uint8_t {
 /// In `push`, `signal` and `wait`: every rank but this one.
 inline constexpr std::int32_t all_peers = -1;
 
+/// How many messages of one channel a sender can be ahead of its receiver; a further `send` waits. Plans are proven with
+/// this depth.
+inline constexpr unsigned channel_depth = 4;
+
 struct action {
   verb what = verb::copy;
   region from = region::none;

@@ -73,6 +73,7 @@ constexpr const char* to_string(goal_kind kind) noexcept {
 
 /// The order in which contributions are combined, weakest last. Proven, not promised: see plan/prove.hpp.
 enum class combination_order : std::uint8_t {
+  fixed_tree,  ///< that of operation/fixed_tree.hpp, if the operation's `load_reduce` combines so: else `rank_order`
   rank_order,  ///< 0, 1, 2, …: any associative operation
   any_order    ///< only a commutative operation gives what was asked for
 };

@@ -86,7 +86,7 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::deadlock: return "both steps wait for ever";
     case violation::wrong_result: return "the result is not what the goal asks for";
     case violation::missing_contribution: return "the result lacks a contribution";
-    case violation::order_overclaimed: return "the plan claims rank order, but combines contributions in another order";
+    case violation::order_overclaimed: return "the plan claims a stronger order of combination than it has";
     case violation::barrier_leaks: return "a rank may leave the barrier before another has come";
   }
   return "unknown violation";
@@ -143,8 +143,9 @@ inline std::string text_of(const step& s) {
 inline std::string proof::message() const {
   std::string text = "on " + std::to_string(ranks) + (ranks == 1 ? " rank: " : " ranks: ");
   if (ok) {
-    text +=
-        order == combination_order::rank_order ? "proven, combines in rank order" : "proven, combines in another order";
+    text += order == combination_order::fixed_tree   ? "proven, can combine in the fixed tree"
+            : order == combination_order::rank_order ? "proven, combines in rank order"
+                                                     : "proven, combines in another order";
     return text + (same_on_all_ranks ? ", same bits on all ranks" : ", bits may differ between ranks");
   }
   if (where.known()) {

@@ -22,6 +22,7 @@
 #include <hocket/plan/collective/two_shot.hpp>
 #include <hocket/plan/plan.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <utility>
@@ -45,6 +46,7 @@ struct two_shot_t : detail::algorithm_property {};
 struct push_t : detail::algorithm_property {};
 struct direct_t : detail::algorithm_property {};
 struct pairwise_t : detail::algorithm_property {};
+struct recursive_halving_t : detail::algorithm_property {};
 struct binomial_t : detail::algorithm_property {};
 struct dissemination_t : detail::algorithm_property {};
 
@@ -60,11 +62,12 @@ inline constexpr halving_doubling_t halving_doubling{};      ///< few steps and 
 inline constexpr double_tree_t double_tree{};                ///< two pipelined trees
 inline constexpr one_shot_t one_shot{};                      ///< everyone reads everything; needs peer pointers
 inline constexpr two_shot_t two_shot{};                      ///< everyone reduces a share; needs peer pointers
-inline constexpr push_t push{};                    ///< a few bytes, together with their flag; needs peer pointers
-inline constexpr direct_t direct{};                ///< everyone reads what it needs; needs peer pointers
-inline constexpr pairwise_t pairwise{};            ///< a message between each pair of ranks
-inline constexpr binomial_t binomial{};            ///< a tree that doubles in each step
-inline constexpr dissemination_t dissemination{};  ///< barrier in log2 p rounds
+inline constexpr push_t push{};          ///< a few bytes, together with their flag; needs peer pointers
+inline constexpr direct_t direct{};      ///< everyone reads what it needs; needs peer pointers
+inline constexpr pairwise_t pairwise{};  ///< a message between each pair of ranks
+inline constexpr recursive_halving_t recursive_halving{};  ///< half of what is left in each step
+inline constexpr binomial_t binomial{};                    ///< a tree that doubles in each step
+inline constexpr dissemination_t dissemination{};          ///< barrier in log2 p rounds
 
 /// A plan of the caller's own. See plan/plan.hpp and plan/listed.hpp; prove it before you run it: plan/prove.hpp.
 struct own_plan : detail::algorithm_property {
@@ -98,6 +101,7 @@ template <>
 struct plan_of<plan::goal_kind::reduce_scatter> {
   static constexpr auto get(ring_t, int) { return plan::ring_reduce_scatter{}; }
   static constexpr auto get(pairwise_t, int) { return plan::pairwise_reduce_scatter{}; }
+  static constexpr auto get(recursive_halving_t, int) { return plan::recursive_halving_reduce_scatter{}; }
   static constexpr auto get(direct_t, int) { return plan::direct_reduce_scatter{}; }
 };
 
@@ -129,17 +133,17 @@ template <plan::goal_kind Kind, class Algorithm>
 concept has_algorithm =
     std::same_as<Algorithm, own_plan> || requires(Algorithm named) { plan_of<Kind>::get(named, 0); };
 
-/// Whether the algorithm combines contributions in another order than that of the ranks, for some number of ranks. Of
-/// the caller's own plans that is known only when they run.
+/// The weakest order in which the algorithm combines contributions, for some number of ranks. Of the caller's own plans
+/// that is known only when they run.
 template <plan::goal_kind Kind, class Algorithm>
-constexpr bool reorders_operands() {
+constexpr plan::combination_order order_of() {
+  auto weakest = plan::combination_order::fixed_tree;
   if constexpr (requires(Algorithm named) { plan_of<Kind>::get(named, 0); }) {
     for (int ranks = 1; ranks <= 8; ++ranks) {
-      const plan::shape shape = plan_of<Kind>::get(Algorithm{}, 0).shape(ranks);
-      if (shape.order == plan::combination_order::any_order) return true;
+      weakest = std::max(weakest, plan_of<Kind>::get(Algorithm{}, 0).shape(ranks).order);
     }
   }
-  return false;
+  return weakest;
 }
 
 }  // namespace detail

@@ -91,7 +91,7 @@ call_request request_of(const Op& op, const Options& options) {
                   "explain(...): a reduction can't use one of these properties");
     using effective = decltype(effective_operation<Op, T>(op, options));
     asked.element_size = kernel::leaf_of<effective, T>.size;
-    asked.commutative = is_commutative_v<effective, T>;
+    asked.order = weakest_order<effective, T>();
   } else {
     static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
                   "explain(...): a call that combines nothing can't use one of these properties");

@@ -2,8 +2,8 @@
 /// @file
 /// Which algorithm runs when the caller names none: the cheapest by a small model.
 ///
-/// The choice is a pure function of values that are equal on all ranks: goal, bytes, ranks, whether operands may be
-/// reordered, and what the members of the communicator agreed on when it was made. `explain` shows the same table.
+/// The choice is a pure function of values that are equal on all ranks: goal, bytes, ranks, in which order operands may be
+/// combined, and what the members of the communicator agreed on when it was made. `explain` shows the same table.
 #pragma once
 
 #include <hocket/communicator/window.hpp>
@@ -28,8 +28,8 @@ struct query {
   plan::goal what;
   std::size_t bytes = 0;
   int ranks = 1;
-  bool commutative = true;
-  bool peer_pointers = false;     ///< all members reach each other's windows
+  plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
+  bool peer_pointers = false;                                          ///< all members reach each other's windows
   std::size_t staging_bytes = 0;  ///< per region and operation; 0: peers read the callers' own buffers
   transport::link_costs costs;
   std::size_t total_bytes = 0;    ///< of all blocks, where they differ
@@ -95,6 +95,10 @@ class model {
   double ring_blocks() const { return (p_ - 1) * message(n_); }
   double direct_blocks() const { return direct_blocks(mean_); }
   double ring_reduce_scatter() const { return ring_blocks() + (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
+  double recursive_halving_reduce_scatter() const {
+    const bool folds = !std::has_single_bit(static_cast<unsigned>(q_.ranks));
+    return ring_reduce_scatter() + (folds ? p_ * (message(n_) + n_ * q_.costs.reduce_per_byte) + message(n_) : 0);
+  }
   double direct_reduce_scatter() const { return direct_blocks(n_) + (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
   double binomial() const { return steps_ * message(n_); }
   double direct_broadcast() const { return 2 * flags() + n_ * q_.costs.load_per_byte + staging(); }
@@ -138,6 +142,7 @@ class table {
         add<plan::direct_reduce_scatter>(price.direct_reduce_scatter());
         add<plan::ring_reduce_scatter>(price.ring_reduce_scatter());
         add<plan::pairwise_reduce_scatter>(price.ring_reduce_scatter());  // as many messages of the same length
+        add<plan::recursive_halving_reduce_scatter>(price.recursive_halving_reduce_scatter());
         break;
       case plan::goal_kind::all_gather:
         add<plan::direct_all_gather>(price.direct_blocks());
@@ -158,8 +163,8 @@ class table {
   const candidate* begin() const noexcept { return rows_.data(); }
   const candidate* end() const noexcept { return rows_.data() + count_; }
 
-  /// The cheapest that can be used. There always is one: every collective has a plan that sends messages and keeps the
-  /// order of ranks.
+  /// The cheapest that can be used. There always is one: every collective has a plan that sends messages and combines in
+  /// the fixed tree.
   const candidate& best() const noexcept {
     const candidate* chosen = nullptr;
     for (const candidate& each : *this) {
@@ -186,7 +191,10 @@ class table {
   template <class Plan>
   const char* verdict(const Plan&, const plan::shape& shape) const noexcept {
     if (shape.peer_pointers && query_.ranks > 1 && !query_.peer_pointers) return "ranks can't read each other's memory";
-    if (shape.order == plan::combination_order::any_order && !query_.commutative) return "operation is not commutative";
+    if (shape.order > query_.order) {
+      return query_.order == plan::combination_order::fixed_tree ? "combines in another order than the fixed tree"
+                                                                 : "operation is not commutative";
+    }
     if (std::is_same_v<Plan, plan::push_all_reduce> && query_.bytes > hocket::detail::push_line::capacity) {
       return "longer than a line";
     }

@@ -49,8 +49,8 @@ inline constexpr unsigned internal_channel = point_to_point_channel + 1;
 inline constexpr unsigned partial_channel = internal_channel + 1;
 inline constexpr unsigned last_channel = partial_channel;
 
-/// How many messages of one channel a sender can be ahead of its receiver. Plans are proven with this depth.
-inline constexpr unsigned channel_depth = 4;
+/// How many messages of one channel a sender can be ahead of its receiver.
+inline constexpr unsigned channel_depth = plan::channel_depth;
 
 /// Which message: channel `channel` of operation `sequence`, or a message with a tag, of `send` and `recv` or internal.
 struct message_id {

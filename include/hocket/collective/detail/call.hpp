@@ -51,7 +51,7 @@ selection::query query_of(const State& state, const call_request& asked) {
   return {.what = asked.what,
           .bytes = known ? asked.block_elements * asked.element_size : selection::guessed_block_bytes,
           .ranks = state.size(),
-          .commutative = asked.commutative,
+          .order = asked.order,
           .peer_pointers = state.has_windows() && !asked.checksummed,
           .staging_bytes = state.layout().staging_bytes,
           .costs = state.wire()->costs(),
@@ -132,7 +132,12 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   if (shape.peer_pointers && state.size() > 1 && asked.checksummed) {
     return "the plan reads peers' memory, where require(checksummed) checks nothing; choose one that sends messages";
   }
-  if (shape.order == plan::combination_order::any_order && !asked.commutative) {
+  if (shape.order > asked.order && asked.order == plan::combination_order::fixed_tree) {
+    return "the plan does not combine in the fixed tree, or its shape does not say so, and require(fixed_tree) asks "
+           "for "
+           "it; see plan/prove.hpp";
+  }
+  if (shape.order > asked.order) {
     return "the plan reorders operands, and the operation is not known to be commutative: give it "
            "`static constexpr bool commutative = true`, or choose a plan that keeps rank order";
   }
@@ -183,8 +188,9 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
     constexpr bool wish = Options::template is_hint<kind::algorithm>;
     static_assert(wish || has_algorithm<Kind, algorithm_type>,
                   "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
-                  "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise and "
-                  "direct; all_gather has ring and direct; all_to_all has pairwise and direct; broadcast has binomial "
+                  "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise, "
+                  "recursive_halving and direct; all_gather has ring and direct; all_to_all has pairwise and direct; "
+                  "broadcast has binomial "
                   "and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and all_to_all_v have what "
                   "the same without _v have; all take algorithm(a_plan_of_yours)");
     if constexpr (has_algorithm<Kind, algorithm_type>) {

@@ -89,7 +89,6 @@ class compared_work final : public operation {
     const selection::query asked{.what = {plan::goal_kind::all_gather, 0},
                                  .bytes = sizeof own_,
                                  .ranks = state.size(),
-                                 .commutative = true,
                                  .peer_pointers = state.has_windows(),
                                  .staging_bytes = state.layout().staging_bytes,
                                  .costs = state.wire()->costs()};

@@ -82,7 +82,6 @@ struct moving_job {
     call_request request{.what = what,
                          .block_elements = out.size() / count,
                          .element_size = sizeof(T),
-                         .commutative = true,
                          .in_place = works_in_place(state),
                          .type_signature = type_signature,
                          .types = types_name<T>()};

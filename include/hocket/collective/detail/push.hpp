@@ -14,12 +14,14 @@
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/engine/step_event.hpp>
+#include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/plan/collective/push.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <span>
@@ -82,10 +84,36 @@ HOCKET_ALWAYS_INLINE void push_to_all(State& state, std::size_t offset, flag_wor
   state.moved().sent += count * sizeof(T) * state.pushing().size();
 }
 
+/// In the fixed tree; see `combine_all_pushed`.
+template <class Op, class T>
+void combine_pushed_in_tree(const push_line* arrivals, int ranks, int rank, const T* own, std::span<T> out,
+                            const Op& op) {
+  using reduction = hocket::reduction<Op, T>;
+  using accumulator = typename reduction::accumulator;
+  alignas(T) std::byte storage[fixed_tree_depth * push_line::capacity];
+  const auto kept = [&](std::size_t level) { return reinterpret_cast<T*>(storage + level * push_line::capacity); };
+  walk_fixed_tree(
+      static_cast<std::size_t>(ranks),
+      [&](std::size_t level, std::size_t source) {
+        const bool is_own = static_cast<int>(source) == rank;
+        std::memcpy(kept(level), is_own ? static_cast<const void*>(own) : arrivals[source].payload, out.size_bytes());
+      },
+      [&](std::size_t level) {
+        T* const left = kept(level);
+        const T* const right = kept(level + 1);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+          left[i] = static_cast<T>(
+              reduction::combine(op, static_cast<accumulator>(left[i]), static_cast<accumulator>(right[i])));
+        }
+      });
+  std::memcpy(out.data(), kept(0), out.size_bytes());
+}
+
 /// In rank order, beginning with rank 0. `arrivals` are the lines of the operation's slot, by rank.
 template <class Op, class T>
 HOCKET_NO_INLINE void combine_all_pushed(const push_line* arrivals, int ranks, int rank, const T* own, std::span<T> out,
                                          const Op& op) {
+  if constexpr (is_in_fixed_tree<Op>) return combine_pushed_in_tree(arrivals, ranks, rank, own, out, op);
   using reduction = hocket::reduction<Op, T>;
   using accumulator = typename reduction::accumulator;
   constexpr std::size_t most = push_line::capacity / sizeof(T);

@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/kernel/host/leaf.hpp>
 #include <hocket/operation/adaptors.hpp>
+#include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
 
 #include <cstddef>
@@ -31,6 +32,13 @@ template <class Op, class T>
 HOCKET_VECTORIZE void finish_all(const Op& op, T* to, const typename reduction<Op, T>::partial* from, int ranks,
                                  std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::finish(op, from[i], ranks);
+}
+
+/// The weakest order in which contributions may be combined.
+template <class Op, class T>
+constexpr plan::combination_order weakest_order() noexcept {
+  if (is_in_fixed_tree<Op>) return plan::combination_order::fixed_tree;
+  return is_commutative_v<Op, T> ? plan::combination_order::any_order : plan::combination_order::rank_order;
 }
 
 /// What reductions have in common; `Kind` is all_reduce or reduce_scatter. `op` is one that reductions run: see
@@ -79,7 +87,7 @@ struct reduction_job {
     call_request request{.what = {Kind, 0},
                          .block_elements = out.size(),
                          .element_size = kernel::leaf_of<Op, T>.size,
-                         .commutative = is_commutative_v<Op, T>,
+                         .order = weakest_order<Op, T>(),
                          .in_place = works_in_place(state),
                          .type_signature = type_signature,
                          .types = types_name<T, Op>()};
@@ -155,29 +163,10 @@ inline constexpr bool fast_math = true;
 inline constexpr bool fast_math = false;
 #endif
 
-/// The operation that runs for what the caller asked: its own, one with another type on the wire, or an exact one.
+/// The caller's operation, or one with another type on the wire.
 template <class Op, class T, class Options>
-auto effective_operation(const Op& op, const Options& options) {
-  using exactness =
-      typename decltype(options.template get<kind::exactness>(exactness_property<same_on_all_ranks_t>{}))::level;
-  if constexpr (std::is_same_v<exactness, rank_count_invariant_t>) {
-    using exact = typename rank_count_invariant_operation<Op, T>::type;
-    static_assert(!std::is_void_v<exact>,
-                  "require(rank_count_invariant): no way to combine this type with this operation gives the same bits "
-                  "for any number of ranks; sums of float and double, and operations that are exact, do");
-    static_assert(!fast_math || !is_floating<T>,
-                  "require(rank_count_invariant): this source is compiled with -ffast-math, which lets the compiler "
-                  "change results: compile it without");
-    static_assert(!Options::template has<kind::wire> || Options::template is_hint<kind::wire>,
-                  "require(rank_count_invariant) and wire<T> exclude each other: values must travel unrounded");
-    if constexpr (std::is_same_v<exact, Op>) {
-      return op;
-    } else if constexpr (std::is_same_v<exact, canonical<Op>>) {
-      return canonical<Op>{op};
-    } else {
-      return exact{};
-    }
-  } else if constexpr (Options::template has<kind::wire>) {
+auto travelling_operation(const Op& op, const Options& options) {
+  if constexpr (Options::template has<kind::wire>) {
     using wire_type = typename decltype(options.template get<kind::wire>(0))::type;
     constexpr bool arrives = Options::template is_hint<kind::wire> || !loses_values<wire_type, T>;
     static_assert(
@@ -194,6 +183,49 @@ auto effective_operation(const Op& op, const Options& options) {
   }
 }
 
+/// What the caller requires of the bits of the result.
+template <class Options>
+using exactness_of = typename decltype(std::declval<const Options&>().template get<kind::exactness>(
+    exactness_property<same_on_all_ranks_t>{}))::level;
+
+/// The operation that runs for what the caller asked: its own, one with another type on the wire, an exact one, or one that
+/// is combined in the fixed tree.
+template <class Op, class T, class Options>
+auto effective_operation(const Op& op, const Options& options) {
+  using exactness = exactness_of<Options>;
+  if constexpr (std::is_same_v<exactness, fixed_tree_t>) {
+    static_assert(
+        !fast_math || !is_floating<T>,
+        "require(fixed_tree): this source is compiled with -ffast-math, which lets the compiler change results: "
+        "compile it without");
+    auto travels = travelling_operation<Op, T>(op, options);
+    if constexpr (is_exact_v<decltype(travels), T>) {
+      return travels;  // no order changes a bit
+    } else {
+      return in_fixed_tree<decltype(travels)>{travels};
+    }
+  } else if constexpr (std::is_same_v<exactness, rank_count_invariant_t>) {
+    using exact = typename rank_count_invariant_operation<Op, T>::type;
+    static_assert(!std::is_void_v<exact>,
+                  "require(rank_count_invariant): no way to combine this type with this operation gives the same bits "
+                  "for any number of ranks; sums of float and double, and operations that are exact, do");
+    static_assert(!fast_math || !is_floating<T>,
+                  "require(rank_count_invariant): this source is compiled with -ffast-math, which lets the compiler "
+                  "change results: compile it without");
+    static_assert(!Options::template has<kind::wire> || Options::template is_hint<kind::wire>,
+                  "require(rank_count_invariant) and wire<T> exclude each other: values must travel unrounded");
+    if constexpr (std::is_same_v<exact, Op>) {
+      return op;
+    } else if constexpr (std::is_same_v<exact, canonical<Op>>) {
+      return canonical<Op>{op};
+    } else {
+      return exact{};
+    }
+  } else {
+    return travelling_operation<Op, T>(op, options);
+  }
+}
+
 template <plan::goal_kind Kind, class T, class Op, class Options, class Blocks = equal_blocks>
 auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, const Options& options,
                         const Blocks& blocks = {}) {
@@ -203,12 +235,18 @@ auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, c
   auto effective = effective_operation<Op, T>(op, options);
   if constexpr (Options::template has<kind::algorithm> && !Options::template is_hint<kind::algorithm>) {
     using algorithm_type = decltype(options.template get<kind::algorithm>(0));
+    constexpr plan::combination_order needed = weakest_order<decltype(effective), T>();
+    constexpr bool fits = order_of<Kind, algorithm_type>() <= needed;
+    static_assert(fits || needed != plan::combination_order::fixed_tree,
+                  "require(fixed_tree): this algorithm combines in another order than the fixed tree: all_reduce has "
+                  "recursive_doubling, halving_doubling, one_shot, two_shot and push, reduce_scatter recursive_halving "
+                  "and direct, or leave the choice to the call");
     static_assert(
-        is_commutative_v<decltype(effective), T> || !reorders_operands<Kind, algorithm_type>(),
+        fits || needed == plan::combination_order::fixed_tree,
         "with(...): this algorithm combines operands in another order than that of the ranks, and the operation "
         "is not known to be commutative: give it `static constexpr bool commutative = true`, or choose an "
         "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
-        "one_shot, two_shot, push; reduce_scatter: pairwise, direct)");
+        "one_shot, two_shot, push; reduce_scatter: pairwise, recursive_halving, direct)");
   }
   return reduction_job<Kind, decltype(effective), T, Blocks>{in, out, std::move(effective), blocks};
 }

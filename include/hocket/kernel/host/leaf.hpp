@@ -9,6 +9,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ struct leaf {
   std::size_t size = 1;  ///< bytes of one partial result
   /// to[i] = a[i] ∘ b[i]
   void (*two)(const void* op, void* to, const void* a, const void* b, std::size_t count) = nullptr;
-  /// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order
+  /// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order: from the left, or in the tree of `in_fixed_tree<Op>`
   void (*many)(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) = nullptr;
   /// to = from, for memory that does not overlap
   void (*copy)(void* to, const void* from, std::size_t bytes) = &detail::copy_bytes;
@@ -61,16 +62,36 @@ HOCKET_VECTORIZE void combine_two(const void* op, void* to, const void* a, const
   }
 }
 
+/// Element i of the sources, for `fixed_tree_over`.
+template <class Op, class T, std::size_t Sources>
+struct sources_at {
+  using reduction = hocket::reduction<Op, T>;
+  using accumulator = typename reduction::accumulator;
+
+  const Op& op;
+  const typename reduction::partial* const (&from)[Sources];
+  std::size_t i;
+
+  accumulator read(std::size_t source) const { return static_cast<accumulator>(from[source][i]); }
+  accumulator combine(const accumulator& a, const accumulator& b) const { return reduction::combine_rounded(op, a, b); }
+};
+
 template <class Op, class T, std::size_t Sources>
 HOCKET_VECTORIZE void combine_fixed(const Op& op, typename reduction<Op, T>::partial* to,
                                     const typename reduction<Op, T>::partial* const (&from)[Sources],
                                     std::size_t count) {
   using reduction = hocket::reduction<Op, T>;
+  using partial = typename reduction::partial;
   using accumulator = typename reduction::accumulator;
   for (std::size_t i = 0; i < count; ++i) {
-    auto sum = static_cast<accumulator>(from[0][i]);
-    for (std::size_t k = 1; k < Sources; ++k) sum = reduction::combine(op, sum, static_cast<accumulator>(from[k][i]));
-    to[i] = static_cast<typename reduction::partial>(sum);
+    if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+      const sources_at<Op, T, Sources> all{op, from, i};
+      to[i] = static_cast<partial>(hocket::detail::fixed_tree_over<Sources>::value(all));
+    } else {
+      auto sum = static_cast<accumulator>(from[0][i]);
+      for (std::size_t k = 1; k < Sources; ++k) sum = reduction::combine(op, sum, static_cast<accumulator>(from[k][i]));
+      to[i] = static_cast<partial>(sum);
+    }
   }
 }
 
@@ -99,6 +120,30 @@ HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::par
   }
 }
 
+/// The same in the fixed tree: of each level, a tile of partial results.
+template <class Op, class T>
+HOCKET_VECTORIZE void combine_tiled_tree(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
+                                         std::size_t sources, std::size_t count) {
+  using partial = typename reduction<Op, T>::partial;
+  constexpr std::size_t tile_size = std::max<std::size_t>(1, 512 / sizeof(partial));
+  alignas(partial) std::byte storage[hocket::detail::fixed_tree_depth * tile_size * sizeof(partial)];
+  auto* const tiles = reinterpret_cast<partial*>(storage);
+  for (std::size_t begin = 0; begin < count; begin += tile_size) {
+    const std::size_t size = std::min(tile_size, count - begin);
+    hocket::detail::walk_fixed_tree(
+        sources,
+        [&](std::size_t level, std::size_t source) {
+          std::memcpy(tiles + level * tile_size, static_cast<const partial*>(from[source]) + begin,
+                      size * sizeof(partial));
+        },
+        [&](std::size_t level) {
+          partial* const tile = tiles + level * tile_size;
+          combine_two<Op, T>(&op, tile, tile, tile + tile_size, size);
+        });
+    std::memcpy(to + begin, tiles, size * sizeof(partial));
+  }
+}
+
 template <class Op, class T>
 void combine_many(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) {
   using partial = typename reduction<Op, T>::partial;
@@ -111,7 +156,12 @@ void combine_many(const void* op, void* to, const void* const* from, std::size_t
     case 4: return combine_fixed<Op, T>(combine, result, {at(0), at(1), at(2), at(3)}, count);
     case 8:
       return combine_fixed<Op, T>(combine, result, {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)}, count);
-    default: return combine_tiled<Op, T>(combine, result, from, sources, count);
+    default:
+      if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+        return combine_tiled_tree<Op, T>(combine, result, from, sources, count);
+      } else {
+        return combine_tiled<Op, T>(combine, result, from, sources, count);
+      }
   }
 }
 

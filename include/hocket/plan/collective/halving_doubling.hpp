@@ -21,7 +21,7 @@ struct halving_doubling {
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = static_cast<std::uint32_t>(detail::fold(ranks, 0).members()),
-            .order = combination_order::rank_order};
+            .order = combination_order::fixed_tree};
   }
 
   static constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) noexcept {

@@ -20,7 +20,7 @@ struct one_shot {
     return {.pieces = 1,
             .scratch = in_place && ranks > 1 ? 1U : 0U,
             .peer_pointers = true,
-            .order = combination_order::rank_order};
+            .order = combination_order::fixed_tree};
   }
 
   constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) const noexcept {

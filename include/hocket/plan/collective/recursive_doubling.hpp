@@ -25,7 +25,7 @@ struct recursive_doubling {
             .scratch = ranks == 1   ? 0U
                        : ranks == 2 ? (in_place ? 1U : 0U)
                                     : 2U,
-            .order = combination_order::rank_order};
+            .order = combination_order::fixed_tree};
   }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reduce-scatter: over messages around a ring or between all pairs, or directly where ranks can read each other's memory.
+/// Reduce-scatter: over messages around a ring, between all pairs or by halves, or directly where ranks can read each other's memory.
 #pragma once
 
+#include <hocket/plan/collective/fold.hpp>
 #include <hocket/plan/plan.hpp>
 
 HOCKET_BEGIN_NAMESPACE
@@ -84,13 +85,111 @@ struct pairwise_reduce_scatter {
   }
 };
 
+/// In round k, members whose numbers differ in bit k share what is left of the blocks: each sends the other those whose
+/// owners have the other's bit. Neighbours combine first, in the fixed tree. As many messages as pairwise, one block each;
+/// where p is no power of two, p more to who stands in, and one back.
+///
+/// No join is needed: what was sent is not used again.
+struct recursive_halving_reduce_scatter {
+  static constexpr const char* name() noexcept { return "recursive_halving"; }
+  static constexpr plan::goal goal() noexcept { return {goal_kind::reduce_scatter, 0}; }
+
+  static constexpr plan::shape shape(int ranks) noexcept {
+    return {.pieces = 1,
+            .scratch = ranks <= 2 ? 0U : static_cast<std::uint32_t>(ranks),
+            .order = combination_order::fixed_tree};
+  }
+
+  static constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) noexcept {
+    if (ranks == 1) return 1;
+    const detail::fold who(ranks, rank);
+    const auto blocks = static_cast<unsigned>(ranks);
+    if (who.sits_out()) return blocks + 1;
+    unsigned steps = who.stands_in() ? blocks + 1 : 0;
+    for (int round = 0; round < who.steps(); ++round) {
+      steps += static_cast<unsigned>(shared(ranks, who, round, true).size() + shared(ranks, who, round, false).size());
+    }
+    return steps;
+  }
+
+  static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
+    if (ranks == 1) return copy({0}, in(0), out(0));
+    const detail::fold who(ranks, rank);
+    const auto blocks = static_cast<unsigned>(ranks);
+    const auto own = static_cast<std::uint32_t>(rank);
+    if (who.sits_out()) return i < blocks ? send(rank + 1, {i}, in(i)) : receive(rank + 1, {own}, out(own));
+    if (who.stands_in()) {
+      if (i < blocks) return receive_reduce(rank - 1, {i}, in(i), scratch(i), operand_order::message_first);
+      i -= blocks;
+    }
+    for (int round = 0; round < who.steps(); ++round) {
+      const owned_blocks theirs = shared(ranks, who, round, true);
+      const owned_blocks mine = shared(ranks, who, round, false);
+      if (i >= theirs.size() + mine.size()) {
+        i -= theirs.size() + mine.size();
+        continue;
+      }
+      const int peer = who.rank_of(who.member() ^ (1 << round));
+      const region held = round == 0 && !who.stands_in() ? region::in : region::scratch;
+      if (const turn now = turn_of(i, theirs.size()); now.sends) {
+        const std::uint32_t block = theirs.at(now.number);
+        return send(peer, {block}, {held, block});
+      } else {
+        const std::uint32_t block = mine.at(now.number);
+        const bool last = round + 1 == who.steps() && block == own;
+        return receive_reduce(peer, {block}, {held, block}, last ? out(block) : scratch(block),
+                              peer < rank ? operand_order::message_first : operand_order::local_first);
+      }
+    }
+    return send(rank - 1, {own - 1}, scratch(own - 1));
+  }
+
+ private:
+  /// The blocks of the members whose numbers are `first` modulo `stride`, in rank order.
+  struct owned_blocks {
+    unsigned members;
+    unsigned extra;  ///< how many members have two blocks, as they stand in for their neighbours
+    unsigned first;
+    unsigned stride;
+
+    constexpr unsigned pairs() const noexcept { return extra > first ? (extra - first + stride - 1) / stride : 0; }
+    constexpr unsigned size() const noexcept { return members / stride + pairs(); }
+    constexpr std::uint32_t at(unsigned i) const noexcept {
+      const unsigned paired = 2 * pairs();
+      return i < paired ? 2 * (first + i / 2 * stride) + i % 2 : first + (i - paired / 2) * stride + extra;
+    }
+  };
+
+  /// Of the messages of a round: the sends are ahead of the receives by what a channel holds.
+  struct turn {
+    bool sends;
+    unsigned number;
+  };
+  static constexpr turn turn_of(unsigned i, unsigned sends) noexcept {
+    const unsigned ahead = sends < channel_depth ? sends : channel_depth;
+    if (i < ahead) return {true, i};
+    const unsigned alternating = 2 * (sends - ahead);
+    i -= ahead;
+    if (i >= alternating) return {false, i - alternating / 2};
+    return i % 2 == 0 ? turn{false, i / 2} : turn{true, ahead + i / 2};
+  }
+
+  /// What a member sends in a round, or keeps.
+  static constexpr owned_blocks shared(int ranks, const detail::fold& who, int round, bool sends) noexcept {
+    const auto members = static_cast<unsigned>(who.members());
+    const unsigned stride = 2U << round;
+    const auto member = static_cast<unsigned>(sends ? who.member() ^ (1 << round) : who.member());
+    return {members, static_cast<unsigned>(ranks) - members, member % stride, stride};
+  }
+};
+
 /// Each rank reads its block of all contributions, and combines them in rank order. Two rounds of flags.
 struct direct_reduce_scatter {
   static constexpr const char* name() noexcept { return "direct"; }
   static constexpr plan::goal goal() noexcept { return {goal_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int /*ranks*/) noexcept {
-    return {.pieces = 1, .peer_pointers = true, .order = combination_order::rank_order};
+    return {.pieces = 1, .peer_pointers = true, .order = combination_order::fixed_tree};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept { return ranks == 1 ? 1 : 5; }

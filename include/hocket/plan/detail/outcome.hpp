@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/plan/detail/traffic.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 HOCKET_BEGIN_NAMESPACE
@@ -35,7 +36,7 @@ class outcome : public traffic {
 
   constexpr void check_goal() {
     result_.same_on_all_ranks = true;
-    result_.order = combination_order::rank_order;
+    result_.order = combination_order::fixed_tree;
     if (table_.goal.kind == goal_kind::barrier) return check_barrier();
     for (int rank = 0; rank < table_.ranks; ++rank) {
       for (std::uint32_t c = 0; c < table_.chunks(); ++c) {
@@ -51,8 +52,7 @@ class outcome : public traffic {
         return;
       }
     }
-    if (!table_.goal.reduces() || result_.order == combination_order::rank_order) return;
-    if (table_.shape.order == combination_order::rank_order) result_.what = violation::order_overclaimed;
+    if (table_.goal.reduces() && table_.shape.order < result_.order) result_.what = violation::order_overclaimed;
   }
 
   constexpr violation check_result(int rank, std::uint32_t c, std::uint32_t value) {
@@ -61,11 +61,16 @@ class outcome : public traffic {
     if (values_.chunk_of(value) != c) return violation::wrong_result;
     result_.contribution = values_.missing(value);
     if (result_.contribution >= 0) return violation::missing_contribution;
-    if (!values_.in_rank_order(value)) result_.order = combination_order::any_order;
-    if (table_.goal.kind == goal_kind::all_reduce && value != memory_.value(memory_.cell_of(0, out(c)))) {
-      result_.same_on_all_ranks = false;
-    }
+    const bool has_others = table_.goal.kind == goal_kind::all_reduce && rank > 0;
+    if (has_others && value == memory_.value(memory_.cell_of(0, out(c)))) return violation::none;
+    if (has_others) result_.same_on_all_ranks = false;
+    result_.order = std::max(result_.order, order_of(value));
     return violation::none;
+  }
+
+  constexpr combination_order order_of(std::uint32_t value) {
+    if (!values_.in_rank_order(value)) return combination_order::any_order;
+    return values_.in_fixed_tree(value) ? combination_order::fixed_tree : combination_order::rank_order;
   }
 
   constexpr std::uint32_t wanted(int rank, std::uint32_t c) const noexcept {

@@ -133,7 +133,8 @@ class prover : private outcome {
       const event there = unfinished(peer);
       if (!there.happened()) {
         const bool at_end = now.position == table_.length(lane);
-        if (lanes_[lane].unreceived > 0 && (at_end || table_.at(lane, now.position).join)) {
+        const bool sends = !at_end && table_.at(lane, now.position).what == verb::send;  // into a channel that is full
+        if (lanes_[lane].unreceived > 0 && (at_end || sends || table_.at(lane, now.position).join)) {
           return fail(violation::never_received, first_unreceived(lane)) == progress::done;
         }
         const bool signal = table_.at(lane, now.position).what == verb::wait;

@@ -31,6 +31,7 @@ class traffic : public workspace {
     std::uint32_t first = none;  // the flight to be received next
     std::uint32_t last = none;
     event receiver;
+    unsigned unreceived = 0;
   };
 
   struct signal_state {
@@ -54,6 +55,7 @@ class traffic : public workspace {
     const int rank = table_.rank_of(now.lane);
     const auto number = static_cast<std::uint32_t>(flights_.size());
     channel_state& queue = channel(rank, a.peer, a.channel);
+    if (queue.unreceived == channel_depth) return progress::blocked;
     if (queue.last != none) {
       if (!known_.knows(now.lane, flights_[queue.last].sent)) {
         return fail(violation::unordered_channel, now, flights_[queue.last].sent);
@@ -70,6 +72,7 @@ class traffic : public workspace {
                         .chunk = a.chunk,
                         .count = a.count});
     carried_.insert(carried_.end(), held_.begin(), held_.end());
+    ++queue.unreceived;
     ++lanes_[now.lane].unreceived;
     lanes_[now.lane].unjoined.push_back(number);
     return progress::done;
@@ -85,6 +88,7 @@ class traffic : public workspace {
     flight& f = flights_[queue.first];
     queue.receiver = now;
     queue.first = f.next;
+    --queue.unreceived;
     f.received = now;
     --lanes_[f.sent.lane].unreceived;
     known_.learn(now.lane, f.knowledge);

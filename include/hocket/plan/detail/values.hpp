@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/operation/fixed_tree.hpp>
 #include <hocket/plan/detail/index_map.hpp>
 
 #include <bit>
@@ -31,14 +32,12 @@ class values {
   }
 
   /// a ∘ b. Both must be about the same chunk, and share no contribution.
-  constexpr std::uint32_t combine(std::uint32_t a, std::uint32_t b) {
-    std::uint32_t& known = pairs_[(std::uint64_t{a} << 32) | b];
-    if (known != none) return known;
-    known = contributions() + static_cast<std::uint32_t>(nodes_.size());
-    const bool adjacent = first_of(a) != none && first_of(b) != none && last_of(a) + 1 == first_of(b);
-    nodes_.push_back(adjacent ? node{chunk_of(a), first_of(a), last_of(b)} : node{chunk_of(a), none, none});
-    for (std::uint32_t w = 0; w < words_; ++w) masks_.push_back(mask_word(a, w) | mask_word(b, w));
-    return known;
+  constexpr std::uint32_t combine(std::uint32_t a, std::uint32_t b) { return combine(pairs_, a, b); }
+
+  /// The same, of what was combined before and what comes next in one step, whose operation says how: from the left or
+  /// in the fixed tree. That is the same up to three ranks.
+  constexpr std::uint32_t combine_in_one_step(std::uint32_t a, std::uint32_t b) {
+    return combine(ranks_ <= 3 ? pairs_ : steps_, a, b);
   }
 
   /// A rank whose contribution both contain; -1 if there is none.
@@ -59,6 +58,12 @@ class values {
     return -1;
   }
 
+  /// Whether all contributions are combined in the fixed tree, if what one step combines is.
+  constexpr bool in_fixed_tree(std::uint32_t value) {
+    const std::uint32_t chunk = chunk_of(value);
+    return value == by_one_step(chunk) || value == by_pairs(chunk);
+  }
+
   /// Whether all contributions are combined, and in rank order.
   constexpr bool in_rank_order(std::uint32_t value) const noexcept {
     return first_of(value) == 0 && last_of(value) == ranks_ - 1;
@@ -70,6 +75,32 @@ class values {
     std::uint32_t first;  // if it is first ∘ … ∘ last, without gaps; otherwise none
     std::uint32_t last;
   };
+
+  constexpr std::uint32_t combine(index_map& numbers, std::uint32_t a, std::uint32_t b) {
+    std::uint32_t& known = numbers[(std::uint64_t{a} << 32) | b];
+    if (known != none) return known;
+    known = contributions() + static_cast<std::uint32_t>(nodes_.size());
+    const bool adjacent = first_of(a) != none && first_of(b) != none && last_of(a) + 1 == first_of(b);
+    nodes_.push_back(adjacent ? node{chunk_of(a), first_of(a), last_of(b)} : node{chunk_of(a), none, none});
+    for (std::uint32_t w = 0; w < words_; ++w) masks_.push_back(mask_word(a, w) | mask_word(b, w));
+    return known;
+  }
+
+  constexpr std::uint32_t by_one_step(std::uint32_t chunk) {
+    std::uint32_t all = contribution(0, chunk);
+    for (int rank = 1; rank < static_cast<int>(ranks_); ++rank) {
+      all = combine_in_one_step(all, contribution(rank, chunk));
+    }
+    return all;
+  }
+
+  constexpr std::uint32_t by_pairs(std::uint32_t chunk) {
+    std::uint32_t kept[hocket::detail::fixed_tree_depth]{};
+    hocket::detail::walk_fixed_tree(
+        ranks_, [&](std::size_t level, std::size_t rank) { kept[level] = contribution(static_cast<int>(rank), chunk); },
+        [&](std::size_t level) { kept[level] = combine(kept[level], kept[level + 1]); });
+    return kept[0];
+  }
 
   constexpr std::uint32_t contributions() const noexcept { return ranks_ * chunks_; }
   constexpr bool is_contribution(std::uint32_t value) const noexcept { return value < contributions(); }
@@ -92,6 +123,7 @@ class values {
   std::vector<node> nodes_;
   std::vector<std::uint64_t> masks_;
   index_map pairs_;
+  index_map steps_;
 };
 
 }  // namespace plan::detail

@@ -113,22 +113,23 @@ class workspace {
       } else if (!gather_inbox(now, rank, a)) {
         return false;
       }
-      if (rank > 0 && !combine(now, sum, held_)) return false;
+      if (rank > 0 && !combine(now, sum, held_, true)) return false;
       if (rank == 0) sum = held_;
     }
     held_ = sum;
     return true;
   }
 
-  /// first = first ∘ second.
-  constexpr bool combine(event now, std::vector<std::uint32_t>& first, const std::vector<std::uint32_t>& second) {
+  /// first = first ∘ second; `in_one_step` with what one step combines.
+  constexpr bool combine(event now, std::vector<std::uint32_t>& first, const std::vector<std::uint32_t>& second,
+                         bool in_one_step = false) {
     for (std::size_t i = 0; i < first.size(); ++i) {
       if (values_.chunk_of(first[i]) != values_.chunk_of(second[i])) {
         return fail(violation::mixed_chunks, now) == progress::done;
       }
       result_.contribution = values_.shared(first[i], second[i]);
       if (result_.contribution >= 0) return fail(violation::counted_twice, now) == progress::done;
-      first[i] = values_.combine(first[i], second[i]);
+      first[i] = in_one_step ? values_.combine_in_one_step(first[i], second[i]) : values_.combine(first[i], second[i]);
     }
     return true;
   }
