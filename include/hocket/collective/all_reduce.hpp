@@ -65,7 +65,7 @@ struct all_reduce_t {
   /// **Cost.** p ranks, n bytes: push and one_shot 1 step, two_shot 2 steps of (p-1)/p n; ring 2(p-1) messages of n/p;
   ///   recursive_doubling log2 p messages of n. `explain` tells which is chosen and why.
   /// **Order.** Fixed by (ranks, size, algorithm): the same bits on all ranks, and from run to run. With
-  ///   `require(rank_count_invariant)` the same bits for any number of ranks.
+  ///   `require(fixed_tree)` the same bits by any algorithm, with `require(rank_count_invariant)` for any number of ranks.
   /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
   /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
   ///   `peer_lost`, `out_of_memory` later, and then the communicator is revoked on all ranks: see docs/when-it-fails.md.

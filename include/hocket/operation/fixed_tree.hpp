@@ -14,7 +14,6 @@
 #include <hocket/core/config.hpp>
 #include <hocket/operation/traits.hpp>
 
-#include <bit>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -33,12 +32,11 @@ inline constexpr bool is_in_fixed_tree = false;
 template <class Op>
 inline constexpr bool is_in_fixed_tree<in_fixed_tree<Op>> = true;
 
-/// How many values are left after the pairs, a power of two; and how many pairs there are.
-constexpr std::size_t members_of_fixed_tree(std::size_t contributions) noexcept {
-  return std::bit_floor(contributions);
-}
-constexpr std::size_t pairs_of_fixed_tree(std::size_t contributions) noexcept {
-  return contributions - members_of_fixed_tree(contributions);
+/// How many values are left after the pairs: the largest power of two that is not above the number of contributions.
+HOCKET_HOST_DEVICE constexpr std::size_t members_of_fixed_tree(std::size_t contributions) noexcept {
+  std::size_t members = 1;
+  while (members <= contributions / 2) members *= 2;
+  return members;
 }
 
 /// The most values that `walk_fixed_tree` keeps at once.
@@ -47,8 +45,9 @@ inline constexpr std::size_t fixed_tree_depth = 34;  // of 2^32 contributions
 /// Walks the tree over `contributions`, at least one: `put(level, i)` is to keep contribution i at a level, and
 /// `merge(level)` to replace what is kept there by its combination with what is kept at the next level. The result is at
 /// level 0.
+HOCKET_DETAIL_CALLS_USERS
 template <class Put, class Merge>
-constexpr void walk_fixed_tree(std::size_t contributions, const Put& put, const Merge& merge) {
+HOCKET_HOST_DEVICE constexpr void walk_fixed_tree(std::size_t contributions, const Put& put, const Merge& merge) {
   const std::size_t members = members_of_fixed_tree(contributions);
   const std::size_t pairs = contributions - members;
   std::size_t level = 0;
@@ -58,7 +57,7 @@ constexpr void walk_fixed_tree(std::size_t contributions, const Put& put, const 
       put(level + 1, 2 * member + 1);
       merge(level);
     }
-    for (int complete = std::countr_one(member); complete > 0; --complete) merge(--level);
+    for (std::size_t complete = member; complete % 2 == 1; complete /= 2) merge(--level);
   }
 }
 
@@ -67,7 +66,7 @@ constexpr void walk_fixed_tree(std::size_t contributions, const Put& put, const 
 template <std::size_t Contributions>
 struct fixed_tree_over {
   static constexpr std::size_t members = members_of_fixed_tree(Contributions);
-  static constexpr std::size_t pairs = pairs_of_fixed_tree(Contributions);
+  static constexpr std::size_t pairs = Contributions - members;
 
   HOCKET_DETAIL_CALLS_USERS
   template <std::size_t First = 0, std::size_t Members = members, class Values>

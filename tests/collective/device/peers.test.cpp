@@ -9,6 +9,7 @@
 
 #include <hocket/collective/device/peers.hpp>
 #include <hocket/hocket.hpp>
+#include <hocket/plan/listed.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -178,6 +179,104 @@ TEST_CASE("bound calls give the host's bits, however often they are enqueued") {
       });
     }
   }
+}
+
+namespace {
+
+/// all_reduce by each way there is, and reduce_scatter, of operations and exactness for which the host's bits are fixed.
+template <class T, class Op, class... Exactness>
+void check_exactly(peer_rank& me, peers_type& peers, std::size_t size, const Op& op, const Exactness&... required) {
+  const auto ranks = static_cast<std::size_t>(me.size());
+  const auto in = me.buffer<T>(size), wide_in = me.buffer<T>(size * ranks);
+  const auto sum = me.buffer<T>(size), both = me.buffer<T>(size), scattered = me.buffer<T>(size);
+  auto fused = peers.all_reduce(in, sum, op, hocket::with(required...));
+  auto two_shot = peers.all_reduce(hocket::in_place(both), op, hocket::with(required..., hocket::two_shot));
+  auto reduce_scatter = peers.reduce_scatter(wide_in, scattered, op, hocket::with(required...));
+  for (int round = 0; round < 2; ++round) {
+    const auto mine = samples<T>(me.rank() + 10 * round, size), wide = samples<T>(me.rank() + 10 * round, size * ranks);
+    me.write(in, mine);
+    me.write(both, mine);
+    me.write(wide_in, wide);
+    for (auto* const each : {&fused, &two_shot, &reduce_scatter}) each->enqueue(me.order());
+    reduce_scatter.wait();
+    std::vector<T> expected(size);
+    hocket::all_reduce(me.comm(), mine, expected, op, hocket::with(required..., hocket::two_shot));
+    expect_equal(me, sum, expected, "all_reduce");
+    expect_equal(me, both, expected, "all_reduce in place");
+    hocket::reduce_scatter(me.comm(), wide, expected, op, hocket::with(required..., hocket::direct));
+    expect_equal(me, scattered, expected, "reduce_scatter");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bound calls take operations in three parts, and what is required of bits, with the host's results") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::pairs_of_devices}) {
+      INFO(ranks << " ranks");
+      on_peers(ranks, kind, [&](peer_rank& me) {
+        auto peers = me.reach();
+        for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{501}}) {
+          check_exactly<float>(me, peers, size, hocket::average{});
+          check_exactly<float>(me, peers, size, std::plus<>{}, hocket::require(hocket::rank_count_invariant));
+          check_exactly<float>(me, peers, size, hocket::minimum{}, hocket::require(hocket::rank_count_invariant));
+          check_exactly<float>(me, peers, size, std::plus<>{}, hocket::require(hocket::fixed_tree));
+          check_exactly<hocket::bfloat16>(me, peers, size, std::plus<>{}, hocket::require(hocket::fixed_tree));
+          check_exactly<hocket::half>(me, peers, size, hocket::average{}, hocket::require(hocket::fixed_tree));
+        }
+        peers.close();
+      });
+    }
+  }
+}
+
+namespace {
+
+/// One-shot, whose shape claims no more than the order of ranks.
+hocket::plan::listed without_the_tree(int ranks) {
+  hocket::plan::listed made("modest", {hocket::plan::goal_kind::all_reduce, 0}, ranks,
+                            {.peer_pointers = true, .order = hocket::plan::combination_order::rank_order});
+  const hocket::plan::one_shot shot;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (unsigned i = 0; i < shot.length(ranks, rank, 0); ++i) made.lane(rank).push_back(shot.at(ranks, rank, 0, i));
+  }
+  return made;
+}
+
+/// Reduces what lies in `out` of all ranks.
+hocket::plan::listed combined_again(int ranks) {
+  using namespace hocket::plan;
+  listed made("again", {goal_kind::all_reduce, 0}, ranks, {.scratch = 1, .peer_pointers = true});
+  for (int rank = 0; rank < ranks; ++rank) {
+    made.lane(rank) = {copy({0}, in(0), out(0)),
+                       signal(all_peers, 0),
+                       hocket::plan::wait(all_peers, 0),
+                       load_reduce({0}, out(0), scratch(0)),
+                       signal(all_peers, 1),
+                       hocket::plan::wait(all_peers, 1)};
+  }
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("what devices can't combine as it is required is refused on all ranks") {
+  on_peers(3, layout_of_ranks::processes, [](peer_rank& me) {
+    auto peers = me.reach();
+    const auto in = me.buffer<float>(10), out = me.buffer<float>(10);
+    const auto refused = [&](const std::string& words, const std::function<void()>& call) {
+      const auto cause = me.me().expect(errc::invalid_argument, call);
+      me.me().check(cause && std::string(cause->what()).find(words) != std::string::npos,
+                    [&] { return std::string("says another thing: ") + cause->what(); });
+    };
+    const auto tree = hocket::require(hocket::fixed_tree);
+    refused("does not combine in the fixed tree", [&] {
+      peers.all_reduce(in, out, std::plus<>{}, hocket::with(tree, hocket::algorithm(without_the_tree(3))));
+    });
+    refused("combines what was combined before",
+            [&] { peers.all_reduce(in, out, hocket::average{}, hocket::with(hocket::algorithm(combined_again(3)))); });
+    peers.close();
+  });
 }
 
 TEST_CASE("what one rank can't bind, none does, and all can go on") {

@@ -36,19 +36,46 @@ inline hocket::deadline soon(std::chrono::milliseconds limit = std::chrono::seco
   return hocket::deadline::after(limit);
 }
 
-/// What a device would do, by the loops of the host, when the queue comes to it.
+/// Contributions combined by the loops of the host, between prepare and finish where the operation has these.
+template <class Op, class T>
+void combine_on_host(const Op& op, void* to, const std::vector<const void*>& from, std::size_t count) {
+  using reduction = hocket::reduction<Op, T>;
+  if constexpr (reduction::prepares) {
+    using partial = typename reduction::partial;
+    std::vector<std::vector<partial>> prepared;
+    std::vector<const void*> sources;
+    for (const void* const each : from) {
+      prepared.emplace_back();
+      for (std::size_t i = 0; i < count; ++i) {
+        prepared.back().push_back(reduction::prepare(op, static_cast<const T*>(each)[i]));
+      }
+    }
+    for (const auto& each : prepared) sources.push_back(each.data());
+    std::vector<partial> sums = prepared[0];
+    if (from.size() > 1) {
+      hocket::kernel::leaf_of<Op, T>.many(&op, sums.data(), sources.data(), sources.size(), count);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      static_cast<T*>(to)[i] = reduction::finish(op, sums[i], static_cast<int>(from.size()));
+    }
+  } else {
+    hocket::kernel::leaf_of<Op, T>.many(&op, to, from.data(), from.size(), count);
+  }
+}
+
+/// What a device would do, when the queue comes to it.
 template <class Op, class T>
 hocket::failure combine_on_queue(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
                                  std::size_t count) {
   const Op copied = *static_cast<const Op*>(op);
   const std::vector<const void*> all(from, from + sources);
-  const std::size_t bytes = count * sizeof(typename hocket::reduction<Op, T>::partial);
+  const std::size_t bytes = count * sizeof(T);
   std::vector<host_queue::range> touched{{reinterpret_cast<ipc::address>(to), bytes}};
   for (const void* const each : all) touched.push_back({reinterpret_cast<ipc::address>(each), bytes});
   host_queue::of(static_cast<ipc::stream_handle>(stream))
       .push(
           [=] {
-            hocket::kernel::leaf_of<Op, T>.many(&copied, to, all.data(), all.size(), count);
+            combine_on_host<Op, T>(copied, to, all, count);
             return true;
           },
           touched);
@@ -62,7 +89,7 @@ hocket::failure combine_to_all_on_queue(void* stream, const void* op, void* cons
   const Op copied = *static_cast<const Op*>(op);
   const std::vector<const void*> sources(from, from + ranks);
   const std::vector<void*> destinations(to, to + ranks);
-  const std::size_t bytes = count * sizeof(typename hocket::reduction<Op, T>::partial);
+  const std::size_t bytes = count * sizeof(T);
   std::vector<host_queue::range> touched;
   for (const void* const each : sources) touched.push_back({reinterpret_cast<ipc::address>(each), bytes});
   for (void* const each : destinations) touched.push_back({reinterpret_cast<ipc::address>(each), bytes});
@@ -70,7 +97,7 @@ hocket::failure combine_to_all_on_queue(void* stream, const void* op, void* cons
       .push(
           [=] {
             std::vector<std::byte> result(bytes);
-            hocket::kernel::leaf_of<Op, T>.many(&copied, result.data(), sources.data(), sources.size(), count);
+            combine_on_host<Op, T>(copied, result.data(), sources, count);
             for (void* const each : destinations) std::memcpy(each, result.data(), bytes);
             return true;
           },
@@ -79,12 +106,12 @@ hocket::failure combine_to_all_on_queue(void* stream, const void* op, void* cons
 }
 
 template <class Op, class T>
-inline constexpr hocket::kernel::stream_leaf queue_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
-                                                           256,
-                                                           &combine_on_queue<Op, T>,
-                                                           nullptr,
-                                                           128,
-                                                           &combine_to_all_on_queue<Op, T>};
+inline constexpr hocket::kernel::stream_leaf queue_leaf_of{.size = sizeof(T),
+                                                           .finishes = hocket::reduction<Op, T>::prepares,
+                                                           .most_sources = 256,
+                                                           .many = &combine_on_queue<Op, T>,
+                                                           .most_fused = 128,
+                                                           .to_all = &combine_to_all_on_queue<Op, T>};
 
 /// A rank in the body of a test.
 class device_rank {

@@ -22,12 +22,39 @@ namespace device = hocket::kernel::device;
 
 namespace {
 
+template <class Op>
+hocket::detail::in_fixed_tree<Op> in_tree(const Op& op) {
+  return {op};
+}
+
+/// What the host's leaf makes of contributions, between prepare and finish where the operation has these.
 template <class Op, class T>
 std::vector<T> by_host(const Op& op, const std::vector<std::vector<T>>& sources, std::size_t count) {
+  using reduction = hocket::reduction<Op, T>;
+  using partial = typename reduction::partial;
+  std::vector<std::vector<partial>> prepared;
+  for (const auto& each : sources) {
+    prepared.emplace_back();
+    for (const T& value : each) {
+      if constexpr (reduction::prepares) {
+        prepared.back().push_back(reduction::prepare(op, value));
+      } else {
+        prepared.back().push_back(value);
+      }
+    }
+  }
   std::vector<const void*> from;
-  for (const auto& each : sources) from.push_back(each.data());
-  std::vector<T> result(count);
-  hocket::kernel::leaf_of<Op, T>.many(&op, result.data(), from.data(), from.size(), count);
+  for (const auto& each : prepared) from.push_back(each.data());
+  std::vector<partial> sums = prepared[0];
+  if (from.size() > 1) hocket::kernel::leaf_of<Op, T>.many(&op, sums.data(), from.data(), from.size(), count);
+  std::vector<T> result;
+  for (const partial& sum : sums) {
+    if constexpr (reduction::prepares) {
+      result.push_back(reduction::finish(op, sum, static_cast<int>(sources.size())));
+    } else {
+      result.push_back(sum);
+    }
+  }
   return result;
 }
 
@@ -55,7 +82,8 @@ bool same_on_host(const Op& op, unsigned sources, std::size_t count, std::size_t
 
 template <class T, class Op>
 void check_on_host(const Op& op) {
-  for (const unsigned sources : {2U, 9U, 17U, 64U}) {
+  for (const unsigned sources : {1U, 2U, 9U, 17U, 64U, 255U, 256U}) {
+    if (sources > 64 && sizeof(T) > 4) continue;
     bool good = true;
     for (const std::size_t count : {0U, 1U, 7U, 33U, 131U}) {
       for (std::size_t offset = 0; offset < 16; ++offset) {
@@ -149,12 +177,26 @@ TEST_CASE("many sources are combined as the host combines them, rounded once") {
   check_on_host<hocket::half>(std::plus<>());
   check_on_host<hocket::bfloat16>(std::plus<>());
   check_on_host<affine_map>(compose());
+  check_on_host<float>(hocket::average{});
+  check_on_host<hocket::half>(hocket::average{});
+  check_on_host<float>(hocket::detail::exact_plus{});
+}
+
+TEST_CASE("many sources are combined in the fixed tree as the host combines them") {
+  check_on_host<float>(in_tree(std::plus<>()));
+  check_on_host<hocket::bfloat16>(in_tree(std::plus<>()));
+  check_on_host<float>(in_tree(hocket::average{}));
+  check_on_host<affine_map>(in_tree(compose()));
 }
 
 TEST_CASE("one launch for all ranks writes the host's bits to each of them, in place or not") {
   check_fused_on_host<float>(std::plus<>());
   check_fused_on_host<hocket::half>(std::plus<>());
   check_fused_on_host<affine_map>(compose());
+  check_fused_on_host<float>(hocket::average{});
+  check_fused_on_host<float>(hocket::detail::exact_plus{});
+  check_fused_on_host<float>(in_tree(std::plus<>()));
+  check_fused_on_host<hocket::half>(in_tree(std::plus<>()));
 }
 
 TEST_CASE("the table refuses more sources than there is room for, and does nothing for none") {
@@ -172,4 +214,7 @@ TEST_CASE("the table's kernels give the host's bits", "[gpu]") {
   check_on_gpu<float>(std::plus<>());
   check_on_gpu<hocket::half>(std::plus<>());
   check_on_gpu<affine_map>(compose());
+  check_on_gpu<float>(hocket::average{});
+  check_on_gpu<float>(hocket::detail::exact_plus{});
+  check_on_gpu<hocket::bfloat16>(in_tree(std::plus<>()));
 }

@@ -22,7 +22,8 @@
 /// **Algorithms.** Ranks on one device: for all_reduce one kernel for all of them, launched by rank 0. Else one_shot for
 ///   small vectors and two_shot, and `direct` for what is not reduced; `with(two_shot)` and so on choose. Plans with
 ///   messages are refused: a stream sends none. Results are combined in the order of ranks, by two_shot and one_shot alike:
-///   the same bits on all ranks and from run to run.
+///   the same bits on all ranks and from run to run. With `require(fixed_tree)` and `require(rank_count_invariant)`, and by
+///   operations in three parts, the bits of the host's calls.
 /// **Errors.** What can't be bound is refused on all ranks alike and ends nothing: `unreachable` (go on with the staged
 ///   calls), `mismatch`, `invalid_argument`. A failure of `enqueue` or `wait` ends the communicator on all ranks. `wait`
 ///   ends by its deadline, by `abort`, and when a peer has ended or given up; streams run dry then, results mean nothing, and
@@ -32,6 +33,7 @@
 
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/placed.hpp>
+#include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/signature.hpp>
@@ -89,7 +91,7 @@ struct device_peers {
 
 /// Whether a call that is bound or waited for takes these options.
 template <class Options>
-inline constexpr bool bound_calls_take = Options::template only<kind::algorithm, kind::timeout>;
+inline constexpr bool bound_calls_take = Options::template only<kind::algorithm, kind::timeout, kind::exactness>;
 
 /// Why a wait on streams ends before they do, if the communicator says so.
 template <class State>
@@ -104,9 +106,6 @@ template <class State>
 [[noreturn]] HOCKET_COLD void raise_and_revoke(State& state, failure cause, const call_site& call) {
   raise(give_up(state, std::move(cause), call, [](error_context&) {}));
 }
-
-template <class T>
-inline constexpr kernel::stream_leaf moving_leaf_of{sizeof(T), 0, nullptr, nullptr, 0, nullptr};
 
 }  // namespace detail
 
@@ -317,19 +316,18 @@ class peers_of {
   template <plan::goal_kind Kind, class T, class U, class Op, class Options>
   call_type reduce(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, std::size_t block,
                    const Op& op, const Options& how, const std::source_location& site) {
-    static_assert(
-        !reduction<Op, U>::prepares,
-        "a bound call combines elements as they are: operations that prepare, such as mean or exact sums, are "
-        "for the calls that are staged through the host");
-    const auto kept = std::make_shared<const Op>(op);
-    const auto* const leaf = Kernels::template each<Op, U>();
+    const auto effective = hocket::detail::effective_operation<Op, U>(op, how);
+    using operation = std::remove_const_t<decltype(effective)>;
+    const auto kept = std::make_shared<const operation>(effective);
+    const auto* const leaf = Kernels::template each<operation, U>();
     hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * leaf->size, 0, how),
                                          .block_elements = block,
                                          .leaf = leaf,
                                          .operation = kept.get(),
-                                         .types = hocket::detail::type_signature<U, Op>()};
+                                         .order = hocket::detail::weakest_order<operation, U>(),
+                                         .types = hocket::detail::type_signature<U, operation>()};
     bound.fused = Kind == plan::goal_kind::all_reduce && one_device() && !Options::template has<kind::algorithm>;
-    if (bound.fused) bound.leaf = Kernels::template fused<Op, U>();
+    if (bound.fused) bound.leaf = Kernels::template fused<operation, U>();
     const std::size_t expected = Kind == plan::goal_kind::reduce_scatter ? block * ranks() : block;
     return bind<Kind>(in, out, {expected, block}, 0, bound, kept, how, site);
   }
@@ -339,7 +337,7 @@ class peers_of {
                  const Options& how, const std::source_location& site) {
     const hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * sizeof(U), from, how),
                                                .block_elements = block,
-                                               .leaf = &hocket::detail::moving_leaf_of<U>,
+                                               .leaf = &kernel::moving_stream_leaf_of<U>,
                                                .types = hocket::detail::type_signature<U, void>()};
     sizes expected{block, block};
     if constexpr (Kind == plan::goal_kind::all_gather) expected.out = block * ranks();
@@ -357,7 +355,7 @@ class peers_of {
                  hocket::detail::stream_binding bound, std::shared_ptr<const void> operation, const Options& how,
                  const std::source_location& site) {
     static_assert(hocket::detail::bound_calls_take<Options>,
-                  "with(...): a bound call takes an algorithm and a timeout, the latter for binding");
+                  "with(...): a bound call takes an algorithm, an exactness and a timeout, the latter for binding");
     const char* const name = plan::to_string(Kind);
     auto& state = peers_->state();
     const hocket::detail::call_site call = hocket::detail::site_of(state, name, how, site);

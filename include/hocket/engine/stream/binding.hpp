@@ -20,8 +20,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// One plan, bound to buffers of a device, an element type and an operation. The buffers hold partial results (see
-/// `reduction::partial`); `in` may be the same memory as the part of `out` that it becomes.
+/// One plan, bound to buffers of a device, an element type and an operation. The buffers hold elements; `in` may be the same memory as the part of `out` that it becomes.
 struct stream_binding {
   plan::any plan;
   std::size_t block_elements = 0;  ///< see plan::layout; the goal says how many blocks there are
@@ -32,6 +31,7 @@ struct stream_binding {
   /// All ranks are on one device, and the first of them combines for all, in one launch, in rank order. `plan` is one of
   /// all_reduce, and is only named; the leaf has `to_all`.
   bool fused = false;
+  plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
   step_observer observer = {};  ///< told of each action when it has been enqueued
   std::uint64_t types = 0;      ///< of element and operation: equal on all ranks
   failure refused = {};         ///< what this rank has found wrong: then nobody binds
@@ -69,6 +69,13 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
   const auto refuse = [&](const std::string& why) {
     return make_failure(errc::invalid_argument, "plan '" + std::string(bound.plan.name()) + "' " + why);
   };
+  if (bound.plan.goal().reduces() && shape.order > bound.order) {
+    return refuse(
+        bound.order == plan::combination_order::fixed_tree
+            ? "does not combine in the fixed tree, or its shape does not say so, and require(fixed_tree) asks "
+              "for it"
+            : "reorders operands, and the operation is not known to be commutative");
+  }
   if (shape.lanes != 1) {
     return refuse("has " + std::to_string(shape.lanes) + " lanes, and a stream is one: choose a plan with one");
   }
@@ -102,6 +109,11 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
     if (const char* const fault = fault_of(each, rank, shape.peer_pointers)) return refuse(": " + std::string(fault));
     if (each.what == plan::verb::load_reduce && bound.leaf->many == nullptr)
       return refuse("combines, and there is no operation");
+    if (each.what == plan::verb::load_reduce && bound.leaf->finishes && each.from != plan::region::in) {
+      return refuse(
+          "combines what was combined before, which an operation that prepares and finishes does at once on devices: "
+          "choose one_shot, two_shot or direct");
+    }
     if (each.what == plan::verb::load_reduce && static_cast<std::size_t>(ranks) > bound.leaf->most_sources) {
       return refuse("combines the contributions of " + std::to_string(ranks) + " ranks at once, and kernels at most " +
                     std::to_string(bound.leaf->most_sources));

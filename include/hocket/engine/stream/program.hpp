@@ -88,7 +88,7 @@ class stream_compiler {
       case plan::verb::wait:
         for_each_peer(what.peer, [&](int peer) { await(peer, bank_of(peer, rank_, what.tag), what.tag); });
         break;
-      case plan::verb::copy: copy(what, rank_); break;
+      case plan::verb::copy: is_whole_reduction(what) ? combine(what) : copy(what, rank_); break;
       case plan::verb::load: copy(what, what.peer); break;
       case plan::verb::load_reduce: combine(what); break;
       default: break;  // refused before
@@ -116,6 +116,11 @@ class stream_compiler {
   }
   void await(int peer, bank which, unsigned tag) {
     put({.what = stream_verb::await, .peer = peer, .to = group_.word(rank_, which, tag, peer)});
+  }
+
+  /// Whether a rank that is alone makes its result of its contribution, which an operation may still finish.
+  bool is_whole_reduction(const plan::action& what) const {
+    return ranks_ == 1 && what.from == plan::region::in && what.to == plan::region::out && bound_.leaf->finishes;
   }
 
   void copy(const plan::action& what, int owner) {

@@ -14,6 +14,7 @@
 #include <hocket/kernel/device/launch.cuh>
 #include <hocket/kernel/device/partition.hpp>
 #include <hocket/operation/adaptors.hpp>
+#include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
 
 #include <cuda/stream_ref>
@@ -49,26 +50,18 @@ __device__ void call_on_device(const hocket::detail::wired<Op, Wire>& op, const 
 
 }  // namespace detail
 
-/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order. `to` may be one of the sources, never a shifted part of one.
-template <class Op, class T, std::size_t Sources, contribution Kind = contribution::prepared>
-struct combination {
-  static_assert(Sources >= 2 && Sources <= 8, "hocket: kernels combine 2 to 8 buffers at once");
-
+/// How a kernel reads an element of a source, and what it writes.
+template <class Op, class T, contribution Kind>
+struct form_of_elements {
   using reduction = hocket::reduction<Op, T>;
   using accumulator = typename reduction::accumulator;
   using partial = typename reduction::partial;
   static constexpr bool prepares = Kind == contribution::plain && reduction::prepares;
   using element = std::conditional_t<prepares, T, partial>;
   static constexpr std::size_t group_size = group_of(sizeof(element));
-  static constexpr bool has_groups = group_size * sizeof(element) <= detail::longest_group_bytes;
-
-  Op op;
-  element* to;
-  const element* from[Sources];
-  int contributions = static_cast<int>(Sources);  ///< what `finish` is told
 
   HOCKET_DETAIL_CALLS_USERS
-  HOCKET_HOST_DEVICE accumulator read(const element& value) const {
+  HOCKET_HOST_DEVICE static accumulator read(const Op& op, const element& value) {
     if constexpr (prepares) {
       return static_cast<accumulator>(reduction::prepare(op, value));
     } else {
@@ -77,7 +70,7 @@ struct combination {
   }
 
   HOCKET_DETAIL_CALLS_USERS
-  HOCKET_HOST_DEVICE element written(const accumulator& sum) const {
+  HOCKET_HOST_DEVICE static element written(const Op& op, const accumulator& sum, int contributions) {
     if constexpr (prepares) {
       return reduction::finish(op, static_cast<partial>(sum), contributions);
     } else {
@@ -85,39 +78,84 @@ struct combination {
     }
   }
 
-  HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
-    accumulator sum = read(from[0][i]);
-    HOCKET_DETAIL_UNROLL
-    for (std::size_t k = 1; k < Sources; ++k) sum = reduction::combine(op, sum, read(from[k][i]));
-    to[i] = written(sum);
-  }
-
-  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
-    if constexpr (has_groups) {
-      group<element, group_size> sources[Sources];  // all loads are under way before the first value is used
-      HOCKET_DETAIL_UNROLL
-      for (std::size_t k = 0; k < Sources; ++k) sources[k] = load_group<group_size>(from[k] + first);
-      group<element, group_size> result;
-      HOCKET_DETAIL_UNROLL
-      for (std::size_t i = 0; i < group_size; ++i) {
-        accumulator sum = read(sources[0].get(i));
-        HOCKET_DETAIL_UNROLL
-        for (std::size_t k = 1; k < Sources; ++k) sum = reduction::combine(op, sum, read(sources[k].get(i)));
-        result.set(i, written(sum));
-      }
-      store_group(to + first, result);
-    }
-  }
-
-  __device__ void called_on_device() const {
-    const auto* const memory = reinterpret_cast<const void*>(to);
-    if constexpr (hocket::detail::three_part_operation<Op, T>) {
+  __device__ static void call_on_device(const Op& op, const void* memory) {
+    if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+      form_of_elements<decltype(op.op), T, Kind>::call_on_device(op.op, memory);
+    } else if constexpr (hocket::detail::three_part_operation<Op, T>) {
       const auto value = op.prepare(*static_cast<const T*>(memory));
-      static_cast<void>(op.finish(op.combine(value, value), contributions));
+      static_cast<void>(op.finish(op.combine(value, value), 1));
     } else {
       detail::call_on_device(op, *static_cast<const accumulator*>(memory));
     }
   }
+};
+
+/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order: from the left, or in the tree of `in_fixed_tree<Op>`. `to` may be one
+/// of the sources, never a shifted part of one.
+template <class Op, class T, std::size_t Sources, contribution Kind = contribution::prepared>
+struct combination {
+  static_assert(Sources >= 2 && Sources <= 8, "hocket: kernels combine 2 to 8 buffers at once");
+
+  using form = form_of_elements<Op, T, Kind>;
+  using reduction = typename form::reduction;
+  using accumulator = typename form::accumulator;
+  using element = typename form::element;
+  static constexpr bool prepares = form::prepares;
+  static constexpr std::size_t group_size = form::group_size;
+  static constexpr bool has_groups = group_size * sizeof(element) <= detail::longest_group_bytes;
+
+  Op op;
+  element* to;
+  const element* from[Sources];
+
+  /// One element of each source.
+  struct row {
+    const combination& all;
+    std::size_t i;
+    HOCKET_HOST_DEVICE accumulator read(std::size_t k) const { return form::read(all.op, all.from[k][i]); }
+    HOCKET_HOST_DEVICE accumulator combine(const accumulator& a, const accumulator& b) const {
+      return all.rounded(a, b);
+    }
+  };
+  struct row_of_groups {
+    const combination& all;
+    const group<element, group_size> (&sources)[Sources];
+    std::size_t i;
+    HOCKET_HOST_DEVICE accumulator read(std::size_t k) const { return form::read(all.op, sources[k].get(i)); }
+    HOCKET_HOST_DEVICE accumulator combine(const accumulator& a, const accumulator& b) const {
+      return all.rounded(a, b);
+    }
+  };
+
+  template <class Row>
+  HOCKET_HOST_DEVICE element combined(const Row& each) const {
+    if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+      return written(hocket::detail::fixed_tree_over<Sources>::value(each));
+    } else {
+      accumulator sum = each.read(0);
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t k = 1; k < Sources; ++k) sum = reduction::combine(op, sum, each.read(k));
+      return written(sum);
+    }
+  }
+
+  HOCKET_HOST_DEVICE void on_element(std::size_t i) const { to[i] = combined(row{*this, i}); }
+
+  HOCKET_HOST_DEVICE group<element, group_size> combined_group(std::size_t first) const {
+    group<element, group_size> sources[Sources];  // all loads are under way before the first value is used
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t k = 0; k < Sources; ++k) sources[k] = load_group<group_size>(from[k] + first);
+    group<element, group_size> result;
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t i = 0; i < group_size; ++i) result.set(i, combined(row_of_groups{*this, sources, i}));
+    return result;
+  }
+
+  HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
+    if constexpr (has_groups) store_group(to + first, combined_group(first));
+  }
+
+  __device__ void called_on_device() const { form::call_on_device(op, to); }
 
   /// How `count` elements are dealt to threads.
   HOCKET_HOST_DEVICE partition parts(std::size_t count) const {
@@ -125,6 +163,17 @@ struct combination {
   }
 
  private:
+  HOCKET_HOST_DEVICE element written(const accumulator& sum) const {
+    return form::written(op, sum, static_cast<int>(Sources));
+  }
+  HOCKET_HOST_DEVICE accumulator rounded(const accumulator& a, const accumulator& b) const {
+    if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+      return reduction::combine_rounded(op, a, b);
+    } else {
+      return reduction::combine(op, a, b);
+    }
+  }
+
   template <std::size_t... K>
   HOCKET_HOST_DEVICE partition parts(std::size_t count, std::index_sequence<K...>) const {
     if constexpr (has_groups) {

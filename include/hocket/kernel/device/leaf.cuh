@@ -4,7 +4,7 @@
 ///
 /// Up to 8 sources have a kernel each, which has all of its loads under way at once. More go through one that loops over
 /// them; it keeps what it has combined in registers, in the accumulator's type, so that it rounds once, as the host
-/// does. A program has the kernels of what it names, and no others.
+/// does; in the fixed tree, that rounds at each combination, in the thread's own memory. A program has the kernels of what it names, and no others.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -14,6 +14,7 @@
 #include <hocket/kernel/device/launch.cuh>
 #include <hocket/kernel/device/partition.hpp>
 #include <hocket/kernel/device/stream_leaf.hpp>
+#include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
 
 #include <cuda_runtime.h>
@@ -27,15 +28,16 @@ HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 namespace device {
 
-/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, for as many sources as one says. `to` may be one of them, never a
-/// shifted part of one.
+/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, for as many sources as one says; of contributions, as their results.
+/// `to` may be one of them, never a shifted part of one.
 template <class Op, class T>
 struct long_combination {
-  using reduction = hocket::reduction<Op, T>;
-  using accumulator = typename reduction::accumulator;
-  using element = typename reduction::partial;
+  using form = form_of_elements<Op, T, contribution::plain>;
+  using reduction = typename form::reduction;
+  using accumulator = typename form::accumulator;
+  using element = typename form::element;
   static constexpr std::size_t most_sources = 256;  ///< half of what a kernel may be passed
-  static constexpr std::size_t group_size = group_of(sizeof(element));
+  static constexpr std::size_t group_size = form::group_size;
   static constexpr bool has_groups = group_size * sizeof(element) <= detail::longest_group_bytes;
 
   Op op;
@@ -47,35 +49,47 @@ struct long_combination {
   HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
     if constexpr (has_groups) store_group(to + first, combined_group(op, from, sources, first));
   }
-  __device__ void called_on_device() const { call_on_device(op, to); }
+  __device__ void called_on_device() const { form::call_on_device(op, to); }
   /// How `count` elements are dealt to threads.
   HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return dealt(count, to, from, sources); }
 
   HOCKET_HOST_DEVICE static element combined(const Op& op, const element* const* from, unsigned sources,
                                              std::size_t i) {
-    accumulator sum = static_cast<accumulator>(from[0][i]);
-    for (unsigned k = 1; k < sources; ++k) {
-      sum = reduction::combine(op, sum, static_cast<accumulator>(from[k][i]));
+    if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+      values_of<accumulator, deepest> kept{};
+      hocket::detail::walk_fixed_tree(sources, kept_element{kept, op, from, i}, kept_merger{kept, op});
+      return form::written(op, kept.get(0), static_cast<int>(sources));
+    } else {
+      accumulator sum = form::read(op, from[0][i]);
+      for (unsigned k = 1; k < sources; ++k) sum = reduction::combine(op, sum, form::read(op, from[k][i]));
+      return form::written(op, sum, static_cast<int>(sources));
     }
-    return static_cast<element>(sum);
   }
 
   HOCKET_HOST_DEVICE static group<element, group_size> combined_group(const Op& op, const element* const* from,
                                                                       unsigned sources, std::size_t first) {
-    values_of<accumulator, group_size> sums;
-    group<element, group_size> next = load_group<group_size>(from[0] + first);
-    HOCKET_DETAIL_UNROLL
-    for (std::size_t i = 0; i < group_size; ++i) sums.set(i, static_cast<accumulator>(next.get(i)));
-    for (unsigned k = 1; k < sources; ++k) {
-      next = load_group<group_size>(from[k] + first);
+    group<element, group_size> next;
+    if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+      for (std::size_t i = 0; i < group_size; ++i) next.set(i, combined(op, from, sources, first + i));
+      return next;
+    } else {
+      values_of<accumulator, group_size> sums;
+      next = load_group<group_size>(from[0] + first);
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t i = 0; i < group_size; ++i) sums.set(i, form::read(op, next.get(i)));
+      for (unsigned k = 1; k < sources; ++k) {
+        next = load_group<group_size>(from[k] + first);
+        HOCKET_DETAIL_UNROLL
+        for (std::size_t i = 0; i < group_size; ++i) {
+          sums.set(i, reduction::combine(op, sums.get(i), form::read(op, next.get(i))));
+        }
+      }
       HOCKET_DETAIL_UNROLL
       for (std::size_t i = 0; i < group_size; ++i) {
-        sums.set(i, reduction::combine(op, sums.get(i), static_cast<accumulator>(next.get(i))));
+        next.set(i, form::written(op, sums.get(i), static_cast<int>(sources)));
       }
+      return next;
     }
-    HOCKET_DETAIL_UNROLL
-    for (std::size_t i = 0; i < group_size; ++i) next.set(i, static_cast<element>(sums.get(i)));
-    return next;
   }
 
   HOCKET_HOST_DEVICE static partition dealt(std::size_t count, element* to, const element* const* from,
@@ -86,57 +100,47 @@ struct long_combination {
     return result;
   }
 
-  __device__ static void call_on_device(const Op& op, const void* memory) {
-    if constexpr (hocket::detail::three_part_operation<Op, T>) {
-      const auto value = op.prepare(*static_cast<const T*>(memory));
-      static_cast<void>(op.combine(value, value));
-    } else {
-      detail::call_on_device(op, *static_cast<const accumulator*>(memory));
+ private:
+  static constexpr std::size_t deepest = 10;  ///< levels of the tree over `most_sources`
+
+  /// What `walk_fixed_tree` calls: lambdas could not be called in kernels.
+  struct kept_element {
+    values_of<accumulator, deepest>& kept;
+    const Op& op;
+    const element* const* from;
+    std::size_t i;
+    HOCKET_HOST_DEVICE void operator()(std::size_t level, std::size_t source) const {
+      kept.set(level, form::read(op, from[source][i]));
     }
-  }
+  };
+  struct kept_merger {
+    values_of<accumulator, deepest>& kept;
+    const Op& op;
+    HOCKET_HOST_DEVICE void operator()(std::size_t level) const {
+      kept.set(level, reduction::combine_rounded(op, kept.get(level), kept.get(level + 1)));
+    }
+  };
 };
 
 /// to[k][i] = from[0][i] ∘ from[1][i] ∘ … for each k: what all ranks of one device get, worked out once. Each element is
 /// read from all sources before it is written, by one thread; so `to[k]` may be `from[k]`, never a shifted part of any.
 template <class Op, class T, std::size_t Ranks>
 struct fused_combination {
-  using alone = combination<Op, T, Ranks>;
-  using reduction = typename alone::reduction;
+  using alone = combination<Op, T, Ranks, contribution::plain>;
   using element = typename alone::element;
-  using accumulator = typename alone::accumulator;
-  static constexpr std::size_t group_size = alone::group_size;
 
   alone sources;  ///< whose `to` is the first destination
   element* to[Ranks];
 
   HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
-    accumulator sum = sources.read(sources.from[0][i]);
-    HOCKET_DETAIL_UNROLL
-    for (std::size_t k = 1; k < Ranks; ++k) {
-      sum = reduction::combine(sources.op, sum, sources.read(sources.from[k][i]));
-    }
-    const element result = sources.written(sum);
+    const element result = sources.combined(typename alone::row{sources, i});
     HOCKET_DETAIL_UNROLL
     for (std::size_t k = 0; k < Ranks; ++k) to[k][i] = result;
   }
 
   HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
     if constexpr (alone::has_groups) {
-      group<element, group_size> result;
-      {
-        group<element, group_size> all[Ranks];
-        HOCKET_DETAIL_UNROLL
-        for (std::size_t k = 0; k < Ranks; ++k) all[k] = load_group<group_size>(sources.from[k] + first);
-        HOCKET_DETAIL_UNROLL
-        for (std::size_t i = 0; i < group_size; ++i) {
-          accumulator sum = sources.read(all[0].get(i));
-          HOCKET_DETAIL_UNROLL
-          for (std::size_t k = 1; k < Ranks; ++k) {
-            sum = reduction::combine(sources.op, sum, sources.read(all[k].get(i)));
-          }
-          result.set(i, sources.written(sum));
-        }
-      }
+      const auto result = sources.combined_group(first);
       HOCKET_DETAIL_UNROLL
       for (std::size_t k = 0; k < Ranks; ++k) store_group(to[k] + first, result);
     }
@@ -171,7 +175,7 @@ struct long_fused_combination {
       for (unsigned k = 0; k < ranks; ++k) store_group(to[k] + first, result);
     }
   }
-  __device__ void called_on_device() const { alone::call_on_device(op, to[0]); }
+  __device__ void called_on_device() const { alone::form::call_on_device(op, to[0]); }
   HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return alone::dealt(count, to[0], from, ranks); }
 };
 
@@ -235,10 +239,10 @@ failure load_fused(std::size_t ranks) {
 
 template <class Op, class T, std::size_t Sources>
 failure launch_fixed(::cuda::stream_ref stream, const Op& op, void* to, const void* const* from, std::size_t count) {
-  using element = typename hocket::reduction<Op, T>::partial;
+  using element = typename form_of_elements<Op, T, contribution::plain>::element;
   const element* sources[Sources];
   for (std::size_t k = 0; k < Sources; ++k) sources[k] = static_cast<const element*>(from[k]);
-  return combine<T>(stream, op, static_cast<element*>(to), sources, count);
+  return combine<T, contribution::plain>(stream, op, static_cast<element*>(to), sources, count);
 }
 
 template <class Op, class T>
@@ -258,13 +262,13 @@ failure launch_long(::cuda::stream_ref stream, const Op& op, void* to, const voi
 template <class Op, class T>
 failure load_kernel(std::size_t sources) {
   switch (sources) {
-    case 2: return load<combination<Op, T, 2>>("combine");
-    case 3: return load<combination<Op, T, 3>>("combine");
-    case 4: return load<combination<Op, T, 4>>("combine");
-    case 5: return load<combination<Op, T, 5>>("combine");
-    case 6: return load<combination<Op, T, 6>>("combine");
-    case 7: return load<combination<Op, T, 7>>("combine");
-    case 8: return load<combination<Op, T, 8>>("combine");
+    case 2: return load<combination<Op, T, 2, contribution::plain>>("combine");
+    case 3: return load<combination<Op, T, 3, contribution::plain>>("combine");
+    case 4: return load<combination<Op, T, 4, contribution::plain>>("combine");
+    case 5: return load<combination<Op, T, 5, contribution::plain>>("combine");
+    case 6: return load<combination<Op, T, 6, contribution::plain>>("combine");
+    case 7: return load<combination<Op, T, 7, contribution::plain>>("combine");
+    case 8: return load<combination<Op, T, 8, contribution::plain>>("combine");
     default: return load<long_combination<Op, T>>("combine");
   }
 }
@@ -290,23 +294,21 @@ failure combine_many(void* stream, const void* op, void* to, const void* const* 
 
 }  // namespace leaves
 
-/// The kernels for combining partial results of `Op` on `T`.
+/// The kernels for combining contributions of `Op` on `T`.
 template <class Op, class T>
-inline constexpr stream_leaf stream_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
-                                            long_combination<Op, T>::most_sources,
-                                            &leaves::combine_many<Op, T>,
-                                            &leaves::load_kernel<Op, T>,
-                                            0,
-                                            nullptr};
+inline constexpr stream_leaf stream_leaf_of{.size = sizeof(typename long_combination<Op, T>::element),
+                                            .finishes = hocket::reduction<Op, T>::prepares,
+                                            .most_sources = long_combination<Op, T>::most_sources,
+                                            .many = &leaves::combine_many<Op, T>,
+                                            .load = &leaves::load_kernel<Op, T>};
 
 /// Those that combine for all ranks of one device at once, and no others.
 template <class Op, class T>
-inline constexpr stream_leaf fused_leaf_of{sizeof(typename hocket::reduction<Op, T>::partial),
-                                           0,
-                                           nullptr,
-                                           &leaves::load_fused<Op, T>,
-                                           long_fused_combination<Op, T>::most_ranks,
-                                           &leaves::combine_to_all<Op, T>};
+inline constexpr stream_leaf fused_leaf_of{.size = sizeof(typename long_combination<Op, T>::element),
+                                           .finishes = hocket::reduction<Op, T>::prepares,
+                                           .load = &leaves::load_fused<Op, T>,
+                                           .most_fused = long_fused_combination<Op, T>::most_ranks,
+                                           .to_all = &leaves::combine_to_all<Op, T>};
 
 HOCKET_END_LAUNCHERS
 

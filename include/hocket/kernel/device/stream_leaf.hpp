@@ -15,10 +15,11 @@ namespace kernel {
 /// The element loops of one operation on one type, on a stream. All counts are in elements; no pointer need be aligned
 /// beyond its type. A destination may be the same memory as a source, never a shifted part of it.
 struct stream_leaf {
-  std::size_t size = 1;          ///< bytes of one partial result
+  std::size_t size = 1;          ///< bytes of one element
+  bool finishes = false;         ///< whether it combines contributions into results, of which no more can be combined
   std::size_t most_sources = 0;  ///< that can be combined at once
-  /// Puts to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, on `stream`, a CUstream. What `op` and `from` point at is
-  /// read before this returns.
+  /// Puts to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, or of one source what is made of it alone, on `stream`, a
+  /// CUstream. What `op` and `from` point at is read before this returns.
   failure (*many)(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
                   std::size_t count) = nullptr;
   /// Brings what `many` needs for so many sources to the current device; null: nothing. CUDA loads a kernel when it is
@@ -33,7 +34,7 @@ struct stream_leaf {
 
 /// For collectives that only move data.
 template <class T>
-inline constexpr stream_leaf moving_stream_leaf_of{sizeof(T), 0, nullptr, nullptr, 0, nullptr};
+inline constexpr stream_leaf moving_stream_leaf_of{.size = sizeof(T)};
 
 }  // namespace kernel
 HOCKET_END_NAMESPACE
