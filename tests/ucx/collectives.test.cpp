@@ -3,12 +3,14 @@
 /// Every collective between processes, by every algorithm that the transport allows, over shared memory and TCP.
 #include "support/catch.hpp"
 #include "support/elements.hpp"
+#include "support/fixed_tree.hpp"
 #include "ucx/ranks.hpp"
 
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -307,6 +309,40 @@ TEST_CASE("operations that are not commutative, on types of the caller's own, ke
                 check_block(with());
                 check_block(with(hocket::pairwise));
                 check_block(with(hocket::hint(hocket::direct)));  // too long for the staging memory in the end
+              }
+            }) == "");
+    }
+  }
+}
+
+TEST_CASE("fixed_tree: the same bits over shared memory and over messages, by every algorithm") {
+  for (const route& way : {shared_memory, network}) {
+    for (const int ranks : {2, 3, 4}) {
+      INFO(way.name << ", " << ranks << " ranks");
+      CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
+              const auto required = hocket::require(hocket::fixed_tree);
+              for (const std::size_t size : {1U, 2U, 1000U, 20'000U}) {
+                const auto all = hocket_test::samples_of_all<float>(ranks, size * static_cast<std::size_t>(ranks));
+                const std::vector<float>& in = all[static_cast<std::size_t>(comm.rank())];
+                const std::vector<float> expected = hocket_test::in_fixed_tree(all, std::plus<>{});
+                const std::span<const float> own =
+                    std::span(expected).subspan(size * static_cast<std::size_t>(comm.rank()), size);
+                const auto reduces = [&](const auto& options) {
+                  std::vector<float> out(in.size());
+                  hocket::all_reduce(comm, in, out, std::plus<>{}, options);
+                  found.expect(hocket_test::same_bytes<float>(out, expected), "all_reduce of " + std::to_string(size));
+                };
+                const auto scatters = [&](const auto& options) {
+                  std::vector<float> out(size);
+                  hocket::reduce_scatter(comm, in, out, std::plus<>{}, options);
+                  found.expect(hocket_test::same_bytes<float>(out, own), "reduce_scatter of " + std::to_string(size));
+                };
+                reduces(with(required));
+                reduces(with(required, hocket::recursive_doubling));
+                reduces(with(required, hocket::halving_doubling));
+                reduces(with(required, hocket::hint(hocket::two_shot)));
+                scatters(with(required));
+                scatters(with(required, hocket::recursive_halving));
               }
             }) == "");
     }
