@@ -4,6 +4,4 @@
 // The compiler shows the line that says what a tensor is made on.
 #include <shard/setting_with_wires.hpp>
 
-auto make() {
-  return vector_on_tp<invariant>();
-}
+auto make() { return vector_on_tp<invariant>(); }
