@@ -342,6 +342,61 @@ TEST_CASE("a rank that does not enqueue ends the others' wait, which names it, a
   }
 }
 
+TEST_CASE("a request tells the host when a bound call is done") {
+  for (const int ranks : {1, 2, 3, 5}) {
+    on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {
+      auto peers = me.reach();
+      const auto in = me.buffer<float>(100), out = me.buffer<float>(100);
+      auto sum = peers.all_reduce(in, out, std::plus<>{});
+      hocket::request nothing = sum.completion();
+      me.me().check(nothing.test(), "what was never enqueued is over");
+      hocket::barrier(me.comm());
+      if (me.rank() == 0) {
+        sum.enqueue(me.order());
+        hocket::request early = sum.completion();
+        if (me.size() > 1) me.me().check(!early.test(), "done before the others have come");
+        hocket::barrier(me.comm());
+        while (!early.test()) std::this_thread::yield();
+        early.wait();
+        me.me().check(!early.error(), "a request that is over has failed");
+      } else {
+        hocket::barrier(me.comm());
+        sum.enqueue(me.order());
+        sum.completion().wait();
+      }
+      peers.close();
+    });
+  }
+}
+
+TEST_CASE("a request ends with what ends the call") {
+  on_peers(3, layout_of_ranks::processes, [](peer_rank& me) {
+    {
+      auto peers = me.reach();
+      const auto in = me.buffer<float>(1000), out = me.buffer<float>(1000);
+      auto sum = peers.all_reduce(in, out, std::plus<>{});
+      if (me.rank() != 1) {
+        sum.enqueue(me.order());
+        hocket::request done = sum.completion(hocket::with(hocket::timeout(me.rank() == 0 ? 100ms : 20s)));
+        while (me.rank() == 2 && !done.test()) std::this_thread::sleep_for(1ms);
+        const auto cause = me.me().expect(errc::timeout, [&] { done.wait(); });
+        me.me().check(cause && cause->context().peer == 1, "names another rank");
+        me.me().check(done.test() && done.error(), "is not over");
+        me.me().check(me.comm().revoked(), "the communicator goes on");
+      } else {
+        me.me().expect(errc::timeout, [&] {
+          for (;;) hocket::barrier(me.comm());
+        });
+      }
+      try {
+        peers.close();
+      } catch (const hocket::error&) {}  // of the streams that were given up
+    }
+    auto next = hocket::shrink(me.comm());
+    hocket::barrier(next);
+  });
+}
+
 TEST_CASE("abort ends a wait for streams on all ranks") {
   on_peers(3, layout_of_ranks::threads, [](peer_rank& me) {
     auto peers = me.reach();

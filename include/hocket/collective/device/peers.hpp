@@ -10,7 +10,7 @@
 ///       sum.enqueue(stream);  // local, and returns at once
 ///       update(stream, out);
 ///     }
-///     sum.wait();
+///     sum.wait();  // or a request for the host: hocket::request done = sum.completion();
 ///     peers.close();  // collective
 ///
 /// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; two of them never overlap.
@@ -44,6 +44,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/placed_buffer.hpp>
+#include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/stream/operation.hpp>
@@ -107,6 +108,58 @@ template <class State>
   raise(give_up(state, std::move(cause), call, [](error_context&) {}));
 }
 
+/// The request for what was enqueued of a bound call.
+template <class Wire, class Driver>
+class bound_completion final : public pending {
+ public:
+  using peers_type = device_peers<Wire, Driver>;
+  using work_type = stream_operation<Driver>;
+
+  bound_completion(std::shared_ptr<peers_type> peers, std::shared_ptr<work_type> work, const call_site& call)
+      : peers_(std::move(peers)), work_(std::move(work)), call_(call), until_(deadline::after(call.timeout)) {}
+
+  bool test() override {
+    look([&](bool& done) { return work_->test(until_, done); });
+    return over_;
+  }
+  void wait() override {
+    look([&](bool& done) {
+      done = true;
+      return work_->finish(until_);
+    });
+  }
+  const failure& cause() const override { return cause_; }
+
+ private:
+  /// A failure ends it, but that another thread is in a call.
+  template <class Look>
+  void look(const Look& ask) {
+    if (over_) return;
+    auto& state = peers_->state();
+    const visit here(state);
+    outcome ended = here.refused();
+    over_ = !ended.failed();
+    if (over_) ended = refuse_if_over(state, never_stopped{}, call_.timeout);
+    if (ended.failed()) {
+      cause_ = in_context(ended.cause(), state, call_);
+      return;
+    }
+    peers_->under_way = &call_;
+    state.stop_reading();
+    failure found = ask(over_);
+    if (found) ended = give_up(state, std::move(found), call_, [](error_context&) {});
+    cause_ = ended.failed() ? ended.cause() : failure();
+    over_ = over_ || cause_;
+  }
+
+  std::shared_ptr<peers_type> peers_;
+  std::shared_ptr<work_type> work_;
+  call_site call_;
+  deadline until_;
+  failure cause_;
+  bool over_ = false;
+};
+
 }  // namespace detail
 
 namespace cuda {
@@ -155,6 +208,15 @@ class bound_call {
     if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
   }
 
+  /// A request for what was enqueued last: it is over when that is done on this rank, and its `wait` waits as `wait` does,
+  /// from now on for at most the timeout. Local. If the call is enqueued again meanwhile, it is for that.
+  template <call_options Options = options<>>
+  request completion(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
+    static_assert(Options::template only<kind::timeout>, "with(...): completion takes a timeout and nothing else");
+    const hocket::detail::call_site call = hocket::detail::site_of(peers_->state(), name_, how, site);
+    return request(std::make_unique<hocket::detail::bound_completion<Wire, Driver>>(peers_, work_, call));
+  }
+
  private:
   template <class State, class Visit>
   void begin(State& state, const Visit& here, const hocket::detail::call_site& call) {
@@ -178,7 +240,7 @@ class bound_call {
   std::shared_ptr<hocket::detail::device_peers<Wire, Driver>> peers_;
   const char* name_;
   std::shared_ptr<const void> operation_;
-  std::unique_ptr<hocket::detail::stream_operation<Driver>> work_;
+  std::shared_ptr<hocket::detail::stream_operation<Driver>> work_;
 };
 
 /// The ranks of a communicator, each with a device, that reach each other's memory. `Kernels` has the tables of kernels:

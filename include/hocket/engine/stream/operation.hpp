@@ -83,6 +83,8 @@ class stream_operation {
 
   /// Waits until it is done, on this rank: see `group::finish`.
   failure finish(const deadline& until) { return group_.finish(flight_, until); }
+  /// Whether it is `done`, without waiting: see `group::test`.
+  failure test(const deadline& until, bool& done) { return group_.test(flight_, until, done); }
 
   const stream_program& program() const noexcept { return program_; }
   std::size_t scratch_bytes() const {

@@ -214,6 +214,13 @@ class group {
     const context_scope scope(through(), at_.where);
     return wait_for([&] { return through().event_query(what->passed.get()); }, nullptr, until);
   }
+  /// Whether it is `done`, without waiting; with the failures of `finish`.
+  failure test(const std::shared_ptr<flight>& what, const deadline& until, bool& done) {
+    done = !what->recorded;
+    if (done) return over_ ? usable() : failure();
+    const context_scope scope(through(), at_.where);
+    return look([&] { return through().event_query(what->passed.get()); }, nullptr, until, true, done);
+  }
 
   /// Ends the group on this rank because of `cause`, tells the others, and lets `stream`, and what else is under way, run
   /// dry. The result is `cause`.
@@ -407,23 +414,32 @@ class group {
   template <class Query>
   failure wait_for(Query query, stream_handle stream, const deadline& until) {
     for (std::size_t round = 0;; ++round) {
-      const status said = query();
-      if (said == status::success) break;
-      if (said != status::not_ready) {
-        return give_up(stream, status_failure(through(), "waiting for a stream", said));
-      }
-      if (failure found = interruption()) return give_up(stream, std::move(found));
-      if (failure found = peers_failed(round % 64 == 63)) return give_up(stream, said_by(std::move(found)));
-      if (until.passed()) return give_up(stream, late_failure());
+      bool done = false;
+      failure found = look(query, stream, until, round % 64 == 63, done);
+      if (done || found) return found;
       if (round < 1000) {
         std::this_thread::yield();
       } else {
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
     }
+  }
+
+  /// Whether what `query` asks for is done; or why it will not be.
+  template <class Query>
+  failure look(const Query& query, stream_handle stream, const deadline& until, bool ask_kernel, bool& done) {
+    const status said = query();
+    done = said == status::success;
+    if (!done && said != status::not_ready) {
+      return give_up(stream, status_failure(through(), "waiting for a stream", said));
+    }
+    if (!done) {
+      if (failure found = interruption()) return give_up(stream, std::move(found));
+    }
     // A peer that has given up has said so before it signalled what it had not done.
-    if (failure found = peers_failed(false)) return give_up(stream, said_by(std::move(found)));
-    return over_ ? usable() : failure();
+    if (failure found = peers_failed(ask_kernel && !done)) return give_up(stream, said_by(std::move(found)));
+    if (!done && until.passed()) return give_up(stream, late_failure());
+    return done && over_ ? usable() : failure();
   }
 
   failure interruption() const { return options_.interrupted ? options_.interrupted() : failure(); }
