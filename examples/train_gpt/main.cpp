@@ -10,6 +10,7 @@
 ///
 /// Started by hand, the program starts itself once more for every rank; started by a launcher, it is one of the ranks.
 #include "checkpoint.hpp"
+#include "device_sums.hpp"
 #include "program.hpp"
 
 #include <hocket/bootstrap/launch.hpp>
@@ -78,6 +79,8 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--precision", options.precision, "of the parameters that are computed with")
       ->check(CLI::IsMember({"float", "bfloat16"}));
   app.add_option("--wire", options.wire, "what gradients travel as")->check(CLI::IsMember({"float", "bfloat16"}));
+  app.add_option("--device", options.device, "in whose memory gradients are added up over ranks; cuda: a GPU's")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--loss-scale", training.loss_scale,
                  "what the loss is multiplied with at first; follows what gradients allow; 0: nothing")
       ->check(CLI::NonNegativeNumber);
@@ -190,6 +193,12 @@ void check(const program_options& options) {
   if (training.exact && options.wire != "float") {
     refuse("--wire " + options.wire + " rounds on the way, so --exact can't keep every bit: --wire float");
   }
+  if (options.device == "cuda") {
+    const std::string adds = "--device cuda adds gradients up as floats: leave out ";
+    if (training.exact) refuse(adds + "--exact");
+    if (options.wire != "float") refuse(adds + "--wire " + options.wire);
+    require_device();
+  }
   const int parts = spread.parts();
   if (training.sequences % parts != 0) {
     if (parts > most_sequences) {
@@ -221,6 +230,7 @@ int main(int argument_count, char** arguments) {
   CLI11_PARSE(app, argument_count, arguments);
   options.training.narrow = options.precision == "bfloat16";
   options.training.narrow_wire = options.wire == "bfloat16";
+  options.training.on_device = options.device == "cuda";
   try {
     check(options);
     const int ranks = options.training.spread.ranks();

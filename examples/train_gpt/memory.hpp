@@ -4,6 +4,7 @@
 /// added as floats or exactly: one interface, so that the model is compiled once and knows of none of that.
 #pragma once
 
+#include "device_sums.hpp"
 #include "shape.hpp"
 
 #include <hocket/ucx.hpp>
@@ -21,9 +22,10 @@ struct memory_options {
   int zero = 0;
   int shards = 1;  ///< data-parallel ranks, next to each other, that share one copy of what is sharded
   bool exact = false;
-  bool narrow = false;       ///< parameters in bfloat16, and a wider copy with the optimizer's states
-  bool narrow_wire = false;  ///< gradients travel as bfloat16; not with `exact`
-  double clip = 1;           ///< the largest norm of the mean gradient
+  bool narrow = false;                  ///< parameters in bfloat16, and a wider copy with the optimizer's states
+  bool narrow_wire = false;             ///< gradients travel as bfloat16; not with `exact`
+  std::shared_ptr<device_sums> device;  ///< where floats are added up over ranks; null: on the host
+  double clip = 1;                      ///< the largest norm of the mean gradient
   double weight_decay = 0.1;
   std::size_t bucket_bytes = std::size_t{256} << 10;
 };

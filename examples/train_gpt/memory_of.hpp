@@ -45,27 +45,32 @@ inline hocket::parameter_layout layout_of(const std::vector<entry>& entries, boo
   return hocket::parameter_layout(std::move(parameters), hocket::bucket_limits::of<float>(bucket_bytes, bucket_bytes));
 }
 
-/// Sends a bucket of gradients as it is, or, where that is wanted and the sum is not exact, as bfloat16.
-struct wire_reduction : hocket::piecewise_reduction {
+/// Sends a bucket of gradients as it is, or, where that is wanted and the sum is not exact, as bfloat16 or from memory of a
+/// device.
+struct bucket_reduction : hocket::piecewise_reduction {
   bool narrow = false;
+  std::shared_ptr<device_sums> device;
 
   template <class Wire, class T, class Options>
-  hocket::request all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
-                             const Options& options, const std::source_location& site) const {
+  bucket_sum all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+                        const Options& options, const std::source_location& site) const {
     if constexpr (std::same_as<T, float>) {
-      if (narrow) return plain_reduction::all_reduce(comm, bucket, values, as_bfloat16, site);
+      if (device) return device->all_reduce(comm, values);
+      if (narrow) return bucket_sum(plain_reduction::all_reduce(comm, bucket, values, as_bfloat16, site));
     }
-    return plain_reduction::all_reduce(comm, bucket, values, options, site);
+    return bucket_sum(plain_reduction::all_reduce(comm, bucket, values, options, site));
   }
 
   template <class Wire, class T, class Options>
-  hocket::request reduce_scatter(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
-                                 std::span<T> own, hocket::counts lengths, const Options& options,
-                                 const std::source_location& site) const {
+  bucket_sum reduce_scatter(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+                            std::span<T> own, hocket::counts lengths, const Options& options,
+                            const std::source_location& site) const {
     if constexpr (std::same_as<T, float>) {
-      if (narrow) return plain_reduction::reduce_scatter(comm, bucket, values, own, lengths, as_bfloat16, site);
+      if (device) return device->reduce_scatter(comm, values, own, lengths);
+      if (narrow)
+        return bucket_sum(plain_reduction::reduce_scatter(comm, bucket, values, own, lengths, as_bfloat16, site));
     }
-    return plain_reduction::reduce_scatter(comm, bucket, values, own, lengths, options, site);
+    return bucket_sum(plain_reduction::reduce_scatter(comm, bucket, values, own, lengths, options, site));
   }
 
  private:
@@ -81,7 +86,7 @@ class memory_of final : public training_memory {
   using communicator = hocket::ucx::communicator;
   using group = hocket::hybrid_group<communicator::wire_type>;
   using gradients_type = decltype(hocket::gradients<T>(std::declval<const group&>(), hocket::parameter_layout(), when(),
-                                                       stage, hocket::options<>{}, wire_reduction{}));
+                                                       stage, hocket::options<>{}, bucket_reduction{}));
   using parameters_type =
       decltype(hocket::parameters<P>(std::declval<const group&>(), hocket::parameter_layout(), stage));
   using optimizer_type = hocket::optimizer<float, hocket::adamw, parameters_type>;
@@ -96,7 +101,8 @@ class memory_of final : public training_memory {
         parameters_(hocket::parameters<P>(hocket::hybrid(fetching_, replicas_), layout_, stage, hocket::options<>{},
                                           ledger_.account("parameters"))),
         gradients_(hocket::gradients<T>(hocket::hybrid(shards_, replicas_), layout_, when(), stage, hocket::options<>{},
-                                        wire_reduction{{}, options.narrow_wire}, ledger_.account("gradients"))),
+                                        bucket_reduction{{}, options.narrow_wire, options.device},
+                                        ledger_.account("gradients"))),
         widened_(layout_.parameters()) {}
 
   void set(std::size_t i, std::span<const float> values) override {

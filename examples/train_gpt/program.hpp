@@ -15,6 +15,7 @@ struct program_options {
   int stages_per_rank = 1;
   std::string precision = "float";
   std::string wire = "float";
+  std::string device = "cpu";
   std::string losses;
   std::string checkpoint;
   int checkpoint_every = 200;

@@ -83,8 +83,9 @@ std::vector<std::pair<std::string, std::string>> facts_of(const program_options&
                          : "")},
           {"batch", formatted("%d sequences: %d passes of %d microbatches on each dp rank, %s sums", training.sequences,
                               spread.passes, spread.microbatches, training.exact ? "exact" : "floating-point")},
-          {"numbers", formatted("parameters in %s, gradients travel as %s%s", options.precision.c_str(),
+          {"numbers", formatted("parameters in %s, gradients travel as %s%s%s", options.precision.c_str(),
                                 training.exact ? "exact sums" : options.wire.c_str(),
+                                training.on_device ? ", from memory of a GPU" : "",
                                 spread.spread_rows && spread.tensor > 1 ? "; rows between blocks spread over tp" : "")},
           {"schedule", formatted("%s, bubble %.0f %% if all stages take equally long", std::string(plan.name()).c_str(),
                                  100 * bubble)}};

@@ -62,6 +62,7 @@ struct trainer::parts {
                           .exact = how.exact,
                           .narrow = how.narrow,
                           .narrow_wire = how.narrow_wire,
+                          .device = how.on_device ? std::make_shared<device_sums>(comm.rank()) : nullptr,
                           .clip = how.clip,
                           .weight_decay = how.weight_decay});
     for (std::size_t i = 0; i < entries.size(); ++i) memory->set(i, first_values(entries[i], how.shape, how.seed));

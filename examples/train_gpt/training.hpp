@@ -52,6 +52,7 @@ struct training_options {
   bool exact = false;
   bool narrow = false;       ///< parameters in bfloat16, with a wider copy beside the optimizer's states
   bool narrow_wire = false;  ///< gradients travel as bfloat16
+  bool on_device = false;    ///< gradients are added up over ranks in memory of a GPU
   double loss_scale = 0;     ///< the first one; 0: none
   int fail_in_step = 0;      ///< counted from 1: the last stage of one rank throws in it, to see what happens then
 };
