@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -98,7 +99,7 @@ std::vector<std::unique_ptr<executor>> executors(const bench::communicators& com
   return made;
 }
 
-double excess_us = 0;  ///< of the last benchmark
+std::optional<double> excess_us;  ///< of the last benchmark
 
 void empty_stages(benchmark::State& state) {
   const bench::communicators comms;
@@ -144,8 +145,12 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RegisterBenchmark("one_by_one/empty_stages", empty_stages)->Iterations(7)->UseManualTime();
   benchmark::RunSpecifiedBenchmarks();
-  const bool within = excess_us <= 2;
-  std::printf("an action of the executor costs %.2f us more than its message alone (at most 2)%s\n", excess_us,
+  if (!excess_us) {
+    std::fprintf(stderr, "pipeline: nothing was measured, as no benchmark matches --benchmark_filter\n");
+    return 2;
+  }
+  const bool within = *excess_us <= 2;
+  std::printf("an action of the executor costs %.2f us more than its message alone (at most 2)%s\n", *excess_us,
               within ? "" : "  EXCEEDED");
   return check && !within ? 1 : 0;
 }
