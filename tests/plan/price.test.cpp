@@ -19,6 +19,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -308,3 +309,20 @@ TEST_CASE("a plan that cannot end is refused, and the error says where", "[plan]
   CHECK_THAT(reason({{{{plan::copy({0, 2}, plan::in(0), plan::out(0))}}, {{}}}}), Contains("beyond the last chunk"));
 }
 #endif
+
+TEST_CASE("what has no price is refused in words") {
+  const auto refused = [](int ranks, const plan::cost_model& model) {
+    try {
+      plan::price(plan::ring_all_gather{}, ranks, std::size_t{1000}, model);
+    } catch (const hocket::error& cause) {
+      return cause.code() == hocket::errc::invalid_argument;
+    }
+    return false;
+  };
+  CHECK(refused(0, {.latency = 1}));
+  CHECK(refused(-1, {.latency = 1}));
+  CHECK(refused(2, {.latency = std::numeric_limits<double>::quiet_NaN()}));
+  CHECK(refused(2, {.seconds_per_byte = -1}));
+  CHECK(refused(2, {.latency_overlap = 1.5}));
+  CHECK_FALSE(refused(2, {.latency = 1, .latency_overlap = 1}));
+}

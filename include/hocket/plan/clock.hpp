@@ -296,13 +296,32 @@ constexpr layout layout_of(const Plan& plan, int ranks, std::size_t bytes) {
   return {(bytes + blocks - 1) / blocks, blocks, plan.shape(ranks).pieces};
 }
 
+namespace detail {
+
+/// What can be asked of a plan before it is looked at.
+constexpr void check_question(const char* plan, int ranks, const cost_model& model) {
+  if (ranks < 1) {
+    raise(errc::invalid_argument, "plan '" + std::string(plan) + "' over " + std::to_string(ranks) +
+                                      " ranks has no price: there must be at least 1");
+  }
+  if (!model.makes_sense()) {
+    raise(errc::invalid_argument,
+          "a cost model has a time that is negative or not a number, or a latency_overlap that "
+          "is not from 0 to 1");
+  }
+}
+
+}  // namespace detail
+
 /// Calls `observer.performed(timed_action)` for each action and `observer.transferred(timed_transfer)` for each message
 /// and flag, a transfer after the action that sends it and before the one that receives it. Actions of one lane come in
 /// order; across lanes the order is one in which the plan can happen, not the order of times.
-/// Raises errc::invalid_argument if the plan does not end, or names peers or chunks that are not there.
+/// Raises errc::invalid_argument if the plan does not end, or names peers or chunks that are not there, for no ranks, and
+/// for a model that makes no sense.
 template <algorithm Plan, class Observer>
 constexpr void trace(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
                      const cost_model& model, Observer&& observer) {
+  detail::check_question(plan.name(), ranks, model);
   detail::clock clock(plan, ranks, where, element_bytes, model, observer);
   clock.run();
 }

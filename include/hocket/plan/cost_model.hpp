@@ -61,6 +61,15 @@ struct cost_model {
     return overhead;
   }
 
+  /// Whether all of it are times: numbers from 0 on, and a part.
+  constexpr bool makes_sense() const noexcept {
+    for (const double each : {latency, seconds_per_byte, reduce_seconds_per_byte, copy_seconds_per_byte, peer_latency,
+                              peer_seconds_per_byte, flag_latency, overhead, latency_overlap}) {
+      if (!(each >= 0)) return false;
+    }
+    return latency_overlap <= 1;
+  }
+
   /// The same machine, `factor` times as slow.
   constexpr cost_model scaled(double factor) const noexcept {
     return {latency * factor,

@@ -106,10 +106,12 @@ class cost_counter {
 }  // namespace detail
 
 /// What `plan` costs over `ranks` ranks for a vector that lies as `where` says, of elements of `element_bytes` bytes.
-/// Raises errc::invalid_argument for a plan that does not end, or names peers or chunks that are not there.
+/// Raises errc::invalid_argument for a plan that does not end, or names peers or chunks that are not there, for no
+/// ranks, and for a model that makes no sense.
 template <algorithm Plan>
 constexpr cost price(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
                      const cost_model& model) {
+  detail::check_question(plan.name(), ranks, model);
   detail::cost_counter counter(ranks);
   trace(plan, ranks, where, element_bytes, model, counter);
   return counter.result();
@@ -118,6 +120,7 @@ constexpr cost price(const Plan& plan, int ranks, const layout& where, std::size
 /// The same for a vector of `bytes` bytes, counted over all blocks.
 template <algorithm Plan>
 constexpr cost price(const Plan& plan, int ranks, std::size_t bytes, const cost_model& model) {
+  detail::check_question(plan.name(), ranks, model);
   return price(plan, ranks, layout_of(plan, ranks, bytes), 1, model);
 }
 
