@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
@@ -341,4 +342,23 @@ TEST_CASE("what can't go on is reported, not waited for", "[sim][world]") {
 
 TEST_CASE("a communicator per rank is small enough for a hundred thousand", "[sim][world]") {
   CHECK(sizeof(hocket::detail::communicator_state<sim::wire>) + sizeof(sim::port) + sizeof(sim::wire) < 2048);
+}
+
+TEST_CASE("worlds and groups that can't be are refused in words") {
+  const auto refused = [](const std::string& words, const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const hocket::error& cause) {
+      return cause.code() == hocket::errc::invalid_argument &&
+             std::string(cause.what()).find(words) != std::string::npos;
+    }
+    return false;
+  };
+  CHECK(refused("at least 1 rank", [] { sim::world world(0); }));
+  CHECK(refused("not a number", [] { sim::world world(2, {.latency = std::numeric_limits<double>::quiet_NaN()}); }));
+  sim::world world(3);
+  CHECK(refused("rank 3 is not in this world", [&] { world.group({0, 3}); }));
+  CHECK(refused("rank -1 is not in this world", [&] { world.group({-1}); }));
+  CHECK(refused("rank 1 is named twice", [&] { world.group({1, 0, 1}); }));
+  CHECK(world.group({2, 0}).size() == 2);
 }

@@ -47,11 +47,11 @@ using communicator = hocket::communicator<wire>;
 /// **Threads.** One thread for the whole world. **Lifetime.** Communicators and requests may outlive the world.
 class world {
  public:
-  /// Raises `invalid_argument` if `ranks` is less than 1.
+  /// Raises `invalid_argument` if `ranks` is less than 1, or times of `model` are none.
   explicit world(int ranks, const plan::cost_model& model = plan::example_machine)
       : world(ranks, conditions{.model = model}) {}
 
-  world(int ranks, const conditions& how) : network_(std::make_shared<network>(checked(ranks), how)) {
+  world(int ranks, const conditions& how) : network_(std::make_shared<network>(checked(ranks, how.model), how)) {
     wires_.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) wires_.push_back(std::make_shared<wire>(network_, rank));
     auto all = std::vector<int>(static_cast<std::size_t>(ranks));
@@ -79,9 +79,15 @@ class world {
   /// The same over adapted wires: `adapt(wire, rank of the world)` makes them of this world's.
   template <class Adapted, class Adapt>
   std::vector<hocket::communicator<Adapted>> group_on(std::vector<int> members, Adapt adapt) {
+    std::vector<bool> taken(static_cast<std::size_t>(size()));
     for (const int rank : members) {
-      if (rank >= 0 && rank < size()) continue;
-      raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is not in this world");
+      if (rank < 0 || rank >= size()) {
+        raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is not in this world");
+      }
+      if (taken[static_cast<std::size_t>(rank)]) {
+        raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is named twice: a communicator has it once");
+      }
+      taken[static_cast<std::size_t>(rank)] = true;
     }
     const std::uint32_t context = contexts_++;
     const auto shared = std::make_shared<const std::vector<int>>(std::move(members));
@@ -122,8 +128,13 @@ class world {
   std::uint64_t bytes() const noexcept { return network_->bytes(); }
 
  private:
-  static int checked(int ranks) {
+  static int checked(int ranks, const plan::cost_model& model) {
     if (ranks < 1) raise(errc::invalid_argument, "a world needs at least 1 rank, not " + std::to_string(ranks));
+    if (!model.makes_sense()) {
+      raise(errc::invalid_argument,
+            "a world's cost model has a time that is negative or not a number, or a "
+            "latency_overlap that is not from 0 to 1");
+    }
     return ranks;
   }
 
