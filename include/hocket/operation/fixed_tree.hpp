@@ -61,8 +61,8 @@ HOCKET_HOST_DEVICE constexpr void walk_fixed_tree(std::size_t contributions, con
   }
 }
 
-/// The tree over a number of contributions that the compiler knows. `Values` has `read(i)`, contribution i as it is to be
-/// combined, and `combine(a, b)`, rounded.
+/// The tree over a number of contributions that the compiler knows. `Values` has `read(i)`, contribution i as a partial
+/// result, and `combine(a, b)` of these.
 template <std::size_t Contributions>
 struct fixed_tree_over {
   static constexpr std::size_t members = members_of_fixed_tree(Contributions);
@@ -103,11 +103,11 @@ struct reduction<detail::in_fixed_tree<Op>, T> {
                                                           const accumulator& b) {
     return plain::combine(op.op, a, b);
   }
-  /// The same, as wide as before and rounded as a partial result is.
+  /// The same, rounded: what the tree is made of.
   HOCKET_DETAIL_CALLS_USERS
-  HOCKET_HOST_DEVICE static constexpr accumulator combine_rounded(const detail::in_fixed_tree<Op>& op,
-                                                                  const accumulator& a, const accumulator& b) {
-    return static_cast<accumulator>(static_cast<partial>(combine(op, a, b)));
+  HOCKET_HOST_DEVICE static constexpr partial combine_partials(const detail::in_fixed_tree<Op>& op, const partial& a,
+                                                               const partial& b) {
+    return static_cast<partial>(combine(op, static_cast<accumulator>(a), static_cast<accumulator>(b)));
   }
   HOCKET_DETAIL_CALLS_USERS
   HOCKET_HOST_DEVICE static constexpr T finish(const detail::in_fixed_tree<Op>& op, const partial& value, int ranks) {

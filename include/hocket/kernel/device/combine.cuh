@@ -61,20 +61,20 @@ struct form_of_elements {
   static constexpr std::size_t group_size = group_of(sizeof(element));
 
   HOCKET_DETAIL_CALLS_USERS
-  HOCKET_HOST_DEVICE static accumulator read(const Op& op, const element& value) {
+  HOCKET_HOST_DEVICE static partial read(const Op& op, const element& value) {
     if constexpr (prepares) {
-      return static_cast<accumulator>(reduction::prepare(op, value));
+      return reduction::prepare(op, value);
     } else {
-      return static_cast<accumulator>(value);
+      return value;
     }
   }
 
   HOCKET_DETAIL_CALLS_USERS
-  HOCKET_HOST_DEVICE static element written(const Op& op, const accumulator& sum, int contributions) {
+  HOCKET_HOST_DEVICE static element written(const Op& op, const partial& sum, int contributions) {
     if constexpr (prepares) {
-      return reduction::finish(op, static_cast<partial>(sum), contributions);
+      return reduction::finish(op, sum, contributions);
     } else {
-      return static_cast<element>(sum);
+      return sum;
     }
   }
 
@@ -99,6 +99,7 @@ struct combination {
   using form = form_of_elements<Op, T, Kind>;
   using reduction = typename form::reduction;
   using accumulator = typename form::accumulator;
+  using partial = typename form::partial;
   using element = typename form::element;
   static constexpr bool prepares = form::prepares;
   static constexpr std::size_t group_size = form::group_size;
@@ -112,18 +113,18 @@ struct combination {
   struct row {
     const combination& all;
     std::size_t i;
-    HOCKET_HOST_DEVICE accumulator read(std::size_t k) const { return form::read(all.op, all.from[k][i]); }
-    HOCKET_HOST_DEVICE accumulator combine(const accumulator& a, const accumulator& b) const {
-      return all.rounded(a, b);
+    HOCKET_HOST_DEVICE partial read(std::size_t k) const { return form::read(all.op, all.from[k][i]); }
+    HOCKET_HOST_DEVICE partial combine(const partial& a, const partial& b) const {
+      return reduction::combine_partials(all.op, a, b);
     }
   };
   struct row_of_groups {
     const combination& all;
     const group<element, group_size> (&sources)[Sources];
     std::size_t i;
-    HOCKET_HOST_DEVICE accumulator read(std::size_t k) const { return form::read(all.op, sources[k].get(i)); }
-    HOCKET_HOST_DEVICE accumulator combine(const accumulator& a, const accumulator& b) const {
-      return all.rounded(a, b);
+    HOCKET_HOST_DEVICE partial read(std::size_t k) const { return form::read(all.op, sources[k].get(i)); }
+    HOCKET_HOST_DEVICE partial combine(const partial& a, const partial& b) const {
+      return reduction::combine_partials(all.op, a, b);
     }
   };
 
@@ -132,10 +133,12 @@ struct combination {
     if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
       return written(hocket::detail::fixed_tree_over<Sources>::value(each));
     } else {
-      accumulator sum = each.read(0);
+      auto sum = static_cast<accumulator>(each.read(0));
       HOCKET_DETAIL_UNROLL
-      for (std::size_t k = 1; k < Sources; ++k) sum = reduction::combine(op, sum, each.read(k));
-      return written(sum);
+      for (std::size_t k = 1; k < Sources; ++k) {
+        sum = reduction::combine(op, sum, static_cast<accumulator>(each.read(k)));
+      }
+      return written(static_cast<partial>(sum));
     }
   }
 
@@ -163,15 +166,8 @@ struct combination {
   }
 
  private:
-  HOCKET_HOST_DEVICE element written(const accumulator& sum) const {
+  HOCKET_HOST_DEVICE element written(const partial& sum) const {
     return form::written(op, sum, static_cast<int>(Sources));
-  }
-  HOCKET_HOST_DEVICE accumulator rounded(const accumulator& a, const accumulator& b) const {
-    if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
-      return reduction::combine_rounded(op, a, b);
-    } else {
-      return reduction::combine(op, a, b);
-    }
   }
 
   template <std::size_t... K>

@@ -35,6 +35,7 @@ struct long_combination {
   using form = form_of_elements<Op, T, contribution::plain>;
   using reduction = typename form::reduction;
   using accumulator = typename form::accumulator;
+  using partial = typename form::partial;
   using element = typename form::element;
   static constexpr std::size_t most_sources = 256;  ///< half of what a kernel may be passed
   static constexpr std::size_t group_size = form::group_size;
@@ -56,13 +57,13 @@ struct long_combination {
   HOCKET_HOST_DEVICE static element combined(const Op& op, const element* const* from, unsigned sources,
                                              std::size_t i) {
     if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
-      values_of<accumulator, deepest> kept{};
+      values_of<partial, deepest> kept{};
       hocket::detail::walk_fixed_tree(sources, kept_element{kept, op, from, i}, kept_merger{kept, op});
       return form::written(op, kept.get(0), static_cast<int>(sources));
     } else {
-      accumulator sum = form::read(op, from[0][i]);
-      for (unsigned k = 1; k < sources; ++k) sum = reduction::combine(op, sum, form::read(op, from[k][i]));
-      return form::written(op, sum, static_cast<int>(sources));
+      accumulator sum = read(op, from[0][i]);
+      for (unsigned k = 1; k < sources; ++k) sum = reduction::combine(op, sum, read(op, from[k][i]));
+      return form::written(op, static_cast<partial>(sum), static_cast<int>(sources));
     }
   }
 
@@ -76,17 +77,17 @@ struct long_combination {
       values_of<accumulator, group_size> sums;
       next = load_group<group_size>(from[0] + first);
       HOCKET_DETAIL_UNROLL
-      for (std::size_t i = 0; i < group_size; ++i) sums.set(i, form::read(op, next.get(i)));
+      for (std::size_t i = 0; i < group_size; ++i) sums.set(i, read(op, next.get(i)));
       for (unsigned k = 1; k < sources; ++k) {
         next = load_group<group_size>(from[k] + first);
         HOCKET_DETAIL_UNROLL
         for (std::size_t i = 0; i < group_size; ++i) {
-          sums.set(i, reduction::combine(op, sums.get(i), form::read(op, next.get(i))));
+          sums.set(i, reduction::combine(op, sums.get(i), read(op, next.get(i))));
         }
       }
       HOCKET_DETAIL_UNROLL
       for (std::size_t i = 0; i < group_size; ++i) {
-        next.set(i, form::written(op, sums.get(i), static_cast<int>(sources)));
+        next.set(i, form::written(op, static_cast<partial>(sums.get(i)), static_cast<int>(sources)));
       }
       return next;
     }
@@ -103,9 +104,13 @@ struct long_combination {
  private:
   static constexpr std::size_t deepest = 10;  ///< levels of the tree over `most_sources`
 
+  HOCKET_HOST_DEVICE static accumulator read(const Op& op, const element& value) {
+    return static_cast<accumulator>(form::read(op, value));
+  }
+
   /// What `walk_fixed_tree` calls: lambdas could not be called in kernels.
   struct kept_element {
-    values_of<accumulator, deepest>& kept;
+    values_of<partial, deepest>& kept;
     const Op& op;
     const element* const* from;
     std::size_t i;
@@ -114,10 +119,10 @@ struct long_combination {
     }
   };
   struct kept_merger {
-    values_of<accumulator, deepest>& kept;
+    values_of<partial, deepest>& kept;
     const Op& op;
     HOCKET_HOST_DEVICE void operator()(std::size_t level) const {
-      kept.set(level, reduction::combine_rounded(op, kept.get(level), kept.get(level + 1)));
+      kept.set(level, reduction::combine_partials(op, kept.get(level), kept.get(level + 1)));
     }
   };
 };
