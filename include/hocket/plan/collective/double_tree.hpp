@@ -26,9 +26,11 @@ struct double_tree {
   static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
-    if (ranks == 1) return {.order = combination_order::rank_order};
+    if (ranks == 1) return {.order = combination_order::fixed_tree};
     constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
-    return {.pieces = pieces > most / 2 ? most : 2 * pieces, .lanes = 4, .order = combination_order::rank_order};
+    return {.pieces = pieces > most / 2 ? most : 2 * pieces,
+            .lanes = 4,
+            .order = ranks <= 3 ? combination_order::fixed_tree : combination_order::rank_order};
   }
 
   constexpr unsigned length(int ranks, int rank, unsigned lane) const noexcept {

@@ -21,7 +21,7 @@ struct ring_reduce_scatter {
             .scratch = ranks <= 2   ? 0U
                        : ranks == 3 ? 1U
                                     : 2U,
-            .order = ranks <= 2 ? combination_order::rank_order : combination_order::any_order};
+            .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::any_order};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
@@ -60,8 +60,8 @@ struct pairwise_reduce_scatter {
   static constexpr const char* name() noexcept { return "pairwise"; }
   static constexpr plan::goal goal() noexcept { return {goal_kind::reduce_scatter, 0}; }
 
-  static constexpr plan::shape shape(int /*ranks*/) noexcept {
-    return {.pieces = 1, .order = combination_order::rank_order};
+  static constexpr plan::shape shape(int ranks) noexcept {
+    return {.pieces = 1, .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::rank_order};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {

@@ -19,7 +19,7 @@ struct ring_all_reduce {
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = static_cast<std::uint32_t>(ranks),
-            .order = ranks <= 2 ? combination_order::rank_order : combination_order::any_order};
+            .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::any_order};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
