@@ -19,6 +19,8 @@
 #include <hocket/core/config.hpp>
 #include <hocket/plan/action.hpp>
 
+#include <initializer_list>
+
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
