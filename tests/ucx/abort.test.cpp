@@ -81,11 +81,13 @@ struct bells {
   bell over;      ///< it has been
 };
 
-/// Runs `body(world, findings, bells)` on `ranks` ranks some times, and looks at what they print.
+/// Runs `body(world, findings, bells)` on `ranks` ranks some times, and looks at what they print. Tells whether any of
+/// them has printed `wanted`.
 template <class Body>
-void measure(const std::string& name, int ranks, const route& way, Body body) {
+bool measure(const std::string& name, int ranks, const route& way, Body body, const std::string& wanted = "took") {
   abort_latency latency(name + " over " + way.name);
   bool fine = true;
+  bool found_wanted = false;
   while (fine && latency.wants_more()) {
     const bells tell;
     const auto results = results_of(ranks, way, [&](const world& where, findings& found) { body(where, found, tell); });
@@ -94,6 +96,7 @@ void measure(const std::string& name, int ranks, const route& way, Body body) {
     CHECK(failures == "");
     fine = failures.empty();
     for (const auto& each : results) {
+      found_wanted = found_wanted || each.output.find(wanted) != std::string::npos;
       const auto at = each.output.find("took ");
       if (at == std::string::npos) continue;
       std::size_t read = 0;
@@ -103,6 +106,7 @@ void measure(const std::string& name, int ranks, const route& way, Body body) {
     }
   }
   latency.check();
+  return found_wanted;
 }
 
 /// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when the wait of another is
@@ -234,29 +238,45 @@ TEST_CASE("abort ends every call that waits, whatever its size, beside a peer th
   }
 }
 
+// On a busy machine a rank may not get to take the pieces that are on their way within the milliseconds that an abort has:
+// then the connection is given up, and each goes on alone.
 TEST_CASE("abort ends a call whose long messages are on their way, and the ranks go on together") {
   for (const route& way : {network, posix_memory}) {
     const auto options = hocket::with(hocket::ring);
-    measure("ring of 64 MB", 2, way, [&](const world& where, findings& found, const bells& tell) {
+    const auto body = [&](const world& where, findings& found, const bells& tell) {
       auto comm = hocket::ucx::connect(where);
       std::vector<float> values(std::size_t{1} << 24);
       const auto reduce = [&] {
         for (;;) hocket::all_reduce(comm, hocket::in_place(values), std::plus<>{}, options);
       };
       hocket::barrier(comm);
+      std::error_code ended;
       if (where.rank == 0) {
-        found.fails(errc::aborted, "a call", reduce);
+        try {
+          reduce();
+        } catch (const hocket::error& cause) {
+          ended = cause.code();
+        }
       } else {
         print_time_to_end(
             found, [] {}, [&] { comm.abort(); }, reduce, {"abort() was called"}, 20ms);
       }
       auto next = hocket::shrink(comm);
-      found.equal(next.size(), 2, "ranks that are left");
       float one = 1;
       hocket::all_reduce(next, hocket::in_place(std::span(&one, 1)));
-      found.equal(one, 2.0F, "sum");
+      found.equal(one, static_cast<float>(next.size()), "sum");
+      if (next.size() == 2) {
+        std::puts("together");
+        found.expect(where.rank == 1 || ended == errc::aborted, "another error than aborted: " + ended.message());
+      }
       tell.over.ring();
-    });
+    };
+    bool together = false;
+    for (int attempt = 0; attempt < 20 && !together; ++attempt) {
+      together = measure("ring of 64 MB", 2, way, body, "together");
+    }
+    INFO(way.name);
+    CHECK(together);
   }
 }
 
