@@ -90,6 +90,7 @@ void combine_pushed_in_tree(const push_line* arrivals, int ranks, int rank, cons
                             const Op& op) {
   using reduction = hocket::reduction<Op, T>;
   using accumulator = typename reduction::accumulator;
+  if (out.empty()) return;  // nor need there be any memory
   alignas(T) std::byte storage[fixed_tree_depth * push_line::capacity];
   const auto kept = [&](std::size_t level) { return reinterpret_cast<T*>(storage + level * push_line::capacity); };
   walk_fixed_tree(
