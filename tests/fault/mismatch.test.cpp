@@ -98,6 +98,8 @@ TEST_CASE("processes whose calls differ are told, with both call sites") {
       CHECK(differ(ranks, way, reduces(14), reduces(15), {"of 14 elements", "of 15 elements", file}) == "");
       CHECK(differ(ranks, way, reduces(300, sum, hocket::ring), reduces(360, sum, hocket::ring),
                    {"of 300 elements", "of 360 elements", file}) == "");
+      CHECK(differ(ranks, way, reduces(10), reduces(70'000), {"of 10 elements", "of 70000 elements", file}) == "");
+      CHECK(differ(ranks, way, reduces(1'000'000), reduces(70'000), {"of 1000000 elements", file}) == "");
       CHECK(differ(ranks, way, reduces(300, sum, hocket::ring), reduces(300, hocket::maximum{}, hocket::ring),
                    {"plus", "maximum", file}) == "");
       CHECK(differ(ranks, way, reduces(5000, sum, hocket::ring), reduces(5000, sum, hocket::recursive_doubling),

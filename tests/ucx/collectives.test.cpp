@@ -207,12 +207,14 @@ TEST_CASE("messages between two ranks are matched by tag, whenever they come") {
 }
 
 TEST_CASE("long messages, which go as pieces, arrive whole and in the order in which they were sent") {
-  constexpr std::size_t piece = hocket::ucx::pieces::bytes / sizeof(std::uint64_t);
-  for (const route& way : routes) {
+  constexpr std::size_t piece = hocket::ucx::tcp_pieces.bytes / sizeof(std::uint64_t);
+  constexpr std::size_t large = hocket::ucx::direct_pieces.bytes / sizeof(std::uint64_t);
+  for (const route& way : {shared_memory, posix_memory, network, whole_messages}) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
             const hocket::peer other{1 - comm.rank()};
-            for (const std::size_t size : {piece - 1, piece, piece + 1, 2 * piece, 9 * piece + 3}) {
+            for (const std::size_t size : {std::size_t{1024}, std::size_t{1025}, piece - 1, piece, piece + 1, 2 * piece,
+                                           17 * piece, large - 1, large, large + 1, 2 * large, 40 * large + 3}) {
               const auto first = vector_of(2 * comm.rank(), size);
               const auto second = vector_of(2 * comm.rank() + 1, 3 * piece);
               const auto third = vector_of(comm.rank(), 5);

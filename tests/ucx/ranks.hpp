@@ -34,12 +34,15 @@ using world = hocket::bootstrap::world_description;
 /// How ranks of one host may reach each other.
 struct route {
   const char* name;
-  const char* transports;  ///< UCX_TLS; null: UCX's own choice
-  bool windows;            ///< whether peers' memory must be reachable
+  const char* transports;            ///< UCX_TLS; null: UCX's own choice
+  bool windows;                      ///< whether peers' memory must be reachable
+  const char* rendezvous = nullptr;  ///< UCX_RNDV_THRESH; null: hocket's own choice
 };
 inline constexpr route shared_memory{"shared memory", nullptr, true};
 inline constexpr route posix_memory{"posix shared memory", "posix,self", true};
 inline constexpr route network{"the network", "tcp,self", false};
+/// As between adapters that move messages by themselves.
+inline constexpr route whole_messages{"the network, by messages that UCX does not cut", "tcp,self", false, "20k"};
 
 /// What one rank found wrong.
 class findings {
@@ -91,7 +94,11 @@ inline bool leaks() {
 }
 
 inline void use(const route& way) {
-  way.transports == nullptr ? ::unsetenv("UCX_TLS") : ::setenv("UCX_TLS", way.transports, 1);
+  const auto say = [](const char* name, const char* value) {
+    value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
+  };
+  say("UCX_TLS", way.transports);
+  say("UCX_RNDV_THRESH", way.rendezvous);
 }
 
 /// Runs `body(world, findings)` on each rank, before anything is connected. Returns how each ended.

@@ -17,6 +17,8 @@
 #include <hocket/transport/ucx/introduction.hpp>
 #include <hocket/transport/ucx/letters.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
+#include <hocket/transport/ucx/parcel.hpp>
+#include <hocket/transport/ucx/piece_format.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/tcp_sockets.hpp>
@@ -65,6 +67,7 @@ class connections {
       each.listens = std::move(all[static_cast<std::size_t>(i)].listens);
       each.identity = all[static_cast<std::size_t>(i)].identity;
     }
+    at(rank_).incoming_bytes = direct_pieces.bytes;
     set_handler(notice_id, &connections::on_notice);
     set_handler(control_id, &connections::on_control);
   }
@@ -96,14 +99,21 @@ class connections {
     if (presence_of(rank) >= presence::cut) return UCS_ERR_CONNECTION_RESET;
     if (rank == rank_) return to.link.open(*worker_, to.address, nullptr, nullptr);
     const ucs_status_t status = to.link.open(*worker_, to.address, &connections::on_error, &to);
-    if (status == UCS_OK) send(to, notice_id, notice{notice::kind::greeting, rank_, -1}, {});
+    if (status == UCS_OK) {
+      to.outgoing = format_for(to.link);
+      send(to, notice_id, notice{notice::kind::greeting, rank_, -1, to.outgoing.bytes}, {});
+    }
     return status;
   }
   /// With the lock. Whether a message of so many bytes may be sent on the connection to `rank` by now: long ones wait
   /// for the peer's greeting.
   bool may_carry(int rank, std::size_t bytes) const noexcept {
-    return bytes <= most_copied || rank == rank_ || at(rank).has_greeted;
+    return bytes <= memory_pieces.bytes || rank == rank_ || at(rank).has_greeted;
   }
+  /// How messages to `rank`, to which there is a connection, are cut.
+  const piece_format& outgoing(int rank) const noexcept { return at(rank).outgoing; }
+  /// With the lock. How long the pieces are in which `rank` sends messages; 0 until it has greeted.
+  std::size_t piece_bytes_from(int rank) const noexcept { return at(rank).incoming_bytes; }
   /// Makes the connection, and says why that can't be done.
   failure reach(int rank) {
     if (rank == rank_) return {};
@@ -241,23 +251,17 @@ class connections {
     keep(request, std::move(bytes));
   }
 
-  /// With the lock. A copy of a short message, to be sent in place of it, so that it can be given up at any time; null
-  /// if the message is not short.
-  std::unique_ptr<std::byte[]> copy_of(const void* data, std::size_t bytes) {
-    if (bytes > most_copied) return {};
-    auto copy = spare_ ? std::move(spare_) : std::make_unique<std::byte[]>(most_copied);
-    if (bytes > 0) std::memcpy(copy.get(), data, bytes);
-    return copy;
-  }
-  /// With the lock. UCX is done with a copy.
-  void give_back(std::unique_ptr<std::byte[]> copy) noexcept {
-    if (copy) spare_ = std::move(copy);
-  }
+  /// With the lock. What messages are sent from that can be given up at any time.
+  parcels& outbox() noexcept { return outbox_; }
 
-  /// With the lock. Sees a request to its end that nobody waits for any more; until then `bytes` are kept.
+  /// With the lock. Sees a request to its end that nobody waits for any more; until then what it sends is kept.
   /// @param awaited whether the end of this process waits for it
   void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}, bool awaited = true) {
-    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes), awaited});
+    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes), {}, awaited});
+  }
+  void keep(ucs_status_ptr_t request, parcels::pointer given_up) {
+    given_up->give_up();
+    running_.push_back({request, {}, std::move(given_up), true});
   }
 
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
@@ -309,6 +313,8 @@ class connections {
     process_identity identity;
     process_watch watch;
     endpoint link;
+    piece_format outgoing = direct_pieces;
+    std::size_t incoming_bytes = 0;
     bool talks = false;
     bool has_greeted = false;
     letters unsent;
@@ -321,7 +327,8 @@ class connections {
   struct notice {
     enum class kind : std::uint32_t { goodbye, rank_lost, greeting, calls } what;
     std::int32_t sender;
-    std::int32_t lost;  ///< -1: none; the sender: it ends by an exception
+    std::int32_t lost;              ///< -1: none; the sender: it ends by an exception
+    std::uint32_t piece_bytes = 0;  ///< with `greeting`: of the pieces in which the sender's messages come
     // Then, with `calls`: the addresses of the sender's ends of connections that it has made to the receiver.
   };
   static constexpr unsigned notice_id = 1;
@@ -332,17 +339,23 @@ class connections {
     std::int32_t sender;
   };
   static constexpr unsigned control_id = 2;
-  static constexpr std::size_t most_copied = 8192;
 
   /// A request that nobody waits for, and what it sends if that must outlive the call.
   struct running {
     void* request;
     std::unique_ptr<std::byte[]> bytes;
+    parcels::pointer given_up;
     bool awaited;
   };
 
   peer& at(int rank) noexcept { return peers_[static_cast<std::size_t>(rank)]; }
   const peer& at(int rank) const noexcept { return peers_[static_cast<std::size_t>(rank)]; }
+
+  const piece_format& format_for(const endpoint& link) const {
+    if (worker_->leaves_long_messages()) return direct_pieces;
+    if (link.uses_only("tcp")) return tcp_pieces;
+    return link.shares_memory() ? memory_pieces : direct_pieces;
+  }
 
   // ── Lives ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -396,6 +409,7 @@ class connections {
     if (!known(told.sender)) return UCS_OK;
     if (told.what == notice::kind::greeting) {
       self.at(told.sender).has_greeted = true;
+      self.at(told.sender).incoming_bytes = std::max(told.piece_bytes, 1U);
       self.greeters_.push_back(told.sender);
     }
     const bool whole = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
@@ -594,7 +608,7 @@ class connections {
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last
   deadline peers_take_until_;
   std::vector<running> running_;
-  std::unique_ptr<std::byte[]> spare_;                 ///< for the next copy
+  parcels outbox_{2 * piece_format::most_under_way};
   std::unordered_map<std::uint32_t, inbox*> inboxes_;  ///< by context
 };
 

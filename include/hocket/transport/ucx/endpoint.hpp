@@ -7,6 +7,7 @@
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/worker.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -72,6 +73,13 @@ class endpoint {
     std::vector<std::string> names = names_in({text, size});
     std::free(text);
     return names;
+  }
+
+  /// Whether messages go by that transport and no other.
+  bool uses_only(std::string_view transport) const {
+    const std::vector<std::string> names = transports();
+    return !names.empty() &&
+           std::all_of(names.begin(), names.end(), [=](const auto& each) { return each == transport; });
   }
 
   /// Whether messages go through memory that both processes map.

@@ -1,144 +1,207 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Long messages, which go as pieces. What UCX has begun to send can't be taken back, and a peer takes megabytes in
-/// more time than an abort has: then the connection would have to be closed, and UCX 1.13 ends processes by an
-/// assertion that have a long message on a connection that breaks. Of pieces few are under way at any time.
-///
-/// The receiver asks for all pieces at once, so that they match in order. A tag tells whether more follow, so that
-/// lengths that differ are found at the first piece where they do.
+/// Long messages, which go as pieces (see piece_format.hpp). All pieces of a message have the same tag, and UCX matches
+/// what is sent with what is asked for in order; so a message waits while one before it with that tag is not all sent,
+/// or asked for. A tag tells whether more follow, so that lengths that differ are found at the first piece where they
+/// do.
 #pragma once
 
 #include <hocket/core/config.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 #include <hocket/transport/ucx/message.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
+#include <hocket/transport/ucx/piece_format.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <new>
 #include <utility>
+#include <vector>
 
 #include <ucp/api/ucp.h>
 
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// How a long message is cut.
-struct pieces {
-  static constexpr std::size_t bytes = std::size_t{512} << 10U;
-  static constexpr std::size_t under_way = 2;
-
-  /// Of an empty message there is one.
-  static constexpr std::size_t count(std::size_t message) noexcept {
-    return message == 0 ? 1 : (message - 1) / bytes + 1;
-  }
-};
-
-class long_sending;
-
-/// The long messages of a communicator of which some pieces wait, as earlier ones are on their way.
-class unposted_messages {
+/// The long messages of a communicator of which some pieces are not on their way yet, in a list through the messages.
+template <class Message>
+class unfinished {
  public:
-  unposted_messages() = default;
-  unposted_messages(const unposted_messages&) = delete;
-  unposted_messages& operator=(const unposted_messages&) = delete;
+  unfinished() = default;
+  unfinished(const unfinished&) = delete;
+  unfinished& operator=(const unfinished&) = delete;
 
   bool empty() const noexcept { return first_ == nullptr; }
+  void enter(Message& one) noexcept { one.after_ = std::exchange(first_, &one); }
+  void leave(Message& one) noexcept {
+    for (Message** place = &first_; *place != nullptr; place = &(*place)->after_) {
+      if (*place != &one) continue;
+      *place = one.after_;
+      return;
+    }
+  }
+  /// Whether a message with `tag` to or from `rank_on_wire` would get between the pieces of one.
+  bool precede(int rank_on_wire, ucp_tag_t tag) const noexcept {
+    for (const Message* each = first_; each != nullptr; each = each->after_) {
+      if (each->rank_ == rank_on_wire && ((each->tag_ ^ tag) & message_tag::matched_mask) == 0) return true;
+    }
+    return false;
+  }
   /// With the lock.
-  void advance() noexcept;
-  /// Whether a message with `tag` to `rank_on_wire` would get between the pieces of one.
-  bool precede(int rank_on_wire, ucp_tag_t tag) const noexcept;
+  void advance() noexcept {
+    for (Message* each = first_; each != nullptr;) std::exchange(each, each->after_)->advance();
+  }
 
  private:
-  friend class long_sending;
-  long_sending* first_ = nullptr;
+  Message* first_ = nullptr;
 };
 
 /// A long message on its way out. Stays where it is.
 class long_sending {
  public:
   long_sending(connections& links, int rank_on_wire, ucp_tag_t tag, const void* data, std::size_t size,
-               traffic& counted, unposted_messages& others) noexcept
-      : links_(links), rank_(rank_on_wire), tag_(tag), next_(static_cast<const std::byte*>(data)), left_(size),
-        counted_(counted), others_(others), after_(std::exchange(others.first_, this)) {
+               traffic& counted, unfinished<long_sending>& others) noexcept
+      : links_(links), rank_(rank_on_wire), tag_(tag), data_(static_cast<const std::byte*>(data)), size_(size),
+        counted_(counted), others_(others) {
     ++counted_.waiting;
+    others_.enter(*this);
   }
   long_sending(const long_sending&) = delete;
   long_sending& operator=(const long_sending&) = delete;
   ~long_sending() {
-    leave();
+    others_.leave(*this);
     --counted_.waiting;
   }
 
   /// With the lock. Goes on as earlier pieces are gone. What a broken connection does not take is left out: who looks
-  /// at it finds it broken.
+  /// at it finds it broken. (UCX 1.13 ends the process by an assertion where more is sent on one, and it is closed.)
   void advance() noexcept {
-    for (request_handle& each : sent_) {
-      if (each.pending()) {
-        const ucs_status_t status = ucp_request_check_status(each.get());
-        if (status == UCS_INPROGRESS) continue;
-        each.finish(status);
-        if (status != UCS_OK) left_ = 0;
-      }
-      while (left_ > 0 && !each.pending()) send_piece(each);
+    while (ended_ < number_ && has_ended(place_of(ended_))) ++ended_;
+    if (links_.presence_of(rank_) != presence::here) gone_ = size_;
+    const piece_format& format = links_.outgoing(rank_);
+    while (gone_ < size_) {
+      if (number_ - ended_ == format.under_way || !send_piece(format)) return;
     }
-    if (left_ == 0) leave();
+    others_.leave(*this);
   }
 
-  /// Whether all of it has left the sender's memory.
-  bool drained() const noexcept {
-    return left_ == 0 && std::none_of(sent_.begin(), sent_.end(), [](const auto& each) { return each.pending(); });
-  }
+  /// Whether all of it has left the sender's memory, and what the receiver was asked to confirm is confirmed.
+  bool drained() const noexcept { return gone_ == size_ && ended_ == number_; }
 
  private:
-  friend class unposted_messages;
+  friend class unfinished<long_sending>;
 
-  void leave() noexcept {
-    for (long_sending** place = &others_.first_; *place != nullptr; place = &(*place)->after_) {
-      if (*place != this) continue;
-      *place = after_;
-      return;
-    }
+  request_handle& place_of(std::size_t number) noexcept { return sent_[number % sent_.size()]; }
+
+  bool has_ended(request_handle& piece) noexcept {
+    if (!piece.pending()) return true;
+    const ucs_status_t status = ucp_request_check_status(piece.get());
+    if (status == UCS_INPROGRESS) return false;
+    piece.finish(status);
+    if (status != UCS_OK) gone_ = size_;
+    return true;
   }
 
-  void send_piece(request_handle& place) noexcept {
-    const std::size_t size = std::min(left_, pieces::bytes);
-    const ucp_tag_t tag = message_tag::with_more(tag_, size < left_);
-    const ucp_request_param_t how{};
-    ucs_status_ptr_t const request = ucp_tag_send_nbx(links_.link_to(rank_).get(), next_, size, tag, &how);
-    next_ += size;
-    left_ -= size;
-    if (request == nullptr) return;
+  /// False if there is no memory just now.
+  bool send_piece(const piece_format& format) noexcept {
+    const std::size_t size = format.size_after(gone_, size_);
+    const ucp_tag_t tag = message_tag::with_more(tag_, gone_ + size < size_);
+    ucp_ep_h const to = links_.link_to(rank_).get();
+    parcels::pointer sent;
+    ucs_status_ptr_t request = nullptr;
+    if (format.at_once) {
+      sent = links_.outbox().fill(data_ + gone_, size);
+      if (sent == nullptr) return false;
+      request = links_.outbox().send(*sent, to, tag, format.confirmed(number_));
+    } else {
+      const ucp_request_param_t how{};
+      request = ucp_tag_send_nbx(to, data_ + gone_, size, tag, &how);
+    }
+    if (UCS_PTR_IS_PTR(request)) {
+      place_of(number_) = request_handle(links_, request, rank_, false, counted_, std::move(sent));
+    } else {
+      links_.outbox().give_back(std::move(sent));
+    }
+    gone_ += size;
+    ++number_;
     if (UCS_PTR_IS_ERR(request)) {
       links_.note_error(rank_, UCS_PTR_STATUS(request));
-      left_ = 0;
-      return;
+      gone_ = size_;
     }
-    place = request_handle(links_, request, rank_, false, counted_);
+    return true;
   }
 
   connections& links_;
   const int rank_;
   const ucp_tag_t tag_;
-  const std::byte* next_;
-  std::size_t left_;  ///< bytes from `next_` on
+  const std::byte* const data_;
+  const std::size_t size_;
+  std::size_t gone_ = 0;    ///< bytes of which UCX knows
+  std::size_t number_ = 0;  ///< of pieces of which UCX knows
+  std::size_t ended_ = 0;   ///< of these
   traffic& counted_;
-  unposted_messages& others_;
-  long_sending* after_;  ///< among these
-  std::array<request_handle, pieces::under_way> sent_;
+  unfinished<long_sending>& others_;
+  long_sending* after_ = nullptr;                                  ///< among these
+  std::array<request_handle, piece_format::most_under_way> sent_;  ///< by number, modulo their count
 };
 
-inline void unposted_messages::advance() noexcept {
-  for (long_sending* each = first_; each != nullptr;) std::exchange(each, each->after_)->advance();
-}
-
-inline bool unposted_messages::precede(int rank_on_wire, ucp_tag_t tag) const noexcept {
-  for (const long_sending* each = first_; each != nullptr; each = each->after_) {
-    const ucp_tag_t unlike = (each->tag_ ^ tag) & message_tag::matched_mask;
-    if (each->rank_ == rank_on_wire && unlike == 0) return true;
+/// A long message that is awaited. UCX knows of as many pieces as it may have to match at once, and of some more, so that
+/// it need not keep a copy of what comes before this rank looks again. Stays where it is.
+class long_receiving {
+ public:
+  long_receiving(connections& links, int rank_on_wire, ucp_tag_t tag, void* buffer, std::size_t size, traffic& counted,
+                 unfinished<long_receiving>& others) noexcept
+      : links_(links), rank_(rank_on_wire), tag_(tag), buffer_(static_cast<std::byte*>(buffer)), size_(size),
+        piece_bytes_(links.piece_bytes_from(rank_on_wire)), counted_(counted), others_(others) {
+    others_.enter(*this);
   }
-  return false;
-}
+  long_receiving(const long_receiving&) = delete;
+  long_receiving& operator=(const long_receiving&) = delete;
+  ~long_receiving() { others_.leave(*this); }
+
+  /// With the lock. Asks for more pieces.
+  ucs_status_t advance() noexcept {
+    for (; asked_ < size_; asked_ += piece_bytes_, ++number_) {
+      request_handle& place = asked_for_[number_ % asked_for_.size()];
+      if (place.pending()) return UCS_OK;
+      const std::size_t length = std::min(size_ - asked_, piece_bytes_);
+      const ucs_status_t status = ask(place, links_, rank_, tag_, buffer_ + asked_, length, counted_);
+      if (status != UCS_OK) return status;
+    }
+    others_.leave(*this);
+    return UCS_OK;
+  }
+
+  /// The piece that comes next, which was asked for.
+  request_handle& awaited() noexcept { return asked_for_[arrived_ % asked_for_.size()]; }
+  std::size_t bytes_before() const noexcept { return arrived_ * piece_bytes_; }
+  std::size_t bytes_awaited() const noexcept { return std::min(size_ - bytes_before(), piece_bytes_); }
+  /// With the lock. The awaited piece has come. Asks for more.
+  ucs_status_t take() noexcept {
+    ++arrived_;
+    return advance();
+  }
+  bool whole() const noexcept { return bytes_before() >= size_; }
+
+ private:
+  friend class unfinished<long_receiving>;
+
+  connections& links_;
+  const int rank_;
+  const ucp_tag_t tag_;
+  std::byte* const buffer_;
+  const std::size_t size_;
+  const std::size_t piece_bytes_;
+  std::size_t asked_ = 0;    ///< bytes that were asked for
+  std::size_t number_ = 0;   ///< of pieces that were
+  std::size_t arrived_ = 0;  ///< pieces
+  traffic& counted_;
+  unfinished<long_receiving>& others_;
+  long_receiving* after_ = nullptr;                                         ///< among these
+  std::array<request_handle, 2 * piece_format::most_under_way> asked_for_;  ///< by number, modulo their count
+};
 
 }  // namespace ucx
 HOCKET_END_NAMESPACE

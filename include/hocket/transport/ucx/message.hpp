@@ -5,11 +5,12 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/message_tag.hpp>
+#include <hocket/transport/ucx/parcel.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -22,19 +23,20 @@ namespace ucx {
 struct traffic {
   std::uint32_t context = 0;                   ///< of the communicator
   std::uint32_t waiting = 0;                   ///< under way
+  bool missed = false;                         ///< whether one can't be made
   const std::atomic<bool>* hurried = nullptr;  ///< the communicator's: set when it is to end at once
 };
 
 /// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
-/// peer, but not where a `copy` is what is sent.
+/// peer, but not where it is sent from a parcel.
 class request_handle {
  public:
   request_handle() = default;
   /// With the lock.
   request_handle(connections& links, void* request, int rank_on_wire, bool receives, traffic& counted,
-                 std::unique_ptr<std::byte[]> copy = {}) noexcept
+                 parcels::pointer sent = {}) noexcept
       : links_(&links), request_(request), counted_(&counted), rank_(rank_on_wire), receives_(receives),
-        copy_(std::move(copy)) {
+        sent_(std::move(sent)) {
     ++counted_->waiting;
     links_->count_waiting(1);
   }
@@ -48,8 +50,8 @@ class request_handle {
     if (request_ == nullptr) return;
     const std::lock_guard guard(links_->lock());
     void* const given_up = std::exchange(request_, nullptr);
-    if (copy_ != nullptr) {
-      links_->keep(given_up, std::move(copy_));
+    if (sent_ != nullptr) {
+      links_->keep(given_up, std::move(sent_));
     } else {
       links_->abandon(given_up, rank_, receives_, counted_->context, *counted_->hurried);
     }
@@ -63,7 +65,7 @@ class request_handle {
   void finish(ucs_status_t status) noexcept {
     ucp_request_free(std::exchange(request_, nullptr));
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) links_->note_error(rank_, status);
-    links_->give_back(std::move(copy_));
+    links_->outbox().give_back(std::move(sent_));
     forget();
   }
 
@@ -78,7 +80,7 @@ class request_handle {
     std::swap(counted_, other.counted_);
     std::swap(rank_, other.rank_);
     std::swap(receives_, other.receives_);
-    std::swap(copy_, other.copy_);
+    std::swap(sent_, other.sent_);
   }
 
   connections* links_ = nullptr;
@@ -86,8 +88,20 @@ class request_handle {
   traffic* counted_ = nullptr;
   int rank_ = 0;
   bool receives_ = false;
-  std::unique_ptr<std::byte[]> copy_;
+  parcels::pointer sent_;
 };
+
+/// With the lock. Asks UCX for the next message with `tag` of at most `bytes`, by a request that can tell its length.
+inline ucs_status_t ask(request_handle& place, connections& links, int rank_on_wire, ucp_tag_t tag, void* buffer,
+                        std::size_t bytes, traffic& counted) noexcept {
+  ucp_request_param_t how{};
+  how.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+  ucs_status_ptr_t const request =
+      ucp_tag_recv_nbx(links.through()->get(), buffer, bytes, tag, message_tag::matched_mask, &how);
+  if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
+  place = request_handle(links, request, rank_on_wire, true, counted);
+  return UCS_OK;
+}
 
 }  // namespace ucx
 HOCKET_END_NAMESPACE

@@ -13,7 +13,9 @@
 #include <hocket/transport/ucx/mailbox.hpp>
 #include <hocket/transport/ucx/message.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
+#include <hocket/transport/ucx/piece_format.hpp>
 #include <hocket/transport/ucx/shared_memory.hpp>
+#include <hocket/transport/ucx/spare_memory.hpp>
 #include <hocket/transport/ucx/status.hpp>
 
 #include <algorithm>
@@ -42,12 +44,11 @@ class port {
 
   struct sending {
     request_handle request;
-    std::unique_ptr<long_sending> in_pieces;
+    spare_memory<long_sending>::pointer in_pieces;
   };
   struct receiving {
-    request_handle request;                       ///< of the piece that is awaited
-    std::unique_ptr<request_handle[]> in_pieces;  ///< of those after the first
-    std::size_t arrived = 0;                      ///< pieces before it
+    request_handle request;
+    spare_memory<long_receiving>::pointer in_pieces;
   };
 
   port(std::shared_ptr<connections> links, const transport::opening& how, bool oversubscribed)
@@ -87,24 +88,31 @@ class port {
       fail = broken_link(peer, status);
       return false;
     }
-    if (!links_->may_carry(to, bytes)) [[unlikely]]
+    if (is_broken(peer) || !links_->may_carry(to, bytes)) [[unlikely]]
       return false;
     const ucp_tag_t tag = message_tag::make(context_, rank_, id);
-    if (unposted_.precede(to, tag)) [[unlikely]]
+    if (unsent_.precede(to, tag)) [[unlikely]]
       return false;
-    if (bytes > pieces::bytes) return send_in_pieces(state, peer, tag, data, bytes, fail);
-    const ucp_request_param_t how{};
-    auto copy = links_->copy_of(data, bytes);
-    ucs_status_ptr_t const request =
-        ucp_tag_send_nbx(links_->link_to(to).get(), copy ? copy.get() : data, bytes, tag, &how);
-    if (!UCS_PTR_IS_PTR(request)) links_->give_back(std::move(copy));
+    if (bytes > links_->outgoing(to).bytes) return send_in_pieces(state, peer, tag, data, bytes, fail);
+    parcels::pointer sent;
+    ucs_status_ptr_t request = nullptr;
+    if (links_->outgoing(to).at_once || bytes <= parcel::most_copied) {
+      sent = links_->outbox().fill(data, bytes);
+      if (sent == nullptr) [[unlikely]]
+        return lacks_memory(peer, fail);
+      request = links_->outbox().send(*sent, links_->link_to(to).get(), tag, false);
+      if (!UCS_PTR_IS_PTR(request)) links_->outbox().give_back(std::move(sent));
+    } else {
+      const ucp_request_param_t how{};
+      request = ucp_tag_send_nbx(links_->link_to(to).get(), data, bytes, tag, &how);
+    }
     if (request == nullptr) return true;
     if (UCS_PTR_IS_ERR(request)) [[unlikely]] {
       links_->note_error(to, UCS_PTR_STATUS(request));
       fail = broken_link(peer, UCS_PTR_STATUS(request));
       return false;
     }
-    state.request = request_handle(*links_, request, to, false, with_[index(peer)], std::move(copy));
+    state.request = request_handle(*links_, request, to, false, with_[index(peer)], std::move(sent));
     return true;
   }
 
@@ -124,24 +132,31 @@ class port {
   const void* try_receive(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
                           failure& fail) noexcept {
     const std::lock_guard guard(links_->lock());
-    if (!state.request.pending() && !post(state, peer, id, buffer, bytes, fail)) return nullptr;
-    while (take_piece(state, peer, id, bytes, fail)) {
-      if (++state.arrived < pieces::count(bytes)) {
-        state.request = std::move(state.in_pieces[state.arrived - 1]);
-        continue;
-      }
-      state.arrived = 0;
+    const bool asked = state.request.pending() || state.in_pieces != nullptr;
+    if (!asked && !ask_for(state, peer, id, buffer, bytes, fail)) return nullptr;
+    if (state.in_pieces == nullptr) {
+      if (!take_piece(state.request, peer, id, {0, bytes, bytes}, fail)) return nullptr;
       return buffer != nullptr ? buffer : this;  // an empty message has an address too
     }
-    return nullptr;
+    long_receiving& message = *state.in_pieces;
+    while (!message.whole()) {
+      const part expected{message.bytes_before(), message.bytes_awaited(), bytes};
+      if (!take_piece(message.awaited(), peer, id, expected, fail)) return nullptr;
+      if (const ucs_status_t status = message.take(); status != UCS_OK) [[unlikely]] {
+        fail = broken_link(peer, status);
+        return nullptr;
+      }
+    }
+    state.in_pieces.reset();
+    return buffer;
   }
 
   static void release(receiving&) noexcept {}
 
   bool progress() noexcept {
-    if (!unposted_.empty()) [[unlikely]] {
+    if (!unsent_.empty()) [[unlikely]] {
       const std::lock_guard guard(links_->lock());
-      unposted_.advance();
+      unsent_.advance();
     }
     if (std::exchange(polled_, false)) return false;  // `try_receive` did
     // Where nobody waits for a message, only what peers need from us is left: connections, keep-alive.
@@ -275,62 +290,63 @@ class port {
     return how.context;
   }
 
-  /// With the lock. Receiving needs no connection, but only who has one learns of the peer's end.
-  bool post(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
-            failure& fail) noexcept {
-    const ucs_status_t connected = links_->connect(rank_on_wire(peer), true);
-    if (connected != UCS_OK) [[unlikely]] {
-      fail = broken_link(peer, connected);
-      return false;
-    }
-    if (bytes > pieces::bytes) {
-      state.in_pieces.reset(new (std::nothrow) request_handle[pieces::count(bytes) - 1]);
-      if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
-    }
-    for (std::size_t begin = 0, piece = 0; piece < pieces::count(bytes); ++piece, begin += pieces::bytes) {
-      auto* const to = static_cast<std::byte*>(buffer) + begin;
-      const ucs_status_t status = post_piece(piece == 0 ? state.request : state.in_pieces[piece - 1], peer, id, to,
-                                             std::min(bytes - begin, pieces::bytes));
-      if (status == UCS_OK) [[likely]]
-        continue;
+  /// Of a message of `message` bytes: those after the first `before`.
+  struct part {
+    std::size_t before = 0;
+    std::size_t bytes = 0;
+    std::size_t message = 0;
+
+    bool last() const noexcept { return before + bytes == message; }
+  };
+
+  /// With the lock. Receiving needs no connection, but only who has one learns of the peer's end. False where it failed,
+  /// and where that must wait.
+  bool ask_for(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
+               failure& fail) noexcept {
+    const int from = rank_on_wire(peer);
+    ucs_status_t status = links_->connect(from, true);
+    if (status != UCS_OK) [[unlikely]] {
       fail = broken_link(peer, status);
       return false;
     }
-    return true;
-  }
-
-  /// With the lock.
-  ucs_status_t post_piece(request_handle& place, int peer, transport::message_id id, void* buffer,
-                          std::size_t bytes) noexcept {
-    ucp_request_param_t how{};
-    how.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // a request can tell the message's length
     const ucp_tag_t tag = message_tag::make(context_, peer, id);
-    ucs_status_ptr_t const request =
-        ucp_tag_recv_nbx(links_->through()->get(), buffer, bytes, tag, message_tag::matched_mask, &how);
-    if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
-    place = request_handle(*links_, request, rank_on_wire(peer), true, with_[index(peer)]);
-    return UCS_OK;
+    const std::size_t piece_bytes = links_->piece_bytes_from(from);
+    const bool is_short = bytes <= memory_pieces.bytes;
+    if (!is_short && piece_bytes == 0) [[unlikely]] {
+      static_cast<void>(is_broken(peer));
+      return false;
+    }
+    if (unasked_.precede(from, tag)) [[unlikely]]
+      return false;
+    if (is_short || bytes <= piece_bytes) {
+      status = ask(state.request, *links_, from, tag, buffer, bytes, with_[index(peer)]);
+    } else {
+      state.in_pieces = long_receives_.make(*links_, from, tag, buffer, bytes, with_[index(peer)], unasked_);
+      if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
+      status = state.in_pieces->advance();
+    }
+    if (status != UCS_OK) [[unlikely]]
+      fail = broken_link(peer, status);
+    return status == UCS_OK;
   }
 
-  /// With the lock. Whether the piece that `state` waits for has come, of a message of `bytes`.
-  bool take_piece(receiving& state, int peer, transport::message_id id, std::size_t bytes, failure& fail) noexcept {
+  /// With the lock. Whether a piece has come that was asked for.
+  bool take_piece(request_handle& request, int peer, transport::message_id id, const part& expected,
+                  failure& fail) noexcept {
     ucp_tag_recv_info_t info{};
-    ucs_status_t status = ucp_tag_recv_request_test(state.request.get(), &info);
+    ucs_status_t status = ucp_tag_recv_request_test(request.get(), &info);
     if (status == UCS_INPROGRESS) {
       polled_ = true;
       if (!links_->progress_locked()) return false;
-      status = ucp_tag_recv_request_test(state.request.get(), &info);
+      status = ucp_tag_recv_request_test(request.get(), &info);
       if (status == UCS_INPROGRESS) return false;
     }
-    state.request.finish(status);
-    const std::size_t before = state.arrived * pieces::bytes;
-    const bool last = bytes - before <= pieces::bytes;
+    request.finish(status);
     const bool more = (info.sender_tag & message_tag::more) != 0;
-    const std::size_t expected = last ? bytes - before : pieces::bytes;
-    if (status != UCS_OK || info.length != expected || more == last) [[unlikely]] {
-      const bool goes_on = more && (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && last));
+    if (status != UCS_OK || info.length != expected.bytes || more == expected.last()) [[unlikely]] {
+      const bool goes_on = more && (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && expected.last()));
       const std::size_t rest = goes_on ? rest_of_message(peer, id) : 0;
-      fail = bad_message(peer, id, status, info, before, rest, bytes);
+      fail = bad_message(peer, id, status, info, expected, rest);
       return false;
     }
     if (!message_tag::same_call(info.sender_tag, id)) [[unlikely]] {
@@ -340,20 +356,17 @@ class port {
     return true;
   }
 
-  // ── Messages that are sent in pieces ─────────────────────────────────────────────────────────────────────────────
-
   /// With the lock.
   bool send_in_pieces(sending& state, int peer, ucp_tag_t tag, const void* data, std::size_t bytes,
                       failure& fail) noexcept {
-    state.in_pieces.reset(
-        new (std::nothrow) long_sending(*links_, rank_on_wire(peer), tag, data, bytes, with_[index(peer)], unposted_));
+    state.in_pieces = long_sends_.make(*links_, rank_on_wire(peer), tag, data, bytes, with_[index(peer)], unsent_);
     if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
-    unposted_.advance();
+    state.in_pieces->advance();
     return true;
   }
 
   static bool lacks_memory(int peer, failure& fail) {
-    fail = make_failure(errc::out_of_memory, "there is no memory for what is known of a long message", {.peer = peer});
+    fail = make_failure(errc::out_of_memory, "there is no memory for a message", {.peer = peer});
     return false;
   }
 
@@ -366,11 +379,11 @@ class port {
   }
 
   /// With the lock. Takes the pieces that follow one which is not the last, so that their length can be told; 0 if they
-  /// do not come soon.
+  /// do not all come soon.
   std::size_t rest_of_message(int peer, transport::message_id id) {
     ucp_worker_h const worker = links_->through()->get();
     const ucp_tag_t tag = message_tag::make(context_, peer, id);
-    const deadline last = deadline::after(std::chrono::milliseconds(200));
+    const deadline last = deadline::after(std::chrono::milliseconds(5));
     std::size_t rest = 0;
     while (!last.passed()) {
       ucp_tag_recv_info_t info{};
@@ -386,17 +399,19 @@ class port {
     return 0;
   }
 
-  /// Of a message of which the first `before` bytes were as expected, and `rest` followed; 0 if that is not known.
+  /// `rest` followed; 0 if that is not known.
   failure bad_message(int peer, transport::message_id id, ucs_status_t status, const ucp_tag_recv_info_t& info,
-                      std::size_t before, std::size_t rest, std::size_t bytes) const {
+                      const part& expected, std::size_t rest) const {
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
     const bool more = (info.sender_tag & message_tag::more) != 0;
     // Where UCX cuts a message off, it does not promise to tell the length; but only the last piece is shorter.
-    const std::size_t length = before + (more ? pieces::bytes : info.length) + rest;
-    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || length > bytes;
-    const bool told = more ? rest > 0 : !too_long || length > bytes;
-    const std::string sent = told ? std::to_string(length) : "more than " + std::to_string(bytes);
-    return transport::wrong_length(sent, too_long, peer, id, bytes, message_tag::same_call(info.sender_tag, id));
+    const std::size_t length =
+        expected.before + (more ? links_->piece_bytes_from(rank_on_wire(peer)) : info.length) + rest;
+    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || (more && expected.last()) || length > expected.message;
+    const bool told = more ? rest > 0 : !too_long || length > expected.message;
+    const std::string sent = told ? std::to_string(length) : "more than " + std::to_string(expected.message);
+    return transport::wrong_length(sent, too_long, peer, id, expected.message,
+                                   message_tag::same_call(info.sender_tag, id));
   }
 
   /// What is wrong with a peer: null if nothing is, or it has left in order; empty if `reason_of` says it.
@@ -408,12 +423,21 @@ class port {
         case ownership::held: return found == presence::here || is_cut_and_idle(peer, found) ? nullptr : "";
       }
     }
-    return found == presence::lost ? "" : nullptr;
+    return found == presence::lost || (found == presence::cut && with_[index(peer)].missed) ? "" : nullptr;
   }
 
-  /// Whether there is no connection to a peer, and none is used.
+  /// Whether the connection to a peer to or from which a message is to go can carry none; then `broken` will say why.
+  bool is_broken(int peer) noexcept {
+    if (links_->presence_of(rank_on_wire(peer)) < presence::cut) [[likely]]
+      return false;
+    with_[index(peer)].missed = true;
+    return true;
+  }
+
+  /// Whether there is no connection to a peer, and nobody needs it.
   bool is_cut_and_idle(int peer, presence found) const noexcept {
-    return found == presence::cut && with_[index(peer)].waiting == 0;
+    const traffic& with = with_[index(peer)];
+    return found == presence::cut && with.waiting == 0 && !with.missed;
   }
 
   failure lost(int peer, std::string what) {
@@ -437,7 +461,10 @@ class port {
   const int exceptions_at_start_;
   std::atomic<bool> hurried_{false};
   std::vector<traffic> with_;  ///< messages from and to each peer
-  unposted_messages unposted_;
+  spare_memory<long_sending> long_sends_;
+  spare_memory<long_receiving> long_receives_;
+  unfinished<long_sending> unsent_;
+  unfinished<long_receiving> unasked_;
   std::shared_ptr<shared_memory> window_;
   std::vector<std::unique_ptr<published>> shared_;
   mailbox box_;              ///< of control messages, where memory is shared

@@ -23,6 +23,7 @@
 
 #include <sched.h>
 #include <ucp/api/ucp.h>
+#include <unistd.h>
 
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
@@ -55,7 +56,15 @@ class context {
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
     // Else whoever sends first to a peer behind a broken link waits inside of UCX, for minutes, until TCP gives up.
     const bool connects = may_use({"tcp"}) && has_interface();
-    if (connects) prefer(config, "TCP_CONN_NB", names_transports() ? "TCP_CONN_NB" : "CONN_NB", "y");
+    if (connects) {
+      prefer(config, "TCP_CONN_NB", names_transports() ? "TCP_CONN_NB" : "CONN_NB", "y");
+      // A piece (see piece_format.hpp) goes as one.
+      prefer(config, "TCP_TX_SEG_SIZE", names_transports() ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
+    }
+    // Messages of up to a piece (see piece_format.hpp) go at once. UCX would ask the peer first from 20 KiB on over TCP,
+    // which takes two to three times as long, and between processes of one host is no faster either.
+    leaves_long_messages_ = std::getenv("UCX_RNDV_THRESH") != nullptr;
+    if (!has_adapter()) prefer(config, "RNDV_THRESH", "RNDV_THRESH", "64k");
     prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "200ms");
     // A process that is killed early would leave its System V segments for ever; POSIX ones do all that these do.
     prefer(config, "TLS", "TLS", "^sysv");
@@ -76,6 +85,8 @@ class context {
   }
 
   ucp_context_h get() const noexcept { return handle_; }
+  /// Whether the user has said how UCX is to move long messages.
+  bool leaves_long_messages() const noexcept { return leaves_long_messages_; }
   /// Until the process ends.
   void keep() noexcept { handle_ = nullptr; }
 
@@ -113,7 +124,11 @@ class context {
     return false;
   }
 
+  /// Whether this host may have adapters that move messages by themselves: UCX knows best when those should.
+  static bool has_adapter() noexcept { return ::access("/sys/class/infiniband", F_OK) == 0; }
+
   ucp_context_h handle_ = nullptr;
+  bool leaves_long_messages_ = false;
 };
 
 /// Sends, receives, and is woken by nobody: whoever waits calls `progress`.
@@ -144,6 +159,7 @@ class worker {
 
   ucp_worker_h get() const noexcept { return handle_; }
   ucp_context_h library() const noexcept { return context_.get(); }
+  bool leaves_long_messages() const noexcept { return context_.leaves_long_messages(); }
   spin_lock& lock() noexcept { return lock_; }
 
   /// With the lock held. True if something moved.

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Memory of objects that come and go with each message, so that a program's second step allocates nothing.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Outlives what it makes.
+template <class T>
+class spare_memory {
+ public:
+  class give_back {
+   public:
+    give_back() = default;
+    explicit give_back(spare_memory& to) noexcept : to_(&to) {}
+    void operator()(T* one) const noexcept {
+      std::destroy_at(one);
+      to_->unused_ = ::new (static_cast<void*>(one)) room{to_->unused_};
+    }
+
+   private:
+    spare_memory* to_ = nullptr;
+  };
+  using pointer = std::unique_ptr<T, give_back>;
+
+  spare_memory() = default;
+  spare_memory(const spare_memory&) = delete;
+  spare_memory& operator=(const spare_memory&) = delete;
+  ~spare_memory() {
+    while (unused_ != nullptr) ::operator delete(std::exchange(unused_, unused_->next), size, alignment);
+  }
+
+  /// Null if there is no memory.
+  template <class... Arguments>
+  pointer make(Arguments&&... arguments) noexcept {
+    void* const place =
+        unused_ != nullptr ? std::exchange(unused_, unused_->next) : ::operator new(size, alignment, std::nothrow);
+    if (place == nullptr) return {};
+    return pointer(::new (place) T(std::forward<Arguments>(arguments)...), give_back(*this));
+  }
+
+ private:
+  struct room {
+    room* next;
+  };
+  static_assert(sizeof(T) >= sizeof(room) && alignof(T) >= alignof(room));
+  static constexpr std::size_t size = sizeof(T);
+  static constexpr std::align_val_t alignment{alignof(T)};
+
+  room* unused_ = nullptr;
+};
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE
