@@ -116,6 +116,8 @@ TEST_CASE("a process that sends another number than its peer expects is named, w
         found.expect(cause.message().find(says) != std::string::npos, "says: " + cause.message());
         found.expect(cause.message().find("rank 1's send_counts must have for rank 2") != std::string::npos,
                      "does not name the two: " + cause.message());
+        found.expect(cause.message().find("rank 1's call is all_to_all_v of") != std::string::npos,
+                     "does not say where that is: " + cause.message());
       };
       // What a busy sender has not sent after some milliseconds is not waited for, and so not counted.
       std::string wrong;

@@ -92,10 +92,15 @@ inline std::string describe(const call_record& call) {
   if (name != "all_to_all_v") text += (differ ? "up to " : "") + std::to_string(call.elements) + ' ';
   text += std::string("elements ") + (differ ? "for each rank " : "") + "of (" + std::string(type_text(call.types)) +
           ") by " + call.plan;
-  // Two calls may differ in nothing but counts of shorter blocks.
-  if (differ) text += " with signature " + std::to_string(call.signature);
   if (call.root != 0) text += " from root " + std::to_string(call.root);
   return text + site;
+}
+
+/// "send of 20 bytes, called at train.cpp:30".
+inline std::string describe(const message_record& message) {
+  const std::uint64_t bytes = message.to >= 0 ? message.sent_bytes : message.received_bytes;
+  return std::string(message.operation) + " of " + std::to_string(bytes) + " bytes, called at " +
+         message.site.file_name() + ':' + std::to_string(message.site.line());
 }
 
 /// The last so many of a row of records. Grows only as far as it is used: a simulation has thousands of ranks.
@@ -179,6 +184,15 @@ class call_log {
 
   /// Null if there was none.
   const call_record* last() const noexcept { return calls_.at(calls_.count() - 1); }
+
+  /// The last message for which `wanted(message_record)` holds; null if there was none, or it is not kept any more.
+  template <class Wanted>
+  const message_record* last_message(Wanted wanted) const {
+    for (std::uint64_t i = messages_.count(); i > messages_.oldest(); --i) {
+      if (const message_record* const each = messages_.at(i - 1); wanted(*each)) return each;
+    }
+    return nullptr;
+  }
 
   const last_of<call_record, kept_calls>& calls() const noexcept { return calls_; }
   const last_of<message_record, kept_messages>& messages() const noexcept { return messages_; }

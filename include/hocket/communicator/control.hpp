@@ -7,7 +7,7 @@
 /// call we are in: whoever finds that its own call differs knows of a mismatch, with both call sites. It also tells, in
 /// numbers, how the calls before went: where some of these differ, the next inquiry is about the first. A *question*
 /// asks a peer whom it waits for in turn, and an *answer* says so: that is how a timeout blames the rank at the end of
-/// the chain. With *votes* survivors agree on who is left: see communicator/shrink.hpp.
+/// the chain. It may also ask where a call or a message came from, of which the lengths differ. With *votes* survivors agree on who is left: see communicator/shrink.hpp.
 ///
 /// The bytes come from other processes, so nothing is believed about them: what can't be read is no message.
 #pragma once
@@ -61,11 +61,19 @@ struct open_inquiry {
   deadline until;
 };
 
-struct question {};
+struct question {
+  enum class subject : std::uint32_t {
+    standing,  ///< whom the peer waits for
+    call,      ///< its call with that number
+    message    ///< the last message with that tag to who asks
+  };
+  subject about = subject::standing;
+  std::uint32_t number = 0;
+};
 
 struct answer {
   std::int32_t awaited = -1;  ///< -1: nobody
-  std::string call;
+  std::string call;           ///< empty: it is not known
 };
 
 struct vote {
@@ -143,6 +151,9 @@ inline std::vector<std::byte> encode(const control& what) {
     for (const call_start& each : asked->before) writer.number(each.sequence).number(each.history);
     return writer.text(asked->call);
   }
+  if (const auto* const wanted = std::get_if<question>(&what)) {
+    return writer.number(static_cast<std::uint32_t>(wanted->about)).number(wanted->number).text("");
+  }
   if (const auto* const answered = std::get_if<answer>(&what)) {
     return writer.number(answered->awaited).text(answered->call);
   }
@@ -180,8 +191,10 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
       return asked;
     }
     case 2: {
-      if (!reader.whole()) return std::nullopt;
-      return question{};
+      const std::uint32_t about = reader.number();
+      const std::uint32_t number = reader.number();
+      if (!reader.whole() || about > static_cast<std::uint32_t>(question::subject::message)) return std::nullopt;
+      return question{static_cast<question::subject>(about), number};
     }
     case 3: {
       const auto awaited = rank(true);

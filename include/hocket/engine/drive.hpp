@@ -283,9 +283,19 @@ HOCKET_COLD failure examined(State& state, stop_query stop, const call_site& cal
     static_cast<void>(listen(state, where));
     return state.revoked() ? state.cause() : cause;
   }
+  const auto called_off = [&] { return state.aborted() || stop(); };
+  const bool differs = cause.code == errc::mismatch || cause.code == errc::truncated;
+  if (differs && cause.context.sequence == 0 && cause.context.peer >= 0) {
+    const message_record* const own = state.calls().last_message([&](const message_record& each) {
+      return each.from == cause.context.peer && each.site.line() == call.site.line();
+    });
+    if (own == nullptr) return cause;
+    const question wanted{question::subject::message, own->tag};
+    return with_call_of_sender(state, wanted, where, std::move(cause), called_off);
+  }
   if (cause.code != errc::mismatch || cause.context.sequence == 0) return cause;
   const error_context found_at = cause.context;
-  cause = with_both_calls(state, where, std::move(cause), [&] { return state.aborted() || stop(); });
+  cause = with_both_calls(state, where, std::move(cause), called_off);
   cause.context.sequence = found_at.sequence;
   cause.context.lane = found_at.lane;
   cause.context.step = found_at.step;
@@ -294,7 +304,11 @@ HOCKET_COLD failure examined(State& state, stop_query stop, const call_site& cal
 
 template <class State>
 failure examined(State& state, const operation& work, stop_query stop, const call_site& call, locator locate) {
-  return work.explained() ? work.cause() : examined(state, stop, call, locate, work.cause());
+  if (!work.explained()) return examined(state, stop, call, locate, work.cause());
+  if (work.cause().code != errc::mismatch || work.cause().context.sequence == 0) return work.cause();
+  const auto where = [&] { return position_of(call, locate); };
+  const question wanted{question::subject::call, static_cast<std::uint32_t>(work.cause().context.sequence)};
+  return with_call_of_sender(state, wanted, where, work.cause(), [&] { return state.aborted() || stop(); });
 }
 
 /// The same cause, in the words of an operation that has waited too long for something that is no peer.

@@ -122,6 +122,22 @@ std::optional<failure> compare(State& state, open_inquiry& each) {
   return differing_calls(*own, own == state.calls().last(), state.rank(), each.peer, each.asked);
 }
 
+/// What this rank says when rank `peer` asks.
+template <class State>
+answer answer_to(const State& state, int peer, const question& asked, whereabouts where) {
+  if (asked.about == question::subject::standing) {
+    const waiting_call own = where();
+    return {own.awaited, own.text()};
+  }
+  if (asked.about == question::subject::call) {
+    const call_record* const call = state.calls().find(asked.number);
+    return {-1, call != nullptr ? describe(*call) : std::string()};
+  }
+  const message_record* const message = state.calls().last_message(
+      [&](const message_record& each) { return each.to == peer && each.tag == asked.number; });
+  return {-1, message != nullptr ? describe(*message) : std::string()};
+}
+
 /// Reads what has come, as `listen` says.
 template <class State>
 HOCKET_COLD outcome read_mail(State& state, whereabouts where, answer_listener heard) {
@@ -134,9 +150,8 @@ HOCKET_COLD outcome read_mail(State& state, whereabouts where, answer_listener h
       state.hear(*told);
     } else if (auto* const asked = std::get_if<inquiry>(&*words)) {
       open.push_back({mail.sender, std::move(*asked), false, {}});
-    } else if (std::holds_alternative<question>(*words)) {
-      const waiting_call own = where();
-      state.port().post(mail.sender, encode(answer{own.awaited, own.text()}));
+    } else if (const auto* const wanted = std::get_if<question>(&*words)) {
+      state.port().post(mail.sender, encode(answer_to(state, mail.sender, *wanted, where)));
     } else if (const auto* const answered = std::get_if<answer>(&*words)) {
       heard(mail.sender, *answered);
     } else if (auto* const voted = std::get_if<vote>(&*words)) {
@@ -207,6 +222,40 @@ HOCKET_COLD failure with_both_calls(State& state, whereabouts where, failure cau
   return cause;
 }
 
+/// Asks `peer`, and waits for what it says: no longer than `longest`, nor once this rank's call is called off or fails for
+/// another reason, which is `instead` then.
+template <class State>
+HOCKET_COLD std::optional<answer> ask(State& state, int peer, const question& wanted, std::chrono::nanoseconds longest,
+                                      whereabouts where, stop_query called_off, outcome& instead) {
+  std::optional<answer> said;
+  state.port().post(peer, encode(wanted));
+  const deadline last = deadline::after(longest);
+  while (!said && !last.passed() && !called_off()) {
+    state.port().progress();
+    instead = listen(state, where, [&](int rank, const answer& each) {
+      if (rank == peer) said = each;
+    });
+    if (!instead.failed() && state.revoked()) instead = state.take_cause();
+    if (instead.failed()) break;
+    platform::yield();
+  }
+  return said;
+}
+
+/// A message has another length than it should: adds to `cause` what its sender says of the call that it comes from, if that
+/// is in a call now.
+template <class State>
+HOCKET_COLD failure with_call_of_sender(State& state, const question& wanted, whereabouts where, failure cause,
+                                        stop_query called_off) {
+  outcome instead;
+  const auto soon = std::chrono::milliseconds(5);
+  const auto said = ask(state, cause.context.peer, wanted, soon, where, called_off, instead);
+  if (said && !said->call.empty()) {
+    cause.reason += "; rank " + std::to_string(cause.context.peer) + "'s call is " + said->call;
+  }
+  return cause;
+}
+
 /// Follows the chain of those who wait for each other, from this rank's call on, to the one at its end: who does not answer
 /// is in no call, stopped, or behind a link that is cut. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
 /// mismatch, comes in its place. Where a core has much else to do, a rank that is in a call may be slow to answer: so it gets
@@ -223,19 +272,10 @@ HOCKET_COLD failure whom_to_blame(State& state, whereabouts where, std::chrono::
   }
   int suspect = own.awaited;
   for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
-    std::optional<answer> said;
-    state.port().post(suspect, encode(question{}));
-    const deadline last = deadline::after(time_to_answer);
-    while (!said && !last.passed()) {
-      if (called_off()) return cause;
-      state.port().progress();
-      const outcome found = listen(state, where, [&](int rank, const answer& each) {
-        if (rank == suspect) said = each;
-      });
-      if (found.failed()) return found.cause();
-      if (state.revoked()) return state.take_cause();
-      platform::yield();
-    }
+    outcome instead;
+    const auto said = ask(state, suspect, question{}, time_to_answer, where, called_off, instead);
+    if (instead.failed()) return instead.cause();
+    if (!said && called_off()) return cause;
     cause.reason += "; rank " + std::to_string(suspect);
     cause.context.peer = suspect;
     if (!said) {
