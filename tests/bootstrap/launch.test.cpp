@@ -295,6 +295,18 @@ TEST_CASE("spawn through a directory removes it, also where its ranks were kille
   CHECK(scratch.entries() == 0);
 }
 
+TEST_CASE("the directory for spawn may be named from where the launcher is") {
+  const scratch_directory scratch;
+  const auto launched = run_processes(1, [&](const world_description&) {
+    if (::chdir(scratch.path().c_str()) != 0) return 9;
+    spawn_options options = quick();
+    options.directory = ".";
+    return spawn(2, {"sh", "-c", "cd / && test -d ${HOCKET_STORE#dir://}"}, options);
+  });
+  CHECK(launched[0].exit_code == 0);
+  CHECK(scratch.entries() == 0);
+}
+
 TEST_CASE("what a killed launcher left is removed by the next one, and nothing that is in use") {
   const scratch_directory scratch;
   spawn_options options = quick();

@@ -504,6 +504,7 @@ TEST_CASE("a second thread on a communicator is refused, and the call of the fir
             hocket::request begun_too = hocket::all_reduce_async(me.comm(), hocket::in_place(more));
             begun_too.wait();
           });
+          me.expect(hocket::errc::concurrent_use, [&] { me.comm().revoke("from another thread"); });
         });
         begun.store(true);
         hocket::all_reduce(me.comm(), hocket::in_place(data));

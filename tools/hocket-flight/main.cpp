@@ -38,7 +38,7 @@ int main(int count, char** arguments) {
   CLI::App app(
       "Says what happened to a job, from the flight records that its ranks left.\n\n"
       "Ranks write them when a call fails, each into the directory that HOCKET_FLIGHT_RECORDER names, or\n"
-      "communicator::set_flight_recorder: DIR/hocket-flight-communicator0-rank3.jsonl.\n");
+      "communicator::set_flight_recorder: DIR/hocket-flight-communicator0-rank3-....jsonl.\n");
   app.add_option("PLACE", wanted.places, "directories of records, or single files; those of all hosts together")
       ->required();
   app.add_flag("--json", wanted.json, "for programs: one JSON object");

@@ -14,6 +14,7 @@
 #include <hocket/core/platform/file_descriptor.hpp>
 
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@
 
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -31,7 +33,7 @@ class launch_directory {
  public:
   /// `parent`/hocket-launch-`token`.
   launch_directory(const std::string& parent, const std::string& token)
-      : path_(parent + '/' + std::string(prefix) + token) {
+      : path_(absolute(parent) + '/' + std::string(prefix) + token) {
     remove_leftovers(parent);
     if (::mkdir(path_.c_str(), 0700) != 0) {
       raise(platform::system_failure("cannot make '" + path_ + "'", errno, errc::bad_environment));
@@ -64,6 +66,13 @@ class launch_directory {
  private:
   static constexpr std::string_view prefix = "hocket-launch-";
   static constexpr const char* lock_name = "/.lock";
+
+  /// As ranks in other working directories find it.
+  static std::string absolute(const std::string& path) {
+    char current[PATH_MAX] = {};
+    if (path.front() == '/' || ::getcwd(current, sizeof current) == nullptr) return path;
+    return std::string(current) + '/' + path;
+  }
 
   /// Which boot of which host this is. Containers of one host share it, and its locks.
   static std::vector<std::byte> this_boot() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/communicator/state.hpp>
+#include <hocket/communicator/visit.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
@@ -65,8 +66,17 @@ class communicator {
   /// Ends the communicator on all ranks, with the caller's words: for what goes wrong between two calls. The others'
   /// operation under way, or else their next one, fails with `errc::aborted` and "rank R reports: REASON"; this rank's
   /// next one likewise. Without it they would hear `peer_lost` once this rank has gone. Does nothing if the communicator
-  /// has failed before. From the thread that uses it; waits for nobody.
-  void revoke(std::string reason) const { state().revoke_unheard(make_failure(errc::aborted, std::move(reason))); }
+  /// has failed before. Waits for nobody. Throws `concurrent_use` if a call is under way: `abort` ends one from another
+  /// thread, and what an operation or a stage throws ends it from within.
+  void revoke(std::string reason, const std::source_location& site = std::source_location::current()) const {
+    const detail::visit here(state());
+    if (const outcome refused = here.refused(); refused.failed()) {
+      failure cause = refused.cause();
+      cause.context = {.operation = "revoke", .rank = rank(), .ranks = size(), .site = site};
+      raise(std::move(cause));
+    }
+    state().revoke_unheard(make_failure(errc::aborted, std::move(reason)));
+  }
   /// Whether an earlier failure ended this communicator.
   bool revoked() const noexcept { return state().revoked(); }
 
