@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/tcp_sockets.hpp>
 #include <hocket/transport/ucx/worker.hpp>
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,13 +27,36 @@ struct introduction {
   std::vector<tcp_address> listens;
 };
 
+inline constexpr std::byte no_ways_mark{255};
+inline constexpr std::size_t most_listens = 254;
+
 /// The address of a worker and where it listens, to be sent.
 inline std::vector<std::byte> ways_to(const worker& through) {
-  const auto listens = std::as_bytes(std::span(through.listens()));
+  const std::size_t count = std::min(through.listens().size(), most_listens);
+  const auto listens = std::as_bytes(std::span(through.listens()).first(count));
   std::vector<std::byte> result = through.address();
   result.insert(result.end(), listens.begin(), listens.end());
-  result.push_back(static_cast<std::byte>(through.listens().size()));
+  result.push_back(static_cast<std::byte>(count));
   return result;
+}
+
+/// What is sent in their place by a process that UCX can't work in.
+inline std::vector<std::byte> no_ways(const failure& why) {
+  const auto text = std::as_bytes(std::span(why.reason));
+  std::vector<std::byte> result(text.begin(), text.end());
+  result.push_back(static_cast<std::byte>(why.code.value()));
+  result.push_back(no_ways_mark);
+  return result;
+}
+
+/// Why `rank` can't be reached that has sent `ways`; no failure if it can.
+inline failure why_no_ways(int rank, std::span<const std::byte> ways) {
+  if (ways.size() < 2 || ways.back() != no_ways_mark) return {};
+  const int told = std::to_integer<int>(ways[ways.size() - 2]);
+  const bool known = told >= static_cast<int>(errc::timeout) && told <= static_cast<int>(errc::system);
+  const errc code = known ? static_cast<errc>(told) : errc::unreachable;
+  const std::string text(reinterpret_cast<const char*>(ways.data()), ways.size() - 2);
+  return make_failure(code, "rank " + std::to_string(rank) + " reports: " + text, {.peer = rank});
 }
 
 inline introduction introduce(const process_identity& who, std::vector<std::byte> ways) {

@@ -39,11 +39,15 @@ class wire {
                                     const transport::exchange_function& exchange) {
     const process_identity& own = processes[static_cast<std::size_t>(rank)];
     const host_share here = share_of_host(own, processes);
-    auto through =
-        std::make_shared<worker>(static_cast<int>(processes.size()), here.ranks, all_watched_in_memory(own, processes));
-    auto ways = exchange(ways_to(*through));
+    failure cause;
+    std::shared_ptr<worker> through = make_worker(processes, here.ranks, all_watched_in_memory(own, processes), cause);
+    auto ways = exchange(cause ? no_ways(cause) : ways_to(*through));
+    if (cause) raise(std::move(cause));
     std::vector<introduction> all;
-    for (std::size_t i = 0; i < processes.size(); ++i) all.push_back(introduce(processes[i], std::move(ways[i])));
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      if (failure theirs = why_no_ways(static_cast<int>(i), ways[i])) raise(std::move(theirs));
+      all.push_back(introduce(processes[i], std::move(ways[i])));
+    }
     return std::make_shared<wire>(std::make_shared<connections>(std::move(through), rank, std::move(all)),
                                   here.ranks > here.cores);
   }
@@ -83,6 +87,23 @@ class wire {
   }
 
  private:
+  /// Null if there is none, and `cause` says why: the other ranks are to hear that.
+  static std::shared_ptr<worker> make_worker(const std::vector<process_identity>& processes, int ranks_on_host,
+                                             bool watches_memory, failure& cause) {
+    const int ranks = static_cast<int>(processes.size());
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return std::make_shared<worker>(ranks, ranks_on_host, watches_memory);
+    } catch (const error& caught) {
+      cause = caught.cause();
+    }
+    return nullptr;
+#else
+    static_cast<void>(cause);
+    return std::make_shared<worker>(ranks, ranks_on_host, watches_memory);
+#endif
+  }
+
   /// Measured roughly; only the proportions matter for the choice of an algorithm.
   static constexpr transport::link_costs one_host() noexcept { return {4.2e-7, 1.1e-10, 1.8e-7, 2e-11, 2.5e-11}; }
   static constexpr transport::link_costs network() noexcept { return {1e-5, 2.5e-10, 1.8e-7, 2e-11, 2.5e-11}; }
