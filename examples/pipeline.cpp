@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pipeline of your own in 40 lines: four threads, each a rank with one stage, learn to double numbers in 60 steps of
+// A pipeline of your own: four threads, each a rank with one stage, learn to double numbers in 60 steps of
 // 8 microbatches, by a published schedule. examples/own_schedule.cpp runs one that is written by hand.
 // expect: after 60 steps the model maps 0\.70 to 1\.40
 #include <hocket/hocket.hpp>

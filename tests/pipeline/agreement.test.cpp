@@ -71,10 +71,11 @@ TEST_CASE("schedules that differ between ranks are refused on every rank, with a
   };
   const std::vector<trial> trials = {
       {schedules::gpipe(3, 6),
-       "rank 0 has one of 6 microbatches and 3 stages, rank 2 has one of 6 microbatches and 3 stages, in another "
+       "rank 0 has one_forward_one_backward of 6 microbatches and 3 stages, rank 2 has gpipe of 6 microbatches and 3 "
+       "stages, in another "
        "order"},
-      {schedules::one_forward_one_backward(3, 7), "rank 2 has one of 7 microbatches and 3 stages"},
-      {schedules::interleaved(3, 6, 2), "rank 2 has one of 6 microbatches and 6 stages"},
+      {schedules::one_forward_one_backward(3, 7), "rank 2 has one_forward_one_backward of 7 microbatches and 3 stages"},
+      {schedules::interleaved(3, 6, 2), "rank 2 has interleaved of 6 microbatches and 6 stages"},
   };
   on_ranks(3, [&](thread_rank& me) {
     for (const trial& each : trials) {
@@ -93,7 +94,9 @@ TEST_CASE("a rank whose schedule has no proof says so, and keeps no other rank w
   schedule damaged = plan;
   damaged.of(1).pop_back();
   on_ranks(3, [&](thread_rank& me) {
-    refuses(me, me.rank() == 1 ? "work is missing" : "rank 0 has one of 6 microbatches and 3 stages, rank 1 has",
+    refuses(me,
+            me.rank() == 1 ? "work is missing"
+                           : "rank 0 has one_forward_one_backward of 6 microbatches and 3 stages, rank 1 has",
             [&] { make_executor(me, me.rank() == 1 ? damaged : plan); });
     refuses(me, me.rank() == 1 ? "the schedule is for 2 ranks, the communicator has 3" : "different schedules",
             [&] { make_executor(me, me.rank() == 1 ? schedules::gpipe(2, 2) : plan); });

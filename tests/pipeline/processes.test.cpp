@@ -155,7 +155,7 @@ TEST_CASE("a schedule that differs on one process is refused on all of them") {
           } catch (const hocket::error& cause) {
             const std::string says = cause.what();
             found.expect(says.find("different schedules") != std::string::npos, says);
-            found.expect(says.find("rank 1 has one of 4 microbatches and 3 stages") != std::string::npos, says);
+            found.expect(says.find("rank 1 has gpipe of 4 microbatches and 3 stages") != std::string::npos, says);
           }
         }) == "");
 }

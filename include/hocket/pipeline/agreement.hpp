@@ -16,7 +16,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -32,6 +34,8 @@ class schedule_round {
   void tell(int rank, const plan::pipeline::schedule& plan, bool fits, std::uint32_t reach) {
     std::uint64_t* const own = &numbers_[per_rank * static_cast<std::size_t>(rank)];
     own[print] = plan::pipeline::fingerprint(plan);
+    const std::string_view name = plan.name();
+    std::memcpy(&own[name_begin], name.data(), std::min(name.size(), name_bytes));
     own[microbatches] = static_cast<std::uint64_t>(plan.microbatches);
     own[stages] = static_cast<std::uint64_t>(plan.stages());
     own[does_not_fit] = fits ? 0 : 1;
@@ -63,13 +67,25 @@ class schedule_round {
   }
 
  private:
-  enum entry : std::size_t { print, microbatches, stages, does_not_fit, reach_of_tags, per_rank };
+  static constexpr std::size_t name_words = 4;
+  static constexpr std::size_t name_bytes = name_words * sizeof(std::uint64_t);
+  enum entry : std::size_t {
+    print,
+    microbatches,
+    stages,
+    does_not_fit,
+    reach_of_tags,
+    name_begin,
+    per_rank = name_begin + name_words
+  };
 
   std::size_t ranks() const noexcept { return numbers_.size() / per_rank; }
   std::uint64_t of(std::size_t rank, entry what) const { return numbers_[per_rank * rank + what]; }
   std::string describe(std::size_t rank) const {
-    return "one of " + std::to_string(of(rank, microbatches)) + " microbatches and " +
-           std::to_string(of(rank, stages)) + " stages";
+    char name[name_bytes + 1] = {};  // the beginning of a long one
+    std::memcpy(name, &numbers_[per_rank * rank + name_begin], name_bytes);
+    return (*name != '\0' ? std::string(name) : "one") + " of " + std::to_string(of(rank, microbatches)) +
+           " microbatches and " + std::to_string(of(rank, stages)) + " stages";
   }
 
   std::vector<std::uint64_t> numbers_;

@@ -5,7 +5,7 @@
 ///
 /// F(s, m) needs F(s-1, m); a gradient of (s, m) needs F(s, m) and the input gradient of (s+1, m); a weight gradient
 /// needs its input gradient; R(s, m) needs F(s, m). A result is there at the end of the action that made it, on another
-/// rank a hop later.
+/// rank a hop later; where the schedule lists its messages, a hop after its send.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -64,7 +64,11 @@ namespace detail {
 class clock_run {
  public:
   constexpr clock_run(const schedule& plan, const costs& cost)
-      : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never) {}
+      : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never) {
+    if (!has_messages(plan)) return;
+    sent_outputs_ = outputs_;
+    sent_gradients_ = gradients_;
+  }
 
   template <class Observer>
   constexpr timing run(Observer&& observe) {
@@ -73,7 +77,7 @@ class clock_run {
     std::vector<int> ready;
     for (int rank = plan_.ranks() - 1; rank >= 0; --rank) ready.push_back(rank);
     waiting_.assign(result.ranks.size(), 0);
-    if (cost_.sends_wait && has_messages(plan_)) {
+    if (cost_.sends_wait && lists_messages()) {
       hand_overs_.emplace(plan_, cost_.hop());
       run_with_hand_overs(result, observe);
       ready.clear();
@@ -142,34 +146,46 @@ class clock_run {
   /// When everything that a piece of work needs is on its rank; `never`, as long as that is not known.
   constexpr double inputs_of(const work& what, int rank) const {
     switch (what.what) {
-      case verb::forward: return what.stage == 0 ? 0 : arrival(outputs_, what.stage - 1, what.microbatch, rank);
+      case verb::forward:
+        return what.stage == 0 ? 0 : arrival(outputs_, sent_outputs_, what.stage - 1, what.microbatch, rank);
       case verb::input_gradient:
       case verb::backward: {
-        const double output = arrival(outputs_, what.stage, what.microbatch, rank);
+        const double output = outputs_[plan_.index(what.stage, what.microbatch)];
         if (what.stage == plan_.stages() - 1 || output == never) return output;
-        const double gradient = arrival(gradients_, what.stage + 1, what.microbatch, rank);
+        const double gradient = arrival(gradients_, sent_gradients_, what.stage + 1, what.microbatch, rank);
         return gradient == never ? never : std::max(output, gradient);
       }
-      case verb::weight_gradient: return arrival(gradients_, what.stage, what.microbatch, rank);
-      case verb::recompute: return arrival(outputs_, what.stage, what.microbatch, rank);
+      case verb::weight_gradient: return gradients_[plan_.index(what.stage, what.microbatch)];
+      case verb::recompute: return outputs_[plan_.index(what.stage, what.microbatch)];
       default: return 0;
     }
   }
 
-  constexpr double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
-    const double made = results[plan_.index(stage, microbatch)];
-    if (made == never) return never;
-    return plan_.placement.rank_of(stage, microbatch) == rank ? made : made + cost_.hop();
+  constexpr bool lists_messages() const noexcept { return !sent_outputs_.empty(); }
+
+  /// Of a result that was made at `results`, and sent at `sends`, where messages are listed; hand-overs look at these
+  /// themselves.
+  constexpr double arrival(const std::vector<double>& results, const std::vector<double>& sends, int stage,
+                           int microbatch, int rank) const {
+    const std::size_t at = plan_.index(stage, microbatch);
+    if (plan_.placement.rank_of(stage, microbatch) == rank) return results[at];
+    const double gone = lists_messages() && !hand_overs_ ? sends[at] : results[at];
+    return gone == never ? never : gone + cost_.hop();
   }
 
   constexpr void finish(const work& what, double end, std::vector<int>& ready) {
     int consumer = -1;
-    if (what.what == verb::forward) {
-      outputs_[plan_.index(what.stage, what.microbatch)] = end;
-      consumer = what.stage + 1;
-    } else if (what.what == verb::input_gradient || what.what == verb::backward) {
-      gradients_[plan_.index(what.stage, what.microbatch)] = end;
-      consumer = what.stage - 1;
+    const auto note = [&](std::vector<double>& ends, int next) {
+      if (!ends.empty()) ends[plan_.index(what.stage, what.microbatch)] = end;
+      consumer = next;
+    };
+    switch (what.what) {
+      case verb::forward: note(outputs_, what.stage + 1); break;
+      case verb::send_forward: note(sent_outputs_, what.stage + 1); break;
+      case verb::input_gradient:
+      case verb::backward: note(gradients_, what.stage - 1); break;
+      case verb::send_backward: note(sent_gradients_, what.stage - 1); break;
+      default: break;
     }
     if (consumer < 0 || consumer >= plan_.stages()) return;
     const int rank = plan_.placement.rank_of(consumer, what.microbatch);
@@ -180,9 +196,11 @@ class clock_run {
 
   const schedule& plan_;
   const costs& cost_;
-  std::vector<double> outputs_;    ///< end of F, by stage and microbatch
-  std::vector<double> gradients_;  ///< end of I or B
-  std::vector<char> waiting_;      ///< by rank: could not go on when it was looked at
+  std::vector<double> outputs_;       ///< end of F, by stage and microbatch
+  std::vector<double> gradients_;     ///< end of I or B
+  std::vector<double> sent_outputs_;  ///< end of its send; empty, where the schedule lists no messages
+  std::vector<double> sent_gradients_;
+  std::vector<char> waiting_;  ///< by rank: could not go on when it was looked at
   std::optional<hand_overs> hand_overs_;
 };
 
