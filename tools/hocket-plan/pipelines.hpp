@@ -4,6 +4,7 @@
 #pragma once
 
 #include "files.hpp"
+#include "note.hpp"
 
 #include <hocket/core/error.hpp>
 #include <hocket/plan/pipeline/clock.hpp>
@@ -219,11 +220,33 @@ inline pipeline::lowering passes_of(const std::string& names) {
   return passes;
 }
 
+inline std::size_t actions_of(const pipeline::schedule& plan) {
+  std::size_t count = 0;
+  for (const pipeline::row& each : plan.rows) count += each.size();
+  return count;
+}
+
+/// About as many as a schedule for these sizes has.
+inline std::size_t actions_of(const pipeline_request& wanted) {
+  return std::size_t{3} * static_cast<std::size_t>(wanted.ranks) * static_cast<std::size_t>(wanted.microbatches);
+}
+
+/// What `work` gives; a note of it is shown meanwhile, if it takes longer.
+template <class Work>
+auto noted(const std::string& what, std::size_t actions, Work work) {
+  const note shown(what, actions);
+  return work();
+}
+
 /// Whether its messages hold their proof on hocket's executor, which starts them and waits later. That of transports
 /// that block is shown beside it.
 inline bool show_messages(const pipeline::schedule& lowered) {
-  const pipeline::proof unbounded = pipeline::prove_messages(lowered, pipeline::unbounded);
-  const pipeline::proof rendezvous = pipeline::prove_messages(lowered, 0);
+  const auto prove = [&](const char* where, int capacity) {
+    return noted(std::string("proving messages ") + where, actions_of(lowered),
+                 [&] { return pipeline::prove_messages(lowered, capacity); });
+  };
+  const pipeline::proof unbounded = prove("in hocket's executor", pipeline::unbounded);
+  const pipeline::proof rendezvous = prove("that block", 0);
   std::cout << "  messages, in hocket's executor: " << unbounded.message() << '\n'
             << "  messages, where sends and receives block: " << rendezvous.message() << '\n';
   return unbounded.ok;
@@ -233,8 +256,10 @@ inline bool show_messages(const pipeline::schedule& lowered) {
 inline bool show_pipeline(const pipeline_request& wanted) {
   require_sense(wanted);
   const pipeline::lowering passes = passes_of(wanted.lower);
-  auto [plan, chunks] = find(wanted);
-  const pipeline::proof complete = pipeline::prove(plan);
+  const cut_schedule cut = noted("making " + wanted.name, actions_of(wanted), [&] { return find(wanted); });
+  const auto& [plan, chunks] = cut;
+  const std::size_t actions = actions_of(plan);
+  const pipeline::proof complete = noted("proving", actions, [&] { return pipeline::prove(cut.plan); });
   std::cout << plan.name() << ": " << plan.ranks() << " ranks, " << plan.stages() << " stages, " << plan.microbatches
             << " microbatches\n"
             << "  proof: " << complete.message() << '\n';
@@ -243,7 +268,7 @@ inline bool show_pipeline(const pipeline_request& wanted) {
     return false;
   }
   const pipeline::costs cost = costs_of(wanted, chunks);
-  const pipeline::timing found = pipeline::run_clock(plan, cost);
+  const pipeline::timing found = noted("pricing", actions, [&] { return pipeline::run_clock(cut.plan, cost); });
   std::cout << "  makespan " << time(found.makespan, wanted) << ", ranks idle for "
             << number(100 * found.bubble_share()) << " % of it, at most " << peak_of(plan)
             << " activations of a stage on a rank\n";
@@ -254,7 +279,8 @@ inline bool show_pipeline(const pipeline_request& wanted) {
   };
   const bool has_messages = pipeline::has_messages(plan);
   if (has_messages && !wanted.lower.empty()) throw usage_error("this schedule has its messages already");
-  const bool holds = show_messages(has_messages ? plan : pipeline::lower(plan, passes, report));
+  const auto lower = [&] { return has_messages ? cut.plan : pipeline::lower(cut.plan, passes, report); };
+  const bool holds = show_messages(noted("adding messages", actions, lower));
   if (!wanted.lower.empty()) std::cout << steps.str();
   if (wanted.print) std::cout << '\n' << pipeline::print(plan);
   if (wanted.draw) std::cout << '\n' << pipeline::draw_text(plan, cost);
@@ -276,7 +302,8 @@ inline void compare_pipelines(const pipeline_request& wanted) {
   std::vector<std::string> refused;
   for (const generator& each : generators()) {
     try {
-      auto [plan, chunks] = each.make(wanted);
+      auto [plan, chunks] =
+          noted("making " + std::string(each.name), actions_of(wanted), [&] { return each.make(wanted); });
       if (wanted.recompute) plan = pipeline::recompute_activations(std::move(plan));
       const pipeline::timing found = pipeline::run_clock(plan, costs_of(wanted, chunks));
       const int peak = peak_of(plan);
