@@ -260,7 +260,6 @@ class connections {
     if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes), {}, awaited});
   }
   void keep(ucs_status_ptr_t request, parcels::pointer given_up) {
-    given_up->give_up();
     running_.push_back({request, {}, std::move(given_up), true});
   }
 

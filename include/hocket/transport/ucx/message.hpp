@@ -50,7 +50,7 @@ class request_handle {
     if (request_ == nullptr) return;
     const std::lock_guard guard(links_->lock());
     void* const given_up = std::exchange(request_, nullptr);
-    if (sent_ != nullptr) {
+    if (sent_ != nullptr && sent_->give_up()) {
       links_->keep(given_up, std::move(sent_));
     } else {
       links_->abandon(given_up, rank_, receives_, counted_->context, *counted_->hurried);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a message is sent from. UCX can't be told that memory which it is to send has gone, but it can be told to ask for
-/// the bytes when it puts them on their way: of a parcel that was given up it gets zeros, which nobody will receive.
+/// What a message is sent from. UCX can't be told that memory which it is to send has moved, but it can be told to ask for
+/// the bytes when it puts them on their way: from a parcel that was given up they come out of a copy. So the peer gets
+/// what was sent, and nothing that looks like it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -30,6 +31,7 @@ class parcel {
   void fill(const void* data, std::size_t bytes) noexcept {
     data_ = static_cast<const std::byte*>(data);
     bytes_ = bytes;
+    saved_.reset();
     if (!copied() || bytes == 0) return;
     std::memcpy(copy_.data(), data, bytes);
     data_ = copy_.data();
@@ -38,12 +40,19 @@ class parcel {
   const std::byte* copy() const noexcept { return copy_.data(); }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// From now on the memory that it was filled from is not read.
-  void give_up() noexcept { data_ = nullptr; }
+  /// From now on the memory that it was filled from is not read. False if there is no memory for that.
+  bool give_up() noexcept {
+    if (copied()) return true;
+    saved_.reset(new (std::nothrow) std::byte[bytes_]);
+    if (saved_ == nullptr) return false;
+    std::memcpy(saved_.get(), data_, bytes_);
+    data_ = saved_.get();
+    return true;
+  }
 
   /// Returns `bytes`, as UCX wants it.
   std::size_t put(std::size_t begin, void* place, std::size_t bytes) const noexcept {
-    data_ == nullptr ? std::memset(place, 0, bytes) : std::memcpy(place, data_ + begin, bytes);
+    std::memcpy(place, data_ + begin, bytes);
     return bytes;
   }
 
@@ -51,6 +60,7 @@ class parcel {
   const std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::array<std::byte, most_copied> copy_;
+  std::unique_ptr<std::byte[]> saved_;  ///< what was given up
 };
 
 /// Parcels, some of which wait to be used again, and what UCX has to know to send them.

@@ -4,10 +4,10 @@
 /// call that fails must leave the caller's memory at once, also while the peer computes and does nothing for UCX.
 ///
 /// Over TCP and through shared memory a piece is what UCX moves as one: a receive that is given up has got all of it or
-/// nothing. UCX asks for its bytes when it puts them on their way (see parcel.hpp), and not after a send was given up. And
-/// for some the sender waits until the receiver has asked for them, so that it runs ahead by no more than what is under
-/// way. Left to itself UCX asks the receiver for each long message first and moves it in more parts, which takes longer
-/// over TCP.
+/// nothing. UCX asks for its bytes when it puts them on their way, and gets those of a send that was given up from a copy
+/// (see parcel.hpp). And for some the sender waits until the receiver has asked for them, so that it runs ahead by no more
+/// than what is under way. Left to itself UCX asks the receiver for each long message first and moves it in more parts,
+/// which takes longer over TCP.
 ///
 /// Over adapters that move messages by themselves that would cost too much. There, and where UCX_RNDV_THRESH says how
 /// UCX is to move long messages, they are sent from where they lie, and few pieces are under way at any time.
