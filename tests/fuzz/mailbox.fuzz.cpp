@@ -76,7 +76,7 @@ class rank_state {
   int rank() const noexcept { return own_rank; }
   int size() const noexcept { return ranks; }
   mailbox& port() noexcept { return port_; }
-  detail::call_log& calls() noexcept { return calls_; }
+  const detail::call_log& calls() const noexcept { return calls_; }
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
   std::vector<detail::open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
   std::vector<std::pair<int, detail::vote>>& votes() noexcept { return votes_; }
