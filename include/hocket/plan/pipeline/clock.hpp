@@ -63,9 +63,10 @@ namespace detail {
 /// Runs the rows on a virtual clock, rank by rank as far as each can go.
 class clock_run {
  public:
-  constexpr clock_run(const schedule& plan, const costs& cost)
+  /// @param minds_sends whether results leave their rank by the sends that the schedule lists, if it lists any
+  constexpr clock_run(const schedule& plan, const costs& cost, bool minds_sends = true)
       : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never) {
-    if (!has_messages(plan)) return;
+    if (!minds_sends || !has_messages(plan)) return;
     sent_outputs_ = outputs_;
     sent_gradients_ = gradients_;
   }
