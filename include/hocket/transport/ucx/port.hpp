@@ -383,9 +383,10 @@ class port {
   std::size_t rest_of_message(int peer, transport::message_id id) {
     ucp_worker_h const worker = links_->through()->get();
     const ucp_tag_t tag = message_tag::make(context_, peer, id);
-    const deadline last = deadline::after(std::chrono::milliseconds(5));
+    const deadline last = deadline::after(std::chrono::milliseconds(20));
+    deadline next = deadline::after(std::chrono::milliseconds(5));
     std::size_t rest = 0;
-    while (!last.passed()) {
+    while (!last.passed() && !next.passed()) {
       ucp_tag_recv_info_t info{};
       ucp_tag_message_h const piece = ucp_tag_probe_nb(worker, tag, message_tag::matched_mask, 1, &info);
       if (piece == nullptr) {
@@ -393,6 +394,7 @@ class port {
         continue;
       }
       links_->take_unwanted(piece, info.length);
+      next = deadline::after(std::chrono::milliseconds(5));
       rest += info.length;
       if ((info.sender_tag & message_tag::more) == 0) return rest;
     }
