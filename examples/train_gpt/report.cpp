@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace gpt {
@@ -32,6 +33,15 @@ std::string mebibytes(std::size_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f MiB", static_cast<double>(bytes) / (1 << 20));
   return text;
+}
+
+/// Waits until the disk has it: else a host that loses its power may keep a file's new name, and not what is in it.
+std::error_code flush_to_disk(const std::filesystem::path& path) {
+  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::error_code problem;
+  if (opened < 0 || ::fsync(opened) != 0) problem = {errno, std::generic_category()};
+  if (opened >= 0) ::close(opened);
+  return problem;
 }
 
 }  // namespace
@@ -113,7 +123,9 @@ void write_file(const std::string& path, const std::string& text) {
   file << text;
   file.close();
   if (file) {
-    if (replaces) fs::rename(part, target, problem);
+    if (replaces) problem = flush_to_disk(part);
+    if (replaces && !problem) fs::rename(part, target, problem);
+    if (replaces && !problem) flush_to_disk(target.parent_path());  // not every file system can
   } else {
     problem = {errno != 0 ? errno : EIO, std::generic_category()};
   }
