@@ -36,10 +36,17 @@ void add_sizes(CLI::App& command, plans::pipeline_request& wanted) {
       .add_option("--times", wanted.times, "forward, input gradient and weight gradient of a rank's share of the model")
       ->delimiter(',')
       ->default_str("1,1,1");
-  command.add_option("--hop", wanted.hop, "time of a message between ranks")->capture_default_str();
+  command
+      .add_option("--hop", wanted.hops,
+                  "time of a message between ranks; or, between commas, as many as there are ranks: from each to the "
+                  "next, from the last to the first")
+      ->delimiter(',')
+      ->default_str("0");
   command.add_option("--unit", wanted.unit, "of these times, for the output, such as ms");
-  command.add_flag("--recompute", wanted.recompute,
-                   "form activations again before their gradients; that takes as long as the forward pass");
+  command.add_flag(
+      "--recompute", wanted.recompute,
+      "form activations again before their gradients; that takes as long as the forward pass. Greedy schedules "
+      "do so only where that is shorter, for lack of memory");
   command.add_option(
       "--most-activations", wanted.most_activations,
       "per rank, in microbatches of its whole share of the model: the limit for greedy schedules, and what "

@@ -39,7 +39,7 @@ struct pipeline_request {
   int stages_per_rank = 2;
   int group = 0;
   std::array<double, 3> times{1, 1, 1};  ///< forward, input gradient, weight gradient of a full stage
-  double hop = 0;
+  std::vector<double> hops{0};  ///< one for all links, or those between rank and next rank, the last's to the first
   double most_activations = 0;  ///< per rank, in microbatches of its whole share of the model; 0: no limit
   std::string unit;
   bool print = false;
@@ -60,12 +60,32 @@ struct generator {
   const char* name;
   std::vector<std::string> takes;  ///< options, beside the numbers of ranks and microbatches
   std::function<cut_schedule(const pipeline_request&)> make;
+  bool searches = false;  ///< and decides itself what is formed again, where that is allowed
 };
+
+/// As they were asked for. What goes between ranks that are no neighbours goes through those between them, the shorter
+/// way round.
+inline pipeline::link_times links_of(const pipeline_request& wanted) {
+  if (wanted.hops.size() == 1) return wanted.hops[0];
+  const std::size_t ranks = wanted.hops.size();
+  std::vector<std::vector<double>> times(ranks, std::vector<double>(ranks));
+  double round = 0;
+  for (const double hop : wanted.hops) round += hop;
+  for (std::size_t from = 0; from < ranks; ++from) {
+    double way = 0;
+    for (std::size_t to = from + 1; to < ranks; ++to) {
+      way += wanted.hops[to - 1];
+      times[from][to] = times[to][from] = std::min(way, round - way);
+    }
+  }
+  return pipeline::link_times(times);
+}
 
 /// A share of the model per rank takes the times that were asked for; a stage of it as much less.
 inline pipeline::costs costs_of(const pipeline_request& wanted, int chunks) {
   return pipeline::costs(
-      pipeline::stage_cost{wanted.times[0] / chunks, wanted.times[1] / chunks, wanted.times[2] / chunks}, wanted.hop);
+      pipeline::stage_cost{wanted.times[0] / chunks, wanted.times[1] / chunks, wanted.times[2] / chunks},
+      links_of(wanted));
 }
 
 /// The limit of memory, in stages of a microbatch, where a rank's share is cut into `chunks` stages.
@@ -77,7 +97,8 @@ inline cut_schedule search(const pipeline_request& wanted, const pipeline::place
   const int chunks = where.stages() / where.ranks();
   std::vector<int> caps;
   if (wanted.most_activations > 0) caps.assign(static_cast<std::size_t>(wanted.ranks), most_held(wanted, chunks));
-  return {pipeline::greedy(where, wanted.microbatches, costs_of(wanted, chunks), caps).plan, chunks};
+  const auto again = wanted.recompute ? pipeline::recomputation::where_shorter : pipeline::recomputation::none;
+  return {pipeline::greedy(where, wanted.microbatches, costs_of(wanted, chunks), caps, again).plan, chunks};
 }
 
 inline const std::vector<generator>& generators() {
@@ -142,9 +163,22 @@ inline const std::vector<generator>& generators() {
        }},
       {"greedy_loop",
        {"-v", "--most-activations"},
-       [](wish w) { return search(w, pipeline::placement::loop(w.ranks, w.stages_per_rank)); }},
-      {"greedy_v", {"--most-activations"}, [](wish w) { return search(w, pipeline::placement::v_shape(w.ranks)); }}};
+       [](wish w) { return search(w, pipeline::placement::loop(w.ranks, w.stages_per_rank)); },
+       true},
+      {"greedy_v",
+       {"--most-activations"},
+       [](wish w) { return search(w, pipeline::placement::v_shape(w.ranks)); },
+       true}};
   return all;
+}
+
+inline cut_schedule as_wanted(cut_schedule made, const pipeline_request& wanted) {
+  if (wanted.recompute) made.plan = pipeline::recompute_activations(std::move(made.plan));
+  return made;
+}
+
+inline cut_schedule make(const generator& from, const pipeline_request& wanted) {
+  return from.searches ? from.make(wanted) : as_wanted(from.make(wanted), wanted);
 }
 
 /// An option that changes nothing is a misunderstanding.
@@ -176,13 +210,13 @@ inline std::string time(double value, const pipeline_request& wanted) {
   return number(value) + (wanted.unit.empty() ? "" : " ") + wanted.unit;
 }
 
-inline cut_schedule find_as_listed(const pipeline_request& wanted) {
+inline cut_schedule find(const pipeline_request& wanted) {
   for (const generator& each : generators()) {
     if (wanted.name != each.name) continue;
     std::vector<std::string> takes = each.takes;
     takes.insert(takes.end(), {"-P", "-M"});
     refuse_ignored(wanted, takes, "there is nothing of the kind to choose for " + wanted.name);
-    return each.make(wanted);
+    return make(each, wanted);
   }
   if (wanted.name.find_first_of("./-") == std::string::npos) {
     throw usage_error("there is no schedule '" + wanted.name +
@@ -191,13 +225,7 @@ inline cut_schedule find_as_listed(const pipeline_request& wanted) {
   refuse_ignored(wanted, {}, "a table of actions has its sizes");
   pipeline::schedule plan = pipeline::parse(read_file(wanted.name));
   const int chunks = std::max(1, plan.stages() / plan.ranks());
-  return {std::move(plan), chunks};
-}
-
-inline cut_schedule find(const pipeline_request& wanted) {
-  cut_schedule found = find_as_listed(wanted);
-  if (wanted.recompute) found.plan = pipeline::recompute_activations(std::move(found.plan));
-  return found;
+  return as_wanted({std::move(plan), chunks}, wanted);
 }
 
 /// The passes between commas, as `--lower` takes them.
@@ -291,6 +319,7 @@ inline bool show_pipeline(const pipeline_request& wanted) {
 /// One line per schedule, the shortest first; then those that have no rule for these sizes, and why.
 inline void compare_pipelines(const pipeline_request& wanted) {
   require_sense(wanted);
+  links_of(wanted).require_ranks(wanted.ranks);
   struct line {
     std::string name;
     double makespan;
@@ -302,9 +331,8 @@ inline void compare_pipelines(const pipeline_request& wanted) {
   std::vector<std::string> refused;
   for (const generator& each : generators()) {
     try {
-      auto [plan, chunks] =
-          noted("making " + std::string(each.name), actions_of(wanted), [&] { return each.make(wanted); });
-      if (wanted.recompute) plan = pipeline::recompute_activations(std::move(plan));
+      const auto [plan, chunks] =
+          noted("making " + std::string(each.name), actions_of(wanted), [&] { return make(each, wanted); });
       const pipeline::timing found = pipeline::run_clock(plan, costs_of(wanted, chunks));
       const int peak = peak_of(plan);
       std::string name = each.name;
@@ -326,11 +354,13 @@ inline void compare_pipelines(const pipeline_request& wanted) {
   const auto cell = [](const std::string& text, std::size_t columns) {
     return std::string(columns > text.size() ? columns - text.size() : 0, ' ') + text;
   };
+  std::string hops;
+  for (const double each : wanted.hops) hops += (hops.empty() ? "" : ", ") + number(each);
   std::cout << wanted.ranks << " ranks, " << wanted.microbatches << " microbatches, " << wanted.stages_per_rank
             << " stages per rank where that can be chosen; forward, input and weight gradient "
             << number(wanted.times[0]) << ", " << number(wanted.times[1]) << ", " << number(wanted.times[2])
-            << " per rank's share of the model, hop " << number(wanted.hop) << (wanted.unit.empty() ? "" : " ")
-            << wanted.unit << "\n\n"
+            << " per rank's share of the model, hop " << hops << (wanted.unit.empty() ? "" : " ") << wanted.unit
+            << "\n\n"
             << "schedule" << std::string(width - 8, ' ') << cell("makespan", 12) << cell("idle %", 10)
             << cell("activations", 13) << '\n';
   for (const line& each : lines) {

@@ -104,7 +104,7 @@ TEST_CASE("what stages cost, from a run") {
   const costs given(each, 0.5);
   const costs found = measured_costs(zero_bubble(3, 4), timeline_of(zero_bubble(3, 4), given), 0.5);
   for (int stage = 0; stage < 3; ++stage) CHECK(found.of(stage) == each[static_cast<std::size_t>(stage)]);
-  CHECK(found.hop() == 0.5);
+  CHECK(found.hop(0, 1) == 0.5);
   const costs whole = measured_costs(gpipe(3, 4), timeline_of(gpipe(3, 4), given));
   CHECK(whole.of(0) == stage_cost{1, 2.5, 2.5});
   pipeline_test::refuses([] { measured_costs(gpipe(3, 4), {}); }, "measured_costs: the timeline is empty");

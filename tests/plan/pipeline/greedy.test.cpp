@@ -124,6 +124,59 @@ TEST_CASE("where costs differ, schedules are shorter than all published ones") {
   if (!slow) CHECK(gain / compared >= 0.03);
 }
 
+TEST_CASE("links that differ count as what they take") {
+  // One microbatch, over all links and back.
+  std::vector<std::vector<double>> times(4, std::vector<double>(4, 100));
+  double there = 0, back = 0;
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    there += times[rank][rank + 1] = 1 + static_cast<double>(rank);
+    back += times[rank + 1][rank] = 0.25;
+  }
+  CHECK(run_clock(one_forward_one_backward(4, 1), costs({1, 1, 1}, link_times(times))).makespan ==
+        4 * 3 + there + back);
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> some(0, 3);
+  int shorter = 0;
+  for (const int p : {2, 3, 5, 8}) {
+    const auto size = static_cast<std::size_t>(p);
+    std::vector<std::vector<double>> links(size, std::vector<double>(size));
+    for (std::vector<double>& from : links) std::generate(from.begin(), from.end(), [&] { return some(random); });
+    const costs cost({1, 1.3, 0.7}, link_times(links));
+    for (const placement& where : {placement::loop(p, 1), placement::v_shape(p)}) {
+      const std::vector<int> caps(size, 3 * p);
+      const search_result found = greedy(where, 4 * p, cost, caps);
+      check(found, cost, caps);
+      shorter += found.is_new();
+    }
+  }
+  CHECK(shorter >= 4);
+  refuses([] { link_times(std::vector<std::vector<double>>{}); }, "need a row for each rank; found none");
+  refuses([] { link_times({{0, 1}, {0}}); }, "need 2 columns, as there are rows; found 1");
+  refuses([] { link_times({{0, -1}, {0, 0}}); }, "the time of a hop is -1");
+  refuses([&] { greedy(placement::loop(3, 1), 3, costs(stage_cost{}, link_times(times))); },
+          "the times of links are given for 4 ranks, the schedule has 3");
+}
+
+TEST_CASE("where memory is short, activations are formed again if that is allowed and shorter") {
+  for (const int p : {2, 3, 5, 8}) {
+    for (const double again : {0.25, 1., 40.}) {
+      CAPTURE(p, again);
+      const costs cost(stage_cost{1, 1.3, 0.7, again});
+      const std::vector<int> caps(static_cast<std::size_t>(p), 1);
+      const placement where = placement::loop(p, 1);
+      const search_result without = greedy(where, 2 * p, cost, caps);
+      const search_result with = greedy(where, 2 * p, cost, caps, recomputation::where_shorter);
+      check(without, cost, caps);
+      check(with, cost, caps);
+      // Waiting for the gradient takes as long as all that is done for it elsewhere: R is shorter if it is no longer.
+      if (again <= 1) CHECK(with.makespan < without.makespan);
+      if (again > 3 * p) CHECK(with.plan == without.plan);
+      // With memory for all there is nothing to gain.
+      CHECK(greedy(where, 2 * p, cost, {}, recomputation::where_shorter).plan == greedy(where, 2 * p, cost).plan);
+    }
+  }
+}
+
 TEST_CASE("64 ranks and 512 microbatches are scheduled in seconds") {
   const costs cost(stage_cost{0.5, 0.65, 0.35}, 0.05);
   for (const placement& where : {placement::v_shape(64), placement::loop(64, 2)}) {

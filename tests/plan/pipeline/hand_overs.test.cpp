@@ -34,8 +34,10 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
   std::vector<std::size_t> next(plan.rows.size(), 0);
   std::vector<int> busy_until(plan.rows.size(), 0);
   const auto arrived = [&](const message& what, int now) {
-    return sent.count(what) > 0 && asked.count(what) > 0 &&
-           std::max(sent[what], asked[what]) + static_cast<int>(cost.hop()) <= now;
+    if (sent.count(what) == 0 || asked.count(what) == 0) return false;
+    const auto [how, stage, m] = what;
+    const double hop = cost.hop(plan.placement.rank_of(stage, m), peer_of(plan, {how, stage, m}));
+    return std::max(sent[what], asked[what]) + static_cast<int>(hop) <= now;
   };
   const auto is_here = [&](verb result, verb send, int stage, int m, int rank, int now) {
     if (stage < 0 || stage == plan.stages()) return true;
@@ -98,6 +100,16 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
   return -1;
 }
 
+/// The same time for all links, or each its own.
+link_times random_links(int ranks, std::mt19937& random) {
+  const auto time = [&] { return static_cast<double>(random() % 3); };
+  if (random() % 2 == 0) return time();
+  const auto size = static_cast<std::size_t>(ranks);
+  std::vector<std::vector<double>> times(size, std::vector<double>(size));
+  for (std::vector<double>& from : times) std::generate(from.begin(), from.end(), time);
+  return link_times(times);
+}
+
 }  // namespace
 
 TEST_CASE("a sender waits for a receiver that computes, if it has no other buffer") {
@@ -132,7 +144,7 @@ TEST_CASE("what WAIT_SEND costs is what a clock finds that looks at everything a
           std::vector<stage_cost> times;
           const auto time = [&] { return static_cast<double>(1 + random() % 4); };
           for (int stage = 0; stage < plan.stages(); ++stage) times.push_back({time(), time(), time()});
-          costs cost(times, static_cast<double>(random() % 3));
+          costs cost(times, random_links(plan.ranks(), random));
           const schedule lowered = wait_for_sends(add_messages(plan), buffers);
           const timing at_once = run_clock(lowered, cost);
           cost.sends_wait = true;

@@ -79,7 +79,7 @@ class clock_run {
     for (int rank = plan_.ranks() - 1; rank >= 0; --rank) ready.push_back(rank);
     waiting_.assign(result.ranks.size(), 0);
     if (cost_.sends_wait && lists_messages()) {
-      hand_overs_.emplace(plan_, cost_.hop());
+      hand_overs_.emplace(plan_, cost_);
       run_with_hand_overs(result, observe);
       ready.clear();
     }
@@ -169,9 +169,10 @@ class clock_run {
   constexpr double arrival(const std::vector<double>& results, const std::vector<double>& sends, int stage,
                            int microbatch, int rank) const {
     const std::size_t at = plan_.index(stage, microbatch);
-    if (plan_.placement.rank_of(stage, microbatch) == rank) return results[at];
+    const int maker = plan_.placement.rank_of(stage, microbatch);
+    if (maker == rank) return results[at];
     const double gone = lists_messages() && !hand_overs_ ? sends[at] : results[at];
-    return gone == never ? never : gone + cost_.hop();
+    return gone == never ? never : gone + cost_.hop(maker, rank);
   }
 
   constexpr void finish(const work& what, double end, std::vector<int>& ready) {
@@ -220,10 +221,10 @@ constexpr std::vector<char> formed_again_in(const schedule& plan, const row& act
 
 /// Runs `plan` on a virtual clock and tells `observe` each action (a `timed_action`), in order within a rank. Stages and
 /// microbatches must be in range: see plan/pipeline/prove.hpp. Raises `invalid_argument` where `cost` is for another
-/// number of stages. Cost: a few operations per action; with `sends_wait` as many again per rank that waits.
+/// number of stages or ranks. Cost: a few operations per action; with `sends_wait` as many again per rank that waits.
 template <class Observer>
 constexpr timing trace(const schedule& plan, const costs& cost, Observer&& observe) {
-  cost.require_stages(plan.stages());
+  cost.require_sizes(plan.stages(), plan.ranks());
   return detail::clock_run(plan, cost).run(observe);
 }
 

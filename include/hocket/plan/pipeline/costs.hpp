@@ -7,6 +7,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/plan/pipeline/action.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -40,32 +41,88 @@ constexpr void require_time(double value, const std::string& of) {
 
 }  // namespace detail
 
-/// The times of all stages, and of the way between ranks. Raises `invalid_argument` where one of them is negative,
+/// How long a result is on its way from one rank to another: from the end of the work that makes it, or of its send, to
+/// the begin of work that needs it.
+class link_times {
+ public:
+  /// The same between all ranks.
+  constexpr link_times(double each = 0) : times_{each}, ranks_(0) { check(); }
+  /// `from_to[a][b]`: from rank a to rank b; what stands at [a][a] is not looked at. Raises `invalid_argument` if there
+  /// are no rows, or not as many columns as rows.
+  constexpr explicit link_times(const std::vector<std::vector<double>>& from_to)
+      : ranks_(static_cast<int>(from_to.size())) {
+    if (from_to.empty()) raise(errc::invalid_argument, "times of links need a row for each rank; found none");
+    for (const std::vector<double>& from : from_to) {
+      if (from.size() != from_to.size()) {
+        raise(errc::invalid_argument, "times of links from a rank to all others need " +
+                                          std::to_string(from_to.size()) + " columns, as there are rows; found " +
+                                          std::to_string(from.size()));
+      }
+      times_.insert(times_.end(), from.begin(), from.end());
+    }
+    for (int rank = 0; rank < ranks_; ++rank) times_[at(rank, rank)] = 0;
+    check();
+  }
+
+  constexpr double of(int from, int to) const noexcept {
+    return from == to ? 0 : times_[ranks_ == 0 ? 0 : at(from, to)];
+  }
+  constexpr double longest() const noexcept {
+    double found = 0;
+    for (const double each : times_) found = std::max(found, each);
+    return found;
+  }
+  /// Raises `invalid_argument` if these are given for another number of ranks.
+  constexpr void require_ranks(int ranks) const {
+    if (ranks_ == 0 || ranks_ == ranks) return;
+    raise(errc::invalid_argument, "the times of links are given for " + std::to_string(ranks_) +
+                                      " ranks, the schedule has " + std::to_string(ranks) +
+                                      ": give one for each pair of ranks, or a single one for all");
+  }
+
+ private:
+  constexpr std::size_t at(int from, int to) const noexcept {
+    return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(to);
+  }
+  constexpr void check() const {
+    for (const double each : times_) {
+      if (!detail::is_time(each)) detail::require_time(each, "the time of a hop");
+    }
+  }
+
+  std::vector<double> times_;  ///< by sender and receiver
+  int ranks_;                  ///< 0: one time for all links
+};
+
+/// The times of all stages, and of the ways between ranks. Raises `invalid_argument` where one of them is negative,
 /// infinite or not a number.
 class costs {
  public:
   /// The same for every stage.
-  constexpr explicit costs(stage_cost each = {}, double hop = 0) : of_stage_{each}, for_all_(true), hop_(hop) {
+  constexpr explicit costs(stage_cost each = {}, link_times hops = {})
+      : of_stage_{each}, for_all_(true), hops_(std::move(hops)) {
     check();
   }
   /// `of_stage` has an entry per stage.
-  constexpr explicit costs(std::vector<stage_cost> of_stage, double hop = 0)
-      : of_stage_(std::move(of_stage)), for_all_(false), hop_(hop) {
+  constexpr explicit costs(std::vector<stage_cost> of_stage, link_times hops = {})
+      : of_stage_(std::move(of_stage)), for_all_(false), hops_(std::move(hops)) {
     check();
   }
 
-  /// Raises `invalid_argument` if these are not the costs of so many stages.
-  constexpr void require_stages(int stages) const {
+  /// Raises `invalid_argument` if these are not the costs of so many stages on so many ranks.
+  constexpr void require_sizes(int stages, int ranks) const {
     if (!for_all_ && of_stage_.size() != static_cast<std::size_t>(stages)) {
       raise(errc::invalid_argument, "costs are given for " + std::to_string(of_stage_.size()) +
                                         " stages, the schedule has " + std::to_string(stages) +
                                         ": there must be one for each, or a single stage_cost for all");
     }
+    hops_.require_ranks(ranks);
     if (!detail::is_time(pair_share)) detail::require_time(pair_share, "the pair_share of costs");
   }
 
-  /// From the end of a piece of work on one rank to the begin of work on another rank that needs its result.
-  constexpr double hop() const noexcept { return hop_; }
+  /// From the end of a piece of work on one rank to the begin of work on another that needs its result; 0 on the same.
+  constexpr double hop(int from, int to) const noexcept { return hops_.of(from, to); }
+  constexpr const link_times& hops() const noexcept { return hops_; }
 
   constexpr const stage_cost& of(int stage) const noexcept {
     return of_stage_[for_all_ ? 0 : static_cast<std::size_t>(stage)];
@@ -97,7 +154,6 @@ class costs {
 
  private:
   constexpr void check() const {
-    if (!detail::is_time(hop_)) detail::require_time(hop_, "the time of a hop");
     for (std::size_t stage = 0; stage < of_stage_.size(); ++stage) {
       const stage_cost& cost = of_stage_[stage];
       check(cost.forward, "forward", stage);
@@ -114,7 +170,7 @@ class costs {
 
   std::vector<stage_cost> of_stage_;
   bool for_all_;  ///< one entry for all stages
-  double hop_;
+  link_times hops_;
 };
 
 }  // namespace plan::pipeline

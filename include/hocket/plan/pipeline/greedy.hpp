@@ -3,7 +3,8 @@
 /// A schedule made for measured costs: the published schedules assume that all stages and all three passes cost the
 /// same, and lose where they do not. Here every rank takes, whenever it is free, what it prefers of what is ready,
 /// within the memory that it has; many preferences are tried on the virtual clock, the published schedules that fit are
-/// tried too, and the shortest is returned. So it is never longer than any of those.
+/// tried too, and the shortest is returned. So it is never longer than any of those. Where it may, it also tries what
+/// becomes of them if stages form their activations again, which needs less memory and takes more time.
 ///
 /// That weight gradients fill gaps under a cap of memory is due to Qi et al. (zero bubble, 2024). New here: expectations.
 /// An attempt that has done weight gradients last tells when everything else could be there; the next attempts do them
@@ -18,6 +19,7 @@
 #include <hocket/plan/pipeline/dual_pipe.hpp>
 #include <hocket/plan/pipeline/gpipe.hpp>
 #include <hocket/plan/pipeline/interleaved.hpp>
+#include <hocket/plan/pipeline/lower/recompute_activations.hpp>
 #include <hocket/plan/pipeline/one_forward_one_backward.hpp>
 #include <hocket/plan/pipeline/placement.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
@@ -26,6 +28,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -89,11 +92,17 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
   return all;
 }
 
+/// Whether a search may let stages forget what they keep for their gradients, and form it again (R).
+enum class recomputation : std::uint8_t {
+  none,
+  where_shorter  ///< of all stages, if under the limits of memory that gives the shortest schedule
+};
+
 /// What a search has found.
 struct search_result {
   schedule plan;            ///< the shortest
   double makespan;          ///< of `plan`
-  schedule best_published;  ///< the shortest published one within the memory; without actions, if there is none
+  schedule best_published;  ///< the shortest published one within the memory, also with R; without actions: none
   double published;         ///< its makespan; infinite, if there is none
   int attempts;             ///< how many schedules were made
 
@@ -103,6 +112,16 @@ struct search_result {
 
 namespace detail {
 
+/// For schedules without R, which then last as long as those with R before each gradient.
+inline costs with_recomputation(const costs& cost, int stages) {
+  std::vector<stage_cost> all;
+  for (int stage = 0; stage < stages; ++stage) {
+    all.push_back(cost.of(stage));
+    all.back().input_gradient += cost.of(work{verb::recompute, stage, 0});
+  }
+  return costs(std::move(all), cost.hops());
+}
+
 /// Tries preferences in the order of how often they have been the best one, until enough actions have been scheduled.
 class greedy_search {
  public:
@@ -111,14 +130,18 @@ class greedy_search {
         found_{empty_, never, empty_, never, 0},
         cost_of_attempt_(3 * static_cast<std::size_t>(where.stages()) * static_cast<std::size_t>(microbatches)) {}
 
-  search_result search() {
-    for (schedule& each : published_schedules(empty_.placement, empty_.microbatches)) take_published(std::move(each));
-    for (const double share : {1., 0.75, 0.5}) {
-      for (const turn order : {turn::gradient_first, turn::forward_first, turn::alternate,
-                               turn::alternate_but_later_forward_first, turn::later_forward_first}) {
-        for (const bool oldest_first : {false, true}) try_patience({order, oldest_first, share, 0});
-      }
-    }
+  search_result search(recomputation allowed) {
+    std::vector<schedule> published = published_schedules(empty_.placement, empty_.microbatches);
+    for (const schedule& each : published) take_published(each);
+    sweep without{cost_, caps_, false};
+    try_all(without);
+    if (allowed == recomputation::none) return std::move(found_);
+    for (schedule& each : published) take_published(recompute_activations(std::move(each)));
+    // What is forgotten needs no memory, so the limits say nothing before it is known what is held when.
+    const std::vector<int> no_caps(caps_.size(), empty_.stages() * empty_.microbatches);
+    const costs longer = with_recomputation(cost_, empty_.stages());
+    sweep with{longer, no_caps, true};
+    try_all(with);
     return std::move(found_);
   }
 
@@ -127,49 +150,77 @@ class greedy_search {
   static constexpr std::size_t most_actions = 6'000'000;  // some two seconds
   static constexpr int least_attempts = 9;                // all kinds of patience, once
 
-  bool is_over() const noexcept {
-    return found_.attempts >= least_attempts &&
-           static_cast<std::size_t>(found_.attempts) * cost_of_attempt_ > most_actions;
+  /// One round through the preferences.
+  struct sweep {
+    const costs& cost;  ///< that schedules are made for
+    const std::vector<int>& caps;
+    bool forms_again;  ///< R is put into what is made
+    int attempts = 0;
+  };
+
+  bool is_over(const sweep& round) const noexcept {
+    return round.attempts >= least_attempts &&
+           static_cast<std::size_t>(round.attempts) * cost_of_attempt_ > most_actions;
   }
 
-  void take_published(schedule plan) {
+  bool fits(const schedule& plan) const {
     for (int rank = 0; rank < plan.ranks(); ++rank) {
-      if (peak_activations(plan, rank) > caps_[static_cast<std::size_t>(rank)]) return;
+      if (peak_activations(plan, rank) > caps_[static_cast<std::size_t>(rank)]) return false;
     }
+    return true;
+  }
+
+  void take(schedule plan, double makespan) {
+    if (makespan >= found_.makespan) return;
+    found_.makespan = makespan;
+    found_.plan = std::move(plan);
+  }
+
+  void take_published(const schedule& plan) {
+    if (!fits(plan)) return;
     const double makespan = run_clock(plan, cost_).makespan;
     if (makespan >= found_.published) return;
-    found_.published = found_.makespan = makespan;
-    found_.best_published = found_.plan = std::move(plan);
+    found_.published = makespan;
+    found_.best_published = plan;
+    take(plan, makespan);
   }
 
-  void try_patience(preference prefer) {
+  void try_all(sweep& round) {
+    for (const double share : {1., 0.75, 0.5}) {
+      for (const turn order : {turn::gradient_first, turn::forward_first, turn::alternate,
+                               turn::alternate_but_later_forward_first, turn::later_forward_first}) {
+        for (const bool oldest_first : {false, true}) try_patience(round, {order, oldest_first, share, 0});
+      }
+    }
+  }
+
+  void try_patience(sweep& round, preference prefer) {
     prefer.patience = 1;
-    const expectation eager = attempt(prefer, nullptr);
+    const expectation eager = attempt(round, prefer, nullptr);
     prefer.patience = 0.5;
-    attempt(prefer, nullptr);
-    try_expecting(prefer, eager);
+    attempt(round, prefer, nullptr);
+    try_expecting(round, prefer, eager);
     prefer.patience = 0;
-    const expectation weights_last = attempt(prefer, nullptr);
-    try_expecting(prefer, weights_last);
+    const expectation weights_last = attempt(round, prefer, nullptr);
+    try_expecting(round, prefer, weights_last);
   }
 
-  void try_expecting(preference prefer, const expectation& expected) {
+  void try_expecting(sweep& round, preference prefer, const expectation& expected) {
     for (const double patience : {0., 0.3, 0.6}) {
       prefer.patience = patience;
-      attempt(prefer, &expected);
+      attempt(round, prefer, &expected);
     }
   }
 
-  expectation attempt(const preference& prefer, const expectation* expected) {
-    if (is_over()) return {};
+  expectation attempt(sweep& round, const preference& prefer, const expectation* expected) {
+    if (is_over(round)) return {};
+    ++round.attempts;
     ++found_.attempts;
-    list_scheduler scheduler(empty_, cost_, caps_, prefer, expected);
+    list_scheduler scheduler(empty_, round.cost, round.caps, prefer, expected);
     schedule made = scheduler.make();
-    const timing result = run_clock(made, cost_);
-    if (result.makespan < found_.makespan) {
-      found_.makespan = result.makespan;
-      found_.plan = std::move(made);
-    }
+    if (round.forms_again) made = recompute_activations(std::move(made));
+    const double makespan = run_clock(made, cost_).makespan;
+    if (makespan < found_.makespan && (!round.forms_again || fits(made))) take(std::move(made), makespan);
     return scheduler.results();
   }
 
@@ -190,7 +241,7 @@ inline void require_finite_sum(const placement& where, int microbatches, const c
   double sum = 0;
   for (int stage = 0; stage < where.stages(); ++stage) {
     const stage_cost& each = cost.of(stage);
-    sum += each.forward + each.input_gradient + each.weight_gradient + 2 * cost.hop();
+    sum += 2 * each.forward + each.recompute + each.input_gradient + each.weight_gradient + 2 * cost.hops().longest();
   }
   if (is_time(sum * microbatches * std::max(1., cost.pair_share))) return;
   raise(errc::invalid_argument,
@@ -200,12 +251,14 @@ inline void require_finite_sum(const placement& where, int microbatches, const c
 }  // namespace detail
 
 /// The shortest schedule that is found for `where`, with the given costs. `most_activations`: by rank, how many
-/// activations (of one stage, for one microbatch) it may hold; empty: as many as there are. Deterministic: all ranks
-/// that search with equal arguments find the same. Takes about two seconds where there are many stages or microbatches.
+/// activations (of one stage, for one microbatch) it may hold; empty: as many as there are. With
+/// `recomputation::where_shorter` it may have R, which the stages must then be able to do (pipeline/stage.hpp).
+/// Deterministic: all ranks that search with equal arguments find the same. Takes about two seconds where there are many
+/// stages or microbatches, twice that with recomputation.
 inline search_result greedy(const placement& where, int microbatches, const costs& cost,
-                            std::vector<int> most_activations = {}) {
+                            std::vector<int> most_activations = {}, recomputation allowed = recomputation::none) {
   detail::require_sizes("greedy", where.ranks(), microbatches);
-  cost.require_stages(where.stages());
+  cost.require_sizes(where.stages(), where.ranks());
   detail::require_finite_sum(where, microbatches, cost);
   if (where.has_two_directions()) {
     raise(errc::invalid_argument,
@@ -226,7 +279,7 @@ inline search_result greedy(const placement& where, int microbatches, const cost
                                       std::to_string(most_activations[rank]) + " activations; its " +
                                       std::to_string(stages_of[rank]) + " stages need at least one each");
   }
-  return detail::greedy_search(where, microbatches, cost, std::move(most_activations)).search();
+  return detail::greedy_search(where, microbatches, cost, std::move(most_activations)).search(allowed);
 }
 
 }  // namespace plan::pipeline

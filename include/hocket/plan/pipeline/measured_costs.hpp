@@ -18,10 +18,10 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
 /// The mean times of each stage in a timeline of all ranks, in its unit; 0 for what no stage did. Of a whole backward
-/// pass half counts for either gradient, and so does of a pair for either half. `hop` is passed on: a run does not show
-/// it. Raises `invalid_argument` where the timeline is empty, as before the first step: costs of 0 for all stages would
+/// pass half counts for either gradient, and so does of a pair for either half. `hops` are passed on: a run does not show
+/// them. Raises `invalid_argument` where the timeline is empty, as before the first step: costs of 0 for all stages would
 /// make any schedule the best.
-inline costs measured_costs(const schedule& plan, const timeline& run, double hop = 0) {
+inline costs measured_costs(const schedule& plan, const timeline& run, link_times hops = {}) {
   if (run.empty() && plan.length() > 0) {
     raise(errc::invalid_argument, "measured_costs: the timeline is empty; run a step of the schedule first");
   }
@@ -53,7 +53,7 @@ inline costs measured_costs(const schedule& plan, const timeline& run, double ho
   for (const means& of : found) {
     all.push_back({of.forward.value(), of.input_gradient.value(), of.weight_gradient.value(), of.recompute.value()});
   }
-  return costs(std::move(all), hop);
+  return costs(std::move(all), std::move(hops));
 }
 
 }  // namespace plan::pipeline

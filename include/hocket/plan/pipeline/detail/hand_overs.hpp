@@ -7,6 +7,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
 
@@ -22,8 +23,9 @@ namespace plan::pipeline::detail {
 /// does at some time is known when its clock has come past that.
 class hand_overs {
  public:
-  constexpr hand_overs(const schedule& plan, double hop)
-      : plan_(plan), hop_(hop), sent_(2 * plan.cells(), never), asked_(sent_.size(), never), ranks_(plan.rows.size()) {}
+  constexpr hand_overs(const schedule& plan, const costs& cost)
+      : plan_(plan), cost_(cost), sent_(2 * plan.cells(), never), asked_(sent_.size(), never),
+        ranks_(plan.rows.size()) {}
 
   /// When `what` may begin, for which `inputs` says when its inputs would be there if sends were over at once; `never`,
   /// as long as that is not known.
@@ -100,7 +102,9 @@ class hand_overs {
   /// When a message can be with its receiver; `never`, as long as one of its ends is not there.
   constexpr double arrival(const work& send) const {
     const std::size_t at = place(send);
-    return sent_[at] == never || asked_[at] == never ? never : std::max(sent_[at], asked_[at]) + hop_;
+    if (sent_[at] == never || asked_[at] == never) return never;
+    const int sender = plan_.placement.rank_of(send.stage, send.microbatch);
+    return std::max(sent_[at], asked_[at]) + cost_.hop(sender, peer_of(plan_, send));
   }
 
   constexpr double is_taken(const work& send, int rank) {
@@ -117,7 +121,7 @@ class hand_overs {
   }
 
   const schedule& plan_;
-  double hop_;
+  const costs& cost_;
   std::vector<double> sent_;   ///< by place: when it was sent
   std::vector<double> asked_;  ///< when its receiver asked for it
   std::vector<rank_state> ranks_;

@@ -128,8 +128,7 @@ class list_scheduler {
 
   /// When the result of (stage, microbatch) is on `rank`.
   double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
-    return results[made_.index(stage, microbatch)] +
-           (made_.placement.rank_of(stage, microbatch) == rank ? 0 : cost_.hop());
+    return results[made_.index(stage, microbatch)] + cost_.hop(made_.placement.rank_of(stage, microbatch), rank);
   }
 
   /// Room is kept for the later stages of what is under way: without, it could never leave.
@@ -247,7 +246,7 @@ class list_scheduler {
   /// The rank that needs a result looks again when it is there.
   void tell(int rank, int stage, int microbatch, double end) {
     const int consumer = made_.placement.rank_of(stage, microbatch);
-    if (consumer != rank) look_again(std::max(end + cost_.hop(), rank_of(consumer).free), consumer);
+    if (consumer != rank) look_again(std::max(end + cost_.hop(rank, consumer), rank_of(consumer).free), consumer);
   }
 
   schedule made_;
