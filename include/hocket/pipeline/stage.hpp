@@ -86,6 +86,53 @@ concept has_stage_number = requires(const Stage& stage) {
   { stage.stage_number() } -> std::convertible_to<int>;
 };
 
+namespace detail {
+
+/// What looks like a stage, and need not be one.
+template <class Given>
+concept meant_as_stage = requires { typename Given::input_type; } || requires { typename Given::output_type; } ||
+                         requires { &Given::forward; };
+
+template <class Given>
+concept names_elements = requires {
+  typename Given::input_type;
+  typename Given::output_type;
+};
+
+/// Says what `Given` lacks to be a stage: the first of it.
+template <class Given>
+constexpr void refuse_as_stage() {
+  static_assert(!std::is_const_v<Given>, "a stage can't be const: its passes change it");
+  static_assert(
+      names_elements<Given>,
+      "a stage names the elements that it takes and gives: using input_type = float; using output_type = float;");
+  if constexpr (!std::is_const_v<Given> && names_elements<Given>) {
+    using in = typename Given::input_type;
+    using out = typename Given::output_type;
+    constexpr bool fits = stage_element<in> && stage_element<out>;
+    static_assert(fits, "what a stage takes and gives must be trivially copyable, and aligned to a cache line at most");
+    constexpr bool has_sizes = requires(Given& given) {
+      { given.input_size() } -> std::convertible_to<std::size_t>;
+      { given.output_size() } -> std::convertible_to<std::size_t>;
+    };
+    static_assert(!fits || has_sizes,
+                  "a stage says how many elements it takes and gives for a microbatch, 0 where there are none: "
+                  "std::size_t input_size() const; std::size_t output_size() const;");
+    constexpr bool has_forward =
+        requires(Given& given, std::span<const in> from, std::span<out> to) { given.forward(0, from, to); };
+    static_assert(
+        !fits || !has_sizes || has_forward,
+        "a stage has void forward(int microbatch, std::span<const input_type> in, std::span<output_type> out)");
+    static_assert(
+        !fits || !has_sizes || !has_forward || has_backward<Given> || has_gradients_apart<Given>,
+        "a stage has void backward(int microbatch, std::span<const input_type> in, std::span<const output_type> "
+        "out_gradient, std::span<input_type> in_gradient), or input_gradient, which takes the same, and "
+        "weight_gradient, which takes all of it but the last");
+  }
+}
+
+}  // namespace detail
+
 /// What a stage's function is called that does what a schedule lists of the stage alone.
 constexpr const char* function_of(plan::pipeline::verb what) noexcept {
   using plan::pipeline::verb;
@@ -115,6 +162,13 @@ class any_stage {
   template <stage Stage>
   any_stage(Stage& object)  // NOLINT: implicit, so that a list of stages can be written as such
       : object_(&object), table_(&table_of<Stage>) {}
+
+  /// Does not compile: see what it says.
+  template <class Given>
+    requires(!stage<Given> && detail::meant_as_stage<Given>)
+  any_stage(Given&) {  // NOLINT: as above
+    detail::refuse_as_stage<Given>();
+  }
 
   /// Which of the model's stages it is, where it says so.
   std::optional<int> number() const { return table_->number(object_); }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a stage can't be const
+//
+// Passes change a stage.
+#include <hocket/pipeline/stage.hpp>
+
+#include <cstddef>
+#include <span>
+
+struct layers {
+  using input_type = float;
+  using output_type = float;
+  std::size_t input_size() const;
+  std::size_t output_size() const;
+  void forward(int microbatch, std::span<const float> in, std::span<float> out);
+  void backward(int microbatch, std::span<const float> in, std::span<const float> out_gradient,
+                std::span<float> in_gradient);
+};
+
+void misuse(const layers& given) { hocket::pipeline::any_stage stage(given); }
