@@ -397,4 +397,52 @@ void convert(const Given&, const Options&...) {
       "as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)");
 }
 
+namespace detail {
+
+/// Takes any argument, and is taken only where nothing else fits.
+struct any_argument {
+  template <class Given>
+  constexpr any_argument(const Given&) noexcept {}  // NOLINT: implicit, that is its purpose
+};
+
+}  // namespace detail
+
+/// Does not compile: what follows the axis is a placement, `replicated`, `invariant`, `varying`, `shard<d>` or
+/// `partial<...>`.
+template <axis_name Axis, class... Named>
+void convert(const detail::any_argument&, const auto&...) {
+  constexpr bool names_placement = sizeof...(Named) == 1 && (placement_type<Named> && ...);
+  static_assert(names_placement,
+                "a conversion names the axis, and then how the tensor is to be placed along it, as in "
+                "convert<\"tp\", invariant>(x)");
+}
+/// Does not compile: the name of an axis comes first.
+template <class First, axis_name Second>
+void convert(const detail::any_argument&, const auto&...) {
+  constexpr bool begins_with_axis = !placement_type<First> && placement_type<First>;
+  static_assert(begins_with_axis,
+                "a conversion names the axis first, and then how the tensor is to be placed along it, as in "
+                "convert<\"tp\", invariant>(x)");
+}
+/// Does not compile: axes have names, not numbers.
+template <auto First, class... Named>
+  requires(!std::is_same_v<decltype(First), axis_name>)
+void convert(const detail::any_argument&, const auto&...) {
+  constexpr bool begins_with_axis = std::is_same_v<decltype(First), axis_name>;
+  static_assert(begins_with_axis,
+                "a conversion begins with the name of an axis, a text in quotes, as in convert<\"tp\", invariant>(x)");
+}
+/// Does not compile: see what it says.
+template <axis_name Axis, template <auto...> class To>
+void convert(const detail::any_argument&, const auto&...) {
+  constexpr bool is_whole = sizeof(To<0>) == 0;
+  static_assert(is_whole, "shard is no placement without the dimension that is cut, as in shard<0>");
+}
+/// Does not compile: see what it says.
+template <axis_name Axis, template <class...> class To>
+void convert(const detail::any_argument&, const auto&...) {
+  constexpr bool is_whole = sizeof(To<sum>) == 0;
+  static_assert(is_whole, "partial is no placement without the reduction that is left to do, as in partial<sum>");
+}
+
 HOCKET_END_NAMESPACE

@@ -84,9 +84,12 @@ struct shard {
 };
 
 /// `Reduction` is `sum`, `mean`, or a reduction operation such as `maximum`.
-template <class Reduction>
+template <class Reduction = void>
 struct partial {
-  static constexpr placement value{placement_kind::partial_other};
+  static constexpr bool is_reduction = !std::is_void_v<Reduction> && !std::is_arithmetic_v<Reduction>;
+  static_assert(is_reduction,
+                "partial<...> names the reduction that is left to do: sum, mean, or an operation such as maximum");
+  static constexpr placement value{is_reduction ? placement_kind::partial_other : placement_kind::undetermined};
 };
 
 template <>

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: begins with the name of an axis, a text in quotes
+//
+// Axes have names.
+#include <shard/setting_with_wires.hpp>
+
+auto moved(const matrix_on_tp<invariant>& x) { return convert<0, replicated>(x); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: partial is no placement without the reduction
+//
+// Which reduction is left to do?
+#include <shard/setting_with_wires.hpp>
+
+auto moved(const matrix_on_tp<varying>& x) { return convert<"tp", partial>(x); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a conversion names the axis, and then how
+//
+// Nothing says as what.
+#include <shard/setting_with_wires.hpp>
+
+auto moved(const matrix_on_tp<invariant>& x) { return convert<"tp">(x); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: names the reduction that is left to do
+//
+// What is named is the reduction, not what is reduced.
+#include <shard/setting_with_wires.hpp>
+
+auto reduced(const matrix_on_tp<partial<float>>& x) { return convert<"tp", invariant>(x); }

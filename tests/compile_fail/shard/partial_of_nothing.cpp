@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: names the reduction that is left to do
+//
+// Which reduction is left to do?
+#include <shard/setting_with_wires.hpp>
+
+auto reduced(const matrix_on_tp<partial<>>& x) { return convert<"tp", invariant>(x); }
