@@ -146,17 +146,25 @@ using gradient_placement_t = typename detail::gradient_of<Placement>::type;
 
 // ── Placements along the axes of a mesh ────────────────────────────────────────────────────────────────────────────
 
+namespace detail {
+
+/// Of what is no placement, there has been an error, or there will be.
+template <class Given>
+using placement_or_undetermined = std::conditional_t<placement_type<Given>, Given, undetermined>;
+
+}  // namespace detail
+
 /// Says how a tensor is placed along the axis `Axis`: `on<"tp", shard<1>>`.
-template <axis_name Axis, placement_type Placement>
+template <axis_name Axis, class Placement = void>
 struct on {
   static constexpr axis_name axis = Axis;
-  using type = Placement;
+  using type = detail::placement_or_undetermined<Placement>;
 };
 
 /// ... along all axes that are not named.
-template <placement_type Placement>
+template <class Placement = void>
 struct elsewhere {
-  using type = Placement;
+  using type = detail::placement_or_undetermined<Placement>;
 };
 
 /// One placement for each axis of a mesh, in its order.
@@ -198,6 +206,14 @@ template <class T>
 struct is_on : std::false_type {};
 template <axis_name Axis, class Placement>
 struct is_on<on<Axis, Placement>> : std::true_type {};
+
+/// Whether what is said of an axis is a placement.
+template <class Said>
+inline constexpr bool says_placement = true;
+template <axis_name Axis, class Placement>
+inline constexpr bool says_placement<on<Axis, Placement>> = placement_type<Placement>;
+template <class Placement>
+inline constexpr bool says_placement<elsewhere<Placement>> = placement_type<Placement>;
 
 struct not_placed {};
 
@@ -263,6 +279,9 @@ struct checked_said {
   static constexpr bool by_axis = ((is_on<Said>::value || is_elsewhere<Said>::value) && ...);
   static_assert(by_axis,
                 "a tensor's placements are said as on<\"axis\", placement>, or as elsewhere<placement> for all others");
+  static constexpr bool are_placements = (says_placement<Said> && ...);
+  static_assert(are_placements,
+                "what follows the axis is a placement: replicated, invariant, varying, shard<d> or partial<...>");
   static_assert(!by_axis || said_once<Said...>(),
                 "the placement along one axis, or elsewhere, is said twice: only one of them can hold");
   static constexpr bool value = (axis_said_must_exist<Axes, Said>::value && ...);
@@ -276,6 +295,11 @@ template <axis... Axes, class... Current, class... Said>
 struct resolved_placements<axis_list<Axes...>, placements<Current...>, Said...> {
   static_assert(checked_said<axis_list<Axes...>, Said...>::value);
   using type = placements<typename said_of<Axes.name, Current, Said...>::type...>;
+};
+/// After an error: what was given is no mesh.
+template <class... Said>
+struct resolved_placements<axis_list<axis("no mesh")>, void, Said...> {
+  using type = placements<undetermined>;
 };
 template <axis... Axes, class... Said>
 struct resolved_placements<axis_list<Axes...>, void, Said...> {

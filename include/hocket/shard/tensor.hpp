@@ -390,11 +390,19 @@ class sharded_tensor {
 
 namespace detail {
 
+/// Stands for a mesh after an error.
+struct no_mesh {
+  using axes = axis_list<axis("no mesh")>;
+  static constexpr int dimensions = 1;
+};
+
 template <class Mesh>
 struct mesh_must_be_mesh {
-  static constexpr bool is_mesh = !std::is_const_v<Mesh> && requires { typename Mesh::axes; };
+  using bare = std::remove_cvref_t<Mesh>;
+  static constexpr bool has_axes = requires { typename bare::axes; };
+  static constexpr bool is_mesh = std::is_same_v<Mesh, bare> && has_axes;
   static_assert(is_mesh, "the third argument of tensor<...> is the type of a mesh, without const or reference");
-  using type = std::remove_cvref_t<Mesh>;
+  using type = std::conditional_t<has_axes, bare, no_mesh>;
 };
 
 template <class Extents>

@@ -60,8 +60,10 @@ struct checked_embedding {
 
 /// Rows of a table [vocabulary, features] that is shard<0> along `Axis`, one for each token; given out as `Output`:
 /// invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
-template <axis_name Axis, placement_type Output = invariant>
+template <axis_name Axis, class Output = invariant>
 struct vocabulary_parallel_embedding {
+  using output_placement = typename detail::output_of_layer<Output>::placement;
+
   /// `tokens` is [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one of them
   /// is not a row of the table.
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table, call_options Options = options<>>
@@ -84,7 +86,7 @@ struct vocabulary_parallel_embedding {
             });
           },
           detail::entered<Axis, replicated>(tokens, options, site), table);
-      return convert<Axis, Output>(std::move(summands), options, site);
+      return convert<Axis, output_placement>(std::move(summands), options, site);
     }
   }
 
@@ -96,12 +98,12 @@ struct vocabulary_parallel_embedding {
                        const std::source_location& site = std::source_location::current()) {
     constexpr bool tokens_fit = detail::is_placed_along<Axis, Tokens, invariant, replicated>();
     constexpr bool table_fits = detail::is_placed_along<Axis, Table, shard<0>>();
-    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<Output>>();
+    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<output_placement>>();
     if constexpr (!detail::checked_embedding<tokens_fit, table_fits, gradient_fits>::value) {
       return backward(detail::or_stand_in<tokens_fit, Axis>(tokens), detail::or_stand_in<table_fits, Axis>(table),
                       detail::or_stand_in<gradient_fits, Axis>(gradient), options, site);
     } else {
-      const auto of_sum = detail::before_sum<Axis, Output>(borrow(gradient), options, site);
+      const auto of_sum = detail::before_sum<Axis, output_placement>(borrow(gradient), options, site);
       const std::size_t first = table.part().begin[0];
       return apply<std::remove_const_t<typename Table::element_type>>(
           multilinear<"t,th,vh->vh">(),

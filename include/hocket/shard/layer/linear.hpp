@@ -152,6 +152,15 @@ auto left_backwards(Gradient&& gradient, const Options& options = {},
   }
 }
 
+/// How a layer gives out what it has reduced.
+template <class Output>
+struct output_of_layer {
+  static constexpr bool is_placement = placement_type<Output>;
+  static_assert(is_placement,
+                "what a layer gives out is placed as invariant, shard<0> or replicated: no other type fits here");
+  using placement = placement_or_undetermined<Output>;
+};
+
 /// The gradient of a partial sum that was given out as `Output`.
 template <axis_name Axis, class Output, class Gradient, class Options>
 auto before_sum(Gradient&& gradient, const Options& options, const std::source_location& site) {
@@ -275,8 +284,10 @@ struct column_parallel_linear {
 
 /// A linear layer whose weight is cut along `Axis` by its inputs: each rank computes a summand of the output, and the
 /// sums are given out as `Output`: invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
-template <axis_name Axis, placement_type Output = invariant>
+template <axis_name Axis, class Output = invariant>
 struct row_parallel_linear {
+  using output_placement = typename detail::output_of_layer<Output>::placement;
+
   /// `x` is [tokens, inputs] and shard<1> along `Axis`, `w` is [inputs, outputs] and shard<0>. A bias is added to the
   /// output, once: by `plus_bias`.
   template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
@@ -290,7 +301,8 @@ struct row_parallel_linear {
                      site);
     } else {
       auto input = detail::kept(std::forward<Input>(x));
-      auto output = convert<Axis, Output>(detail::computed<detail::product_rule>(math, input, w), options, site);
+      auto output =
+          convert<Axis, output_placement>(detail::computed<detail::product_rule>(math, input, w), options, site);
       return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
     }
   }
@@ -303,12 +315,12 @@ struct row_parallel_linear {
                        const std::source_location& site = std::source_location::current()) {
     constexpr bool input_fits = detail::is_placed_along<Axis, Saved, shard<1>>();
     constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<0>>();
-    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<Output>>();
+    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<output_placement>>();
     if constexpr (!detail::checked_row_parallel<input_fits, weight_fits, gradient_fits>::value) {
       return backward(math, detail::or_stand_in<input_fits, Axis>(x), detail::or_stand_in<weight_fits, Axis>(w),
                       detail::or_stand_in<gradient_fits, Axis>(gradient), options, site);
     } else {
-      const auto of_sum = detail::before_sum<Axis, Output>(borrow(gradient), options, site);
+      const auto of_sum = detail::before_sum<Axis, output_placement>(borrow(gradient), options, site);
       auto of_weight = detail::computed<detail::product_weight_gradient>(math, x, of_sum);
       auto of_input = detail::computed<detail::product_input_gradient>(math, of_sum, w);
       return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};

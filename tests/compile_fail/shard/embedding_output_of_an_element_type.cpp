@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what a layer gives out is placed as
+//
+// What follows the axis is how the output is placed.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/embedding.hpp>
+
+using tokens =
+    hocket::tensor<int, hocket::extents<4>, ranks, hocket::on<"tp", invariant>, hocket::elsewhere<replicated>>;
+
+auto output(const tokens& x, const matrix_on_tp<shard<0>>& table) {
+  return hocket::vocabulary_parallel_embedding<"tp", float>::forward(x, table);
+}

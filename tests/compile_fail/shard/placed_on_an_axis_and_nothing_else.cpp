@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows the axis is a placement
+//
+// How is it placed along that axis?
+#include <shard/setting_with_wires.hpp>
+
+using placed = hocket::tensor<float, hocket::extents<4>, ranks, hocket::on<"tp">, hocket::elsewhere<invariant>>;
+
+auto elements(const placed& x) { return x.elements(); }

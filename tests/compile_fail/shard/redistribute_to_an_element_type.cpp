@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows the axis is a placement
+//
+// int is no placement.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+auto moved(const matrix_on_tp<invariant>& x) { return hocket::redistribute<hocket::on<"tp", int>>(x); }

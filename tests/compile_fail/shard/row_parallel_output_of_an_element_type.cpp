@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what a layer gives out is placed as
+//
+// What follows the axis is how the output is placed.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/linear.hpp>
+
+auto output(const matrix_on_tp<shard<1>>& x, const matrix_on_tp<shard<0>>& weight) {
+  return hocket::row_parallel_linear<"tp", float>::forward([](const auto&...) {}, x, weight);
+}

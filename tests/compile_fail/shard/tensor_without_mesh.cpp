@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the third argument of tensor<...> is the type of a mesh
+//
+// Its placements follow its extents.
+#include <shard/setting_with_wires.hpp>
+
+using placed = hocket::tensor<float, hocket::extents<4>, hocket::on<"tp", invariant>>;
+
+auto elements(const placed& x) { return x.elements(); }
