@@ -154,15 +154,15 @@ using placement_or_undetermined = std::conditional_t<placement_type<Given>, Give
 
 }  // namespace detail
 
-/// Says how a tensor is placed along the axis `Axis`: `on<"tp", shard<1>>`.
-template <axis_name Axis, class Placement = void>
+/// Says how a tensor is placed along the axis `Axis`: `on<"tp", shard<1>>`. `IsPlacement` follows.
+template <axis_name Axis, class Placement = void, bool IsPlacement = placement_type<Placement>>
 struct on {
   static constexpr axis_name axis = Axis;
   using type = detail::placement_or_undetermined<Placement>;
 };
 
 /// ... along all axes that are not named.
-template <class Placement = void>
+template <class Placement = void, bool IsPlacement = placement_type<Placement>>
 struct elsewhere {
   using type = detail::placement_or_undetermined<Placement>;
 };
@@ -199,21 +199,21 @@ struct placement_along<Position, true, List> {
 
 template <class T>
 struct is_elsewhere : std::false_type {};
-template <class Placement>
-struct is_elsewhere<elsewhere<Placement>> : std::true_type {};
+template <class Placement, bool IsPlacement>
+struct is_elsewhere<elsewhere<Placement, IsPlacement>> : std::true_type {};
 
 template <class T>
 struct is_on : std::false_type {};
-template <axis_name Axis, class Placement>
-struct is_on<on<Axis, Placement>> : std::true_type {};
+template <axis_name Axis, class Placement, bool IsPlacement>
+struct is_on<on<Axis, Placement, IsPlacement>> : std::true_type {};
 
 /// Whether what is said of an axis is a placement.
 template <class Said>
 inline constexpr bool says_placement = true;
-template <axis_name Axis, class Placement>
-inline constexpr bool says_placement<on<Axis, Placement>> = placement_type<Placement>;
-template <class Placement>
-inline constexpr bool says_placement<elsewhere<Placement>> = placement_type<Placement>;
+template <axis_name Axis, class Placement, bool IsPlacement>
+inline constexpr bool says_placement<on<Axis, Placement, IsPlacement>> = IsPlacement;
+template <class Placement, bool IsPlacement>
+inline constexpr bool says_placement<elsewhere<Placement, IsPlacement>> = IsPlacement;
 
 struct not_placed {};
 
@@ -270,9 +270,9 @@ constexpr bool said_once() noexcept {
 
 template <class Axes, class Said>
 struct axis_said_must_exist : std::true_type {};
-template <class Axes, axis_name Axis, class Placement>
-struct axis_said_must_exist<Axes, on<Axis, Placement>> : axis_must_exist<(Axes::find(Axis) < Axes::size), Axis, Axes> {
-};
+template <class Axes, axis_name Axis, class Placement, bool IsPlacement>
+struct axis_said_must_exist<Axes, on<Axis, Placement, IsPlacement>>
+    : axis_must_exist<(Axes::find(Axis) < Axes::size), Axis, Axes> {};
 
 template <class Axes, class... Said>
 struct checked_said {
