@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <utility>
@@ -57,10 +58,11 @@ class growing_buffer {
   }
 
  private:
-  [[noreturn]] HOCKET_COLD static void raise_no_buffer([[maybe_unused]] std::size_t bytes) {
+  [[noreturn]] HOCKET_COLD static void raise_no_buffer(std::size_t bytes) {
 #if HOCKET_HAS_EXCEPTIONS
     throw no_buffer(bytes);
 #else
+    std::fprintf(stderr, "hocket: no memory for %s\n", no_buffer(bytes).what());
     std::terminate();
 #endif
   }

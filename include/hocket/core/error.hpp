@@ -5,12 +5,13 @@
 ///
 /// Layers below the public functions never throw on a communication failure: they return a `failure`, a value. The
 /// public function turns it into a thrown `error`, or into the caller's `std::error_code&`. Under -fno-exceptions
-/// the throwing forms call `std::terminate`; programs built so use the `std::error_code&` forms.
+/// the throwing forms print the error and call `std::terminate`; programs built so use the `std::error_code&` forms.
 #pragma once
 
 #include <hocket/core/config.hpp>
 
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <new>
@@ -200,12 +201,12 @@ class HOCKET_EXPORT_TYPE error : public std::system_error {
   std::string text_;
 };
 
-/// Ends the current call with `cause`: throws `error`; under -fno-exceptions prints nothing, and terminates.
+/// Ends the current call with `cause`: throws `error`; under -fno-exceptions prints it to stderr, and terminates.
 [[noreturn]] inline void raise(failure cause) {
 #if HOCKET_HAS_EXCEPTIONS
   throw error(std::move(cause));
 #else
-  static_cast<void>(cause);
+  std::fprintf(stderr, "hocket: %s\n", cause.message().c_str());
   std::terminate();
 #endif
 }
