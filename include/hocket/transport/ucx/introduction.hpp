@@ -65,10 +65,10 @@ inline introduction introduce(const process_identity& who, std::vector<std::byte
   if (address.empty()) return result;
   const std::size_t room = (address.size() - 1) / sizeof(tcp_address);
   result.listens.resize(std::min(room, std::to_integer<std::size_t>(address.back())));
-  address.pop_back();
   const std::size_t bytes = result.listens.size() * sizeof(tcp_address);
-  if (bytes > 0) std::memcpy(result.listens.data(), address.data() + address.size() - bytes, bytes);
-  address.resize(address.size() - bytes);
+  const auto listens = address.end() - 1 - static_cast<std::ptrdiff_t>(bytes);
+  if (bytes > 0) std::memcpy(result.listens.data(), &*listens, bytes);
+  address.erase(listens, address.end());
   return result;
 }
 
