@@ -303,13 +303,13 @@ inline bool show_pipeline(const pipeline_request& wanted) {
 
   std::ostringstream steps;
   const auto report = [&](const char* pass, const pipeline::schedule& made) {
-    steps << "\nafter " << pass << ":\n" << pipeline::print(made);
+    if (!wanted.lower.empty()) steps << "\nafter " << pass << ":\n" << pipeline::print(made);
   };
   const bool has_messages = pipeline::has_messages(plan);
   if (has_messages && !wanted.lower.empty()) throw usage_error("this schedule has its messages already");
   const auto lower = [&] { return has_messages ? cut.plan : pipeline::lower(cut.plan, passes, report); };
   const bool holds = show_messages(noted("adding messages", actions, lower));
-  if (!wanted.lower.empty()) std::cout << steps.str();
+  std::cout << steps.str();
   if (wanted.print) std::cout << '\n' << pipeline::print(plan);
   if (wanted.draw) std::cout << '\n' << pipeline::draw_text(plan, cost);
   if (!wanted.svg.empty()) write_file(wanted.svg, pipeline::draw_svg(plan, cost, {.unit = wanted.unit}));
