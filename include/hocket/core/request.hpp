@@ -35,7 +35,8 @@ class pending {
 /// An operation that was started. Move-only; an empty one is over.
 ///
 /// Nothing runs in the background: an operation moves on while some call drives its communicator, be it `test` or `wait`
-/// of this request or of another, or a blocking call. The buffers belong to the operation until it is over.
+/// of this request or of another, or a blocking call. A call on another communicator does not: operations on several ones
+/// are waited for in an order that is the same on all ranks. The buffers belong to the operation until it is over.
 ///
 /// The destructor waits as `wait` does. It never throws: a failure there shows in the communicator, which is revoked.
 /// **Threads.** As the communicator: one at a time. While another thread is in a call, `wait` fails with
