@@ -14,7 +14,9 @@
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
 #include <hocket/transport/ucx/hang_up.hpp>
+#include <hocket/transport/ucx/inbox.hpp>
 #include <hocket/transport/ucx/introduction.hpp>
+#include <hocket/transport/ucx/kept_requests.hpp>
 #include <hocket/transport/ucx/letters.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
 #include <hocket/transport/ucx/parcel.hpp>
@@ -30,14 +32,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -157,8 +157,8 @@ class connections {
     const bool moved = advance();
     if (!untold_.empty()) [[unlikely]]
       pass_on();
-    if (!running_.empty()) [[unlikely]]
-      sweep();
+    if (!kept_.empty()) [[unlikely]]
+      kept_.sweep();
     return moved;
   }
 
@@ -192,24 +192,18 @@ class connections {
 
   // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Where control messages of one communicator wait. Filled with the lock held.
-  struct inbox {
-    std::atomic<bool> filled{false};
-    std::deque<transport::control_message> messages;
-  };
-
   /// While it lives, control messages of `context` go to `to`.
   class subscription {
    public:
     subscription(connections& links, std::uint32_t context, inbox& to) : links_(links), context_(context) {
       const std::lock_guard guard(links_.lock());
-      links_.inboxes_[context_] = &to;
+      links_.inboxes_.open(context_, to);
     }
     subscription(const subscription&) = delete;
     subscription& operator=(const subscription&) = delete;
     ~subscription() {
       const std::lock_guard guard(links_.lock());
-      links_.inboxes_.erase(context_);
+      links_.inboxes_.close(context_);
       if (links_.failed_context_ == context_) links_.failed_context_.reset();
     }
 
@@ -222,15 +216,15 @@ class connections {
   void post(int rank, std::uint32_t context, int sender, std::span<const std::byte> words) {
     const std::lock_guard guard(lock());
     if (rank == rank_ || presence_of(rank) != presence::here || connect(rank, false) != UCS_OK) return;
-    send(at(rank), control_id, control_header{context, sender}, words);
+    send(at(rank), control_id, inboxes::header{context, sender}, words);
   }
 
   /// Whether nothing that was posted waits for progress.
   bool posted() {
     const std::lock_guard guard(lock());
     send_unsent();
-    sweep();
-    return running_.empty() && unsent_.empty();
+    kept_.sweep();
+    return kept_.empty() && unsent_.empty();
   }
 
   /// With the lock. Takes all messages of a communicator that have come and were not received, and forgets them: their
@@ -257,11 +251,9 @@ class connections {
   /// With the lock. Sees a request to its end that nobody waits for any more; until then what it sends is kept.
   /// @param awaited whether the end of this process waits for it
   void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}, bool awaited = true) {
-    if (UCS_PTR_IS_PTR(request)) running_.push_back({request, std::move(bytes), {}, awaited});
+    kept_.add(request, std::move(bytes), awaited);
   }
-  void keep(ucs_status_ptr_t request, parcels::pointer given_up) {
-    running_.push_back({request, {}, std::move(given_up), true});
-  }
+  void keep(ucs_status_ptr_t request, parcels::pointer given_up) { kept_.add(request, std::move(given_up)); }
 
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
   /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
@@ -332,20 +324,7 @@ class connections {
   };
   static constexpr unsigned notice_id = 1;
 
-  /// Goes before each control message.
-  struct control_header {
-    std::uint32_t context;
-    std::int32_t sender;
-  };
   static constexpr unsigned control_id = 2;
-
-  /// A request that nobody waits for, and what it sends if that must outlive the call.
-  struct running {
-    void* request;
-    std::unique_ptr<std::byte[]> bytes;
-    parcels::pointer given_up;
-    bool awaited;
-  };
 
   peer& at(int rank) noexcept { return peers_[static_cast<std::size_t>(rank)]; }
   const peer& at(int rank) const noexcept { return peers_[static_cast<std::size_t>(rank)]; }
@@ -432,16 +411,7 @@ class connections {
   /// Called from within `worker::progress`, so with the lock held.
   static ucs_status_t on_control(void* argument, const void* header, std::size_t header_size, void* data,
                                  std::size_t size, const ucp_am_recv_param_t* how) {
-    auto& self = *static_cast<connections*>(argument);
-    control_header from{};
-    const bool whole = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
-    if (header_size != sizeof from || size > transport::control_message::most_bytes || !whole) return UCS_OK;
-    std::memcpy(&from, header, sizeof from);
-    const auto found = self.inboxes_.find(from.context);
-    if (found == self.inboxes_.end()) return UCS_OK;  // of a communicator that has gone
-    const auto* const begin = static_cast<const std::byte*>(data);
-    found->second->messages.push_back({from.sender, std::vector<std::byte>(begin, begin + size)});
-    found->second->filled.store(true, std::memory_order_release);
+    static_cast<connections*>(argument)->inboxes_.deliver(header, header_size, data, size, *how);
     return UCS_OK;
   }
 
@@ -502,14 +472,6 @@ class connections {
     return moved;
   }
 
-  void sweep() noexcept {
-    std::erase_if(running_, [](const running& each) {
-      if (ucp_request_check_status(each.request) == UCS_INPROGRESS) return false;
-      ucp_request_free(each.request);
-      return true;
-    });
-  }
-
   bool finished_within(void* request, std::chrono::nanoseconds longest) noexcept {
     const deadline last = deadline::after(longest);
     while (ucp_request_check_status(request) == UCS_INPROGRESS) {
@@ -520,10 +482,10 @@ class connections {
     return true;
   }
 
-  void finish_running(deadline last) noexcept {
+  void finish_kept(deadline last) noexcept {
     const auto waits = [this] {
-      sweep();
-      return std::any_of(running_.begin(), running_.end(), [](const running& each) { return each.awaited; }) ||
+      kept_.sweep();
+      return kept_.any_awaited() ||
              std::any_of(unsent_.begin(), unsent_.end(), [&](int rank) { return at(rank).talks; });
     };
     while (waits() && !last.passed()) {
@@ -559,14 +521,14 @@ class connections {
     const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
     const deadline last = deadline::after(std::chrono::milliseconds(500));
     tell_all(notice::kind::goodbye, first_lost_ < 0 && unwinding ? rank_ : first_lost_);
-    finish_running(last);
+    finish_kept(last);
     for (int i = 0; i < size_; ++i) {
       const peer& to = at(i);
       if (!to.talks || !to.link || presence_of(i) != presence::here) continue;
       const ucp_request_param_t how{};
       keep(ucp_ep_flush_nbx(to.link.get(), &how));
     }
-    finish_running(last);
+    finish_kept(last);
   }
 
   /// UCX 1.13 ends the process by an assertion ("got REP message") if it closes a connection to which it still has an
@@ -587,9 +549,8 @@ class connections {
     for (int i = 0; i < size_; ++i) {
       if (at(i).link) keep(at(i).link.close());
     }
-    finish_running(deadline::after(std::chrono::milliseconds(500)));
-    for (const running& each : running_) ucp_request_free(each.request);
-    running_.clear();
+    finish_kept(deadline::after(std::chrono::milliseconds(500)));
+    kept_.release();
   }
 
   const std::shared_ptr<worker> worker_;
@@ -606,9 +567,9 @@ class connections {
   int first_lost_ = -1;
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last
   deadline peers_take_until_;
-  std::vector<running> running_;
+  kept_requests kept_;
   parcels outbox_{2 * piece_format::most_under_way};
-  std::unordered_map<std::uint32_t, inbox*> inboxes_;  ///< by context
+  inboxes inboxes_;
 };
 
 }  // namespace ucx

@@ -9,6 +9,7 @@
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/inbox.hpp>
 #include <hocket/transport/ucx/long_message.hpp>
 #include <hocket/transport/ucx/mailbox.hpp>
 #include <hocket/transport/ucx/message.hpp>
@@ -212,9 +213,7 @@ class port {
     links_->post(rank_on_wire(peer), context_, rank_, words);
   }
   bool posted() { return windows_reachable() ? box_.flush() : links_->posted(); }
-  bool has_mail() const noexcept {
-    return windows_reachable() ? box_.filled() : mail_.filled.load(std::memory_order_acquire);
-  }
+  bool has_mail() const noexcept { return windows_reachable() ? box_.filled() : mail_.filled(); }
   bool fetch(transport::control_message& heard) {
     if (windows_reachable()) {
       box_.flush();
@@ -222,10 +221,7 @@ class port {
     }
     if (!has_mail()) return false;
     const std::lock_guard guard(links_->lock());
-    heard = std::move(mail_.messages.front());
-    mail_.messages.pop_front();
-    mail_.filled.store(!mail_.messages.empty(), std::memory_order_release);
-    return heard.sender >= 0 && heard.sender < size();
+    return mail_.take(heard) && heard.sender >= 0 && heard.sender < size();
   }
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -469,8 +465,8 @@ class port {
   unfinished<long_receiving> unasked_;
   std::shared_ptr<shared_memory> window_;
   std::vector<std::unique_ptr<published>> shared_;
-  mailbox box_;              ///< of control messages, where memory is shared
-  connections::inbox mail_;  ///< elsewhere
+  mailbox box_;  ///< of control messages, where memory is shared
+  inbox mail_;   ///< elsewhere
   const connections::subscription subscription_{*links_, context_, mail_};
   unsigned idle_polls_ = 0;
   bool polled_ = false;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Where control messages that came through UCX wait for their communicator. A process has one worker and may have many
+/// communicators: which one a message is for, its header says.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+
+#include <ucp/api/ucp.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Of one communicator. Members are called with the worker's lock held, but for `filled`.
+class inbox {
+ public:
+  bool filled() const noexcept { return filled_.load(std::memory_order_acquire); }
+
+  void put(transport::control_message message) {
+    messages_.push_back(std::move(message));
+    filled_.store(true, std::memory_order_release);
+  }
+  /// The oldest one; false if there is none.
+  bool take(transport::control_message& message) {
+    if (messages_.empty()) return false;
+    message = std::move(messages_.front());
+    messages_.pop_front();
+    filled_.store(!messages_.empty(), std::memory_order_release);
+    return true;
+  }
+
+ private:
+  std::atomic<bool> filled_{false};
+  std::deque<transport::control_message> messages_;
+};
+
+/// Those of all communicators of a process. Members are called with the worker's lock held.
+class inboxes {
+ public:
+  /// Goes before each control message.
+  struct header {
+    std::uint32_t context;
+    std::int32_t sender;  ///< rank in the communicator
+  };
+
+  void open(std::uint32_t context, inbox& to) { by_context_[context] = &to; }
+  void close(std::uint32_t context) noexcept { by_context_.erase(context); }
+
+  /// What came as an active message; forgotten if it is none of ours, or of a communicator that has gone.
+  void deliver(const void* head, std::size_t head_size, const void* data, std::size_t size,
+               const ucp_am_recv_param_t& how) {
+    header from{};
+    const bool whole = (how.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+    if (head_size != sizeof from || size > transport::control_message::most_bytes || !whole) return;
+    std::memcpy(&from, head, sizeof from);
+    const auto found = by_context_.find(from.context);
+    if (found == by_context_.end()) return;
+    const auto* const begin = static_cast<const std::byte*>(data);
+    found->second->put({from.sender, {begin, begin + size}});
+  }
+
+ private:
+  std::unordered_map<std::uint32_t, inbox*> by_context_;
+};
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE
