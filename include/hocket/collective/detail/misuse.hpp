@@ -10,6 +10,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/placed_buffer.hpp>
 #include <hocket/core/strong_types.hpp>
@@ -451,12 +452,6 @@ struct exchange_form {
     }
     return false;
   }
-};
-
-/// What a call gives that was not understood: anything, so that the compiler does not speak of the result first.
-struct not_understood {
-  template <class Result>
-  operator Result() const;
 };
 
 /// `Calls`, and one overload more for every call that fits none of theirs.
