@@ -68,7 +68,7 @@ void check_others(const communicator& comm, findings& found, std::size_t size) {
   const auto sum = sum_of(comm.size(), size * ranks);
   const auto begin = static_cast<std::ptrdiff_t>(rank * size);
   const std::vector<std::uint64_t> block(sum.begin() + begin, sum.begin() + begin + static_cast<std::ptrdiff_t>(size));
-  for_each_algorithm<hocket::ring_t, hocket::pairwise_t>(comm, [&](auto options) {
+  for_each_algorithm<hocket::ring_t, hocket::pairwise_t, hocket::recursive_halving_t>(comm, [&](auto options) {
     std::vector<std::uint64_t> out(size, 1);
     hocket::reduce_scatter(comm, whole, out, std::plus<>{}, options);
     found.equal(out, block, "reduce_scatter" + of);
@@ -222,10 +222,13 @@ TEST_CASE("long messages, which go as pieces, arrive whole and in the order in w
               sent.push_back(hocket::send_async(comm, first, other));
               sent.push_back(hocket::send_async(comm, second, other));
               sent.push_back(hocket::send_async(comm, third, other));
+              std::vector<std::uint64_t> none;
+              sent.push_back(hocket::send_async(comm, none, other));
               std::vector<std::uint64_t> a(size), b(second.size()), c(third.size());
               auto last = hocket::recv_async(comm, a, other);
               hocket::recv(comm, b, other);
               hocket::recv(comm, c, other);
+              hocket::recv(comm, none, other);
               last.wait();
               found.equal(a, vector_of(2 * other.rank, size), std::to_string(size) + " elements");
               found.equal(b, vector_of(2 * other.rank + 1, b.size()), "the second message");

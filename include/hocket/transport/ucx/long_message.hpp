@@ -2,8 +2,8 @@
 /// @file
 /// Long messages, which go as pieces (see piece_format.hpp). All pieces of a message have the same tag, and UCX matches
 /// what is sent with what is asked for in order; so a message waits while one before it with that tag is not all sent,
-/// or asked for. A tag tells whether more follow, so that lengths that differ are found at the first piece where they
-/// do.
+/// or asked for. One that is to be sent waits here, and its sender goes on: plans send several ahead. A tag tells whether
+/// more follow, so that lengths that differ are found at the first piece where they do.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -43,22 +43,26 @@ class unfinished {
     }
   }
   /// Whether a message with `tag` to or from `rank_on_wire` would get between the pieces of one.
-  bool precede(int rank_on_wire, ucp_tag_t tag) const noexcept {
-    for (const Message* each = first_; each != nullptr; each = each->after_) {
-      if (each->rank_ == rank_on_wire && ((each->tag_ ^ tag) & message_tag::matched_mask) == 0) return true;
-    }
-    return false;
-  }
+  bool precede(int rank_on_wire, ucp_tag_t tag) const noexcept { return is_among(first_, rank_on_wire, tag); }
+  /// The same of `one`, which has entered: those before it.
+  bool precede(const Message& one) const noexcept { return is_among(one.after_, one.rank_, one.tag_); }
   /// With the lock.
   void advance() noexcept {
     for (Message* each = first_; each != nullptr;) std::exchange(each, each->after_)->advance();
   }
 
  private:
-  Message* first_ = nullptr;
+  static bool is_among(const Message* first, int rank_on_wire, ucp_tag_t tag) noexcept {
+    for (const Message* each = first; each != nullptr; each = each->after_) {
+      if (each->rank_ == rank_on_wire && ((each->tag_ ^ tag) & message_tag::matched_mask) == 0) return true;
+    }
+    return false;
+  }
+
+  Message* first_ = nullptr;  ///< the last that has entered
 };
 
-/// A long message on its way out. Stays where it is.
+/// A message on its way out: a long one, or one that must wait for a long one. Stays where it is.
 class long_sending {
  public:
   long_sending(connections& links, int rank_on_wire, ucp_tag_t tag, const void* data, std::size_t size,
@@ -79,19 +83,23 @@ class long_sending {
   /// at it finds it broken. (UCX 1.13 ends the process by an assertion where more is sent on one, and it is closed.)
   void advance() noexcept {
     while (ended_ < number_ && has_ended(place_of(ended_))) ++ended_;
-    if (links_.presence_of(rank_) != presence::here) gone_ = size_;
+    if (links_.presence_of(rank_) != presence::here) cut_ = true;
+    if (!all_gone() && others_.precede(*this)) return;
     const piece_format& format = links_.outgoing(rank_);
-    while (gone_ < size_) {
+    while (!all_gone()) {
       if (number_ - ended_ == format.under_way || !send_piece(format)) return;
     }
     others_.leave(*this);
   }
 
   /// Whether all of it has left the sender's memory, and what the receiver was asked to confirm is confirmed.
-  bool drained() const noexcept { return gone_ == size_ && ended_ == number_; }
+  bool drained() const noexcept { return all_gone() && ended_ == number_; }
 
  private:
   friend class unfinished<long_sending>;
+
+  /// Whether UCX knows of all that it will. An empty message is a piece, too.
+  bool all_gone() const noexcept { return cut_ || (gone_ == size_ && number_ > 0); }
 
   request_handle& place_of(std::size_t number) noexcept { return sent_[number % sent_.size()]; }
 
@@ -100,7 +108,7 @@ class long_sending {
     const ucs_status_t status = ucp_request_check_status(piece.get());
     if (status == UCS_INPROGRESS) return false;
     piece.finish(status);
-    if (status != UCS_OK) gone_ = size_;
+    if (status != UCS_OK) cut_ = true;
     return true;
   }
 
@@ -128,7 +136,7 @@ class long_sending {
     ++number_;
     if (UCS_PTR_IS_ERR(request)) {
       links_.note_error(rank_, UCS_PTR_STATUS(request));
-      gone_ = size_;
+      cut_ = true;
     }
     return true;
   }
@@ -141,6 +149,7 @@ class long_sending {
   std::size_t gone_ = 0;    ///< bytes of which UCX knows
   std::size_t number_ = 0;  ///< of pieces of which UCX knows
   std::size_t ended_ = 0;   ///< of these
+  bool cut_ = false;        ///< the rest is not sent: the connection is broken
   traffic& counted_;
   unfinished<long_sending>& others_;
   long_sending* after_ = nullptr;                                  ///< among these

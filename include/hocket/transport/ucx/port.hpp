@@ -92,9 +92,8 @@ class port {
     if (is_broken(peer) || !links_->may_carry(to, bytes)) [[unlikely]]
       return false;
     const ucp_tag_t tag = message_tag::make(context_, rank_, id);
-    if (unsent_.precede(to, tag)) [[unlikely]]
-      return false;
-    if (bytes > links_->outgoing(to).bytes) return send_in_pieces(state, peer, tag, data, bytes, fail);
+    const bool waits = unsent_.precede(to, tag);
+    if (waits || bytes > links_->outgoing(to).bytes) return send_in_pieces(state, peer, tag, data, bytes, fail);
     parcels::pointer sent;
     ucs_status_ptr_t request = nullptr;
     if (links_->outgoing(to).at_once || bytes <= parcel::most_copied) {
