@@ -170,20 +170,27 @@ class communicator_state {
 
   /// Operation `sequence` is over on this rank, so are all before it, and every peer has begun it.
   void complete_all(std::uint32_t sequence) noexcept {
+    const std::uint32_t before = completed_;
     completed_ = sequence;
     least_completed_ = sequence - most_in_flight;
     header_->completed.store(sequence, std::memory_order_release);
+    if (is_next_era(before)) [[unlikely]]
+      hear_all();
   }
 
   /// Operation `sequence` is over on this rank.
   void complete(std::uint32_t sequence) noexcept {
+    const std::uint32_t before = completed_;
     if (finished_ == 0 && sequence == completed_ + 1) {
       completed_ = sequence;
     } else {
       finished_ |= 1U << static_cast<unsigned>(distance(completed_, sequence) - 1);
       for (; (finished_ & 1U) != 0; finished_ >>= 1) ++completed_;
     }
-    if (header_ != nullptr) header_->completed.store(completed_, std::memory_order_release);
+    if (header_ == nullptr) return;
+    header_->completed.store(completed_, std::memory_order_release);
+    if (is_next_era(before)) [[unlikely]]
+      hear_all();
   }
 
   message_numbers& numbers() noexcept { return numbers_; }
@@ -249,7 +256,8 @@ class communicator_state {
   /// The same for an operation that nobody waits for now: the next call fails with `cause`.
   void revoke_unheard(const failure& cause) {
     if (cause_) return;
-    const int culprit = cause.context.peer;
+    // Of an abort the peer that is waited for is no cause.
+    const int culprit = cause.code == errc::aborted ? rank_ : cause.context.peer;
     const revocation why{cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.quoted()};
     failure kept = cause;
     cause_ = std::move(kept);  // the last thing that may lack memory is done
@@ -425,13 +433,29 @@ class communicator_state {
     }
   }
 
+  /// Whether another quarter of all sequence numbers has begun since `before`.
+  bool is_next_era(std::uint32_t before) const noexcept { return (before ^ completed_) >> 30 != 0; }
+
+  /// Once in an era, so that nothing that is known of a peer gets so old that it seems to lie ahead: calls that go well
+  /// need not look at it, and messages do not at all.
+  HOCKET_NO_INLINE void hear_all() noexcept {
+    for (int peer = 0; peer < size(); ++peer) {
+      peer_completed_[static_cast<std::size_t>(peer)] = completed_at(peer);
+    }
+    refresh_credit(completed_);
+  }
+
+  std::uint32_t completed_at(int peer) const noexcept {
+    return layout_.header(window(peer)).completed.load(std::memory_order_acquire);
+  }
+
   HOCKET_NO_INLINE bool refresh_credit(std::uint32_t sequence) noexcept {
     std::uint32_t least = completed_;  // of this rank and all others
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == rank()) continue;
       std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
       if (distance(known, sequence) > static_cast<std::int32_t>(transport::window)) {
-        known = layout_.header(window(peer)).completed.load(std::memory_order_acquire);
+        known = completed_at(peer);
       }
       if (distance(known, least) > 0) least = known;
     }

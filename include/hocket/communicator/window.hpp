@@ -33,6 +33,12 @@ constexpr flag_word make_flag(std::uint32_t sequence, std::uint32_t signature) n
   return (static_cast<flag_word>(sequence) << 32) | signature;
 }
 
+/// Whether a word is a flag of that operation, equal or not. One that nobody has written is of none, also when numbers
+/// have come round to 0.
+constexpr bool is_of_operation(flag_word word, std::uint32_t sequence) noexcept {
+  return word != 0 && static_cast<std::uint32_t>(word >> 32) == sequence;
+}
+
 /// Payload and flag in one line: the fastest way to tell a peer a few bytes.
 struct alignas(platform::cache_line) push_line {
   static constexpr std::size_t capacity = 56;

@@ -52,7 +52,7 @@ struct push_exchange {
   /// Whether `peer` has pushed something else in this operation.
   failure mismatch(int peer) const {
     const flag_word word = word_from(peer);
-    if (word == flag || static_cast<std::uint32_t>(word >> 32) != sequence) return {};
+    if (word == flag || !is_of_operation(word, sequence)) return {};
     failure cause = transport::other_call(peer);
     cause.context.sequence = sequence;
     return cause;
