@@ -142,6 +142,31 @@ TEST_CASE("calls that differ are reported on every rank, with both call sites") 
   }
 }
 
+TEST_CASE("an operation that differs from the peers' and is not waited for is reported by the one that is") {
+  const auto all = [](communicator& comm, std::size_t size) {
+    return std::vector<float>(size * static_cast<std::size_t>(comm.size()));
+  };
+  for (const std::size_t size : {std::size_t{300}, std::size_t{600'000}}) {
+    check(
+        "order of operations that were begun", 2,
+        [=](communicator& comm) {
+          std::vector<float> data(size), part(size), gathered = all(comm, size);
+          auto first = hocket::all_reduce_async(comm, hocket::in_place(data));
+          auto second = hocket::all_gather_async(comm, part, gathered);
+          second.wait();
+          first.wait();
+        },
+        [=](communicator& comm) {
+          std::vector<float> data(size), part(size), gathered = all(comm, size);
+          auto first = hocket::all_gather_async(comm, part, gathered);
+          auto second = hocket::all_reduce_async(comm, hocket::in_place(data));
+          second.wait();
+          first.wait();
+        },
+        {"all_reduce", "all_gather"});
+  }
+}
+
 TEST_CASE("of calls that differ and that nobody waited in, the first is reported by the next one") {
   const auto broadcasts = [](std::size_t size, int root, auto... properties) {
     return [=](communicator& comm) {

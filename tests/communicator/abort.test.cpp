@@ -35,7 +35,10 @@ void check_among(int ranks, const std::string& name, Call call) {
         try {
           call(me.comm());
           me.complain("no error");
-        } catch (const hocket::error&) {}
+        } catch (const hocket::error& heard) {
+          if (heard.code() == hocket::errc::aborted)
+            me.check(heard.context().peer == 0, "names another than who aborted");
+        }
       }
       while (me.rank() == 1 && !over.load()) std::this_thread::sleep_for(1ms);
       if (me.rank() != 0) return;

@@ -454,15 +454,23 @@ TEST_CASE("ranks whose long call fails have each other still, however late they 
     int left;
     std::function<void(communicator&, std::span<double>)> happens;
   };
-  const auto endless = [](communicator& comm, std::span<double> values, auto op) {
-    for (;;) hocket::all_reduce(comm, hocket::in_place(values), op, with(hocket::ring));
+  const auto endless = [](communicator& comm, std::span<double> values, auto op, auto... more) {
+    for (;;) hocket::all_reduce(comm, hocket::in_place(values), op, with(hocket::ring, more...));
+  };
+  const auto killed = [](communicator& comm) {
+    return comm.rank() == 2 ? std::jthread([] { std::this_thread::sleep_for(20ms), ::raise(SIGKILL); })
+                            : std::jthread();
   };
   const std::vector<ending> endings{
       {"a rank is killed", 2,
        [=](communicator& comm, std::span<double> values) {
-         std::thread killer;
-         if (comm.rank() == 2) killer = std::thread([] { std::this_thread::sleep_for(20ms), ::raise(SIGKILL); });
+         const auto killer = killed(comm);
          endless(comm, values, std::plus<>{});
+       }},
+      {"a rank is killed, and messages have checksums", 2,
+       [=](communicator& comm, std::span<double> values) {
+         const auto killer = killed(comm);
+         endless(comm, values, std::plus<>{}, hocket::require(hocket::checksummed));
        }},
       {"counts differ", 3,
        [=](communicator& comm, std::span<double> values) {

@@ -216,7 +216,7 @@ HOCKET_COLD failure with_both_calls(State& state, whereabouts where, failure cau
   while (own.sequence != 0 && !last.passed() && !called_off()) {
     const outcome found = listen(state, where);
     if (found.failed()) return found.cause();
-    if (state.revoked()) return state.take_cause();
+    if (state.revoked()) return state.cause();
     if (!state.port().progress()) platform::yield();
   }
   return cause;
@@ -235,7 +235,7 @@ HOCKET_COLD std::optional<answer> ask(State& state, int peer, const question& wa
     instead = listen(state, where, [&](int rank, const answer& each) {
       if (rank == peer) said = each;
     });
-    if (!instead.failed() && state.revoked()) instead = state.take_cause();
+    if (!instead.failed() && state.revoked()) instead = state.cause();
     if (instead.failed()) break;
     platform::yield();
   }

@@ -114,8 +114,8 @@ class machine {
  private:
   struct pending_send {
     int peer;
-    typename port_type::sending handle;
-    std::vector<std::byte> sealed;  ///< what is sent, if that is not the caller's memory
+    std::vector<std::byte> sealed;       ///< what is sent, if that is not the caller's memory
+    typename port_type::sending handle;  ///< gone before it: a message that is given up is copied
   };
 
   struct lane {
@@ -250,7 +250,7 @@ class machine {
     // Simulated ranks look at what was sent until the lane goes on, or ends.
     const bool drained = state_.port().drained(sending) && !(uncut && bound_.checksummed);
     if (!drained) {
-      at.sends.push_back({what.peer, std::move(sending), {}});
+      at.sends.push_back({what.peer, {}, std::move(sending)});
       at.sends.back().sealed =
           std::move(at.sealed);  // not before: the peer reads it, should there be no memory for this
     }
@@ -452,7 +452,7 @@ class machine {
       state_.heard(peer, sequence_);
       return true;
     }
-    if (static_cast<std::uint32_t>(word >> 32) == sequence_) [[unlikely]]
+    if (is_of_operation(word, sequence_)) [[unlikely]]
       cause_ = transport::other_call(peer);
     return false;
   }
