@@ -10,6 +10,7 @@
 #include "leaf_o3.hpp"
 
 #include <hocket/kernel/host/leaf.hpp>
+#include <hocket/operation/operations.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -45,9 +46,9 @@ operands<T>& operands_of(std::size_t count) {
   return all.try_emplace(count, count).first->second;
 }
 
-/// Runs `loop(operands, count)` and checks what it left.
-template <class T, class Loop>
-void time_loop(benchmark::State& state, Loop loop, int sources) {
+/// Runs `loop(operands, count)` and checks that it left what `op` makes of so many sources.
+template <class T, class Op, class Loop>
+void time_loop(benchmark::State& state, const Op& op, Loop loop, std::size_t sources) {
   const auto count = static_cast<std::size_t>(state.range(0));
   operands<T>& data = operands_of<T>(count);
   std::fill(data.to.begin(), data.to.end(), T{});
@@ -57,47 +58,48 @@ void time_loop(benchmark::State& state, Loop loop, int sources) {
     benchmark::ClobberMemory();
   }
   for (std::size_t i = 0; i < count; ++i) {
-    T expected{};
-    for (int k = 0; k < sources; ++k)
-      expected = static_cast<T>(expected + data.sources[static_cast<std::size_t>(k)][i]);
-    if (data.to[i] != expected) state.SkipWithError("wrong sum");
+    T expected = data.sources[0][i];
+    for (std::size_t k = 1; k < sources; ++k) expected = static_cast<T>(op(expected, data.sources[k][i]));
+    if (data.to[i] != expected) state.SkipWithError("wrong result");
   }
 }
 
-template <class T>
+template <class T, class Op>
 void leaf_two(benchmark::State& state) {
-  const auto loop = [](operands<T>& data, std::size_t count) {
-    const std::plus<> op;
-    hocket::kernel::leaf_of<std::plus<>, T>.two(&op, data.to.data(), data.sources[0].data(), data.sources[1].data(),
-                                                count);
+  const Op op;
+  const auto loop = [&](operands<T>& data, std::size_t count) {
+    hocket::kernel::leaf_of<Op, T>.two(&op, data.to.data(), data.sources[0].data(), data.sources[1].data(), count);
   };
-  time_loop<T>(state, loop, 2);
+  time_loop<T>(state, op, loop, 2);
+}
+
+template <class T, class Op>
+void plain_two(benchmark::State& state) {
+  const Op op;
+  const auto loop = [&](operands<T>& data, std::size_t count) {
+    plain::combine_two(op, data.to.data(), data.sources[0].data(), data.sources[1].data(), count);
+  };
+  time_loop<T>(state, op, loop, 2);
 }
 
 template <class T>
-void plain_two(benchmark::State& state) {
-  const auto loop = [](operands<T>& data, std::size_t count) {
-    plain::add_two(data.to.data(), data.sources[0].data(), data.sources[1].data(), count);
-  };
-  time_loop<T>(state, loop, 2);
-}
-
 void leaf_four(benchmark::State& state) {
-  const auto loop = [](operands<float>& data, std::size_t count) {
-    const std::plus<> op;
+  const std::plus<> op;
+  const auto loop = [&](operands<T>& data, std::size_t count) {
     const void* const from[] = {data.sources[0].data(), data.sources[1].data(), data.sources[2].data(),
                                 data.sources[3].data()};
-    hocket::kernel::leaf_of<std::plus<>, float>.many(&op, data.to.data(), from, 4, count);
+    hocket::kernel::leaf_of<std::plus<>, T>.many(&op, data.to.data(), from, 4, count);
   };
-  time_loop<float>(state, loop, 4);
+  time_loop<T>(state, op, loop, 4);
 }
 
+template <class T>
 void plain_four(benchmark::State& state) {
-  const auto loop = [](operands<float>& data, std::size_t count) {
+  const auto loop = [](operands<T>& data, std::size_t count) {
     plain::add_four(data.to.data(), data.sources[0].data(), data.sources[1].data(), data.sources[2].data(),
                     data.sources[3].data(), count);
   };
-  time_loop<float>(state, loop, 4);
+  time_loop<T>(state, std::plus<>(), loop, 4);
 }
 
 struct pair_of_loops {
@@ -106,10 +108,14 @@ struct pair_of_loops {
   void (*plain)(benchmark::State&);
 };
 
-constexpr pair_of_loops pairs[] = {{"float", leaf_two<float>, plain_two<float>},
-                                   {"double", leaf_two<double>, plain_two<double>},
-                                   {"int32", leaf_two<std::int32_t>, plain_two<std::int32_t>},
-                                   {"four_floats", leaf_four, plain_four}};
+using sum = std::plus<>;
+
+constexpr pair_of_loops pairs[] = {{"float", leaf_two<float, sum>, plain_two<float, sum>},
+                                   {"double", leaf_two<double, sum>, plain_two<double, sum>},
+                                   {"int32", leaf_two<std::int32_t, sum>, plain_two<std::int32_t, sum>},
+                                   {"minimum", leaf_two<float, hocket::minimum>, plain_two<float, hocket::minimum>},
+                                   {"four_floats", leaf_four<float>, plain_four<float>},
+                                   {"four_bytes", leaf_four<std::uint8_t>, plain_four<std::uint8_t>}};
 
 /// Collects medians, to compare them in the end.
 class medians final : public benchmark::ConsoleReporter {

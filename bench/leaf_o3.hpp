@@ -3,14 +3,20 @@
 /// The loops of the leaves, written down plainly: see leaf_o3.cxx, used by leaf.cxx.
 #pragma once
 
+#include <hocket/operation/operations.hpp>
+
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace plain {
 
-void add_two(float* to, const float* a, const float* b, std::size_t count);
-void add_two(double* to, const double* a, const double* b, std::size_t count);
-void add_two(std::int32_t* to, const std::int32_t* a, const std::int32_t* b, std::size_t count);
+void combine_two(std::plus<>, float* to, const float* a, const float* b, std::size_t count);
+void combine_two(std::plus<>, double* to, const double* a, const double* b, std::size_t count);
+void combine_two(std::plus<>, std::int32_t* to, const std::int32_t* a, const std::int32_t* b, std::size_t count);
+void combine_two(hocket::minimum, float* to, const float* a, const float* b, std::size_t count);
 void add_four(float* to, const float* a, const float* b, const float* c, const float* d, std::size_t count);
+void add_four(std::uint8_t* to, const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* c,
+              const std::uint8_t* d, std::size_t count);
 
 }  // namespace plain

@@ -7,6 +7,7 @@
 #include <hocket/operation/apply.hpp>
 #include <hocket/operation/traits.hpp>
 
+#include <cstdint>
 #include <limits>
 #include <type_traits>
 
@@ -47,28 +48,56 @@ HOCKET_HOST_DEVICE constexpr bool is_negative_zero(const T& value) {
   }
 }
 
+template <class T>
+inline constexpr bool is_float_or_double = std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+/// The smaller or the larger of two numbers, as `minimum` and `maximum` say, without a branch, so that loops are vectorised.
+/// Chosen in both orders: where that gives two values, they are zeros, or one is a NaN. Both in one have the sign that is
+/// wanted, and are a NaN if one was: all bits of its exponent are set, and one of those behind it.
+template <bool Smaller, class T>
+HOCKET_HOST_DEVICE constexpr T smaller_or_larger(T a, T b) {
+  using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr bits sign = bits{1} << (8 * sizeof(T) - 1);
+  const auto one = __builtin_bit_cast(bits, (Smaller ? b < a : a < b) ? b : a);
+  const auto other = __builtin_bit_cast(bits, (Smaller ? a < b : b < a) ? a : b);
+  const bits both = Smaller ? one | other : (one | other) & ((one & other) | ~sign);
+  const T found = __builtin_bit_cast(T, both);
+  return is_nan(found) ? canonical_nan<T>() : found;
+}
+
+template <class T>
+concept ordered = requires(const T& a, const T& b) { static_cast<bool>(a < b); };
+
 }  // namespace detail
 
 /// The smaller value. A NaN on any rank gives NaN; of two zeros the negative one is smaller, so that the result does not
 /// depend on the order.
 struct minimum {
   HOCKET_DETAIL_CALLS_USERS
-  template <class T>
+  template <detail::ordered T>
   HOCKET_HOST_DEVICE constexpr T operator()(const T& a, const T& b) const {
-    if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
-    if (b < a) return b;
-    return detail::is_negative_zero(b) && !(a < b) ? b : a;
+    if constexpr (detail::is_float_or_double<T>) {
+      return detail::smaller_or_larger<true>(a, b);
+    } else {
+      if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
+      if (b < a) return b;
+      return detail::is_negative_zero(b) && !(a < b) ? b : a;
+    }
   }
 };
 
 /// The larger value. A NaN on any rank gives NaN; of two zeros the positive one is larger.
 struct maximum {
   HOCKET_DETAIL_CALLS_USERS
-  template <class T>
+  template <detail::ordered T>
   HOCKET_HOST_DEVICE constexpr T operator()(const T& a, const T& b) const {
-    if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
-    if (a < b) return b;
-    return detail::is_negative_zero(a) && !(b < a) ? b : a;
+    if constexpr (detail::is_float_or_double<T>) {
+      return detail::smaller_or_larger<false>(a, b);
+    } else {
+      if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
+      if (a < b) return b;
+      return detail::is_negative_zero(a) && !(b < a) ? b : a;
+    }
   }
 };
 
