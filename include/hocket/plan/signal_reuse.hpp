@@ -27,6 +27,7 @@
 #include <hocket/plan/detail/index_map.hpp>
 #include <hocket/plan/plan.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,7 +37,7 @@ namespace plan {
 
 enum class signal_class : std::uint8_t { early, late, acknowledged };
 
-/// Of all signals of a plan that is proven, for one number of ranks with a lane each.
+/// Of all signals of a plan that is proven, for one number of ranks. With several lanes it must have none.
 class signal_reuse {
  public:
   template <algorithm Plan>
@@ -69,9 +70,14 @@ class signal_reuse {
   };
 
   explicit signal_reuse(const detail::action_table& table) {
-    if (table.ranks < 1 || table.shape.lanes != 1) return;
+    if (table.ranks < 1) return;
     ranks_ = static_cast<std::size_t>(table.ranks);
     pairs_.resize(ranks_ * ranks_);
+    if (table.shape.lanes != 1) {
+      complete_ = std::none_of(table.actions.begin(), table.actions.end(),
+                               [](const action& each) { return each.what == verb::signal || each.what == verb::wait; });
+      return;
+    }
     detail::clocks known(table.lanes());
     std::vector<std::uint32_t> positions(table.lanes());
     for (bool moved = true; moved;) {

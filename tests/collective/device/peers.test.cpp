@@ -134,6 +134,10 @@ void check_calls(peer_rank& me, peers_type& peers, std::size_t size) {
   const hocket::root last{me.size() - 1};
   auto all_reduce = peers.all_reduce(in, sum, std::plus<>{});
   auto two_shot = peers.all_reduce(hocket::in_place(both), std::plus<>{}, hocket::with(hocket::two_shot));
+  const auto around = me.buffer<T>(size), climbed = me.buffer<T>(size), doubled = me.buffer<T>(size);
+  auto ring = peers.all_reduce(in, around, std::plus<>{}, hocket::with(hocket::ring));
+  auto tree = peers.all_reduce(in, climbed, std::plus<>{}, hocket::with(hocket::double_tree(3)));
+  auto doubling = peers.all_reduce(in, doubled, std::plus<>{}, hocket::with(hocket::recursive_doubling));
   auto reduce_scatter = peers.reduce_scatter(wide_in, scattered, std::plus<>{});
   auto all_gather = peers.all_gather(in, gathered);
   auto all_to_all = peers.all_to_all(wide_in, exchanged);
@@ -144,7 +148,8 @@ void check_calls(peer_rank& me, peers_type& peers, std::size_t size) {
     me.write(both, mine);
     me.write(wide_in, wide);
     me.write(told, mine);
-    for (auto* const each : {&all_reduce, &two_shot, &reduce_scatter, &all_gather, &all_to_all, &broadcast}) {
+    for (auto* const each :
+         {&all_reduce, &two_shot, &ring, &tree, &doubling, &reduce_scatter, &all_gather, &all_to_all, &broadcast}) {
       each->enqueue(me.order());
     }
     broadcast.wait();
@@ -152,6 +157,12 @@ void check_calls(peer_rank& me, peers_type& peers, std::size_t size) {
     hocket::all_reduce(me.comm(), mine, expected, std::plus<>{}, hocket::with(hocket::two_shot));
     expect_equal(me, sum, expected, "all_reduce");
     expect_equal(me, both, expected, "all_reduce in place");
+    hocket::all_reduce(me.comm(), mine, expected, std::plus<>{}, hocket::with(hocket::ring));
+    expect_equal(me, around, expected, "ring");
+    hocket::all_reduce(me.comm(), mine, expected, std::plus<>{}, hocket::with(hocket::double_tree(3)));
+    expect_equal(me, climbed, expected, "double_tree");
+    hocket::all_reduce(me.comm(), mine, expected, std::plus<>{}, hocket::with(hocket::recursive_doubling));
+    expect_equal(me, doubled, expected, "recursive_doubling");
     hocket::reduce_scatter(me.comm(), wide, expected, std::plus<>{}, hocket::with(hocket::direct));
     expect_equal(me, scattered, expected, "reduce_scatter");
     hocket::all_gather(me.comm(), mine, expected_wide);
@@ -297,8 +308,15 @@ TEST_CASE("what one rank can't bind, none does, and all can go on") {
     refused(errc::mismatch, "binds another plan, length",
             [&] { odd ? peers.all_reduce(in, out, hocket::maximum{}) : peers.all_reduce(in, out, std::plus<>{}); });
     refused(errc::invalid_argument, "no rank 3", [&] { peers.broadcast(out, hocket::root{3}); });
-    refused(errc::invalid_argument, "has messages, which no stream can send",
-            [&] { peers.all_reduce(in, out, std::plus<>{}, hocket::with(hocket::ring)); });
+    refused(errc::mismatch, "one of them in place and the other not", [&] {
+      const auto around = hocket::with(hocket::ring);
+      odd ? peers.all_reduce(hocket::in_place(in), std::plus<>{}, around)
+          : peers.all_reduce(in, out, std::plus<>{}, around);
+    });
+    refused(errc::invalid_argument, "pushes, which only hosts do",
+            [&] { peers.all_reduce(in, out, std::plus<>{}, hocket::with(hocket::push)); });
+    refused(errc::invalid_argument, "combines what was combined before",
+            [&] { peers.all_reduce(in, out, hocket::average{}, hocket::with(hocket::recursive_doubling)); });
     std::vector<int> plain(10);
     refused(errc::invalid_argument, "out was passed as cuda::device(...) and lies in",
             [&] { peers.all_reduce(in, odd ? gpu::device(plain) : out, std::plus<>{}); });

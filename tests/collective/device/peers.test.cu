@@ -37,15 +37,22 @@ void check_sum(thread_rank& me, gpu::peers<hocket::local::communicator::wire_typ
   const auto values = samples<float>(me.rank(), size);
   std::vector<float> expected(size);
   hocket::all_reduce(me.comm(), values, expected, std::plus<>{}, hocket::with(hocket::two_shot));
-  device_vector<float> in(values), fused(size), shot(size);
+  device_vector<float> in(values), fused(size), shot(size), around(size), climbed(size);
   auto by_one = peers.all_reduce(gpu::device(in.data(), size), gpu::device(fused.data(), size), std::plus<>{});
   auto by_all = peers.all_reduce(gpu::device(in.data(), size), gpu::device(shot.data(), size), std::plus<>{},
                                  hocket::with(hocket::two_shot));
-  by_one.enqueue(gpu::stream_ref(stream));
-  by_all.enqueue(gpu::stream_ref(stream));
-  by_all.wait();
+  auto by_ring = peers.all_reduce(gpu::device(in.data(), size), gpu::device(around.data(), size), std::plus<>{},
+                                  hocket::with(hocket::ring));
+  auto by_tree = peers.all_reduce(gpu::device(in.data(), size), gpu::device(climbed.data(), size), std::plus<>{},
+                                  hocket::with(hocket::double_tree));
+  for (auto* const each : {&by_one, &by_all, &by_ring, &by_tree}) each->enqueue(gpu::stream_ref(stream));
+  by_tree.wait();
   me.check(fused.values() == expected, "one kernel for all ranks");
   me.check(shot.values() == expected, "two_shot");
+  hocket::all_reduce(me.comm(), values, expected, std::plus<>{}, hocket::with(hocket::ring));
+  me.check(around.values() == expected, "ring");
+  hocket::all_reduce(me.comm(), values, expected, std::plus<>{}, hocket::with(hocket::double_tree));
+  me.check(climbed.values() == expected, "double_tree");
 }
 
 }  // namespace

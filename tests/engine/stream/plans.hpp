@@ -14,8 +14,12 @@
 #include <hocket/plan/collective/all_gather.hpp>
 #include <hocket/plan/collective/all_to_all.hpp>
 #include <hocket/plan/collective/broadcast.hpp>
+#include <hocket/plan/collective/double_tree.hpp>
+#include <hocket/plan/collective/halving_doubling.hpp>
 #include <hocket/plan/collective/one_shot.hpp>
+#include <hocket/plan/collective/recursive_doubling.hpp>
 #include <hocket/plan/collective/reduce_scatter.hpp>
+#include <hocket/plan/collective/ring_all_reduce.hpp>
 #include <hocket/plan/collective/two_shot.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/selection/algorithm.hpp>
@@ -26,14 +30,32 @@
 namespace hocket_test {
 
 inline std::vector<hocket::plan::any> plans_on(int ranks) {
-  std::vector<hocket::plan::any> all{hocket::plan::one_shot{}, hocket::plan::two_shot{},
-                                     hocket::plan::direct_reduce_scatter{}, hocket::plan::direct_all_gather{},
-                                     hocket::plan::direct_all_to_all{}};
+  namespace plan = hocket::plan;
+  std::vector<plan::any> all{plan::one_shot{},
+                             plan::two_shot{},
+                             plan::ring_all_reduce{},
+                             plan::recursive_doubling{},
+                             plan::halving_doubling{},
+                             plan::double_tree{.pieces = 3},
+                             plan::ring_reduce_scatter{},
+                             plan::pairwise_reduce_scatter{},
+                             plan::recursive_halving_reduce_scatter{},
+                             plan::direct_reduce_scatter{},
+                             plan::ring_all_gather{},
+                             plan::direct_all_gather{},
+                             plan::pairwise_all_to_all{},
+                             plan::direct_all_to_all{}};
   for (const int root : {0, ranks - 1}) {
-    all.emplace_back(hocket::plan::direct_broadcast{root});
-    all.emplace_back(hocket::plan::binomial_load_broadcast{root});
+    all.emplace_back(plan::binomial_broadcast{root});
+    all.emplace_back(plan::direct_broadcast{root});
+    all.emplace_back(plan::binomial_load_broadcast{root});
   }
   return all;
+}
+
+/// Whether it combines in the order of ranks, as operations that do not commute need.
+inline bool keeps_rank_order(const hocket::plan::any& how, int ranks) {
+  return !how.goal().reduces() || how.shape(ranks).order <= hocket::plan::combination_order::rank_order;
 }
 
 template <class T>

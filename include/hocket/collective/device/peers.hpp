@@ -20,10 +20,11 @@
 /// **Buffers** are device memory of cudaMalloc or cuMemAlloc, or of a pool that can be exported, and stay until the bound
 ///   call is gone; after a failure, until `close`. `in` may be where the result will be, and overlap `out` in no other way.
 /// **Algorithms.** Ranks on one device: for all_reduce one kernel for all of them, launched by rank 0. Else one_shot for
-///   small vectors and two_shot, and `direct` for what is not reduced; `with(two_shot)` and so on choose. Plans with
-///   messages are refused: a stream sends none. Results are combined in the order of ranks, by two_shot and one_shot alike:
-///   the same bits on all ranks and from run to run. With `require(fixed_tree)` and `require(rank_count_invariant)`, and by
-///   operations in three parts, the bits of the host's calls.
+///   small vectors and two_shot, and `direct` for what is not reduced; `with(ring)` and so on choose. What these combine in
+///   the order of ranks has the same bits on all ranks and from run to run. Rings and trees give those of the host's call
+///   with the same algorithm; all ranks must bind them in place, or none. With `require(fixed_tree)` and
+///   `require(rank_count_invariant)`, and by operations in three parts, the bits are those of the host's calls; these
+///   operations have one_shot, two_shot and direct.
 /// **Errors.** What can't be bound is refused on all ranks alike and ends nothing: `unreachable` (go on with the staged
 ///   calls), `mismatch`, `invalid_argument`. A failure of `enqueue` or `wait` ends the communicator on all ranks. `wait`
 ///   ends by its deadline, by `abort`, and when a peer has ended or given up; streams run dry then, results mean nothing, and

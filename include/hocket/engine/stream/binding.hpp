@@ -11,8 +11,10 @@
 #include <hocket/kernel/device/stream_leaf.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/layout.hpp>
+#include <hocket/plan/merged_lanes.hpp>
 #include <hocket/plan/plan.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -61,11 +63,43 @@ inline bool lies_in_place(const stream_binding& bound, int ranks, int rank, fail
   return false;
 }
 
+/// What a stream can't do of one action of `rank`; empty if it can.
+inline std::string refused_by_streams(const stream_binding& bound, const plan::action& each, const plan::shape& shape,
+                                      int ranks, int rank, unsigned tags) {
+  using plan::verb;
+  const plan::layout layout = layout_of(bound, ranks);
+  const plan::goal_kind goal = bound.plan.goal().kind;
+  if (each.what == verb::push) return "pushes, which only hosts do: one_shot is as good for small vectors on devices";
+  if (each.from == plan::region::inbox) return "has an inbox, which only hosts have";
+  const bool flags = each.what == verb::signal || each.what == verb::wait;
+  if (flags && shape.lanes != 1) {
+    return "has signals in " + std::to_string(shape.lanes) + " lanes, and a stream is one: choose a plan with one";
+  }
+  if (flags && each.tag >= tags) return "uses a tag beyond the " + std::to_string(tags) + " that there are";
+  const bool to_all = flags || each.what == verb::copy || each.what == verb::load_reduce;
+  if (each.peer >= ranks || each.peer < (to_all ? plan::all_peers : 0)) return "names a rank that is not there";
+  if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) return "names a chunk that is not there";
+  const int read = each.what == verb::load ? each.peer : rank;
+  if (!fits(each.from, each.from_at, each, layout, goal, shape.scratch, read) ||
+      !fits(each.to, each.to_at, each, layout, goal, shape.scratch, rank)) {
+    return "reads or writes beyond the end of a buffer";
+  }
+  if (const char* const fault = fault_of(each, rank, shape.peer_pointers)) return ": " + std::string(fault);
+  if (each.what != verb::load_reduce && each.what != verb::receive_reduce) return {};
+  if (bound.leaf->many == nullptr) return "combines, and there is no operation";
+  if (bound.leaf->finishes && (each.what == verb::receive_reduce || each.from != plan::region::in)) {
+    return "combines what was combined before, which an operation that prepares and finishes does at once on devices: "
+           "choose one_shot, two_shot or direct";
+  }
+  const std::size_t sources = each.what == verb::receive_reduce ? 2 : static_cast<std::size_t>(ranks);
+  if (sources <= bound.leaf->most_sources) return {};
+  return "combines the contributions of " + std::to_string(sources) + " ranks at once, and kernels at most " +
+         std::to_string(bound.leaf->most_sources);
+}
+
 /// Why a stream can't run the plan; none if it can.
 inline failure refused_by_streams(const stream_binding& bound, int ranks, int rank, unsigned tags) {
   const plan::shape shape = bound.plan.shape(ranks);
-  const plan::layout layout = layout_of(bound, ranks);
-  const plan::goal_kind goal = bound.plan.goal().kind;
   const auto refuse = [&](const std::string& why) {
     return make_failure(errc::invalid_argument, "plan '" + std::string(bound.plan.name()) + "' " + why);
   };
@@ -76,50 +110,22 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
               "for it"
             : "reorders operands, and the operation is not known to be commutative");
   }
-  if (shape.lanes != 1) {
-    return refuse("has " + std::to_string(shape.lanes) + " lanes, and a stream is one: choose a plan with one");
-  }
-  const unsigned length = bound.plan.length(ranks, rank, 0);
-  for (unsigned i = 0; i < length; ++i) {
-    const plan::action each = bound.plan.at(ranks, rank, 0, i);
-    switch (each.what) {
-      case plan::verb::send:
-      case plan::verb::receive:
-      case plan::verb::receive_reduce:
-        return refuse(
-            "has messages, which no stream can send: choose one with peer pointers (one_shot, two_shot, direct), or "
-            "buffers of the host");
-      case plan::verb::push:
-        return refuse("pushes, which only hosts do: one_shot is as good for small vectors on devices");
-      default: break;
-    }
-    if (each.from == plan::region::inbox) return refuse("has an inbox, which only hosts have");
-    const bool flags = each.what == plan::verb::signal || each.what == plan::verb::wait;
-    if (flags && each.tag >= tags) return refuse("uses a tag beyond the " + std::to_string(tags) + " that there are");
-    const bool to_all = flags || each.what == plan::verb::copy || each.what == plan::verb::load_reduce;
-    if (each.peer >= ranks || each.peer < (to_all ? plan::all_peers : 0))
-      return refuse("names a rank that is not there");
-    if (each.count > 0 && each.chunk + each.count > layout.chunk_count())
-      return refuse("names a chunk that is not there");
-    const int read = each.what == plan::verb::load ? each.peer : rank;
-    if (!fits(each.from, each.from_at, each, layout, goal, shape.scratch, read) ||
-        !fits(each.to, each.to_at, each, layout, goal, shape.scratch, rank)) {
-      return refuse("reads or writes beyond the end of a buffer");
-    }
-    if (const char* const fault = fault_of(each, rank, shape.peer_pointers)) return refuse(": " + std::string(fault));
-    if (each.what == plan::verb::load_reduce && bound.leaf->many == nullptr)
-      return refuse("combines, and there is no operation");
-    if (each.what == plan::verb::load_reduce && bound.leaf->finishes && each.from != plan::region::in) {
-      return refuse(
-          "combines what was combined before, which an operation that prepares and finishes does at once on devices: "
-          "choose one_shot, two_shot or direct");
-    }
-    if (each.what == plan::verb::load_reduce && static_cast<std::size_t>(ranks) > bound.leaf->most_sources) {
-      return refuse("combines the contributions of " + std::to_string(ranks) + " ranks at once, and kernels at most " +
-                    std::to_string(bound.leaf->most_sources));
+  for (unsigned lane = 0; lane < shape.lanes; ++lane) {
+    const unsigned length = bound.plan.length(ranks, rank, lane);
+    for (unsigned i = 0; i < length; ++i) {
+      const plan::action each = bound.plan.at(ranks, rank, lane, i);
+      const std::string why = refused_by_streams(bound, each, shape, ranks, rank, tags);
+      if (!why.empty()) return refuse(why);
     }
   }
   return {};
+}
+
+/// Whether a rank combines what it has with a message.
+inline bool combines_messages(const plan::merged_lanes& order, int rank) {
+  const auto& steps = order.steps[static_cast<std::size_t>(rank)];
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const plan::merged_step& each) { return each.what.what == plan::verb::receive_reduce; });
 }
 
 /// Why the contributions can't be combined for all ranks at once; none if they can.
@@ -135,14 +141,13 @@ inline failure refused_fused(const stream_binding& bound, int ranks, bool one_de
   return make_failure(errc::invalid_argument, "one launch for all ranks is for ranks on one device: choose two_shot");
 }
 
-/// Whether any rank's actions read `where` of a peer.
-inline bool is_read_by_peers(const plan::any& plan, plan::region where, int ranks) {
-  for (int rank = 0; rank < ranks; ++rank) {
-    const unsigned length = plan.length(ranks, rank, 0);
-    for (unsigned i = 0; i < length; ++i) {
-      const plan::action each = plan.at(ranks, rank, 0, i);
-      const bool reads = each.what == plan::verb::load || each.what == plan::verb::load_reduce;
-      if (reads && each.from == where) return true;
+/// Whether any rank's actions read `where` of a peer: what is sent is read by who receives it.
+inline bool is_read_by_peers(const plan::merged_lanes& order, plan::region where) {
+  for (const auto& steps : order.steps) {
+    for (const plan::merged_step& each : steps) {
+      const plan::verb what = each.what.what;
+      const bool reads = what == plan::verb::load || what == plan::verb::load_reduce || what == plan::verb::send;
+      if (reads && each.what.from == where && each.what.count > 0) return true;
     }
   }
   return false;

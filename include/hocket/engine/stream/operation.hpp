@@ -14,6 +14,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/engine/stream/binding.hpp>
 #include <hocket/engine/stream/program.hpp>
+#include <hocket/plan/merged_lanes.hpp>
 #include <hocket/plan/signal_reuse.hpp>
 #include <hocket/transport/cuda_ipc/agreement.hpp>
 #include <hocket/transport/cuda_ipc/group.hpp>
@@ -87,14 +88,15 @@ class stream_operation {
   failure test(const deadline& until, bool& done) { return group_.test(flight_, until, done); }
 
   const stream_program& program() const noexcept { return program_; }
-  std::size_t scratch_bytes() const {
-    return bound_.plan.shape(group_.size()).scratch * layout_of(bound_, group_.size()).largest_chunk() *
-           bound_.leaf->size;
-  }
 
  private:
   stream_operation(group_type& on, stream_binding bound)
       : group_(on), bound_(std::move(bound)), flight_(on.new_flight()) {}
+
+  std::size_t scratch_bytes() const {
+    return bound_.plan.shape(group_.size()).scratch * layout_of(bound_, group_.size()).largest_chunk() *
+           bound_.leaf->size;
+  }
 
   // ── Binding ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -111,24 +113,45 @@ class stream_operation {
     failure wrong = bound_.fused ? refused_fused(bound_, ranks, group_.one_device())
                                  : refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
     if (wrong) return wrong;
-    if (lies_in_place(bound_, ranks, group_.rank(), wrong) && !bound_.fused) {
+    in_place_ = lies_in_place(bound_, ranks, group_.rank(), wrong) && !bound_.fused;
+    if (in_place_) {
       bound_.plan = bound_.plan.for_in_place();
       wrong = refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
     }
     if (wrong) return wrong;
+    const plan::signal_reuse reuse(bound_.plan, ranks);
+    order_ = plan::merge_lanes(bound_.plan, ranks);
+    if (!bound_.fused && !(reuse.complete() && order_.complete)) {
+      return make_failure(errc::invalid_argument,
+                          "plan '" + std::string(bound_.plan.name()) +
+                              "' has waits, signals or messages that nobody answers: see plan::prove");
+    }
+    has_messages_ = !order_.messages.empty();
     bootstrap::detail::append_integer(told, signature());
     if (failure found = tell(plan::region::in, bound_.in, told)) return found;
-    return tell(plan::region::out, bound_.out, told);
+    if (failure found = tell(plan::region::out, bound_.out, told)) return found;
+    if (failure found = allocate_scratch()) return found;
+    return tell(plan::region::scratch, flight_->lent, told);
   }
 
-  /// Equal where ranks bind the same. The form for in-place use counts as the same.
+  /// Peers read it only if it is sent from.
+  failure allocate_scratch() {
+    const std::size_t bytes = bound_.fused ? 0 : scratch_bytes();
+    if (bytes == 0) return {};
+    if (is_read_by_peers(order_, plan::region::scratch)) return group_.lend(*flight_, bytes);
+    return cuda_ipc::device_memory<Driver>::make(group_.where(), flight_->scratch, bytes);
+  }
+
+  /// Equal where ranks bind the same. The form for in-place use counts as the same, but where there are messages: all
+  /// ranks must find the same order of them.
   std::uint64_t signature() const {
     const plan::goal goal = bound_.plan.goal();
     std::vector<std::byte> text = bootstrap::text_blob(bound_.plan.name());
     for (const std::uint64_t each :
          {static_cast<std::uint64_t>(goal.kind), static_cast<std::uint64_t>(goal.root),
           static_cast<std::uint64_t>(bound_.block_elements), static_cast<std::uint64_t>(bound_.leaf->size),
-          static_cast<std::uint64_t>(bound_.fused), bound_.types}) {
+          static_cast<std::uint64_t>(bound_.fused), static_cast<std::uint64_t>(in_place_ && has_messages_),
+          bound_.types}) {
       bootstrap::detail::append_integer(text, each);
     }
     return checksum(text);
@@ -136,9 +159,9 @@ class stream_operation {
 
   /// A handle, if peers read it and there is anything to read.
   failure tell(plan::region which, std::uint64_t data, std::vector<std::byte>& told) {
-    const std::size_t bytes = bytes_of(bound_, which, group_.size(), group_.rank()).size;
+    const std::size_t bytes = bytes_of_region(which, group_.rank());
     const bool needed = group_.size() > 1 && data != 0 && bytes != 0 &&
-                        (bound_.fused ? group_.rank() != 0 : is_read_by_peers(bound_.plan, which, group_.size()));
+                        (bound_.fused ? group_.rank() != 0 : is_read_by_peers(order_, which));
     bootstrap::detail::append_integer(told, static_cast<std::uint8_t>(needed));
     if (!needed) return {};
     cuda_ipc::memory_handle handle;
@@ -147,35 +170,39 @@ class stream_operation {
     return {};
   }
 
+  std::size_t bytes_of_region(plan::region which, int rank) const {
+    if (which == plan::region::scratch) return bound_.fused ? 0 : scratch_bytes();
+    return bytes_of(bound_, which, group_.size(), rank).size;
+  }
+
   failure accept(const std::vector<std::vector<std::byte>>& told) {
     stream_buffers at;
     for (int peer = 0; peer < group_.size(); ++peer) {
       bootstrap::detail::blob_reader from(told[static_cast<std::size_t>(peer)]);
       if (from.integer<std::uint64_t>() != signature()) {
+        const std::string in_place = has_messages_ ? ", or one of them in place and the other not" : "";
         return make_failure(errc::mismatch, "rank " + std::to_string(peer) +
                                                 " binds another plan, length or element size than rank " +
-                                                std::to_string(group_.rank()));
+                                                std::to_string(group_.rank()) + in_place);
       }
       if (failure found = reach(peer, plan::region::in, from, at.in)) return found;
       if (failure found = reach(peer, plan::region::out, from, at.out)) return found;
+      if (failure found = reach(peer, plan::region::scratch, from, at.scratch)) return found;
     }
-    const auto& where = group_.where();
-    if (const std::size_t bytes = bound_.fused ? 0 : scratch_bytes(); bytes != 0) {
-      if (failure found = cuda_ipc::device_memory<Driver>::make(where, flight_->scratch, bytes)) return found;
-      at.scratch = flight_->scratch.get();
-    }
-    if (failure found = cuda_ipc::owned_event<Driver>::make(where, flight_->passed)) return found;
-    if (bound_.leaf->load != nullptr) {
-      const cuda_ipc::context_scope scope(group_.through(), where.where);
-      if (failure found = bound_.leaf->load(static_cast<std::size_t>(group_.size()))) return found;
-    }
+    if (failure found = cuda_ipc::owned_event<Driver>::make(group_.where(), flight_->passed)) return found;
+    if (failure found = load_kernels()) return found;
     const plan::signal_reuse reuse(bound_.plan, group_.size());
-    if (!bound_.fused && !reuse.complete()) {
-      return make_failure(errc::invalid_argument, "plan '" + std::string(bound_.plan.name()) +
-                                                      "' has waits or signals that nobody answers: see plan::prove");
-    }
-    program_ = stream_compiler<group_type>(group_, bound_, at, reuse)();
+    program_ = stream_compiler<group_type>(group_, bound_, at, reuse, order_)();
+    order_ = {};
     return {};
+  }
+
+  failure load_kernels() {
+    if (bound_.leaf->load == nullptr) return {};
+    const cuda_ipc::context_scope scope(group_.through(), group_.where().where);
+    failure found = bound_.leaf->load(static_cast<std::size_t>(group_.size()));
+    if (!found && !bound_.fused && combines_messages(order_, group_.rank())) found = bound_.leaf->load(2);
+    return found;
   }
 
   failure reach(int peer, plan::region which, bootstrap::detail::blob_reader& from, std::vector<std::uint64_t>& all) {
@@ -183,13 +210,13 @@ class stream_operation {
     const std::span<const std::byte> bytes =
         told ? from.bytes(cuda_ipc::encoded_handle_bytes) : std::span<const std::byte>();
     if (peer == group_.rank()) {
-      all.push_back(which == plan::region::in ? bound_.in : bound_.out);
+      all.push_back(own_place(which));
       return {};
     }
     all.push_back(0);
     if (!told || (bound_.fused && group_.rank() != 0)) return {};
     const std::optional<cuda_ipc::memory_handle> handle = cuda_ipc::decode(bytes);
-    if (!handle || handle->length < bytes_of(bound_, which, group_.size(), peer).size) {
+    if (!handle || handle->length < bytes_of_region(which, peer)) {
       return make_failure(errc::corrupted, "a rank has told nothing of its buffer that makes sense", {.peer = peer});
     }
     typename group_type::lease opened;
@@ -197,6 +224,12 @@ class stream_operation {
     all.back() = opened.data();
     flight_->leases.push_back(std::move(opened));
     return {};
+  }
+
+  std::uint64_t own_place(plan::region which) const {
+    if (which == plan::region::in) return bound_.in;
+    if (which == plan::region::out) return bound_.out;
+    return flight_->lent != 0 ? flight_->lent : flight_->scratch.get();
   }
 
   // ── Enqueueing ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -213,10 +246,9 @@ class stream_operation {
         break;
       case stream_verb::copy: said = group_.through().memcpy_async(what.to, what.from, what.bytes, stream); break;
       case stream_verb::combine:
-        found =
-            bound_.leaf->many(stream, bound_.operation, reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.to)),
-                              program_.sources.data() + what.first_source, static_cast<std::size_t>(group_.size()),
-                              what.bytes / bound_.leaf->size);
+        found = bound_.leaf->many(
+            stream, bound_.operation, reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.to)),
+            program_.sources.data() + what.first_source, what.sources, what.bytes / bound_.leaf->size);
         break;
       case stream_verb::fuse:
         found = bound_.leaf->to_all(stream, bound_.operation, program_.destinations.data(), program_.sources.data(),
@@ -265,8 +297,9 @@ class stream_operation {
   void tell(const stream_step& what) const {
     if (!what.last || bound_.observer.on_step == nullptr || what.position == stream_step::after_plan) return;
     bound_.observer.on_step(bound_.observer.context,
-                            step_event{.position = what.position,
-                                       .what = bound_.plan.at(group_.size(), group_.rank(), 0, what.position),
+                            step_event{.lane = what.lane,
+                                       .position = what.position,
+                                       .what = bound_.plan.at(group_.size(), group_.rank(), what.lane, what.position),
                                        .bytes = what.bytes});
   }
 
@@ -275,6 +308,9 @@ class stream_operation {
   group_type& group_;
   stream_binding bound_;
   std::shared_ptr<typename group_type::flight> flight_;
+  plan::merged_lanes order_;  ///< while it is being bound
+  bool in_place_ = false;
+  bool has_messages_ = false;
   stream_program program_;
   std::vector<cuda_ipc::word_operation> words_;  ///< made anew for each batch
 };

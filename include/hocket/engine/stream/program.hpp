@@ -9,11 +9,14 @@
 #include <hocket/engine/stream/binding.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/layout.hpp>
+#include <hocket/plan/merged_lanes.hpp>
 #include <hocket/plan/signal_reuse.hpp>
 #include <hocket/transport/cuda_ipc/group.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -33,17 +36,19 @@ struct stream_step {
 
   stream_verb what = stream_verb::nothing;
   bool last = true;       ///< of its action
-  unsigned position = 0;  ///< of the action in the plan; `after_plan`: an acknowledgement
+  unsigned lane = 0;      ///< of the action in the plan
+  unsigned position = 0;  ///< in the lane; `after_plan`: an acknowledgement
   int peer = -1;
   std::uint64_t to = 0;
   std::uint64_t from = 0;
   std::size_t bytes = 0;
   std::size_t first_source = 0;
+  std::size_t sources = 0;
 };
 
 struct stream_program {
   std::vector<stream_step> steps;
-  std::vector<const void*> sources;  ///< of combinations: as many as there are ranks, in their order
+  std::vector<const void*> sources;  ///< of combinations, in the order of operands
   std::vector<void*> destinations;   ///< of a fused one, likewise
 };
 
@@ -51,17 +56,18 @@ struct stream_program {
 struct stream_buffers {
   std::vector<std::uint64_t> in;
   std::vector<std::uint64_t> out;
-  std::uint64_t scratch = 0;
+  std::vector<std::uint64_t> scratch;  ///< of peers only where they send from it
 };
 
-/// Fills in one rank's actions.
+/// Fills in one rank's actions. A message is read by its receiver from where it lies: what sends it says that it is there,
+/// and what needs it sent waits for the receipt.
 template <class Group>
 class stream_compiler {
  public:
   stream_compiler(const Group& group, const stream_binding& bound, const stream_buffers& at,
-                  const plan::signal_reuse& reuse)
-      : group_(group), bound_(bound), at_(at), reuse_(reuse), ranks_(group.size()), rank_(group.rank()),
-        layout_(layout_of(bound, ranks_)) {}
+                  const plan::signal_reuse& reuse, const plan::merged_lanes& order)
+      : group_(group), bound_(bound), at_(at), reuse_(reuse), order_(order), ranks_(group.size()), rank_(group.rank()),
+        layout_(layout_of(bound, ranks_)), drained_(order.messages.size()) {}
 
   stream_program operator()() {
     if (bound_.fused) {
@@ -69,9 +75,13 @@ class stream_compiler {
       fuse();
       return std::move(result_);
     }
-    const unsigned length = bound_.plan.length(ranks_, rank_, 0);
-    for (position_ = 0; position_ < length; ++position_) add(bound_.plan.at(ranks_, rank_, 0, position_));
+    for (const plan::merged_step& each : order_.steps[static_cast<std::size_t>(rank_)]) {
+      lane_ = each.lane;
+      position_ = each.position;
+      add(each);
+    }
     position_ = stream_step::after_plan;
+    await_receipts([](const plan::merged_message&) { return true; });
     acknowledge();
     return std::move(result_);
   }
@@ -79,8 +89,10 @@ class stream_compiler {
  private:
   using bank = cuda_ipc::word_bank;
 
-  void add(const plan::action& what) {
+  void add(const plan::merged_step& step) {
+    const plan::action& what = step.what;
     const std::size_t begin = result_.steps.size();
+    if (what.join) await_receipts([&](const plan::merged_message& each) { return each.lane == step.lane; });
     switch (what.what) {
       case plan::verb::signal:
         for_each_peer(what.peer, [&](int peer) { set(peer, bank_of(rank_, peer, what.tag), what.tag); });
@@ -91,11 +103,56 @@ class stream_compiler {
       case plan::verb::copy: is_whole_reduction(what) ? combine(what) : copy(what, rank_); break;
       case plan::verb::load: copy(what, what.peer); break;
       case plan::verb::load_reduce: combine(what); break;
+      case plan::verb::send: send(step.message); break;
+      case plan::verb::receive:
+      case plan::verb::receive_reduce: receive(what, step.message); break;
       default: break;  // refused before
     }
     if (result_.steps.size() == begin) put({});
     for (std::size_t i = begin; i + 1 < result_.steps.size(); ++i) result_.steps[i].last = false;
   }
+
+  // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void send(std::uint32_t number) {
+    const plan::merged_message& message = order_.messages[number];
+    if (message.before != plan::no_message) await_receipt(message.before);
+    set(message.to, bank::arrivals, message.slot);
+    undrained_.push_back(number);
+  }
+
+  void receive(const plan::action& what, std::uint32_t number) {
+    const plan::merged_message& message = order_.messages[number];
+    await(message.from, bank::arrivals, message.slot);
+    const std::size_t bytes = bytes_of_action(what);
+    const std::uint64_t there = place(message.sent.from, message.sent.from_at, message.from);
+    if (what.what == plan::verb::receive_reduce) {
+      const std::uint64_t here = source(what, rank_);
+      combine(what, what.message_first ? std::initializer_list{there, here} : std::initializer_list{here, there});
+    } else if (bytes != 0) {
+      put({.what = stream_verb::copy, .peer = message.from, .to = destination(what), .from = there, .bytes = bytes});
+    }
+    set(message.from, bank::receipts, message.slot);
+    result_.steps.back().bytes = bytes;
+  }
+
+  /// Of the messages that this rank has sent, those that are `wanted`.
+  template <class Wanted>
+  void await_receipts(Wanted wanted) {
+    for (const std::uint32_t each : undrained_) {
+      if (wanted(order_.messages[each])) await_receipt(each);
+    }
+    std::erase_if(undrained_, [this](std::uint32_t each) { return drained_[each]; });
+  }
+
+  void await_receipt(std::uint32_t number) {
+    if (drained_[number]) return;
+    const plan::merged_message& message = order_.messages[number];
+    await(message.to, bank::receipts, message.slot);
+    drained_[number] = true;
+  }
+
+  // ── Signals ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// At the end: what peers wait for at theirs, and then what this rank waits for.
   void acknowledge() {
@@ -111,12 +168,14 @@ class stream_compiler {
     return reuse_.of(from, to, tag) == plan::signal_class::late ? bank::late : bank::early;
   }
 
-  void set(int peer, bank which, unsigned tag) {
-    put({.what = stream_verb::set, .peer = peer, .to = group_.word(peer, which, tag, rank_)});
+  void set(int peer, bank which, unsigned number) {
+    put({.what = stream_verb::set, .peer = peer, .to = group_.word(peer, which, number, rank_)});
   }
-  void await(int peer, bank which, unsigned tag) {
-    put({.what = stream_verb::await, .peer = peer, .to = group_.word(rank_, which, tag, peer)});
+  void await(int peer, bank which, unsigned number) {
+    put({.what = stream_verb::await, .peer = peer, .to = group_.word(rank_, which, number, peer)});
   }
+
+  // ── Elements ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// Whether a rank that is alone makes its result of its contribution, which an operation may still finish.
   bool is_whole_reduction(const plan::action& what) const {
@@ -133,14 +192,22 @@ class stream_compiler {
   }
 
   void combine(const plan::action& what) {
+    std::vector<std::uint64_t> sources;
+    for (int peer = 0; peer < ranks_; ++peer) sources.push_back(source(what, peer));
+    combine(what, sources);
+  }
+
+  template <class Sources>
+  void combine(const plan::action& what, const Sources& sources) {
     const std::size_t bytes = bytes_of_action(what);
     if (bytes == 0) return;
     put({.what = stream_verb::combine,
          .to = destination(what),
          .bytes = bytes,
-         .first_source = result_.sources.size()});
-    for (int peer = 0; peer < ranks_; ++peer) {
-      result_.sources.push_back(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(source(what, peer))));
+         .first_source = result_.sources.size(),
+         .sources = sources.size()});
+    for (const std::uint64_t each : sources) {
+      result_.sources.push_back(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(each)));
     }
   }
 
@@ -165,6 +232,7 @@ class stream_compiler {
   }
 
   void put(stream_step what) {
+    what.lane = lane_;
     what.position = position_;
     result_.steps.push_back(what);
   }
@@ -179,7 +247,7 @@ class stream_compiler {
   std::uint64_t place(plan::region where, std::uint32_t at, int owner) const {
     const auto index = static_cast<std::size_t>(owner);
     const std::size_t size = bound_.leaf->size;
-    if (where == plan::region::scratch) return at_.scratch + at * layout_.largest_chunk() * size;
+    if (where == plan::region::scratch) return at_.scratch[index] + at * layout_.largest_chunk() * size;
     const std::size_t origin = origin_of(bound_.plan.goal().kind, where, layout_, owner);
     const std::uint64_t base = where == plan::region::in ? at_.in[index] : at_.out[index];
     return base + (layout_.begin(at) - origin) * size;
@@ -197,10 +265,14 @@ class stream_compiler {
   const stream_binding& bound_;
   const stream_buffers& at_;
   const plan::signal_reuse& reuse_;
+  const plan::merged_lanes& order_;
   const int ranks_;
   const int rank_;
   const plan::layout layout_;
+  unsigned lane_ = 0;
   unsigned position_ = 0;
+  std::vector<std::uint32_t> undrained_;  ///< messages of this rank, some of which may be drained
+  std::vector<bool> drained_;             ///< of all messages
   stream_program result_;
 };
 

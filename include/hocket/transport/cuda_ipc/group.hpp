@@ -4,7 +4,7 @@
 ///
 /// Each rank lends the others words in memory of its device; `signal` is a stream that writes a peer's word, `wait` one that
 /// waits for its own and puts it back. Nothing spins in a kernel, and no rank needs the host of another while streams
-/// work. Which words, and why they are free in time: plan/signal_reuse.hpp.
+/// work. Which words, and why they are free in time: plan/signal_reuse.hpp. Those of messages: plan/merged_lanes.hpp.
 ///
 /// **One operation after the other.** All operations of a group are one sequence, the same on all ranks. Two that are on
 /// different streams of a rank are ordered by an event. What a graph has captured is ordered by whoever launches
@@ -19,6 +19,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/plan/merged_lanes.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cuda_ipc/agreement.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
@@ -53,25 +54,30 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// Which words of a rank a signal uses: see plan/signal_reuse.hpp.
-enum class word_bank : unsigned { early, late, acknowledgements };
+/// Which words of a rank a signal uses: see plan/signal_reuse.hpp. A message uses one that says that it can be read, by its
+/// slot, and its receipt one of the sender's.
+enum class word_bank : unsigned { early, late, acknowledgements, arrivals, receipts };
 
 /// Where the words for the signals of each peer lie in the memory that a rank lends.
 class word_layout {
  public:
-  static constexpr unsigned banks = 3;
   static constexpr unsigned tags = 5;  ///< as many as the engine on the host has
+  static constexpr unsigned slots = plan::message_slots;
 
   explicit word_layout(int ranks) noexcept : ranks_(static_cast<std::size_t>(ranks)) {}
 
-  std::size_t count() const noexcept { return banks * tags * ranks_; }
+  std::size_t count() const noexcept { return (3 * tags + 2 * slots) * ranks_; }
   std::size_t bytes() const noexcept { return count() * sizeof(std::uint32_t); }
-  std::size_t offset(word_bank bank, unsigned tag, int from) const noexcept {
-    const std::size_t line = static_cast<unsigned>(bank) * tags + tag;
-    return (line * ranks_ + static_cast<std::size_t>(from)) * sizeof(std::uint32_t);
+  /// `number` is a tag or, of a message, its slot.
+  std::size_t offset(word_bank bank, unsigned number, int from) const noexcept {
+    return ((first_line(bank) + number) * ranks_ + static_cast<std::size_t>(from)) * sizeof(std::uint32_t);
   }
 
  private:
+  static std::size_t first_line(word_bank bank) noexcept {
+    return bank == word_bank::receipts ? 3 * tags + slots : static_cast<unsigned>(bank) * tags;
+  }
+
   std::size_t ranks_;
 };
 
@@ -103,6 +109,7 @@ class group {
   struct flight {
     std::vector<lease> leases;
     device_memory<Driver> scratch;
+    address lent = 0;            ///< scratch that peers read
     owned_event<Driver> passed;  ///< after the last time that it was enqueued
     bool recorded = false;
     bool captured = false;  ///< a graph may replay it at any time
@@ -149,14 +156,15 @@ class group {
   bool one_device() const noexcept { return one_device_; }
 
   /// The word of `owner` for a signal of `from`, as this rank reaches it.
-  address word(int owner, word_bank bank, unsigned tag, int from) const noexcept {
+  address word(int owner, word_bank bank, unsigned number, int from) const noexcept {
     const address base = owner == rank_ ? own_words_ : their_words_[static_cast<std::size_t>(owner)].data();
-    return base + layout_.offset(bank, tag, from);
+    return base + layout_.offset(bank, number, from);
   }
   /// What the waits of this rank's streams are to be.
   unsigned wait_flags() const noexcept { return wait_until_at_least | (order_.flushes ? wait_then_flush : 0U); }
 
   export_cache<Driver>& exports() noexcept { return exports_; }
+  const lent_memory<Driver>& lent() const noexcept { return lent_; }
   mapping_cache<Driver>& mappings() noexcept { return mappings_; }
 
   /// Why nothing can be enqueued any more; none if it can.
@@ -173,6 +181,9 @@ class group {
     flights_.push_back(std::make_shared<flight>());
     return flights_.back();
   }
+
+  /// Scratch that peers may map, kept as long as `what` is; then the next one gets it. Local.
+  failure lend(flight& what, std::size_t bytes) { return lent_.allocate(bytes, what.lent); }
 
   /// Before an operation is enqueued on `stream`. Local.
   failure begin(stream_handle stream, bool& capturing) {
@@ -512,7 +523,9 @@ class group {
     const context_scope scope(through(), at_.where);
     std::erase_if(flights_, [&](const std::shared_ptr<flight>& each) {
       if (!each->dropped || each->captured || each == last_ || stuck_) return false;
-      return !each->recorded || through().event_query(each->passed.get()) == status::success;
+      if (each->recorded && through().event_query(each->passed.get()) != status::success) return false;
+      lent_.give_back(each->lent);
+      return true;
     });
   }
 

@@ -24,24 +24,34 @@ class lent_memory {
   lent_memory(const lent_memory&) = delete;
   lent_memory& operator=(const lent_memory&) = delete;
   ~lent_memory() {
-    for (device_memory<Driver>& each : pieces_) each.abandon();
+    for (piece& each : pieces_) each.memory.abandon();
   }
 
-  /// `bytes` more, to be lent. Local.
+  /// At least `bytes`, to be lent: what was given back, or more. Local.
   failure allocate(std::size_t bytes, address& result) {
-    device_memory<Driver> made;
-    if (failure found = device_memory<Driver>::make(at_, made, bytes)) return found;
+    for (piece& each : pieces_) {
+      if (!each.spare || each.bytes < bytes) continue;
+      each.spare = false;
+      result = each.memory.get();
+      return {};
+    }
+    piece made{.bytes = bytes};
+    if (failure found = device_memory<Driver>::make(at_, made.memory, bytes)) return found;
     pieces_.push_back(std::move(made));
-    result = pieces_.back().get();
+    result = pieces_.back().memory.get();
     return {};
+  }
+  /// Nobody uses what is there any more; peers may still have it mapped. Nothing else than what was allocated is taken.
+  void give_back(address what) noexcept {
+    for (piece& each : pieces_) each.spare = each.spare || each.memory.get() == what;
   }
 
   /// Frees all of it: only if no peer that lives has it mapped. All is given back even if the driver complains, which is
   /// the result then.
   failure free_all() {
     failure first;
-    for (device_memory<Driver>& each : pieces_) {
-      failure found = each.give_back();
+    for (piece& each : pieces_) {
+      failure found = each.memory.give_back();
       if (found && !first) first = std::move(found);
     }
     pieces_.clear();
@@ -51,8 +61,14 @@ class lent_memory {
   std::size_t size() const noexcept { return pieces_.size(); }
 
  private:
+  struct piece {
+    device_memory<Driver> memory = {};
+    std::size_t bytes = 0;
+    bool spare = false;
+  };
+
   const place<Driver> at_;
-  std::vector<device_memory<Driver>> pieces_;
+  std::vector<piece> pieces_;
 };
 
 }  // namespace cuda_ipc

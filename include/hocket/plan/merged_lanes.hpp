@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The lanes of each rank as one, so that what does one thing at a time can run a plan with messages.
+///
+/// A stream of a device has no lanes: what it waits for holds up all that follows. Not every order of a rank's actions will
+/// do, even if it keeps the order of each lane: two ranks could wait for each other. But take one order of all actions of
+/// all ranks in which each can be done when its turn comes. If every rank keeps to its part of that, the first action that
+/// is not done yet waits for nothing.
+///
+/// Messages from one rank to another get slots: places for the words that say that a message is there, and that it was
+/// received. A slot is used again only by a message that is sent when, in that order, the one before it was received.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/action.hpp>
+#include <hocket/plan/detail/action_table.hpp>
+#include <hocket/plan/detail/index_map.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan {
+
+/// Messages from one rank to another that can be on their way at once.
+inline constexpr unsigned message_slots = 16;
+
+inline constexpr std::uint32_t no_message = detail::none;
+
+struct merged_message {
+  int from = 0;
+  int to = 0;
+  action sent;                        ///< what sends it, and so where it lies
+  unsigned lane = 0;                  ///< of its sender
+  unsigned slot = 0;                  ///< among the messages between these two, in this direction
+  std::uint32_t before = no_message;  ///< the message that had the slot last
+  bool received = false;
+};
+
+struct merged_step {
+  unsigned lane = 0;
+  unsigned position = 0;  ///< in the lane
+  action what;
+  std::uint32_t message = no_message;  ///< of a send or a receive: its number
+};
+
+/// Of a plan that is proven, for one number of ranks.
+struct merged_lanes {
+  /// Whether all actions have found their turn. Else the rest means nothing: the plan has no proof.
+  bool complete = false;
+  std::vector<std::vector<merged_step>> steps;  ///< of each rank
+  std::vector<merged_message> messages;         ///< in the order in which they are sent
+};
+
+namespace detail {
+
+class lane_merger {
+ public:
+  explicit lane_merger(const action_table& table)
+      : table_(table), ranks_(static_cast<std::size_t>(table.ranks)), lanes_(table.lanes()),
+        slots_(ranks_ * ranks_ * message_slots, no_message) {
+    result_.steps.resize(ranks_);
+  }
+
+  merged_lanes operator()() {
+    // A step of each lane by turns, so that none of them falls behind.
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::uint32_t lane = 0; lane < table_.lanes(); ++lane) moved = advance(lane) || moved;
+    }
+    result_.complete = is_received(result_.messages.begin(), result_.messages.end());
+    for (std::uint32_t lane = 0; lane < table_.lanes(); ++lane) {
+      result_.complete = result_.complete && lanes_[lane].position == table_.length(lane);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct lane_state {
+    std::uint32_t position = 0;
+    std::vector<std::uint32_t> unjoined;  ///< messages
+  };
+
+  struct channel {
+    std::vector<std::uint32_t> sent;  ///< messages
+    std::size_t received = 0;
+  };
+
+  /// Whether it could be done now, and was.
+  bool advance(std::uint32_t lane) {
+    lane_state& at = lanes_[lane];
+    if (at.position == table_.length(lane)) return false;
+    const int rank = table_.rank_of(lane);
+    merged_step next{lane % table_.shape.lanes, at.position, table_.at(lane, at.position), no_message};
+    if (next.what.join && !join(at)) return false;
+    switch (next.what.what) {
+      case verb::send:
+        if (!send(rank, next)) return false;
+        at.unjoined.push_back(next.message);
+        break;
+      case verb::receive:
+      case verb::receive_reduce:
+        if (!receive(rank, next)) return false;
+        break;
+      case verb::push:
+      case verb::signal:
+        for_each_peer(rank, next.what, [&](int peer) { signals_[signal_key(rank, peer, next.what)] = 0; });
+        break;
+      case verb::wait:
+        if (!has_all_signals(rank, next.what)) return false;
+        break;
+      default: break;
+    }
+    result_.steps[static_cast<std::size_t>(rank)].push_back(next);
+    ++at.position;
+    return true;
+  }
+
+  template <class Iterator>
+  static bool is_received(Iterator begin, Iterator end) {
+    return std::all_of(begin, end, [](const merged_message& each) { return each.received; });
+  }
+
+  bool join(lane_state& at) {
+    const auto received = [&](std::uint32_t each) { return result_.messages[each].received; };
+    if (!std::all_of(at.unjoined.begin(), at.unjoined.end(), received)) return false;
+    at.unjoined.clear();
+    return true;
+  }
+
+  bool send(int rank, merged_step& next) {
+    const int peer = next.what.peer;
+    channel& to = channel_of(rank, peer, next.what);
+    if (to.sent.size() - to.received >= channel_depth) return false;
+    for (unsigned slot = 0; slot < message_slots; ++slot) {
+      std::uint32_t& last = slots_[pair(rank, peer) * message_slots + slot];
+      if (last != no_message && !result_.messages[last].received) continue;
+      next.message = static_cast<std::uint32_t>(result_.messages.size());
+      result_.messages.push_back({rank, peer, next.what, next.lane, slot, last, false});
+      last = next.message;
+      to.sent.push_back(next.message);
+      return true;
+    }
+    return false;
+  }
+
+  bool receive(int rank, merged_step& next) {
+    channel& from = channel_of(next.what.peer, rank, next.what);
+    if (from.received == from.sent.size()) return false;
+    merged_message& first = result_.messages[from.sent[from.received]];
+    if (first.sent.count != next.what.count) return false;  // what a proof would not let pass
+    next.message = from.sent[from.received++];
+    first.received = true;
+    return true;
+  }
+
+  bool has_all_signals(int rank, const action& what) const {
+    bool all = true;
+    for_each_peer(rank, what, [&](int peer) { all = all && signals_.find(signal_key(peer, rank, what)) != none; });
+    return all;
+  }
+
+  template <class Visit>
+  void for_each_peer(int rank, const action& what, Visit visit) const {
+    for (int peer = 0; peer < table_.ranks; ++peer) {
+      if (peer != rank && (what.peer == all_peers || what.peer == peer)) visit(peer);
+    }
+  }
+
+  channel& channel_of(int from, int to, const action& what) {
+    std::uint32_t& index = channel_index_[key(from, to, what.channel)];
+    if (index == none) {
+      index = static_cast<std::uint32_t>(channels_.size());
+      channels_.emplace_back();
+    }
+    return channels_[index];
+  }
+
+  std::uint64_t key(int from, int to, std::uint32_t number) const noexcept {
+    return (static_cast<std::uint64_t>(pair(from, to)) << 17) | number;
+  }
+  /// One that comes with a push is another than the signal with the same tag that comes alone.
+  std::uint64_t signal_key(int from, int to, const action& what) const noexcept {
+    const bool pushed = what.what == verb::push || what.from == region::inbox;
+    return key(from, to, what.tag | (pushed ? 0x10000U : 0U));
+  }
+  std::size_t pair(int from, int to) const noexcept {
+    return static_cast<std::size_t>(from) * ranks_ + static_cast<std::size_t>(to);
+  }
+
+  const action_table& table_;
+  const std::size_t ranks_;
+  merged_lanes result_;
+  std::vector<lane_state> lanes_;
+  std::vector<std::uint32_t> slots_;  ///< the message that each had last
+  std::vector<channel> channels_;
+  index_map channel_index_;
+  index_map signals_;
+};
+
+}  // namespace detail
+
+template <algorithm Plan>
+merged_lanes merge_lanes(const Plan& of, int ranks) {
+  return detail::lane_merger(detail::tabulate(of, std::max(ranks, 1)))();
+}
+
+}  // namespace plan
+HOCKET_END_NAMESPACE

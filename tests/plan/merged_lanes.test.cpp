@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a rank does in one lane is what its lanes list, and ranks that do it come to their end however they are scheduled;
+// a slot says nothing of two messages at once.
+#include "plan/every_plan.hpp"
+#include "support/catch.hpp"
+
+#include <hocket/plan/listed.hpp>
+#include <hocket/plan/merged_lanes.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <cstddef>
+#include <map>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace hocket_test;
+namespace plan = hocket::plan;
+using plan::verb;
+
+namespace {
+
+/// The steps of each lane, in the order in which they come.
+bool lists_the_lanes(const plan::merged_lanes& merged, const plan::any& what, int ranks) {
+  const unsigned lanes = what.shape(ranks).lanes;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<unsigned> at(lanes);
+    for (const plan::merged_step& each : merged.steps[static_cast<std::size_t>(rank)]) {
+      if (each.position != at[each.lane]++) return false;
+      if (!(each.what == what.at(ranks, rank, each.lane, each.position))) return false;
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      if (at[lane] != what.length(ranks, rank, lane)) return false;
+    }
+  }
+  return true;
+}
+
+/// What one rank does next if it can: words as a stream has them, which are set once and then waited for.
+struct act {
+  enum { sets, awaits } what;
+  std::tuple<int, unsigned, int, int> word;  ///< arrival or receipt, slot, from, to
+};
+
+/// The words of `rank`: each message is told of and acknowledged, and its sender waits for that where it must, and at the end.
+std::vector<act> words_of(const plan::merged_lanes& merged, int rank) {
+  std::vector<act> result;
+  std::vector<std::uint32_t> undrained;
+  const auto drain = [&](auto wanted) {
+    std::erase_if(undrained, [&](std::uint32_t number) {
+      const plan::merged_message& each = merged.messages[number];
+      if (!wanted(number, each)) return false;
+      result.push_back({act::awaits, {1, each.slot, each.to, rank}});
+      return true;
+    });
+  };
+  for (const plan::merged_step& step : merged.steps[static_cast<std::size_t>(rank)]) {
+    if (step.what.join) drain([&](std::uint32_t, const auto& each) { return each.lane == step.lane; });
+    if (step.message == plan::no_message) continue;
+    const plan::merged_message& each = merged.messages[step.message];
+    if (step.what.what == verb::send) {
+      drain([&](std::uint32_t number, const auto&) { return number == each.before; });
+      result.push_back({act::sets, {0, each.slot, rank, each.to}});
+      undrained.push_back(step.message);
+    } else {
+      result.push_back({act::awaits, {0, each.slot, each.from, rank}});
+      result.push_back({act::sets, {1, each.slot, rank, each.from}});
+    }
+  }
+  drain([](std::uint32_t, const auto&) { return true; });
+  return result;
+}
+
+/// Says what goes wrong if ranks are scheduled in some order, twice the same plan: empty if nothing.
+std::string run(const plan::merged_lanes& merged, int ranks, std::mt19937& random) {
+  std::vector<std::vector<act>> all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    all.push_back(words_of(merged, rank));
+    all.back().insert(all.back().end(), all.back().begin(), all.back().begin() + static_cast<long>(all.back().size()));
+  }
+  std::map<std::tuple<int, unsigned, int, int>, bool> set;
+  std::vector<std::size_t> at(all.size());
+  for (;;) {
+    std::vector<std::size_t> ready;
+    bool ended = true;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (at[rank] == all[rank].size()) continue;
+      ended = false;
+      const act& next = all[rank][at[rank]];
+      if (next.what == act::sets || set[next.word]) ready.push_back(rank);
+    }
+    if (ended) return "";
+    if (ready.empty()) return "all ranks wait";
+    const std::size_t rank = ready[random() % ready.size()];
+    const act& next = all[rank][at[rank]++];
+    if (next.what == act::sets && set[next.word]) return "a word is set twice";
+    set[next.word] = next.what == act::sets;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ranks that do one thing at a time come to the end of every plan, whatever their order") {
+  std::mt19937 random(7);
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for_every_plan(ranks, [&](const plan::any& what) {
+      for (const plan::any& form : {what, what.for_in_place()}) {
+        INFO(form.name() << " on " << ranks);
+        const plan::merged_lanes merged = plan::merge_lanes(form, ranks);
+        REQUIRE(merged.complete);
+        CHECK(lists_the_lanes(merged, form, ranks));
+        for (int i = 0; i < 5; ++i) CHECK(run(merged, ranks, random) == "");
+      }
+    });
+  }
+}
+
+TEST_CASE("plans without a proof are found not to end") {
+  plan::listed circle("circle", {plan::goal_kind::all_reduce}, 2, {});
+  circle.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
+  circle.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
+  CHECK_FALSE(plan::merge_lanes(circle, 2).complete);
+  plan::listed lost("lost", {plan::goal_kind::all_reduce}, 2, {});
+  lost.lane(0) = {plan::send(1, {0}, plan::in(0))};
+  CHECK_FALSE(plan::merge_lanes(lost, 2).complete);
+  plan::listed shorter("shorter", {plan::goal_kind::all_reduce}, 2, {.pieces = 2});
+  shorter.lane(0) = {plan::send(1, {0, 2}, plan::in(0))};
+  shorter.lane(1) = {plan::receive(0, {0, 1}, plan::out(0))};
+  CHECK_FALSE(plan::merge_lanes(shorter, 2).complete);
+}
+
+TEST_CASE("more messages than there are slots wait for each other's") {
+  // Four lanes with a channel each, all ahead of a receiver that takes them one lane after the other.
+  plan::listed ahead("ahead", {plan::goal_kind::all_reduce}, 2, {.lanes = 4});
+  for (unsigned lane = 0; lane < 4; ++lane) {
+    for (int i = 0; i < 9; ++i) {
+      ahead.lane(0, lane).push_back(plan::send(1, {0}, plan::in(0), lane));
+      ahead.lane(1).push_back(plan::receive(0, {0}, plan::out(0), lane));
+    }
+  }
+  const plan::merged_lanes merged = plan::merge_lanes(ahead, 2);
+  REQUIRE(merged.complete);
+  CHECK(merged.messages.size() == 36);
+  std::mt19937 random(8);
+  for (int i = 0; i < 20; ++i) CHECK(run(merged, 2, random) == "");
+}
