@@ -17,6 +17,7 @@
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/mesh/axis.hpp>
@@ -26,6 +27,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <source_location>
@@ -278,6 +280,42 @@ template <axis... Axes, class Wire, std::integral First, std::integral... Rest>
 rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, First, Rest...) {
   static_assert(!std::integral<First>, "the extents of a mesh go in braces: mesh<\"dp\", \"tp\">(comm, {2, 3})");
   return rank_mesh<Wire, Axes...>(comm, {});
+}
+
+namespace detail {
+
+template <class Given>
+concept extents_of_mesh = std::convertible_to<const Given&, const std::vector<int>&>;
+
+template <class... Given>
+struct checked_mesh_arguments {
+  static constexpr bool understood = sizeof...(Given) == 0;
+  static_assert(understood,
+                "a mesh is made of a communicator, which comes first, and of a number of ranks for each axis, in "
+                "braces: mesh<\"dp\", \"tp\">(comm, {2, 3})");
+};
+
+}  // namespace detail
+
+/// Does not compile: see what it says.
+template <axis... Axes, class Wire, class Given, class... Rest>
+  requires(!std::integral<Given> && !detail::extents_of_mesh<Given>)
+auto mesh(const communicator<Wire>&, const Given&, const Rest&...) {
+  static_cast<void>(detail::checked_mesh_arguments<Given>());
+  return detail::not_understood();
+}
+/// Does not compile: see what it says.
+template <axis... Axes, class Given, class... Rest>
+  requires(!detail::is_communicator<Given>::value)
+auto mesh(const Given&, const Rest&...) {
+  static_cast<void>(detail::checked_mesh_arguments<Given>());
+  return detail::not_understood();
+}
+/// Does not compile: see what it says.
+template <axis... Axes, class Wire>
+auto mesh(std::initializer_list<int>, const communicator<Wire>& comm) {
+  static_cast<void>(detail::checked_mesh_arguments<decltype(comm)>());
+  return detail::not_understood();
 }
 
 /// The mesh as text: its axes, and a line of ranks for each place along all axes but the last.

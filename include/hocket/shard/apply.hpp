@@ -13,6 +13,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/shard/misuse.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
@@ -370,21 +371,23 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
 /// Does not compile: a rule comes first.
 template <class Element = void, class First, class... Rest>
   requires(!placement_rule<First>)
-void apply(const First&, const Rest&...) {
+auto apply(const First&, const Rest&...) {
   constexpr bool is_rule = placement_rule<First>;
   static_assert(is_rule,
                 "the first argument of apply is a rule that says what the function is, as in "
                 "apply(nonlinear<\"bh->bh\">(), function, x)");
+  return detail::not_understood();
 }
 
 /// Does not compile: tensors come last.
 template <class Element = void, placement_rule Rule, class Function, class... Operands>
   requires(!(tensor_type<Operands> && ... && (sizeof...(Operands) > 0)))
-void apply(const Rule&, Function&&, const Operands&...) {
+auto apply(const Rule&, Function&&, const Operands&...) {
   constexpr bool are_tensors = (tensor_type<Operands> && ... && (sizeof...(Operands) > 0));
   static_assert(are_tensors,
                 "the operands of apply are tensors: of a part alone, such as x.local() or x.elements(), nobody knows "
                 "how it is placed");
+  return detail::not_understood();
 }
 
 /// Adds `addend` to `total`, element by element: for gradients of several uses of one value, or of several
@@ -423,6 +426,16 @@ void accumulate(Total& total, const Addend& addend,
       to[i] = static_cast<typename Total::element_type>(to[i] + from[i]);
     }
   }
+}
+
+/// Does not compile: see what it says.
+template <class Total, class Addend>
+  requires(tensor_type<Total> != tensor_type<Addend>)
+void accumulate(Total&&, const Addend&, const auto&...) {
+  constexpr bool are_tensors = tensor_type<Total> && tensor_type<Addend>;
+  static_assert(are_tensors,
+                "what is added to a tensor is a tensor, whose type says how it is placed: of a number or a range, "
+                "nobody knows whether it would be counted once");
 }
 
 HOCKET_END_NAMESPACE

@@ -30,8 +30,10 @@
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
+#include <hocket/operation/traits.hpp>
 #include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
 #include <hocket/shard/conversion_rules.hpp>
@@ -207,10 +209,28 @@ class converting {
 
 template <class T>
 struct checked_mean {
+  static constexpr bool value = is_floating<T>;
   static_assert(!std::is_integral_v<T>,
                 "the mean of integers is no integer, and each rank's share of it even less: keep means in a floating "
                 "type, or sums and counts in integers");
+  static_assert(value || std::is_integral_v<T>,
+                "means are of a floating type, as they are weighed by numbers: of complex numbers and structures, keep "
+                "sums and counts");
 };
+
+/// How partial results combine, with elements of type T. Of means, `checked_mean` speaks.
+template <class Partial, class T>
+struct checked_elements {
+  static constexpr bool value = reduction_for<typename reduction_of<Partial>::type, T>;
+  static_assert(value,
+                "the reduction of this partial placement can't combine such elements: maxima are of numbers, which "
+                "have an order, sums of what has +, and an operation of one's own is called with two elements");
+};
+template <class T>
+struct checked_elements<partial<mean>, T> : checked_mean<T> {};
+/// Where nothing is partial, or after an error.
+template <class T>
+struct checked_elements<void, T> : std::true_type {};
 
 /// What of a caller's options holds for the counts of means too: neither the type in which elements travel nor the
 /// algorithm for them.
@@ -292,7 +312,9 @@ struct conversion {
     using step = detail::conversion_kind;
     constexpr bool moved_in = !std::is_lvalue_reference_v<Tensor> && !std::is_const_v<Tensor>;
     constexpr bool movable = moved_in && !std::is_const_v<typename from_type::element_type>;
-    if constexpr (kind == step::nothing && moved_in) {
+    if constexpr (!combines<std::remove_const_t<typename from_type::element_type>>()) {
+      return to_type::unwritten(tensor.mesh(), tensor.sizes());  // after an error
+    } else if constexpr (kind == step::nothing && moved_in) {
       using element = typename from_type::element_type;
       static_cast<void>(detail::checked_mesh(tensor.mesh()));
       return std::move(tensor)
@@ -332,6 +354,14 @@ struct conversion {
   }
 
  private:
+  /// Whether its reduction, if it has one, combines elements of type T.
+  template <class T>
+  static constexpr bool combines() noexcept {
+    constexpr bool reduces =
+        kind == detail::conversion_kind::reduce || kind == detail::conversion_kind::reduce_to_slices;
+    return detail::checked_elements<std::conditional_t<reduces, From, void>, T>::value;
+  }
+
   template <int Position, class Placed>
   static constexpr bool is_cut_further() noexcept {
     return (From::value.sharded() && detail::cut_further<Position, Placed>(From::value.dimension)) ||
@@ -379,22 +409,24 @@ auto convert(Tensor&& tensor, const Options& options = {},
 /// Does not compile: what follows the tensor are options.
 template <axis_name Axis, placement_type To, tensor_type Tensor, class Given>
   requires(!call_options<Given>)
-void convert(Tensor&&, const Given&) {
+auto convert(Tensor&&, const Given&) {
   constexpr bool options_given = call_options<Given>;
   static_assert(options_given,
                 "what follows the tensor are options, as in with(timeout(1s)); an operation is not among them, as a "
                 "partial placement says which one combines it");
+  return detail::not_understood();
 }
 
 /// Does not compile: only of a tensor it is known how it is placed.
 template <axis_name Axis, placement_type To, class Given, class... Options>
   requires(!tensor_type<Given>)
-void convert(const Given&, const Options&...) {
+auto convert(const Given&, const Options&...) {
   constexpr bool is_tensor = tensor_type<Given>;
   static_assert(
       is_tensor,
       "what is converted is a tensor, whose type says how it is placed: make one over the data that you have, "
       "as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)");
+  return detail::not_understood();
 }
 
 namespace detail {
@@ -410,39 +442,44 @@ struct any_argument {
 /// Does not compile: what follows the axis is a placement, `replicated`, `invariant`, `varying`, `shard<d>` or
 /// `partial<...>`.
 template <axis_name Axis, class... Named>
-void convert(const detail::any_argument&, const auto&...) {
+auto convert(const detail::any_argument&, const auto&...) {
   constexpr bool names_placement = sizeof...(Named) == 1 && (placement_type<Named> && ...);
   static_assert(names_placement,
                 "a conversion names the axis, and then how the tensor is to be placed along it, as in "
                 "convert<\"tp\", invariant>(x)");
+  return detail::not_understood();
 }
 /// Does not compile: the name of an axis comes first.
 template <class First, axis_name Second>
-void convert(const detail::any_argument&, const auto&...) {
+auto convert(const detail::any_argument&, const auto&...) {
   constexpr bool begins_with_axis = !placement_type<First> && placement_type<First>;
   static_assert(begins_with_axis,
                 "a conversion names the axis first, and then how the tensor is to be placed along it, as in "
                 "convert<\"tp\", invariant>(x)");
+  return detail::not_understood();
 }
 /// Does not compile: axes have names, not numbers.
 template <auto First, class... Named>
   requires(!std::is_same_v<decltype(First), axis_name>)
-void convert(const detail::any_argument&, const auto&...) {
+auto convert(const detail::any_argument&, const auto&...) {
   constexpr bool begins_with_axis = std::is_same_v<decltype(First), axis_name>;
   static_assert(begins_with_axis,
                 "a conversion begins with the name of an axis, a text in quotes, as in convert<\"tp\", invariant>(x)");
+  return detail::not_understood();
 }
 /// Does not compile: see what it says.
 template <axis_name Axis, template <auto...> class To>
-void convert(const detail::any_argument&, const auto&...) {
+auto convert(const detail::any_argument&, const auto&...) {
   constexpr bool is_whole = sizeof(To<0>) == 0;
   static_assert(is_whole, "shard is no placement without the dimension that is cut, as in shard<0>");
+  return detail::not_understood();
 }
 /// Does not compile: see what it says.
 template <axis_name Axis, template <class...> class To>
-void convert(const detail::any_argument&, const auto&...) {
+auto convert(const detail::any_argument&, const auto&...) {
   constexpr bool is_whole = sizeof(To<sum>) == 0;
   static_assert(is_whole, "partial is no placement without the reduction that is left to do, as in partial<sum>");
+  return detail::not_understood();
 }
 
 HOCKET_END_NAMESPACE

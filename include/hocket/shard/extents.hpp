@@ -45,6 +45,12 @@ struct checked_extent_count {
 template <class T>
 concept extent_like = std::convertible_to<T, std::size_t> && !std::is_floating_point_v<std::remove_cvref_t<T>>;
 
+template <class T>
+struct checked_extent {
+  static constexpr bool value = !std::is_floating_point_v<T>;
+  static_assert(value, "an extent is a whole number: of a floating-point one, the fraction would be lost");
+};
+
 /// Whether two tensors can have the same extents; those that only one of them tells when compiling may differ.
 template <class A, class B>
 constexpr bool may_have_same_extents() noexcept {
@@ -68,6 +74,12 @@ class given_extents {
     if constexpr (detail::checked_extent_count<sizeof...(Given), Count>::value) {
       sizes_ = {static_cast<std::size_t>(given)...};
     }
+  }
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires(std::is_arithmetic_v<Given> && ...) && (std::is_floating_point_v<Given> || ...)
+  constexpr given_extents(const Given&...) noexcept {  // NOLINT: implicit, as the other one
+    static_cast<void>((detail::checked_extent<Given>::value && ...));
   }
   template <std::size_t Given>
   constexpr given_extents(const std::array<std::size_t, Given>& given) noexcept {  // NOLINT: implicit

@@ -17,6 +17,7 @@
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
@@ -60,7 +61,7 @@ constexpr auto type_extents() noexcept {
 }
 
 /// Whether a search is small enough for the compiler, which counts what it evaluates. It looks at pairs of states, and
-/// at all ranks of each.
+/// at all ranks of each; over more ranks than can be looked at, it would count them one by one all the same.
 template <class Tensor>
 constexpr bool searched_when_compiling() noexcept {
 #ifdef __clang__
@@ -74,6 +75,7 @@ constexpr bool searched_when_compiling() noexcept {
   for (const axis& each : Tensor::axes::all) {
     states *= dimensions + 2;
     ranks *= static_cast<std::size_t>(each.extent);
+    if (ranks > most_ranks_looked_at) return false;
     if (states > 64 || states * dimensions * states * dimensions * ranks > most) return false;
   }
   return true;
@@ -297,9 +299,8 @@ decltype(auto) source_of(Tensor&& tensor) {
 }
 
 template <class To, class Tensor, class Options>
-To run_plan(Tensor&& from, const Options& options, const std::source_location& site) {
+To run_checked_plan(Tensor&& from, const Options& options, const std::source_location& site) {
   using From = writable_t<std::remove_cvref_t<Tensor>>;
-  static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
   using placed = typename From::placements_type;
   const auto& all_options = with_extents(options, from);
   using work_type = redistributing<typename From::element_type, From::rank, typename From::mesh_type,
@@ -330,6 +331,19 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
     if (!plan.possible) refuse_unreachable(from.mesh(), site);
     if (plan.size == 0) return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
+  }
+}
+
+template <class To, class Tensor, class Options>
+To run_plan(Tensor&& from, const Options& options, const std::source_location& site) {
+  using From = writable_t<std::remove_cvref_t<Tensor>>;
+  static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
+  using placed = typename From::placements_type;
+  using reduced = typename first_partial<placed>::type;
+  if constexpr (!checked_elements<reduced, typename From::element_type>::value) {
+    return To::unwritten(from.mesh(), from.sizes());  // after an error
+  } else {
+    return run_checked_plan<To>(std::forward<Tensor>(from), options, site);
   }
 }
 
@@ -365,25 +379,65 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
   return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
 }
 
-/// Does not compile: only of a tensor it is known how it is placed.
-template <class... Said, class Given, class... Options>
-  requires(!tensor_type<Given>)
-void redistribute(const Given&, const Options&...) {
-  constexpr bool is_tensor = tensor_type<Given>;
+namespace detail {
+
+template <class Given>
+struct checked_redistributed {
+  static constexpr bool is_tensor = tensor_type<Given>;
   static_assert(is_tensor,
                 "what is redistributed is a tensor, whose type says how it is placed: make one over the data that you "
                 "have, as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)");
+};
+
+template <class Mesh, class To>
+struct checked_other_mesh {
+  static_assert(std::is_same_v<Mesh, typename To::mesh_type>,
+                "what follows a tensor that goes to another mesh is that mesh, of the type that the tensor's new type "
+                "names, and options last: redistribute<to_type>(x, mesh, with(...))");
+};
+
+/// What is in the place of the mesh of `To`, and is not one.
+template <class Given, class To>
+concept other_than_mesh_of =
+    tensor_type<To> && !call_options<Given> && !std::is_convertible_v<const Given&, const typename To::mesh_type&>;
+
+}  // namespace detail
+
+/// Does not compile: only of a tensor it is known how it is placed.
+template <class... Said, class Given, class... Options>
+  requires(!tensor_type<Given>)
+auto redistribute(const Given&, const Options&...) {
+  static_cast<void>(detail::checked_redistributed<Given>());
+  return detail::not_understood();
+}
+
+/// Does not compile: the mesh is another one than that of the type that the tensor gets.
+template <tensor_type To, tensor_type Tensor, detail::other_than_mesh_of<To> Given, class... Rest>
+auto redistribute(Tensor&&, const Given&, const Rest&...) {
+  static_cast<void>(detail::checked_other_mesh<Given, To>());
+  return detail::not_understood();
+}
+
+/// Does not compile: a redistribution may be along several axes, so that each is said with its placement.
+template <axis_name Axis, class... Named>
+auto redistribute(const detail::any_argument&, const auto&...) {
+  constexpr bool by_axis = sizeof...(Named) > 0 && sizeof...(Named) == 0;
+  static_assert(by_axis,
+                "a redistribution says each axis together with its placement, as in redistribute<on<\"tp\", "
+                "replicated>>(x); along one axis alone, there is convert<\"tp\", replicated>(x)");
+  return detail::not_understood();
 }
 
 /// Does not compile: what follows the tensor are options.
 template <class... Said, tensor_type Tensor, class Given, class... Options>
   requires(!(tensor_type<Said> || ...) && !call_options<Given>)
-void redistribute(Tensor&&, const Given&, const Options&...) {
+auto redistribute(Tensor&&, const Given&, const Options&...) {
   constexpr bool options_given = call_options<Given>;
   static_assert(
       options_given,
       "what follows a tensor that gets other placements on its own mesh are options, as in with(timeout(1s)); "
       "to another mesh, say the whole type: redistribute<to_type>(x, other_mesh)");
+  return detail::not_understood();
 }
 
 /// Does not compile: the mesh is missing.
@@ -438,6 +492,21 @@ std::string explain_redistribution(const Tensor& tensor,
   const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
   if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
   return "redistribution: " + std::to_string(plan.collectives()) + " collectives\n" + detail::plan_text(tensor, plan);
+}
+
+/// Does not compile: see what it says.
+template <class... Said, class Given, class... Rest>
+  requires(!tensor_type<Given>)
+std::string explain_redistribution(const Given&, const Rest&...) {
+  static_cast<void>(detail::checked_redistributed<Given>());
+  return {};
+}
+
+/// Does not compile: see what it says.
+template <tensor_type To, tensor_type Tensor, detail::other_than_mesh_of<To> Given, class... Rest>
+std::string explain_redistribution(const Tensor&, const Given&, const Rest&...) {
+  static_cast<void>(detail::checked_other_mesh<Given, To>());
+  return {};
 }
 
 HOCKET_END_NAMESPACE

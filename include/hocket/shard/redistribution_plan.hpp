@@ -29,6 +29,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// The parts of so many ranks are looked at one by one.
+inline constexpr std::size_t most_ranks_looked_at = 64;
+
 /// Searches for one redistribution of a tensor of `Rank` dimensions over a mesh of `Axes` axes.
 ///
 /// Looking at the parts of all ranks is what takes time. So parts are computed once for each state, and only where a
@@ -207,7 +210,7 @@ class redistribution_search {
 
   /// Whether there are so few ranks that all of them can be looked at. With more, rules must do, that are right and
   /// perhaps wider than needed where a dimension has fewer elements than ranks.
-  constexpr bool can_look() const { return ranks_.ranks_along(geometry::every_axis) <= 64; }
+  constexpr bool can_look() const { return ranks_.ranks_along(geometry::every_axis) <= most_ranks_looked_at; }
 
   constexpr double seconds_to_copy(const node& to) const {
     return static_cast<double>(to.first.volume()) * element_bytes_ * costs_.copy_per_byte;

@@ -19,6 +19,7 @@
 #include <hocket/collective/all_to_all.hpp>
 #include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/mesh/axis.hpp>
@@ -188,17 +189,19 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Optio
 /// Does not compile: only of a tensor it is known which rows a rank has.
 template <axis_name Axis, class Given, class... Rest>
   requires(!tensor_type<Given>)
-void route_rows(const Given&, const std::vector<std::size_t>&, const Rest&...) {
+auto route_rows(const Given&, const std::vector<std::size_t>&, const Rest&...) {
   constexpr bool is_tensor = tensor_type<Given>;
   static_assert(is_tensor, "the rows to route are those of a tensor that is cut by rows along this axis");
+  return detail::not_understood();
 }
 
 /// Does not compile: counts are not what they should be.
 template <axis_name Axis, tensor_type Tensor, class Counts, class... Rest>
   requires(!std::is_convertible_v<Counts, std::vector<std::size_t>>)
-void route_rows(const Tensor&, const Counts&, const Rest&...) {
+auto route_rows(const Tensor&, const Counts&, const Rest&...) {
   static_assert(std::is_convertible_v<Counts, std::vector<std::size_t>>,
                 "how many rows go to each rank along the axis, or come from it, is a std::vector<std::size_t>");
+  return detail::not_understood();
 }
 
 HOCKET_END_NAMESPACE

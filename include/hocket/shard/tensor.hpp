@@ -103,6 +103,37 @@ const Mesh& checked_mesh(const Mesh& mesh) {
   return mesh;
 }
 
+/// What can be asked for its ranks as a mesh can: another mesh, or a communicator.
+template <class Given, class Mesh>
+concept other_than_mesh = !std::is_same_v<Given, Mesh> && requires(const Given& given) {
+  given.rank();
+  given.size();
+};
+
+/// Stands for a mesh after an error.
+struct no_mesh {
+  using axes = axis_list<axis("no mesh")>;
+  static constexpr int dimensions = 1;
+};
+
+template <class Given, class Mesh>
+struct checked_mesh_of_tensor {
+  static_assert(std::is_same_v<Given, Mesh> || std::is_same_v<Mesh, no_mesh>,
+                "a tensor is made on a mesh of the type that its own type names: neither on a communicator nor on a "
+                "mesh of other axes");
+};
+
+template <class Given, class Extents>
+concept other_than_extents = !std::is_convertible_v<const Given&, Extents>;
+
+template <class Given, class Extents>
+struct checked_extents_of_tensor {
+  static_assert(std::is_convertible_v<const Given&, Extents>,
+                "what follows the mesh are the extents that the tensor's type leaves open, in braces, and then the "
+                "storage: tensor_type x(mesh, {3, 2}, storage), or x(mesh, {}, storage) where it leaves none; a range "
+                "of extents is a std::array<std::size_t, n> or a std::span<const std::size_t>");
+};
+
 }  // namespace detail
 
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
@@ -213,6 +244,36 @@ class sharded_tensor {
     static_assert(!detail::extent_like<First>, "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})");
   }
 
+  /// Does not compile: see what it says.
+  template <detail::other_than_mesh<Mesh> Given>
+  explicit sharded_tensor(const Given&) : sharded_tensor(refused()) {
+    static_cast<void>(detail::checked_mesh_of_tensor<Given, Mesh>());
+  }
+  /// Does not compile: see what it says.
+  template <detail::other_than_mesh<Mesh> Given, class... Rest>
+  sharded_tensor(const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...)
+      : sharded_tensor(refused()) {
+    static_cast<void>(detail::checked_mesh_of_tensor<Given, Mesh>());
+  }
+
+  /// Does not compile: see what it says.
+  template <detail::other_than_extents<given_extents<Extents::dynamic_rank>> Given>
+  sharded_tensor(const Mesh&, const Given&) : sharded_tensor(refused()) {
+    static_cast<void>(detail::checked_extents_of_tensor<Given, given_extents<Extents::dynamic_rank>>());
+  }
+  /// Does not compile: see what it says.
+  template <detail::other_than_extents<given_extents<Extents::dynamic_rank>> Given, class... Rest>
+  sharded_tensor(const Mesh&, const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...)
+      : sharded_tensor(refused()) {
+    static_cast<void>(detail::checked_extents_of_tensor<Given, given_extents<Extents::dynamic_rank>>());
+  }
+  /// Does not compile: see what it says.
+  template <detail::other_than_extents<given_extents<Extents::dynamic_rank>> Given, class Second, class... Rest>
+    requires detail::other_than_extents<Second, given_extents<Extents::dynamic_rank>>
+  sharded_tensor(const Mesh&, const Given&, const Second&, const Rest&...) : sharded_tensor(refused()) {
+    static_cast<void>(detail::checked_extents_of_tensor<Given, given_extents<Extents::dynamic_rank>>());
+  }
+
   sharded_tensor() = delete;  // a tensor is made on a mesh: x(mesh, {3, 2})
   sharded_tensor(const given_extents<Extents::dynamic_rank>&, const Mesh&) = delete;  // the mesh comes first
   sharded_tensor(const sharded_tensor&) = delete;             // use hocket::copy(tensor), or hocket::borrow(tensor)
@@ -286,6 +347,8 @@ class sharded_tensor {
   template <class, class, class, class>
   friend class sharded_tensor;
 
+  static sharded_tensor refused();  ///< only declared: for constructors that do not compile
+
   struct placed_over {};
   sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data, placed_over)
       : mesh_(detail::checked_mesh(mesh)), sizes_(sizes),
@@ -333,6 +396,9 @@ class sharded_tensor {
 
   static constexpr sizes_type all_sizes(const given_extents<Extents::dynamic_rank>& given,
                                         const std::source_location& site) {
+    static_assert(
+        Extents::dynamic_rank > 0 || fits(Extents::sizes),
+        "the extents in the tensor's type are so large that its bytes can't be counted: they are 2^63 or more");
     sizes_type sizes = Extents::sizes;
     std::size_t next = 0;
     for (std::size_t& each : sizes) {
@@ -390,28 +456,29 @@ class sharded_tensor {
 
 namespace detail {
 
-/// Stands for a mesh after an error.
-struct no_mesh {
-  using axes = axis_list<axis("no mesh")>;
-  static constexpr int dimensions = 1;
-};
+template <class Extents>
+inline constexpr bool are_extents = requires { Extents::dynamic_rank; };
 
-template <class Mesh>
+/// What stands in the place of a mesh, where the extents that come before it are not `Misplaced` by one.
+template <class Mesh, bool Misplaced = false>
 struct mesh_must_be_mesh {
   using bare = std::remove_cvref_t<Mesh>;
   static constexpr bool has_axes = requires { typename bare::axes; };
   static constexpr bool is_mesh = std::is_same_v<Mesh, bare> && has_axes;
-  static_assert(is_mesh, "the third argument of tensor<...> is the type of a mesh, without const or reference");
-  using type = std::conditional_t<has_axes, bare, no_mesh>;
+  static_assert(is_mesh || Misplaced,
+                "the third argument of tensor<...> is the type of a mesh, without const or reference");
+  using type = std::conditional_t<has_axes && !Misplaced, bare, no_mesh>;
 };
 
 template <class Extents>
 struct extents_must_be_extents {
-  static constexpr bool are_extents = requires { Extents::dynamic_rank; };
-  static_assert(are_extents,
+  static_assert(are_extents<Extents>,
                 "the second argument of tensor<...> is extents<...>: a number, or dynamic, for each dimension");
-  using type = std::conditional_t<are_extents, Extents, extents<>>;
+  using type = std::conditional_t<are_extents<Extents>, Extents, extents<>>;
 };
+
+template <class Mesh, class Extents>
+using mesh_after_extents = typename mesh_must_be_mesh<Mesh, !are_extents<Extents>>::type;
 
 template <class T>
 struct is_tensor : std::false_type {};
@@ -431,9 +498,11 @@ concept tensor_type = detail::is_tensor<std::remove_cvref_t<T>>::value;
 /// A tensor placed as `Said` tells: a list of `on<"axis", placement>` and perhaps `elsewhere<placement>`. Every axis of
 /// the mesh must be spoken of. The order does not matter.
 template <class T, class Extents, class Mesh, class... Said>
-using tensor = sharded_tensor<
-    T, typename detail::extents_must_be_extents<Extents>::type, typename detail::mesh_must_be_mesh<Mesh>::type,
-    typename detail::resolved_placements<typename detail::mesh_must_be_mesh<Mesh>::type::axes, void, Said...>::type>;
+using tensor =
+    sharded_tensor<T, typename detail::extents_must_be_extents<Extents>::type,
+                   detail::mesh_after_extents<Mesh, Extents>,
+                   typename detail::resolved_placements<typename detail::mesh_after_extents<Mesh, Extents>::axes, void,
+                                                        Said...>::type>;
 
 namespace detail {
 
@@ -513,6 +582,15 @@ void fill(Tensor& filled, Value&& value) {
     for (std::size_t d = 0; d < indices.size(); ++d) indices[d] += part.begin[d];
     if constexpr (is_function) *next++ = value(static_cast<const decltype(indices)&>(indices));
   });
+}
+
+/// Does not compile: see what it says.
+template <class Given, class Value>
+  requires(!tensor_type<Given> && std::is_invocable_v<Value&, const std::array<std::size_t, 1>&>)
+void fill(Given&, Value&&) {
+  static_assert(tensor_type<Given>,
+                "what is filled by a function of indices is a tensor: of a range alone, nobody knows which elements of "
+                "the whole it has");
 }
 
 HOCKET_END_NAMESPACE

@@ -50,6 +50,14 @@ struct softmax_sums {
 template <class T>
 using running_sum_t = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
+template <class T>
+struct checked_logits {
+  static constexpr bool value = is_floating<std::remove_const_t<T>>;
+  static_assert(value,
+                "the logits of a cross entropy must be of a floating type: of integers, its exponentials and "
+                "logarithms would be cut to integers, and complex numbers have no largest one");
+};
+
 /// What a cross entropy is given: whether each is placed as it needs it.
 template <bool Logits, bool Targets, bool Gradient = true>
 struct checked_cross_entropy {
@@ -82,12 +90,12 @@ struct vocabulary_parallel_cross_entropy {
             call_options Options = options<>>
   auto forward(Logits&& logits, Targets&& targets, const Options& options = {},
                const std::source_location& site = std::source_location::current()) const {
-    static_assert(!std::is_integral_v<typename std::remove_cvref_t<Logits>::element_type>,
-                  "the logits of a cross entropy must be of a floating type: of integers, its exponentials and "
-                  "logarithms would be cut to integers");
+    constexpr bool floating = detail::checked_logits<typename std::remove_cvref_t<Logits>::element_type>::value;
     constexpr bool logits_fit = detail::is_placed_along<Axis, Logits, shard<1>>();
     constexpr bool targets_fit = detail::is_placed_along<Axis, Targets, invariant>();
-    if constexpr (!detail::checked_cross_entropy<logits_fit, targets_fit>::value) {
+    if constexpr (!floating) {
+      return forward_result<detail::undetermined, detail::undetermined>();
+    } else if constexpr (!detail::checked_cross_entropy<logits_fit, targets_fit>::value) {
       return forward(detail::or_stand_in<logits_fit, Axis>(logits), detail::or_stand_in<targets_fit, Axis>(targets),
                      options, site);
     } else {

@@ -43,6 +43,12 @@ void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::sourc
   }
 }
 
+template <class Tokens>
+struct checked_tokens {
+  static constexpr bool value = std::is_integral_v<typename Tokens::element_type>;
+  static_assert(value, "tokens must be integers");
+};
+
 /// What an embedding is given: whether each is placed as it needs it.
 template <bool Tokens, bool Table, bool Gradient = true>
 struct checked_embedding {
@@ -69,7 +75,7 @@ struct vocabulary_parallel_embedding {
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table, call_options Options = options<>>
   static auto forward(const Tokens& tokens, const Table& table, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
-    static_assert(std::is_integral_v<typename Tokens::element_type>, "tokens must be integers");
+    static_cast<void>(detail::checked_tokens<Tokens>());
     constexpr bool tokens_fit = detail::is_placed_along<Axis, Tokens, invariant, replicated>();
     constexpr bool table_fits = detail::is_placed_along<Axis, Table, shard<0>>();
     if constexpr (!detail::checked_embedding<tokens_fit, table_fits>::value) {
@@ -96,6 +102,7 @@ struct vocabulary_parallel_embedding {
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
   static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient, const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
+    static_cast<void>(detail::checked_tokens<Tokens>());
     constexpr bool tokens_fit = detail::is_placed_along<Axis, Tokens, invariant, replicated>();
     constexpr bool table_fits = detail::is_placed_along<Axis, Table, shard<0>>();
     constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<output_placement>>();

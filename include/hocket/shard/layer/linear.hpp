@@ -26,6 +26,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/apply.hpp>
@@ -368,6 +369,33 @@ auto bias_gradient(const Gradient& gradient) {
         for (std::size_t n = 0; n < rows.extent(1); ++n) to(n) = static_cast<value_type>(total[n]);
       },
       gradient);
+}
+
+namespace detail {
+
+template <class... Given>
+struct checked_bias {
+  static constexpr bool are_tensors = (tensor_type<Given> && ...);
+  static_assert(
+      are_tensors,
+      "a bias, what it is added to, and the gradient of that are tensors, whose types say how they are placed");
+};
+
+}  // namespace detail
+
+/// Does not compile: see what it says.
+template <class Rows, class Bias>
+  requires(!(tensor_type<Rows> && tensor_type<Bias>))
+auto plus_bias(const Rows&, const Bias&) {
+  static_cast<void>(detail::checked_bias<Rows, Bias>());
+  return detail::not_understood();
+}
+/// Does not compile: see what it says.
+template <class Gradient>
+  requires(!tensor_type<Gradient>)
+auto bias_gradient(const Gradient&) {
+  static_cast<void>(detail::checked_bias<Gradient>());
+  return detail::not_understood();
 }
 
 HOCKET_END_NAMESPACE

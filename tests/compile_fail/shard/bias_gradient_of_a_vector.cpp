@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a bias, what it is added to, and the gradient of that are tensors
+//
+// Whose slice would it be?
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/linear.hpp>
+
+#include <vector>
+
+void add(const std::vector<float>& of_output) { auto gradient = bias_gradient(of_output); }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: tokens must be integers
+//
+// Activations in the place of tokens: each would be cut to a row's number.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/embedding.hpp>
+
+auto gradient(const vector_on_tp<invariant>& tokens, const matrix_on_tp<shard<0>>& table,
+              const matrix_on_tp<invariant>& of_output) {
+  return vocabulary_parallel_embedding<"tp">::backward(tokens, table, of_output);
+}

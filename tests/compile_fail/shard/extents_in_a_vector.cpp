@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows the mesh are the extents
+//
+// How many a vector has is not known when compiling, and these may be negative.
+#include <shard/setting_with_wires.hpp>
+
+#include <vector>
+
+auto made(const ranks& mesh, const std::vector<int>& sizes) { return vector_on_tp<shard<0>>(mesh, sizes); }

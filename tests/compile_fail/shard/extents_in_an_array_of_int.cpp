@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows the mesh are the extents
+//
+// Negative ones would become large.
+#include <shard/setting_with_wires.hpp>
+
+#include <array>
+
+auto made(const ranks& mesh, const std::array<int, 1>& sizes) { return vector_on_tp<shard<0>>(mesh, sizes); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: an extent is a whole number
+//
+// Half a row.
+#include <shard/setting_with_wires.hpp>
+
+auto made(const ranks& mesh) { return vector_on_tp<shard<0>>(mesh, {4.5}); }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: its bytes can't be counted
+//
+// The product of both is 2^80, of which a std::size_t would be 0: a tensor without storage that looks as if it had some.
+#include "setting.hpp"
+
+inline constexpr auto many = std::size_t{1} << 40U;
+
+auto made(const ranks& mesh) {
+  return tensor<float, extents<many, many>, ranks, on<"dp", replicated>, on<"tp", replicated>>(mesh);
+}

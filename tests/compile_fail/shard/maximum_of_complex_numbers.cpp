@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the reduction of this partial placement can't combine such elements
+//
+// They have no order.
+#include <shard/setting_with_wires.hpp>
+
+#include <complex>
+
+using complex_maxima =
+    tensor<std::complex<double>, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", partial<maximum>>>;
+auto whole(const complex_maxima& x) { return convert<"tp", replicated>(x); }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a redistribution says each axis together with its placement
+//
+// As convert is called, which knows one axis only.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+auto summed(const vector_on_tp<partial<sum>>& x) { return redistribute<"tp", replicated>(x); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: shard is no placement without the dimension
+//
+// Along which dimension?
+#include <shard/setting_with_wires.hpp>
+
+void reduce(const vector_on_tp<partial<sum>>& x) { const auto slice = convert<"tp", shard>(x); }

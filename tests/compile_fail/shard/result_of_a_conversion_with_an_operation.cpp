@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows the tensor are options
+//
+// As all_reduce takes one.
+#include <shard/setting_with_wires.hpp>
+
+#include <functional>
+
+void reduce(const vector_on_tp<partial<sum>>& x) { auto reduced = convert<"tp", replicated>(x, std::plus<>()); }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is converted is a tensor
+//
+// The sentence is the first error, before what follows from it.
+#include <shard/setting_with_wires.hpp>
+
+#include <vector>
+
+void reduce(const std::vector<float>& gradient) {
+  auto reduced = convert<"tp", invariant>(gradient);
+  reduced.elements();
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is redistributed is a tensor
+//
+// Nobody knows how the elements of a vector are placed.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+#include <vector>
+
+void gather(const std::vector<float>& x) { auto whole = redistribute<on<"tp", replicated>>(x); }

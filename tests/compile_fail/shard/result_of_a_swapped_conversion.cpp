@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a conversion names the axis first
+//
+// The placement, and then the axis.
+#include <shard/setting_with_wires.hpp>
+
+void reduce(const vector_on_tp<partial<sum>>& x) { const auto reduced = convert<replicated, "tp">(x); }

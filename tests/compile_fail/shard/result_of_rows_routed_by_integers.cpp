@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: is a std::vector<std::size_t>
+//
+// Counts of another type, of an exchange that is then used.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/row_exchange.hpp>
+
+#include <vector>
+
+void route(const matrix_on_tp<shard<0>>& tokens, const std::vector<int>& counts) {
+  const auto exchange = route_rows<"tp">(tokens, counts);
+  exchange(tokens);
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows the mesh are the extents
+//
+// The extents come first.
+#include <shard/setting_with_wires.hpp>
+
+#include <vector>
+
+auto made(const ranks& mesh, std::vector<float>& data) { return vector_on_tp<shard<0>>(mesh, data, {4}); }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows the mesh are the extents
+//
+// The type tells all extents; that there are none to give is said as {}.
+#include <shard/setting_with_wires.hpp>
+
+#include <vector>
+
+using fixed = tensor<float, extents<4>, ranks, on<"dp", replicated>, on<"tp", shard<0>>>;
+auto made(const ranks& mesh, std::vector<float>& data) { return fixed(mesh, data); }

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a tensor is made on a mesh of the type
+//
+// A communicator has no axes.
+#include <shard/setting_with_wires.hpp>
+
+using fixed = tensor<float, extents<4>, ranks, on<"dp", replicated>, on<"tp", shard<0>>>;
+auto made(const communicator<local::wire>& comm) { return fixed(comm); }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is filled by a function of indices is a tensor
+//
+// A part alone does not know where in the whole it is.
+#include <shard/setting_with_wires.hpp>
+
+#include <vector>
+
+void clear(std::vector<float>& x) {
+  fill(x, [](const auto&) { return 1.0F; });
+}

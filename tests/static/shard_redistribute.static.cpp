@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which redistributions are planned by the compiler, and that those compile that are not, as their meshes are too large.
+#include <hocket/communicator/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/tensor.hpp>
+
+namespace {
+
+using namespace hocket;
+
+template <int Dp, int Tp>
+using mesh_of = rank_mesh<local::wire, axis("dp", Dp), axis("tp", Tp)>;
+template <int Dp, int Tp>
+using weight = tensor<float, extents<4096, 8192>, mesh_of<Dp, Tp>, on<"dp", shard<0>>, on<"tp", shard<1>>>;
+
+static_assert(detail::plans_when_compiling<weight<2, 4>>());
+static_assert(detail::plans_when_compiling<weight<64, 1>>());
+static_assert(!detail::plans_when_compiling<weight<65, 1>>());
+static_assert(!detail::plans_when_compiling<weight<64, 32>>());
+static_assert(!detail::plans_when_compiling<weight<1 << 16, 1 << 16>>());
+
+[[maybe_unused]] auto gathered_over_few(const weight<8, 8>& w) { return redistribute<on<"dp", replicated>>(w); }
+[[maybe_unused]] auto gathered_over_many(const weight<64, 32>& w) { return redistribute<on<"dp", replicated>>(w); }
+
+// Along one axis, the compiler would have to look at even more.
+using row_mesh = rank_mesh<local::wire, axis("dp", 32768)>;
+using rows = tensor<float, extents<100003, 512>, row_mesh, on<"dp", shard<0>>>;
+[[maybe_unused]] auto turned_over_many(const rows& x) { return redistribute<on<"dp", shard<1>>>(x); }
+
+}  // namespace
