@@ -12,6 +12,7 @@
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/plan/pipeline/text.hpp>
 #include <hocket/sim.hpp>
 
 #include <algorithm>
@@ -172,6 +173,26 @@ TEST_CASE("on simulated ranks every schedule takes as long as predicted") {
   }
   WARN(compared << " steps of simulated ranks: makespan off by at most " << 100 * worst << " %");
   CHECK(compared > 100);
+}
+
+TEST_CASE("on simulated ranks a pair begins when the inputs of both its halves are there, however long a hop takes") {
+  const schedule by_hand = schedules::parse(
+      "# placement: loop\n# stages: 2\n"
+      "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n"
+      "1F0,1B0,1F1,1B1\n");
+  for (const schedule& plan : {schedules::dual_pipe(2, 4), schedules::dual_pipe(4, 8), schedules::dual_pipe_v(2, 4),
+                               schedules::dual_pipe_v(4, 8), by_hand}) {
+    for (const double forward : {1e-3, 3e-3, 10e-3}) {
+      for (const double hop : {0.5e-3, 1e-3, 5e-3}) {
+        INFO(plan.name() << ", " << plan.ranks() << " ranks, forward " << forward << " s, hop " << hop << " s");
+        const std::vector<schedules::stage_cost> stages(static_cast<std::size_t>(plan.stages()), {forward, 1e-3, 1e-3});
+        const schedules::costs costs(stages, hop);
+        simulated all(plan, costs, machine_with(hop));
+        all.run();
+        CHECK(std::abs(all.makespan() / schedules::run_clock(plan, costs).makespan - 1) <= 0.05);
+      }
+    }
+  }
 }
 
 namespace {

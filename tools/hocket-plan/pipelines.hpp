@@ -286,6 +286,10 @@ inline bool show_pipeline(const pipeline_request& wanted) {
   const pipeline::lowering passes = passes_of(wanted.lower);
   const cut_schedule cut = noted("making " + wanted.name, actions_of(wanted), [&] { return find(wanted); });
   const auto& [plan, chunks] = cut;
+  const pipeline::costs cost = costs_of(wanted, chunks);
+  cost.require_sizes(plan.stages(), plan.ranks());
+  const bool has_messages = pipeline::has_messages(plan);
+  if (has_messages && !wanted.lower.empty()) throw usage_error("this schedule has its messages already");
   const std::size_t actions = actions_of(plan);
   const pipeline::proof complete = noted("proving", actions, [&] { return pipeline::prove(cut.plan); });
   std::cout << plan.name() << ": " << plan.ranks() << " ranks, " << plan.stages() << " stages, " << plan.microbatches
@@ -295,7 +299,6 @@ inline bool show_pipeline(const pipeline_request& wanted) {
     if (wanted.print) std::cout << '\n' << pipeline::print(plan);
     return false;
   }
-  const pipeline::costs cost = costs_of(wanted, chunks);
   const pipeline::timing found = noted("pricing", actions, [&] { return pipeline::run_clock(cut.plan, cost); });
   std::cout << "  makespan " << time(found.makespan, wanted) << ", ranks idle for "
             << number(100 * found.bubble_share()) << " % of it, at most " << peak_of(plan)
@@ -305,8 +308,6 @@ inline bool show_pipeline(const pipeline_request& wanted) {
   const auto report = [&](const char* pass, const pipeline::schedule& made) {
     if (!wanted.lower.empty()) steps << "\nafter " << pass << ":\n" << pipeline::print(made);
   };
-  const bool has_messages = pipeline::has_messages(plan);
-  if (has_messages && !wanted.lower.empty()) throw usage_error("this schedule has its messages already");
   const auto lower = [&] { return has_messages ? cut.plan : pipeline::lower(cut.plan, passes, report); };
   const bool holds = show_messages(noted("adding messages", actions, lower));
   std::cout << steps.str();

@@ -75,6 +75,9 @@ class executor {
   /// other ranks with an `error` that says which stage it was, and what it said. (Simulated ranks share the thread that
   /// it comes out of.)
   ///
+  /// A rank on which there is too little memory for the schedule, or for what lies between stages, raises
+  /// `errc::out_of_memory`, and so do all others, at the latest in their first step. That ends the communicator.
+  ///
   /// Cost: two all_reduces, of five numbers per rank and of six per stage.
   executor(const communicator<Wire>& comm, schedule plan, std::vector<any_stage> stages,
            const std::source_location& site = std::source_location::current())
@@ -226,7 +229,7 @@ class executor {
 
   /// Begins with what each rank finds on its own, so that a rank that finds something wrong leaves no other waiting.
   void tell_schedule() {
-    wrong_ = judge_schedule();
+    while_memory_lasts([&] { wrong_ = judge_schedule(); });
     if (wrong_.empty()) wrong_ = judge_stages();
     schedules_.tell(comm_.rank(), plan_, wrong_.empty(), state().tags().reach());
   }
@@ -256,7 +259,8 @@ class executor {
 
   /// Of simulated ranks, which can't wait: both rounds are under way at once, and their first step goes on from there.
   void begin_to_agree() {
-    refuse_if(judge_schedule());
+    while_memory_lasts([&] { wrong_ = judge_schedule(); });
+    refuse_if(wrong_);
     wrong_ = judge_stages();
     schedules_.tell(comm_.rank(), plan_, wrong_.empty(), 0);
     tell_forms();
@@ -283,8 +287,23 @@ class executor {
     tags_ = hocket::detail::taken_tags(state().tags(), count);
   }
 
+  /// Does what needs much memory. A rank that has too little of it tells all others, which would wait for its messages.
+  template <class Do>
+  void while_memory_lasts(Do now) {
+    const hocket::detail::call_site call{"pipeline", site_, state().timeout()};
+    hocket::detail::deliver(
+        hocket::detail::if_memory_lasts(state(), call, hocket::detail::no_place{}, [&]() -> outcome {
+          now();
+          return {};
+        }));
+  }
+
   /// When all ranks have agreed.
   void prepare() {
+    while_memory_lasts([&] { make_ready(); });
+  }
+
+  void make_ready() {
     program_ = detail::compiler(plan_, comm_.rank(), numbers_, forms_.boundary_bytes(), tags_apart_).compile();
     buffers_ = buffers(program_.lifetimes);
     messages_ = std::vector<message>(program_.requests);
@@ -359,7 +378,9 @@ class executor {
       if (is_send(each.what.what) || is_receive(each.what.what)) {
         start_message(each);
       } else {
-        if (each.request != detail::none && !arrived(messages_[each.request])) return false;
+        for (const std::size_t request : {each.request, each.request_of_second}) {
+          if (request != detail::none && !arrived(messages_[request])) return false;
+        }
         compute(each);
       }
     }

@@ -32,8 +32,9 @@ struct instruction {
   std::size_t out = none;
   std::size_t out_gradient = none;
   std::size_t in_gradient = none;
-  std::size_t message = none;  ///< the buffer that is sent, or received into
-  std::size_t request = none;  ///< what a send or receive starts, and what others wait for first
+  std::size_t message = none;            ///< the buffer that is sent, or received into
+  std::size_t request = none;            ///< what a send or receive starts, and what others wait for first
+  std::size_t request_of_second = none;  ///< what the second half of a pair needs, where this is the first
   int peer = -1;
   std::uint32_t tag = 0;
   bool forgets = false;  ///< a forward pass that is done once more
@@ -62,6 +63,7 @@ class compiler {
     for (step_ = 0; step_ < row.size(); ++step_) {
       plan::pipeline::for_each_work(row[step_],
                                     [&](const work& what) { made_.instructions.push_back(translate(what)); });
+      if (row[step_].is_pair()) begin_together(*(made_.instructions.end() - 2), made_.instructions.back());
     }
     return std::move(made_);
   }
@@ -73,6 +75,11 @@ class compiler {
   /// What has a number for each boundary and microbatch.
   enum kind : std::size_t { activation, gradient, sent_forward, received_forward, sent_backward, received_backward };
   static constexpr std::size_t kinds = 6;
+
+  /// A pair is one action: its first half waits for what the second one needs, too.
+  static void begin_together(instruction& first, instruction& second) {
+    first.request_of_second = std::exchange(second.request, none);
+  }
 
   instruction translate(const work& what) {
     instruction made;

@@ -206,6 +206,20 @@ bool runs_to_its_end(const schedule& plan) {
   return waited == sent;
 }
 
+/// Whether a failed proof of messages names the steps in conflict, of which there are two, unless something is missing
+/// or should not be there at all. What is needed on the same rank stands behind what needs it.
+bool names_both_steps(const schedule& plan) {
+  if (!prove(plan)) return true;
+  for (const int capacity : {0, 1, unbounded}) {
+    const proof found = prove_messages(plan, capacity);
+    if (found) continue;
+    const bool is_alone = found.what == violation::missing || found.what == violation::needless_message;
+    if (found.where.rank < 0 || (found.other.rank < 0 && !is_alone)) return false;
+    if (found.what == violation::before_its_input && found.other.index <= found.where.index) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 TEST_CASE("both proofs together reject every damaged schedule with its messages, and only those") {
@@ -252,6 +266,7 @@ TEST_CASE("both proofs together reject every damaged schedule with its messages,
     int equivalent = 0;
     for (const mutant& each : mutants_of(lowered)) {
       const bool accepted = prove(each.plan) && prove_messages(each.plan, unbounded);
+      if (!names_both_steps(each.plan)) FAIL_CHECK(each.how << ": a step in conflict is not named");
       const bool right =
           fits(each.plan) && has_peers(each.plan) && trains(without_messages(each.plan)) && runs_to_its_end(each.plan);
       if (accepted != right) {
@@ -456,4 +471,30 @@ TEST_CASE("a proof names both steps that are in conflict") {
     plan.rows.emplace_back();
     CHECK(prove(plan).message() == "there must be a row for each rank of the placement");
   }
+}
+
+TEST_CASE("a proof of messages names both steps that are in conflict") {
+  const auto said = [](const std::string& first_row, const std::string& second_row) {
+    const schedule plan = parse(first_row + '\n' + second_row + '\n');
+    REQUIRE(prove(plan));
+    return prove_messages(plan, unbounded).message();
+  };
+  const std::string first = "0F0,0SEND_F0,0RECV_B0,0B0,0WAIT_SEND_F0";
+  const std::string second = "1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0";
+  const std::string too_early = "the work comes before what it needs on the same rank: ";
+  REQUIRE(said(first, second) == "the schedule is complete and comes to an end");
+  CHECK(said(first, "1F0,1RECV_F0,1B0,1SEND_B0,1WAIT_SEND_B0") ==
+        too_early + "rank 1, step 0 (1F0); the other is rank 1, step 1 (1RECV_F0)");
+  CHECK(said("0F0,0SEND_F0,0B0,0RECV_B0,0WAIT_SEND_F0", second) ==
+        too_early + "rank 0, step 2 (0B0); the other is rank 0, step 3 (0RECV_B0)");
+  CHECK(said("0SEND_F0,0F0,0RECV_B0,0B0,0WAIT_SEND_F0", second) ==
+        too_early + "rank 0, step 0 (0SEND_F0); the other is rank 0, step 1 (0F0)");
+  CHECK(said(first, "1RECV_F0,1F0,1SEND_B0,1I0,1W0,1WAIT_SEND_B0") ==
+        too_early + "rank 1, step 2 (1SEND_B0); the other is rank 1, step 3 (1I0)");
+  CHECK(said("0F0,0WAIT_SEND_F0,0SEND_F0,0RECV_B0,0B0", second) ==
+        too_early + "rank 0, step 1 (0WAIT_SEND_F0); the other is rank 0, step 2 (0SEND_F0)");
+  CHECK(said("0F0,0SEND_F0,0SEND_F0,0RECV_B0,0B0,0WAIT_SEND_F0", second) ==
+        "the same work must be done once: rank 0, step 2 (0SEND_F0); the other is rank 0, step 1 (0SEND_F0)");
+  CHECK(said(first, "1RECV_F0,1F0,1B0,1RECV_F0,1SEND_B0,1WAIT_SEND_B0") ==
+        "the same work must be done once: rank 1, step 3 (1RECV_F0); the other is rank 1, step 0 (1RECV_F0)");
 }

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -37,9 +38,9 @@ class message_prover {
  public:
   constexpr message_prover(const schedule& plan, int capacity)
       : plan_(plan), capacity_(capacity), next_(plan.rows.size(), 0),
-        works_(static_cast<std::size_t>(verbs) * static_cast<std::size_t>(plan.stages()) *
-                   static_cast<std::size_t>(plan.microbatches),
-               absent),
+        places_(static_cast<std::size_t>(verbs) * static_cast<std::size_t>(plan.stages()) *
+                    static_cast<std::size_t>(plan.microbatches),
+                absent),
         in_flight_(plan.rows.size() * plan.rows.size(), 0) {}
 
   constexpr proof prove() {
@@ -55,7 +56,7 @@ class message_prover {
   }
 
  private:
-  enum state : char { absent, present, done };
+  static constexpr std::uint32_t absent = std::numeric_limits<std::uint32_t>::max();
 
   constexpr bool failed() const noexcept { return found_.what != violation::none; }
 
@@ -67,21 +68,28 @@ class message_prover {
   constexpr step step_at(int rank, std::size_t index) const { return {rank, index, plan_.of(rank)[index]}; }
   constexpr step next_step(int rank) const { return step_at(rank, next_[static_cast<std::size_t>(rank)]); }
 
-  constexpr char& state_of(const work& what) {
-    return works_[(static_cast<std::size_t>(what.what) * static_cast<std::size_t>(plan_.stages()) +
-                   static_cast<std::size_t>(what.stage)) *
-                      static_cast<std::size_t>(plan_.microbatches) +
-                  static_cast<std::size_t>(what.microbatch)];
+  /// Where a piece of work stands in the row of its rank; `absent`, if it stands nowhere.
+  constexpr std::uint32_t& place_of(const work& what) {
+    return places_[(static_cast<std::size_t>(what.what) * static_cast<std::size_t>(plan_.stages()) +
+                    static_cast<std::size_t>(what.stage)) *
+                       static_cast<std::size_t>(plan_.microbatches) +
+                   static_cast<std::size_t>(what.microbatch)];
   }
-  constexpr char state_of(verb what, int stage, int microbatch) { return state_of({what, stage, microbatch}); }
+  constexpr int rank_of(const work& what) const { return plan_.placement.rank_of(what.stage, what.microbatch); }
+  constexpr step step_of(const work& what) { return stands(what) ? step_at(rank_of(what), place_of(what)) : step{}; }
+
+  constexpr bool stands(const work& what) { return place_of(what) != absent; }
+  constexpr bool is_done(const work& what) {
+    return stands(what) && place_of(what) < next_[static_cast<std::size_t>(rank_of(what))];
+  }
 
   // ---- every message has its other end ----
 
   constexpr void note(int rank, std::size_t i) {
     for_each_work(plan_.of(rank)[i], [&](const work& what) {
-      if (!has_microbatch(what.what)) return;
-      if (state_of(what) != absent) fail(violation::done_twice, step_at(rank, i));
-      state_of(what) = present;
+      if (failed() || !has_microbatch(what.what)) return;
+      if (stands(what)) return fail(violation::done_twice, step_at(rank, i), step_of(what));
+      place_of(what) = static_cast<std::uint32_t>(i);
     });
   }
 
@@ -89,28 +97,24 @@ class message_prover {
     for_each_work(plan_.of(rank)[i], [&](const work& what) {
       if (failed()) return;
       if (is_needless(what, rank)) return fail(violation::needless_message, step_at(rank, i));
-      if (needs_partner(what, rank) && state_of(partner_of(what)) == absent) {
+      if (needs_partner(what, rank) && !stands(partner_of(what))) {
         fail(violation::missing, step_at(rank, i));
         found_.missing = partner_of(what);
-      } else if (is_send(what.what) && state_of(wait_of(what).first) == absent) {
-        fail(violation::overwritten_while_read, step_at(rank, i), producer_of(what, rank));
+      } else if (is_send(what.what) && !stands(wait_of(what).first)) {
+        fail(violation::overwritten_while_read, step_at(rank, i), step_of(producer_of(what)));
       }
     });
   }
 
   /// What writes the buffer that is sent.
-  constexpr step producer_of(const work& send, int rank) const {
-    step found;
-    for (std::size_t i = 0; i < plan_.of(rank).size(); ++i) {
-      for_each_work(plan_.of(rank)[i], [&](const work& what) {
-        if (what.stage != send.stage || what.microbatch != send.microbatch) return;
-        const bool makes_it = send.what == verb::send_forward
-                                  ? what.what == verb::forward
-                                  : what.what == verb::input_gradient || what.what == verb::backward;
-        if (makes_it) found = step_at(rank, i);
-      });
-    }
-    return found;
+  constexpr work producer_of(const work& send) {
+    return made_by(send.what == verb::send_forward ? verb::forward : verb::backward, send.stage, send.microbatch);
+  }
+
+  /// The same work, or the input gradient where the row does the backward pass in two halves.
+  constexpr work made_by(verb what, int stage, int microbatch) {
+    const work halved{verb::input_gradient, stage, microbatch};
+    return what == verb::backward && stands(halved) ? halved : work{what, stage, microbatch};
   }
 
   /// A message that leaves the pipeline, or stays on its rank.
@@ -174,12 +178,7 @@ class message_prover {
   constexpr bool take(int rank) {
     const action what = next_step(rank).what;
     if (capacity_ != unbounded && !passes(what.first, rank)) return false;
-    bool possible = true;
-    for_each_work(what, [&](const work& each) { possible = possible && has_inputs(each, rank); });
-    if (!possible) return false;
-    for_each_work(what, [&](const work& each) {
-      if (has_microbatch(each.what)) state_of(each) = done;
-    });
+    if (lack_of(what).what != verb::nothing) return false;
     ++next_[static_cast<std::size_t>(rank)];
     return true;
   }
@@ -192,7 +191,7 @@ class message_prover {
       if (held >= capacity_) return false;
       ++held;
     } else if (is_receive(what.what)) {
-      if (state_of(partner_of(what)) != done) return false;
+      if (!is_done(partner_of(what))) return false;
       if (capacity_ > 0) --flight(peer_of(plan_, what), rank);
     }
     return true;
@@ -204,34 +203,44 @@ class message_prover {
     return !at_end(peer) && next_step(peer).what.first == partner_of(send);
   }
 
-  constexpr bool has_inputs(const work& what, int rank) {
+  /// What an action needs and has not been done yet; `nothing`, if all of it has.
+  constexpr work lack_of(const action& what) {
+    work found;
+    for_each_work(what, [&](const work& each) {
+      if (found.what == verb::nothing) found = lack_of(each);
+    });
+    return found;
+  }
+
+  constexpr work lack_of(const work& what) {
     const int m = what.microbatch;
-    const auto came = [&](verb received, verb made, int from) {
-      if (!is_stage(from)) return true;
-      if (plan_.placement.rank_of(from, m) != rank) return has_come({received, what.stage, m});
-      return state_of(made, from, m) == done ||
-             (made == verb::backward && state_of(verb::input_gradient, from, m) == done);
-    };
     switch (what.what) {
-      case verb::forward: return came(verb::receive_forward, verb::forward, what.stage - 1);
+      case verb::forward: return lack_of_result({verb::receive_forward, what.stage, m}, verb::forward);
       case verb::input_gradient:
       case verb::backward:
-        return state_of(verb::forward, what.stage, m) == done &&
-               came(verb::receive_backward, verb::backward, what.stage + 1);
-      case verb::weight_gradient: return state_of(verb::input_gradient, what.stage, m) == done;
-      case verb::recompute: return state_of(verb::forward, what.stage, m) == done;
-      case verb::send_forward: return state_of(verb::forward, what.stage, m) == done;
-      case verb::send_backward:
-        return state_of(verb::backward, what.stage, m) == done || state_of(verb::input_gradient, what.stage, m) == done;
+        return first_lack({verb::forward, what.stage, m},
+                          lack_of_result({verb::receive_backward, what.stage, m}, verb::backward));
+      case verb::weight_gradient: return first_lack({verb::input_gradient, what.stage, m});
+      case verb::recompute: return first_lack({verb::forward, what.stage, m});
+      case verb::send_forward:
+      case verb::send_backward: return first_lack(producer_of(what));
       case verb::wait_send_forward:
-      case verb::wait_send_backward: return has_come(partner_of(partner_of(what)));
-      default: return true;
+      case verb::wait_send_backward: return first_lack(partner_of(what), first_lack(partner_of(partner_of(what))));
+      default: return {};
     }
   }
 
-  /// Whether a message has been asked for, and sent.
-  constexpr bool has_come(const work& receive) {
-    return state_of(receive) == done && state_of(partner_of(receive)) == done;
+  /// The same of what a neighbouring stage makes: on another rank it is to be asked for, and sent.
+  constexpr work lack_of_result(const work& receive, verb made) {
+    const int from = neighbour_of(receive);
+    if (!is_stage(from)) return {};
+    const work result = made_by(made, from, receive.microbatch);
+    if (rank_of(result) == rank_of(receive)) return first_lack(result);
+    return first_lack(receive, first_lack(partner_of(receive)));
+  }
+
+  constexpr work first_lack(const work& needed, const work& otherwise = {}) {
+    return is_done(needed) ? otherwise : needed;
   }
 
   constexpr int& flight(int from, int to) {
@@ -244,7 +253,9 @@ class message_prover {
     while (true) {
       seen[static_cast<std::size_t>(rank)] = true;
       const int other = awaited_by(rank);
-      if (other == rank) return fail(violation::before_its_input, next_step(rank), {});
+      if (other == rank) {
+        return fail(violation::before_its_input, next_step(rank), step_of(lack_of(next_step(rank).what)));
+      }
       if (at_end(other) || seen[static_cast<std::size_t>(other)]) {
         return fail(violation::deadlock, next_step(rank), at_end(other) ? step{} : next_step(other));
       }
@@ -252,28 +263,18 @@ class message_prover {
     }
   }
 
+  /// The rank where what its next action lacks stands. What lacks nothing waits for the other end of its message.
   constexpr int awaited_by(int rank) {
     const action what = next_step(rank).what;
-    const work& first = what.first;
-    if (is_receive(first.what)) return peer_of(plan_, first);
-    if (is_send(first.what) && has_inputs(first, rank)) return peer_of(plan_, first);
-    const work sent = partner_of(first);
-    if (is_send(sent.what) && state_of(sent) == done) return peer_of(plan_, sent);  // of a WAIT_SEND
-    int awaited = rank;  // what a computation lacks is asked for or made on its own rank, further behind
-    for_each_work(what, [&](const work& each) {
-      const work receive = partner_of(each);
-      if (is_receive(receive.what) && state_of(receive) == done && state_of(partner_of(receive)) != done) {
-        awaited = peer_of(plan_, receive);
-      }
-    });
-    return awaited;
+    const work lack = lack_of(what);
+    return lack.what == verb::nothing ? peer_of(plan_, what.first) : rank_of(lack);
   }
 
   const schedule& plan_;
   int capacity_;
-  std::vector<std::size_t> next_;  ///< by rank
-  std::vector<char> works_;        ///< by verb, stage and microbatch
-  std::vector<int> in_flight_;     ///< by sender and receiver
+  std::vector<std::size_t> next_;      ///< by rank
+  std::vector<std::uint32_t> places_;  ///< by verb, stage and microbatch
+  std::vector<int> in_flight_;         ///< by sender and receiver
   proof found_;
 };
 
