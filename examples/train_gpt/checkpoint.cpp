@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -215,6 +216,7 @@ void complete(const std::string& folder, int steps, int ranks) {
 }
 
 void remove_unfinished(const std::string& folder) {
+  remove_unfinished_file((fs::path(folder) / "latest").string());
   const std::string latest = latest_in(folder);
   std::error_code missing;
   for (const auto& each : fs::directory_iterator(folder, missing)) {
@@ -229,6 +231,11 @@ std::string latest_of(const std::string& folder) {
                              "': name the folder that --checkpoint was given");
   }
   return name;
+}
+
+int steps_of_latest(const std::string& folder) {
+  const std::string begin = "step-", name = latest_of(folder);
+  return is_numbered(name, begin) ? std::atoi(name.c_str() + begin.size()) : 0;
 }
 
 checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, const std::set<std::string>& needed) {

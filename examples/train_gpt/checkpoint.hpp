@@ -42,6 +42,8 @@ void remove_unfinished(const std::string& folder);
 
 /// The name of the latest checkpoint in `folder`. Throws if there is none.
 std::string latest_of(const std::string& folder);
+/// How many steps it has by its name; 0 if that says nothing.
+int steps_of_latest(const std::string& folder);
 
 /// The parts of all ranks that wrote the latest checkpoint, of them the parameters `needed`. Throws if there is none, if
 /// it does not go with `wanted`, in its shape, seed or precision, or if a file of it is not whole, or is of another

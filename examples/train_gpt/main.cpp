@@ -9,7 +9,6 @@
 ///     train_gpt --text FILE --dp 2 --pp 2 --zero 1
 ///
 /// Started by hand, the program starts itself once more for every rank; started by a launcher, it is one of the ranks.
-#include "checkpoint.hpp"
 #include "device_sums.hpp"
 #include "program.hpp"
 
@@ -236,7 +235,7 @@ int main(int argument_count, char** arguments) {
     const int ranks = options.training.spread.ranks();
     if (ranks > 1 && !hocket::launch::is_rank()) {
       const int code = hocket::launch::spawn(ranks, std::vector<std::string>(arguments, arguments + argument_count));
-      if (!options.checkpoint.empty()) remove_unfinished(options.checkpoint);
+      remove_unfinished_files(options);
       return code;
     }
     return run_rank(options);

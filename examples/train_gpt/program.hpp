@@ -33,6 +33,9 @@ hocket::plan::pipeline::schedule schedule_of(const program_options& options);
 /// Throws where the text or the checkpoint to go on from can't be read, or losses can't be written.
 void check_files(const program_options& options);
 
+/// Removes what ranks that were killed have left of files that they did not write to their end. For who has started them.
+void remove_unfinished_files(const program_options& options);
+
 /// Connects, trains, and reports. Returns the exit code.
 int run_rank(const program_options& options);
 

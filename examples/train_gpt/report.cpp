@@ -108,15 +108,27 @@ void make_folder(const std::string& path) {
   if (problem) throw std::runtime_error("cannot write into the folder '" + path + "': " + problem.message());
 }
 
+namespace {
+
+std::filesystem::path target_of(const std::string& path) {
+  std::error_code problem;
+  std::filesystem::path target = std::filesystem::weakly_canonical(path, problem);  // a link stays one
+  return problem ? std::filesystem::path(path) : target;
+}
+
+/// What is written before it gets the name `target`.
+std::string part_of(const std::filesystem::path& target) { return target.string() + ".part"; }
+
+}  // namespace
+
 void write_file(const std::string& path, const std::string& text) {
   namespace fs = std::filesystem;
   std::error_code problem;
-  fs::path target = fs::weakly_canonical(path, problem);  // a link stays one
-  if (problem) target = path;
+  const fs::path target = target_of(path);
   // A file is whole or not there; what is no file, as a pipe, is written to.
   const fs::file_status found = fs::symlink_status(target, problem);
   const bool replaces = !fs::exists(found) || fs::is_regular_file(found);
-  const std::string part = replaces ? target.string() + ".part" : path;
+  const std::string part = replaces ? part_of(target) : path;
   problem.clear();
   errno = 0;
   std::ofstream file(part, std::ios::binary);
@@ -134,6 +146,11 @@ void write_file(const std::string& path, const std::string& text) {
     if (replaces) fs::remove(part, ignored);
     throw std::runtime_error("cannot write '" + path + "': " + problem.message());
   }
+}
+
+void remove_unfinished_file(const std::string& path) {
+  std::error_code missing;
+  std::filesystem::remove(part_of(target_of(path)), missing);
 }
 
 }  // namespace gpt

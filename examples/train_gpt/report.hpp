@@ -37,5 +37,7 @@ void make_folder(const std::string& path);
 
 /// Writes `text` to the file `path`: all of it, or, where that fails, nothing; then raises.
 void write_file(const std::string& path, const std::string& text);
+/// What a process that was killed has left of a file that it did not write to its end, goes.
+void remove_unfinished_file(const std::string& path);
 
 }  // namespace gpt

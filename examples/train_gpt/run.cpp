@@ -284,12 +284,19 @@ void check_text(const program_options& options, const split_text& text) {
          std::to_string(options.training.shape.context));
 }
 
+/// Whether a training that goes on after `taken` steps has any to take.
+void check_steps(const program_options& options, int taken) {
+  if (taken < options.training.steps) return;
+  refuse("the checkpoint in '" + options.resume + "' has " + std::to_string(taken) +
+         " steps already: give more --steps");
+}
+
 }  // namespace
 
 void check_files(const program_options& options) {
   const std::vector<std::uint8_t> bytes = read_text(options.text);
   check_text(options, split(bytes));
-  if (!options.resume.empty()) latest_of(options.resume);
+  if (!options.resume.empty()) check_steps(options, steps_of_latest(options.resume));
   if (std::filesystem::is_directory(options.losses)) {
     refuse("--losses '" + options.losses + "' is a folder: name a file in it");
   }
@@ -305,6 +312,13 @@ hocket::plan::pipeline::schedule schedule_of(const program_options& options) {
 }
 
 namespace {
+
+constexpr const char* curve_file = "loss.svg";
+constexpr const char* report_file = "report.html";
+
+std::string path_in(const std::string& folder, const char* name) {
+  return (std::filesystem::path(folder) / name).string();
+}
 
 int run_rank(const program_options& options, const hocket::ucx::communicator& comm) {
   const bool speaks = comm.rank() == 0;
@@ -333,10 +347,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
   }
 
   const int first = options.resume.empty() ? 0 : training.resume(options.resume);
-  if (first >= options.training.steps) {
-    refuse("the checkpoint in '" + options.resume + "' has " + std::to_string(first) +
-           " steps already: give more --steps");
-  }
+  check_steps(options, first);
   if (speaks && first > 0) std::printf("goes on after step %d of %s\n", first, options.resume.c_str());
 
   progress_line progress(options.training.steps, first,
@@ -377,18 +388,25 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
     facts.emplace_back("held-out loss",
                        formatted("%.4f nats per byte; of a bigram model: %.4f", found.held_out, found.bigram));
     const std::string curve = draw_loss_curve(steps, first, found.held_out, found.bigram);
-    const auto path = [&](const char* name) { return (std::filesystem::path(options.out) / name).string(); };
-    write_file(path("loss.svg"), curve);
-    write_file(path("report.html"), html({facts, curve, draw_step(training.plan(), run), memory, found.sample}));
+    const auto path = [&](const char* name) { return path_in(options.out, name); };
+    write_file(path(curve_file), curve);
+    write_file(path(report_file), html({facts, curve, draw_step(training.plan(), run), memory, found.sample}));
     if (!options.losses.empty()) write_file(options.losses, losses_of(steps, first));
-    std::printf("loss curve: %s\nreport:     %s\n%s\n", path("loss.svg").c_str(), path("report.html").c_str(),
+    std::printf("loss curve: %s\nreport:     %s\n%s\n", path(curve_file).c_str(), path(report_file).c_str(),
                 learned ? "The model beats the bigram model." : "The bigram model is still better.");
   }
-  hocket::barrier(comm);
+  // Rank 0 evaluates as long as that takes. That it ends, or fails, is heard at once.
+  hocket::barrier(comm, hocket::with(hocket::timeout(std::chrono::hours(24))));
   return learned || !options.must_learn ? 0 : 1;
 }
 
 }  // namespace
+
+void remove_unfinished_files(const program_options& options) {
+  if (!options.checkpoint.empty()) remove_unfinished(options.checkpoint);
+  if (!options.losses.empty()) remove_unfinished_file(options.losses);
+  for (const char* const name : {curve_file, report_file}) remove_unfinished_file(path_in(options.out, name));
+}
 
 int run_rank(const program_options& options) {
   const auto comm = hocket::ucx::connect();

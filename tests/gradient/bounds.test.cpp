@@ -19,7 +19,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <functional>
+#include <source_location>
+#include <span>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -406,6 +410,39 @@ TEST_CASE("a step that one rank gives up is void on all, and the next one is cle
                                           hocket::scatter_every_reduce_last, hocket::zero<3>);
     use(made);
   });
+}
+
+/// Throws where rank `at` of the group begins to reduce bucket 1.
+struct throwing_reduction : hocket::plain_reduction {
+  int at = 0;
+
+  template <class Wire, class T, class Options>
+  hocket::request all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+                             const Options& options, const std::source_location& site) const {
+    if (bucket == 1 && comm.rank() == at) throw std::runtime_error("no codebook");
+    return plain_reduction::all_reduce(comm, bucket, values, options, site);
+  }
+};
+
+TEST_CASE("a reduction that throws where it begins ends the step on all ranks, in its words") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      throwing_reduction reduction;
+      reduction.at = ranks - 1;
+      std::string said;
+      try {
+        auto gradients = hocket::gradients<float>(me.comm(), small_layout(), hocket::last_microbatch, hocket::zero<0>,
+                                                  {}, reduction);
+        take_step(gradients, {me.rank(), ranks, 1, 0});
+      } catch (const std::exception& caught) {
+        said = caught.what();
+      }
+      const bool culprit = me.rank() == reduction.at;
+      me.check(culprit ? said == "no codebook" : said.find("bucket 1 did not begin: no codebook") != std::string::npos,
+               [&] { return said; });
+      me.check(me.comm().revoked(), "the communicator has not ended");
+    });
+  }
 }
 
 }  // namespace

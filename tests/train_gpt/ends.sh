@@ -15,9 +15,12 @@ complain() { echo "$*" >&2; failed=1; }
 segments() { find /dev/shm -maxdepth 1 -type f | sort; }
 mesh=(--dp 2 --pp 2 --zero 1 --microbatches 4)
 
-# The last rank to be started is killed while it trains.
+# The last rank to be started is killed while it trains. What an earlier one has left half-written goes, too.
 before=$(segments)
-"$program" --text "$folder/text" "${mesh[@]}" --seconds 1000 --out "$folder/killed" >"$folder/log" 2>&1 &
+mkdir -p "$folder/killed"
+touch "$folder/killed/loss.svg.part" "$folder/killed/report.html.part" "$folder/killed/latest.part"
+"$program" --text "$folder/text" "${mesh[@]}" --seconds 1000 --out "$folder/killed" --checkpoint "$folder/killed" \
+  --checkpoint-every 1000000 >"$folder/log" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do
   grep -q '^step' "$folder/log" && break

@@ -44,6 +44,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory_resource>
 #include <source_location>
@@ -67,7 +68,8 @@ HOCKET_BEGIN_NAMESPACE
 /// with `bucket_order::forward`, in which the one that is formed last leaves first. When so many are on their way, `of`
 /// waits for one before it gives memory for another.
 /// **Threads.** As its communicator. **Failure.** What a call throws has ended the communicator, unless it is
-/// `invalid_argument`; make a new one. After a failure of the caller's own, `abandon` gives up the step.
+/// `invalid_argument`; make a new one. So has what a reduction of the caller's throws where it begins: the other ranks hear
+/// its words. After any other failure of the caller's own, `abandon` gives up the step.
 template <class T, class When, class Sharding, class Group, class Options, class Reduction>
 class gradient_accumulator {
  public:
@@ -264,6 +266,9 @@ class gradient_accumulator {
   /// `gradient_totals::abandoned` is how many gave up, `norm` is not a number, also on the ranks of the model that it
   /// is taken with, and an optimizer refuses the step.
   ///
+  /// Parameters of zero<3> are no part of this: a rank that gives up goes on to `hold` and `let_go` what the others do
+  /// in this step, without computing, or they wait for it there.
+  ///
   /// A rank that has not begun the step is between steps: there, this drops the last gradient and calls nobody, and the
   /// others wait for it in vain. Where that may be so, as data are read before, say how many microbatches the step has.
   gradient_totals abandon() {
@@ -411,12 +416,37 @@ class gradient_accumulator {
     flying_[b] = true;
     const bool goes_on = Group::has_replicas && (!scatters_before_adding || next_ == of_);
     if constexpr (scatters) {
-      flights_.launch_within(b, goes_on,
-                             reduction_.reduce_scatter(*group_.shards, b, all, own(b),
-                                                       counts{reduced_.lengths(layout_, b)}, options_, site_));
+      flights_.launch_within(b, goes_on, begun(b, [&] {
+                               return reduction_.reduce_scatter(*group_.shards, b, all, own(b),
+                                                                counts{reduced_.lengths(layout_, b)}, options_, site_);
+                             }));
     } else {
-      flights_.launch_within(b, goes_on, reduction_.all_reduce(*group_.shards, b, all, options_, site_));
+      flights_.launch_within(b, goes_on,
+                             begun(b, [&] { return reduction_.all_reduce(*group_.shards, b, all, options_, site_); }));
     }
+  }
+
+  /// What `start()` gives. Where it throws, peers wait for what this rank will not send: they hear why.
+  template <class Start>
+  launched begun([[maybe_unused]] std::size_t b, Start start) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return start();
+    } catch (const std::exception& thrown) {
+      end_for_all(b, thrown.what());
+      throw;
+    } catch (...) {
+      end_for_all(b, "something that is no std::exception");
+      throw;
+    }
+#else
+    return start();
+#endif
+  }
+  HOCKET_COLD void end_for_all(std::size_t b, const std::string& thrown) const {
+    const std::string reason = "the reduction of bucket " + std::to_string(b) + " did not begin: " + thrown;
+    group_.shards->revoke(reason, site_);
+    if constexpr (Group::has_replicas) group_.replicas->revoke(reason, site_);
   }
 
   /// The sum over the ranks of one copy is there.
@@ -425,7 +455,8 @@ class gradient_accumulator {
       if constexpr (scatters_before_adding) fold(b);
       if (goes_on) {
         const std::span<T> part = scatters_before_adding ? result(b) : own(b);
-        flights_.launch_across(b, reduction_.all_reduce(*group_.replicas, b, part, options_, site_));
+        flights_.launch_across(
+            b, begun(b, [&] { return reduction_.all_reduce(*group_.replicas, b, part, options_, site_); }));
         return;
       }
       if constexpr (!scatters_before_adding) fold(b);

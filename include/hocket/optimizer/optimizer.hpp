@@ -21,6 +21,7 @@
 #include <hocket/gradient/norm.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/gradient/policy.hpp>
+#include <hocket/gradient/totals.hpp>
 #include <hocket/optimizer/parameters.hpp>
 #include <hocket/optimizer/state.hpp>
 
@@ -73,6 +74,21 @@ void update_all(const Constants& constants, std::size_t size, P* parameters, F* 
     parameters[i] = static_cast<P>(value);
   }
 }
+
+/// Whether an optimizer computes in `F`, by `Rule`, for parameters of `P`.
+template <class F, class Rule, class P>
+struct checked_optimizer {
+  static constexpr bool is_rule = update_rule<Rule, F>;
+  static constexpr bool is_wide = fits_into<P, F>();
+  static constexpr bool value = is_rule && is_wide;
+  static_assert(is_rule,
+                "make_optimizer(parameters, rule): this is no rule: say adamw{}, sgd{} or lion{}, or a type with "
+                "`states`, `at` and `update`, as update_rule says");
+  static_assert(
+      !is_rule || is_wide,
+      "make_optimizer<F>(parameters, rule): the parameters have more digits than F, and each step would round "
+      "them: name their own type, or a wider one");
+};
 
 }  // namespace detail
 
@@ -274,9 +290,11 @@ class optimizer {
 /// @tparam F what it computes in, and keeps its states in
 /// @param rule `adamw`, `sgd`, `lion`, or one of your own: see `update_rule`
 template <class F, class Rule, class Parameters>
-optimizer<F, Rule, Parameters> make_optimizer(Parameters& parameters, const Rule& rule,
-                                              std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
-  return optimizer<F, Rule, Parameters>(parameters, rule, memory);
+auto make_optimizer(Parameters& parameters, const Rule& rule,
+                    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  if constexpr (detail::checked_optimizer<F, Rule, typename Parameters::value_type>::value) {
+    return optimizer<F, Rule, Parameters>(parameters, rule, memory);
+  }
 }
 
 HOCKET_END_NAMESPACE
