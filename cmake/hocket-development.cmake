@@ -8,6 +8,7 @@
 #                         nvtx
 #   // arguments: --steps 5  what the test of an example passes
 #   // expect: REGEX         what an example prints, or which first error a misuse leads to
+#   // alone: why            for a test that is not compiled as one with others of its folder
 
 option(HOCKET_WARNINGS_AS_ERRORS "Treat warnings in the project's own programs as errors" OFF)
 # With -Og, g++ takes half the time that it takes with -O2: a build for tests optimises what runs long, and nothing else.

@@ -24,7 +24,9 @@
 #include "bootstrap/ranks.hpp"
 #include "support/abort_latency.hpp"
 #include "support/catch.hpp"
+#include "support/text.hpp"
 
+using hocket_test::contains;
 using namespace bootstrap_test;
 using bootstrap::directory_store;
 using bootstrap::exchange;
@@ -37,8 +39,6 @@ using hocket_test::stopwatch;
 namespace {
 
 using clock = std::chrono::steady_clock;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// What a rank does in start-up, within a limit.
 using part = std::function<void(const wait_limit&)>;

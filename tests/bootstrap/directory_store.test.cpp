@@ -8,15 +8,15 @@
 
 #include "bootstrap/ranks.hpp"
 #include "support/catch.hpp"
+#include "support/text.hpp"
 
+using hocket_test::contains;
 using namespace bootstrap_test;
 using bootstrap::directory_store;
 using bootstrap::exchange;
 using hocket::errc;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// What a job of which every process was killed leaves behind: a whole session, with everybody's notes in it.
 void leave_a_crashed_job(const std::string& directory, const std::string& token, int ranks) {

@@ -7,15 +7,15 @@
 
 #include "bootstrap/ranks.hpp"
 #include "support/catch.hpp"
+#include "support/text.hpp"
 
+using hocket_test::contains;
 using namespace bootstrap_test;
 using bootstrap::exchange;
 using bootstrap::tcp_store;
 using hocket::errc;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A server with short patience, and nothing else.
 struct bare_server {

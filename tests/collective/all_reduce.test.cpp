@@ -22,7 +22,7 @@ using namespace hocket_test;
 namespace {
 
 /// The plans that a vector of at most `bytes` can take.
-std::vector<plan::any> plans_for(int ranks, bool commutative) {
+std::vector<plan::any> plans_of_all_reduce(int ranks, bool commutative) {
   std::vector<plan::any> chosen;
   for (plan::any each : {plan::any(plan::ring_all_reduce{}), plan::any(plan::recursive_doubling{}),
                          plan::any(plan::halving_doubling{}), plan::any(plan::double_tree{1}),
@@ -33,7 +33,7 @@ std::vector<plan::any> plans_for(int ranks, bool commutative) {
 }
 
 template <class T, class Op>
-void check(int ranks, const std::vector<call_case>& cases, const Op& op = {}) {
+void check_all_reduce(int ranks, const std::vector<call_case>& cases, const Op& op = {}) {
   const auto one_buffer = [](int, std::span<T> whole, std::size_t, std::size_t) { return std::pair(whole, whole); };
   check_cases<T>(
       ranks, cases, op, one_buffer,
@@ -47,61 +47,62 @@ void check(int ranks, const std::vector<call_case>& cases, const Op& op = {}) {
 }
 
 template <class T, class Op>
-void check_small(const Op& op = {}) {
+void all_reduce_of_few(const Op& op = {}) {
   for (const int ranks : rank_counts) {
-    auto cases = pair_up(plans_for(ranks, hocket::is_commutative_v<Op, T>), {0, 1, 7, 1003});
+    auto cases = pair_up(plans_of_all_reduce(ranks, hocket::is_commutative_v<Op, T>), {0, 1, 7, 1003});
     const std::size_t line = hocket::detail::push_line::capacity / sizeof(typename hocket::reduction<Op, T>::partial);
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, line}) {
       if (size <= line) cases.push_back({plan::push_all_reduce{}, size, false, 0});
     }
-    check<T>(ranks, cases, op);
+    check_all_reduce<T>(ranks, cases, op);
   }
 }
 
 template <class T, class Op>
-void check_large(const Op& op = {}) {
-  for (const int ranks : {2, 3, 8}) check<T>(ranks, pair_up(plans_for(ranks, true), {100'003, 262'144}), op);
+void all_reduce_of_many(const Op& op = {}) {
+  for (const int ranks : {2, 3, 8})
+    check_all_reduce<T>(ranks, pair_up(plans_of_all_reduce(ranks, true), {100'003, 262'144}), op);
 }
 
 }  // namespace
 
 TEST_CASE("all_reduce of float equals the evaluation of its plan, on every plan") {
-  check_small<float>(std::plus<>{});
-  check_small<float>(std::multiplies<>{});
-  check_small<float>(hocket::minimum{});
-  check_small<float>(hocket::average{});
-  check_small<float>(hocket::scaled_sum<float>{0.3F});
+  all_reduce_of_few<float>(std::plus<>{});
+  all_reduce_of_few<float>(std::multiplies<>{});
+  all_reduce_of_few<float>(hocket::minimum{});
+  all_reduce_of_few<float>(hocket::average{});
+  all_reduce_of_few<float>(hocket::scaled_sum<float>{0.3F});
 }
 
 TEST_CASE("all_reduce of more than a slice equals the evaluation of its plan") {
-  check_large<float>(std::plus<>{});
-  check_large<double>(std::plus<>{});
+  all_reduce_of_many<float>(std::plus<>{});
+  all_reduce_of_many<double>(std::plus<>{});
 }
 
 TEST_CASE("all_reduce of double and integers equals the evaluation of its plan") {
-  check_small<double>(std::plus<>{});
-  check_small<double>(hocket::maximum{});
-  check_small<std::int32_t>(std::plus<>{});
-  check_small<std::int32_t>(std::multiplies<>{});
-  check_small<std::int32_t>(hocket::average{});
-  check_small<std::uint8_t>(std::plus<>{});
-  check_small<std::uint8_t>(hocket::maximum{});
+  all_reduce_of_few<double>(std::plus<>{});
+  all_reduce_of_few<double>(hocket::maximum{});
+  all_reduce_of_few<std::int32_t>(std::plus<>{});
+  all_reduce_of_few<std::int32_t>(std::multiplies<>{});
+  all_reduce_of_few<std::int32_t>(hocket::average{});
+  all_reduce_of_few<std::uint8_t>(std::plus<>{});
+  all_reduce_of_few<std::uint8_t>(hocket::maximum{});
 }
 
 TEST_CASE("all_reduce of small floating-point types equals the evaluation of its plan") {
-  check_small<hocket::half>(std::plus<>{});
-  check_small<hocket::half>(hocket::average{});
-  check_small<hocket::bfloat16>(std::plus<>{});
-  check_small<hocket::bfloat16>(hocket::scaled_sum<float>{0.7F});
-  check_small<hocket::float8_e4m3>(std::plus<>{});
-  check_small<hocket::float8_e4m3>(hocket::minimum{});
-  check_small<hocket::float8_e5m2>(std::plus<>{});
+  all_reduce_of_few<hocket::half>(std::plus<>{});
+  all_reduce_of_few<hocket::half>(hocket::average{});
+  all_reduce_of_few<hocket::bfloat16>(std::plus<>{});
+  all_reduce_of_few<hocket::bfloat16>(hocket::scaled_sum<float>{0.7F});
+  all_reduce_of_few<hocket::float8_e4m3>(std::plus<>{});
+  all_reduce_of_few<hocket::float8_e4m3>(hocket::minimum{});
+  all_reduce_of_few<hocket::float8_e5m2>(std::plus<>{});
 }
 
 TEST_CASE("all_reduce keeps the order of ranks for an operation that is not commutative") {
-  check_small<affine_map>(compose{});
+  all_reduce_of_few<affine_map>(compose{});
 }
 
 TEST_CASE("all_reduce of exact sums equals the evaluation of its plan") {
-  check_small<hocket::exact_sum<float>>(std::plus<>{});
+  all_reduce_of_few<hocket::exact_sum<float>>(std::plus<>{});
 }

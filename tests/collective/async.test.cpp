@@ -27,7 +27,7 @@ using namespace hocket_test;
 namespace {
 
 /// Sums of (k + rank) over all ranks.
-std::int64_t sum_of(int ranks, std::int64_t k) { return ranks * k + ranks * (ranks - 1) / 2; }
+std::int64_t sum_over(int ranks, std::int64_t k) { return ranks * k + ranks * (ranks - 1) / 2; }
 
 struct started_sum {
   std::vector<std::int64_t> in;
@@ -47,7 +47,7 @@ std::vector<started_sum> start_sums(thread_rank& me, std::size_t count, std::siz
 }
 
 void check_sum(thread_rank& me, const started_sum& sum, std::size_t k) {
-  const std::int64_t expected = sum_of(me.size(), static_cast<std::int64_t>(k));
+  const std::int64_t expected = sum_over(me.size(), static_cast<std::int64_t>(k));
   const bool right = std::all_of(sum.out.begin(), sum.out.end(), [&](std::int64_t each) { return each == expected; });
   me.check(right, [&] { return "operation " + std::to_string(k) + " gave a wrong sum"; });
 }

@@ -23,11 +23,11 @@ using namespace hocket_test;
 
 namespace {
 
-const std::vector<std::size_t> sizes = {0, 1, 3, 8, 255, 1003, 40'001};
+const std::vector<std::size_t> block_sizes = {0, 1, 3, 8, 255, 1003, 40'001};
 
 template <class T>
 void check_all_gather(int ranks) {
-  const auto cases = pair_up({plan::ring_all_gather{}, plan::direct_all_gather{}}, sizes);
+  const auto cases = pair_up({plan::ring_all_gather{}, plan::direct_all_gather{}}, block_sizes);
   const auto own_block = [](int rank, std::span<T> whole, std::size_t block, std::size_t) {
     return std::pair(whole.subspan(static_cast<std::size_t>(rank) * block, block), whole);
   };
@@ -39,7 +39,7 @@ void check_all_gather(int ranks) {
 
 template <class T>
 void check_all_to_all(int ranks) {
-  const auto cases = pair_up({plan::pairwise_all_to_all{}, plan::direct_all_to_all{}}, sizes);
+  const auto cases = pair_up({plan::pairwise_all_to_all{}, plan::direct_all_to_all{}}, block_sizes);
   const auto one_buffer = [](int, std::span<T> whole, std::size_t, std::size_t) { return std::pair(whole, whole); };
   check_cases<T>(ranks, cases, moves_only{}, one_buffer,
                  [](thread_rank& me, const call_case&, std::span<const T> in, std::span<T> out, const auto& options) {
@@ -51,7 +51,7 @@ template <class T>
 void check_broadcast(int ranks) {
   for (int root = 0; root < ranks; ++root) {
     std::vector<call_case> cases;
-    for (const std::size_t size : sizes) {
+    for (const std::size_t size : block_sizes) {
       cases.push_back({plan::binomial_broadcast{root}, size, true, size % 2});
       cases.push_back({plan::direct_broadcast{root}, size, true, size % 3 % 2});
     }

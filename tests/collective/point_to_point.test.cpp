@@ -23,7 +23,7 @@ using hocket::peer;
 using hocket::tag;
 
 namespace {
-const std::vector<std::size_t> sizes = {0, 1, 7, 8, 9, 1000, 100'003};
+const std::vector<std::size_t> message_sizes = {0, 1, 7, 8, 9, 1000, 100'003};
 }
 
 TEST_CASE("send_recv passes messages around a ring") {
@@ -31,7 +31,7 @@ TEST_CASE("send_recv passes messages around a ring") {
     on_ranks(ranks, [&](thread_rank& me) {
       const peer right{(me.rank() + 1) % ranks};
       const peer left{(me.rank() + ranks - 1) % ranks};
-      for (const std::size_t size : sizes) {
+      for (const std::size_t size : message_sizes) {
         auto passing = samples<std::uint32_t>(me.rank(), size);
         const auto own = passing;
         guarded<std::uint32_t> coming(size, 1);
@@ -105,7 +105,7 @@ TEST_CASE("messages of one tag keep their order, whichever request is waited for
 
 TEST_CASE("a rank sends to itself") {
   on_ranks(2, [](thread_rank& me) {
-    for (const std::size_t size : sizes) {
+    for (const std::size_t size : message_sizes) {
       const auto out = samples<std::uint8_t>(me.rank(), size);
       std::vector<std::uint8_t> in(size), again(size);
       hocket::send_recv(me.comm(), out, peer{me.rank()}, in, peer{me.rank()});

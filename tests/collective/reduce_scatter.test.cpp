@@ -19,7 +19,7 @@ using namespace hocket_test;
 
 namespace {
 
-std::vector<plan::any> plans_for(int ranks, bool commutative) {
+std::vector<plan::any> plans_of_reduce_scatter(int ranks, bool commutative) {
   std::vector<plan::any> chosen = {plan::direct_reduce_scatter{}, plan::pairwise_reduce_scatter{},
                                    plan::recursive_halving_reduce_scatter{}};
   if (commutative || ranks <= 2) chosen.push_back(plan::ring_reduce_scatter{});
@@ -27,8 +27,8 @@ std::vector<plan::any> plans_for(int ranks, bool commutative) {
 }
 
 template <class T, class Op>
-void check(int ranks, const std::vector<std::size_t>& sizes, const Op& op = {}) {
-  const auto cases = pair_up(plans_for(ranks, hocket::is_commutative_v<Op, T>), sizes);
+void check_reduce_scatter(int ranks, const std::vector<std::size_t>& sizes, const Op& op = {}) {
+  const auto cases = pair_up(plans_of_reduce_scatter(ranks, hocket::is_commutative_v<Op, T>), sizes);
   const auto own_block = [](int rank, std::span<T> whole, std::size_t, std::size_t block) {
     return std::pair(whole, whole.subspan(static_cast<std::size_t>(rank) * block, block));
   };
@@ -48,33 +48,33 @@ void check(int ranks, const std::vector<std::size_t>& sizes, const Op& op = {}) 
 }
 
 template <class T, class Op>
-void check_small(const Op& op = {}) {
-  for (const int ranks : rank_counts) check<T>(ranks, {0, 1, 3, 7, 250, 1003}, op);
+void reduce_scatter_of_few(const Op& op = {}) {
+  for (const int ranks : rank_counts) check_reduce_scatter<T>(ranks, {0, 1, 3, 7, 250, 1003}, op);
 }
 
 }  // namespace
 
 TEST_CASE("reduce_scatter equals the evaluation of its plan, for each type and operation") {
-  check_small<float>(std::plus<>{});
-  check_small<float>(hocket::average{});
-  check_small<double>(std::plus<>{});
-  check_small<double>(hocket::minimum{});
-  check_small<std::int32_t>(std::multiplies<>{});
-  check_small<std::uint8_t>(std::plus<>{});
-  check_small<hocket::half>(hocket::scaled_sum<float>{0.3F});
-  check_small<hocket::bfloat16>(std::plus<>{});
-  check_small<hocket::float8_e4m3>(std::plus<>{});
-  check_small<hocket::float8_e5m2>(hocket::maximum{});
+  reduce_scatter_of_few<float>(std::plus<>{});
+  reduce_scatter_of_few<float>(hocket::average{});
+  reduce_scatter_of_few<double>(std::plus<>{});
+  reduce_scatter_of_few<double>(hocket::minimum{});
+  reduce_scatter_of_few<std::int32_t>(std::multiplies<>{});
+  reduce_scatter_of_few<std::uint8_t>(std::plus<>{});
+  reduce_scatter_of_few<hocket::half>(hocket::scaled_sum<float>{0.3F});
+  reduce_scatter_of_few<hocket::bfloat16>(std::plus<>{});
+  reduce_scatter_of_few<hocket::float8_e4m3>(std::plus<>{});
+  reduce_scatter_of_few<hocket::float8_e5m2>(hocket::maximum{});
 }
 
 TEST_CASE("reduce_scatter keeps the order of ranks for an operation that is not commutative") {
-  check_small<affine_map>(compose{});
+  reduce_scatter_of_few<affine_map>(compose{});
 }
 
 TEST_CASE("reduce_scatter of exact sums equals the evaluation of its plan") {
-  check_small<hocket::exact_sum<float>>(std::plus<>{});
+  reduce_scatter_of_few<hocket::exact_sum<float>>(std::plus<>{});
 }
 
 TEST_CASE("reduce_scatter of more than a slice equals the evaluation of its plan") {
-  for (const int ranks : {2, 5}) check<float>(ranks, {40'001, 65'536, 100'003}, std::plus<>{});
+  for (const int ranks : {2, 5}) check_reduce_scatter<float>(ranks, {40'001, 65'536, 100'003}, std::plus<>{});
 }

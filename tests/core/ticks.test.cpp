@@ -25,15 +25,15 @@ TEST_CASE("a moment in ticks lies between the looks at the clock before and afte
   const platform::tick_mark begin = platform::tick_mark::now();
   std::this_thread::sleep_for(20ms);
   const std::int64_t before = today();
-  const std::uint64_t moment = platform::ticks();
+  const std::uint64_t now_in_ticks = platform::ticks();
   const std::int64_t after = today();
   std::this_thread::sleep_for(20ms);
   const platform::tick_calendar calendar(begin);
   const std::int64_t tolerance = 5'000'000;  // a thread may lose its core between two looks, and clocks may be set
-  CHECK(calendar.at(moment) > before - tolerance);
-  CHECK(calendar.at(moment) < after + tolerance);
-  CHECK(calendar.at(begin.ticks) < calendar.at(moment));
-  CHECK(calendar.at(moment) < calendar.now());
+  CHECK(calendar.at(now_in_ticks) > before - tolerance);
+  CHECK(calendar.at(now_in_ticks) < after + tolerance);
+  CHECK(calendar.at(begin.ticks) < calendar.at(now_in_ticks));
+  CHECK(calendar.at(now_in_ticks) < calendar.now());
   CHECK(calendar.now() - calendar.at(begin.ticks) > 35'000'000);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // mesh: who is where, who communicates with whom along which axes, and what is said of extents that do not fit.
+#include "support/text.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -40,8 +41,6 @@ std::string refusal(int ranks, const Make& make) {
   });
   return text;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -36,7 +36,7 @@ using namespace hocket_test::optimizer;
 using hocket_test::on_ranks;
 using hocket_test::thread_rank;
 
-constexpr int steps = 3;
+constexpr int three_steps = 3;
 constexpr double clipped_at = 2000;
 
 /// Three steps on the same global batch, however many ranks share it. Gives the parameters and all norms.
@@ -49,7 +49,7 @@ std::pair<std::vector<P>, std::vector<double>> train(thread_rank& me, int microb
   set_first_values<P>(parameters);
   auto optimizer = hocket::make_optimizer<F>(parameters, rule);
   std::vector<double> norms;
-  for (int step = 0; step < steps; ++step) {
+  for (int step = 0; step < three_steps; ++step) {
     take_exact_step(gradients, me.rank(), me.size(), microbatches);
     const hocket::gradient_norm found = hocket::norm(gradients);
     norms.push_back(found.value);
@@ -96,7 +96,7 @@ std::vector<float> train_floats(thread_rank& me, const Over& group, When when, S
   auto parameters = hocket::parameters<float>(group, layout, sharding);
   set_first_values<float>(parameters);
   auto optimizer = hocket::make_optimizer<float>(parameters, hocket::sgd{});
-  for (int step = 0; step < steps; ++step) {
+  for (int step = 0; step < three_steps; ++step) {
     take_step(gradients, {me.rank(), me.size(), 1, step});
     optimizer.step(gradients, 0.01, hocket::norm(gradients).step_factor(samples, clipped_at));
   }

@@ -69,7 +69,7 @@ class forgetful_layer : public noting_layer {
   kept& kept_;
 };
 
-void compare(thread_rank& me, const schedule& plan, const std::vector<layer>& expected) {
+void compare_forgetful(thread_rank& me, const schedule& plan, const std::vector<layer>& expected) {
   std::vector<work> notes;
   kept of_rank;
   std::deque<forgetful_layer> own;
@@ -117,7 +117,7 @@ TEST_CASE("every schedule gives the gradients of the whole model where stages fo
     on_ranks(ranks, [&](thread_rank& me) {
       for (const schedule& plan : all) {
         me.at([&] { return std::string(plan.name()) + ", " + std::to_string(plan.microbatches) + " microbatches"; });
-        compare(me, plan, whole.at({plan.stages(), plan.microbatches}));
+        compare_forgetful(me, plan, whole.at({plan.stages(), plan.microbatches}));
       }
     });
   }

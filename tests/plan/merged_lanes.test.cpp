@@ -40,20 +40,20 @@ bool lists_the_lanes(const plan::merged_lanes& merged, const plan::any& what, in
 }
 
 /// What one rank does next if it can: words as a stream has them, which are set once and then waited for.
-struct act {
+struct word_act {
   enum { sets, awaits } what;
   std::tuple<int, unsigned, int, int> word;  ///< arrival or receipt, slot, from, to
 };
 
 /// The words of `rank`: each message is told of and acknowledged, and its sender waits for that where it must, and at the end.
-std::vector<act> words_of(const plan::merged_lanes& merged, int rank) {
-  std::vector<act> result;
+std::vector<word_act> words_of(const plan::merged_lanes& merged, int rank) {
+  std::vector<word_act> result;
   std::vector<std::uint32_t> undrained;
   const auto drain = [&](auto wanted) {
     std::erase_if(undrained, [&](std::uint32_t number) {
       const plan::merged_message& each = merged.messages[number];
       if (!wanted(number, each)) return false;
-      result.push_back({act::awaits, {1, each.slot, each.to, rank}});
+      result.push_back({word_act::awaits, {1, each.slot, each.to, rank}});
       return true;
     });
   };
@@ -63,11 +63,11 @@ std::vector<act> words_of(const plan::merged_lanes& merged, int rank) {
     const plan::merged_message& each = merged.messages[step.message];
     if (step.what.what == verb::send) {
       drain([&](std::uint32_t number, const auto&) { return number == each.before; });
-      result.push_back({act::sets, {0, each.slot, rank, each.to}});
+      result.push_back({word_act::sets, {0, each.slot, rank, each.to}});
       undrained.push_back(step.message);
     } else {
-      result.push_back({act::awaits, {0, each.slot, each.from, rank}});
-      result.push_back({act::sets, {1, each.slot, rank, each.from}});
+      result.push_back({word_act::awaits, {0, each.slot, each.from, rank}});
+      result.push_back({word_act::sets, {1, each.slot, rank, each.from}});
     }
   }
   drain([](std::uint32_t, const auto&) { return true; });
@@ -76,7 +76,7 @@ std::vector<act> words_of(const plan::merged_lanes& merged, int rank) {
 
 /// Says what goes wrong if ranks are scheduled in some order, twice the same plan: empty if nothing.
 std::string run(const plan::merged_lanes& merged, int ranks, std::mt19937& random) {
-  std::vector<std::vector<act>> all;
+  std::vector<std::vector<word_act>> all;
   for (int rank = 0; rank < ranks; ++rank) {
     all.push_back(words_of(merged, rank));
     all.back().insert(all.back().end(), all.back().begin(), all.back().begin() + static_cast<long>(all.back().size()));
@@ -89,15 +89,15 @@ std::string run(const plan::merged_lanes& merged, int ranks, std::mt19937& rando
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       if (at[rank] == all[rank].size()) continue;
       ended = false;
-      const act& next = all[rank][at[rank]];
-      if (next.what == act::sets || set[next.word]) ready.push_back(rank);
+      const word_act& next = all[rank][at[rank]];
+      if (next.what == word_act::sets || set[next.word]) ready.push_back(rank);
     }
     if (ended) return "";
     if (ready.empty()) return "all ranks wait";
     const std::size_t rank = ready[random() % ready.size()];
-    const act& next = all[rank][at[rank]++];
-    if (next.what == act::sets && set[next.word]) return "a word is set twice";
-    set[next.word] = next.what == act::sets;
+    const word_act& next = all[rank][at[rank]++];
+    if (next.what == word_act::sets && set[next.word]) return "a word is set twice";
+    set[next.word] = next.what == word_act::sets;
   }
 }
 

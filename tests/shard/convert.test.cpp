@@ -79,13 +79,13 @@ std::vector<double> whole_of(const Tensor& tensor) {
 }
 
 template <class Mesh, class Placement>
-using matrix = hocket::tensor<double, hocket::extents<dynamic, dynamic>, Mesh, on<"tp", Placement>>;
+using matrix_on_line = hocket::tensor<double, hocket::extents<dynamic, dynamic>, Mesh, on<"tp", Placement>>;
 
 template <class From, class To, class Mesh>
 void check_conversion(thread_rank& me, const Mesh& ranks, const sizes_type& sizes) {
-  using from_type = matrix<Mesh, From>;
+  using from_type = matrix_on_line<Mesh, From>;
   using conversion = hocket::conversion<"tp", From, To>;
-  using to_type = matrix<Mesh, To>;
+  using to_type = matrix_on_line<Mesh, To>;
   const auto x = any_tensor<from_type>(ranks, sizes, 1);
   const auto y = conversion()(x);
   static_assert(std::is_same_v<std::remove_const_t<decltype(y)>, to_type>);
@@ -141,7 +141,7 @@ TEST_CASE("a partial maximum becomes the maximum") {
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"tp">(me.comm(), {count});
       using mesh_type = std::remove_const_t<decltype(ranks)>;
-      const auto x = any_tensor<matrix<mesh_type, partial<hocket::maximum>>>(ranks, {5, 3}, 1);
+      const auto x = any_tensor<matrix_on_line<mesh_type, partial<hocket::maximum>>>(ranks, {5, 3}, 1);
       const auto expected = [&](const sizes_type& at) {
         double most = -100;
         for (int rank = 0; rank < count; ++rank) most = std::max(most, sample_at(at, 1 + rank * 7));
@@ -196,7 +196,7 @@ TEST_CASE("a partial mean becomes the mean of all elements, however many each ra
       const auto ranks = mesh<"tp">(me.comm(), {count});
       using mesh_type = std::remove_const_t<decltype(ranks)>;
       // Rank r has the mean of r elements; rank 0 that of none, which is no number.
-      matrix<mesh_type, partial<mean>> x(ranks, {2, 3});
+      matrix_on_line<mesh_type, partial<mean>> x(ranks, {2, 3});
       hocket::fill(x, [&](const sizes_type& at) {
         return me.rank() == 0 && count > 1 ? std::nan("") : sample_at(at, me.rank() * 7);
       });
@@ -227,7 +227,7 @@ TEST_CASE("where nothing moves, nothing is copied") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
-    matrix<mesh_type, invariant> x(ranks, {4, 3});
+    matrix_on_line<mesh_type, invariant> x(ranks, {4, 3});
     const double* const data = x.elements().data();
     me.check(hocket::convert<"tp", replicated>(hocket::borrow(x)).elements().data() == data,
              "a borrowed one was copied");

@@ -18,7 +18,7 @@ using hocket::shard;
 
 namespace {
 
-using matrix = hocket::extents<hocket::dynamic, hocket::dynamic>;
+using any_matrix = hocket::extents<hocket::dynamic, hocket::dynamic>;
 using vector = hocket::extents<hocket::dynamic>;
 
 double value(std::size_t i, std::size_t j, int seed) {
@@ -86,9 +86,9 @@ TEST_CASE("the norm over one axis is that of the whole tensors, and equal on all
     on_ranks(size, [&](thread_rank& me) {
       const auto ranks = hocket::mesh<"tp">(me.comm(), {size});
       using mesh_type = std::remove_const_t<decltype(ranks)>;
-      using rows = hocket::tensor<double, matrix, mesh_type, on<"tp", shard<0>>>;
-      using columns = hocket::tensor<float, matrix, mesh_type, on<"tp", shard<1>>>;
-      using same = hocket::tensor<double, matrix, mesh_type, on<"tp", invariant>>;
+      using rows = hocket::tensor<double, any_matrix, mesh_type, on<"tp", shard<0>>>;
+      using columns = hocket::tensor<float, any_matrix, mesh_type, on<"tp", shard<1>>>;
+      using same = hocket::tensor<double, any_matrix, mesh_type, on<"tp", invariant>>;
       const auto a = filled<rows>(ranks, 7, 5, 1);
       const auto b = filled<columns>(ranks, 3, 2, 2);  // of some ranks, nothing
       const auto c = filled<same>(ranks, 3, 3, 3);
@@ -110,7 +110,7 @@ TEST_CASE("the norm over two axes is that of the whole tensors, however each is 
       const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), extents);
       using mesh_type = std::remove_const_t<decltype(ranks)>;
       const auto check = [&]<class Dp, class Tp>(Dp, Tp) {
-        using placed = hocket::tensor<double, matrix, mesh_type, on<"dp", Dp>, on<"tp", Tp>>;
+        using placed = hocket::tensor<double, any_matrix, mesh_type, on<"dp", Dp>, on<"tp", Tp>>;
         for (const auto& [rows, columns] : std::vector<std::pair<std::size_t, std::size_t>>{{7, 5}, {1, 9}, {3, 1}}) {
           me.check(near(hocket::squared_norm(filled<placed>(ranks, rows, columns, 1)), squares(rows, columns, 1)), [&] {
             return "rows " + std::to_string(rows) + ", kinds " + std::to_string(static_cast<int>(Dp::value.kind)) +
@@ -125,9 +125,9 @@ TEST_CASE("the norm over two axes is that of the whole tensors, however each is 
       check(shard<0>(), shard<1>());
       check(shard<1>(), shard<0>());
       check(shard<0>(), shard<0>());
-      using weight = hocket::tensor<double, matrix, mesh_type, on<"dp", invariant>, on<"tp", shard<1>>>;
-      using norms = hocket::tensor<double, matrix, mesh_type, on<"dp", invariant>, on<"tp", invariant>>;
-      using state = hocket::tensor<double, matrix, mesh_type, on<"dp", shard<0>>, on<"tp", shard<1>>>;
+      using weight = hocket::tensor<double, any_matrix, mesh_type, on<"dp", invariant>, on<"tp", shard<1>>>;
+      using norms = hocket::tensor<double, any_matrix, mesh_type, on<"dp", invariant>, on<"tp", invariant>>;
+      using state = hocket::tensor<double, any_matrix, mesh_type, on<"dp", shard<0>>, on<"tp", shard<1>>>;
       me.check(near(hocket::squared_norm(filled<weight>(ranks, 6, 7, 1), filled<norms>(ranks, 1, 6, 2),
                                          filled<state>(ranks, 5, 5, 3)),
                     squares(6, 7, 1) + squares(1, 6, 2) + squares(5, 5, 3)),

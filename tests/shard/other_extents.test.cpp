@@ -34,12 +34,12 @@ namespace {
 using sizes_type = std::array<std::size_t, 2>;
 
 template <class Mesh, class... Said>
-using matrix = hocket::tensor<double, extents<dynamic, dynamic>, Mesh, Said...>;
+using matrix_as_said = hocket::tensor<double, extents<dynamic, dynamic>, Mesh, Said...>;
 
 /// A matrix of 2 x 4 on rank 0, of 4 x 2 on the others.
 template <class Placement, class Mesh>
 auto differing(const Mesh& ranks) {
-  return matrix<Mesh, on<"tp", Placement>>(ranks, ranks.rank() == 0 ? sizes_type{2, 4} : sizes_type{4, 2});
+  return matrix_as_said<Mesh, on<"tp", Placement>>(ranks, ranks.rank() == 0 ? sizes_type{2, 4} : sizes_type{4, 2});
 }
 
 /// `call(ranks)` over a mesh of two ranks of its own, as a failure ends the communicator that it happens on.
@@ -89,7 +89,7 @@ TEST_CASE("redistributions between ranks that differ in extents, but not in size
     expect_mismatch(me, "to another mesh", [&](const auto& ranks) {
       const auto other = mesh<"fs">(me.comm(), {2});
       using other_mesh = std::remove_const_t<decltype(other)>;
-      hocket::redistribute<matrix<other_mesh, on<"fs", shard<1>>>>(differing<shard<0>>(ranks), other);
+      hocket::redistribute<matrix_as_said<other_mesh, on<"fs", shard<1>>>>(differing<shard<0>>(ranks), other);
     });
   });
 }
@@ -105,7 +105,7 @@ TEST_CASE("a rank whose batch is one row longer is noticed where its part has as
     const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     const std::size_t batch = me.rank() == 3 ? 5 : 4;
-    matrix<mesh_type, on<"dp", shard<0>>, on<"tp", partial<sum>>> x(ranks, {batch, 6});
+    matrix_as_said<mesh_type, on<"dp", shard<0>>, on<"tp", partial<sum>>> x(ranks, {batch, 6});
     const auto convert = [&] { hocket::convert<"tp", invariant>(x); };
     if (me.rank() < 2) return convert();
     me.expect(errc::mismatch, convert);

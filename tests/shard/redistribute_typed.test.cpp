@@ -67,12 +67,12 @@ Tensor made(const Mesh& ranks, const sizes_type& sizes) {
 }
 
 template <class Mesh, class Dp, class Tp>
-using matrix = hocket::tensor<double, extents<dynamic, dynamic>, Mesh, on<"dp", Dp>, on<"tp", Tp>>;
+using matrix_on_grid = hocket::tensor<double, extents<dynamic, dynamic>, Mesh, on<"dp", Dp>, on<"tp", Tp>>;
 
 template <class FromDp, class FromTp, class ToDp, class ToTp, class Mesh>
 void check(thread_rank& me, const Mesh& ranks, const char* what) {
-  using from_type = matrix<Mesh, FromDp, FromTp>;
-  using to_type = matrix<Mesh, ToDp, ToTp>;
+  using from_type = matrix_on_grid<Mesh, FromDp, FromTp>;
+  using to_type = matrix_on_grid<Mesh, ToDp, ToTp>;
   for (const sizes_type& sizes : {sizes_type{12, 24}, sizes_type{7, 5}, sizes_type{1, 3}, sizes_type{0, 5}}) {
     me.at([&] { return std::string(what) + " of " + std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]); });
     const auto y = hocket::redistribute<on<"dp", ToDp>, on<"tp", ToTp>>(made<from_type>(ranks, sizes));

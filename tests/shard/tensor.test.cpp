@@ -2,6 +2,7 @@
 //
 // Tensors: which part of the whole a rank has, whose storage that lies in, and what local mathematics gives where parts
 // are uneven or empty.
+#include "support/text.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/parallel.hpp>
@@ -82,8 +83,6 @@ struct narrow_view {
   int stride(unsigned) const noexcept { return 1; }
 };
 static_assert(hocket::mdspan_like<narrow_view>);
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// What the error says that `make` throws on rank 0 of two along "tp".
 template <class Make>

@@ -23,7 +23,7 @@ std::size_t count(int s, int d) {
   return static_cast<std::size_t>((5 * s + 3 * d) % 11 < 3 ? 0 : (7 * s + 13 * d) % 29);
 }
 
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+std::size_t place_of(int rank) { return static_cast<std::size_t>(rank); }
 
 std::size_t sum_of(const lengths& all) { return std::accumulate(all.begin(), all.end(), std::size_t{0}); }
 
@@ -33,11 +33,11 @@ TEST_CASE("calls with counts between simulated ranks", "[sim][uneven]") {
   for (int ranks = 1; ranks <= 64; ranks += ranks < 9 ? 1 : 11) {
     INFO(ranks << " ranks");
     sim::world world(ranks);
-    lengths blocks(index(ranks)), offsets(index(ranks) + 1);
-    for (int r = 0; r < ranks; ++r) blocks[index(r)] = count(r, 1);
+    lengths blocks(place_of(ranks)), offsets(place_of(ranks) + 1);
+    for (int r = 0; r < ranks; ++r) blocks[place_of(r)] = count(r, 1);
     std::partial_sum(blocks.begin(), blocks.end(), offsets.begin() + 1);
-    std::vector<numbers> own(index(ranks)), all(index(ranks)), sums(index(ranks)), given(index(ranks)),
-        taken(index(ranks));
+    std::vector<numbers> own(place_of(ranks)), all(place_of(ranks)), sums(place_of(ranks)), given(place_of(ranks)),
+        taken(place_of(ranks));
     std::vector<hocket::request> requests;
     const auto run = [&] {
       world.run();
@@ -46,10 +46,10 @@ TEST_CASE("calls with counts between simulated ranks", "[sim][uneven]") {
     };
 
     for (int r = 0; r < ranks; ++r) {
-      own[index(r)].assign(blocks[index(r)], static_cast<std::uint32_t>(r));
-      all[index(r)].assign(offsets.back(), 999);
+      own[place_of(r)].assign(blocks[place_of(r)], static_cast<std::uint32_t>(r));
+      all[place_of(r)].assign(offsets.back(), 999);
       requests.push_back(
-          hocket::all_gather_v_async(world.comm(r), own[index(r)], all[index(r)], hocket::counts{blocks}));
+          hocket::all_gather_v_async(world.comm(r), own[place_of(r)], all[place_of(r)], hocket::counts{blocks}));
     }
     run();
     const auto layout = plan::layout::given(offsets.data(), static_cast<std::uint32_t>(ranks), 1);
@@ -58,8 +58,8 @@ TEST_CASE("calls with counts between simulated ranks", "[sim][uneven]") {
     CHECK(world.now() == Approx(expected));
 
     for (int r = 0; r < ranks; ++r) {
-      sums[index(r)].resize(blocks[index(r)]);
-      requests.push_back(hocket::reduce_scatter_v_async(world.comm(r), all[index(r)], sums[index(r)],
+      sums[place_of(r)].resize(blocks[place_of(r)]);
+      requests.push_back(hocket::reduce_scatter_v_async(world.comm(r), all[place_of(r)], sums[place_of(r)],
                                                         hocket::counts{blocks}, std::plus<>{},
                                                         hocket::with(hocket::ring)));
     }
@@ -70,10 +70,10 @@ TEST_CASE("calls with counts between simulated ranks", "[sim][uneven]") {
       for (int d = 0; d < ranks; ++d) {
         to.push_back(count(s, d));
         from.push_back(count(d, s));
-        given[index(s)].insert(given[index(s)].end(), to.back(), static_cast<std::uint32_t>(100 * s + d));
+        given[place_of(s)].insert(given[place_of(s)].end(), to.back(), static_cast<std::uint32_t>(100 * s + d));
       }
-      taken[index(s)].resize(sum_of(from));
-      requests.push_back(hocket::all_to_all_v_async(world.comm(s), given[index(s)], taken[index(s)],
+      taken[place_of(s)].resize(sum_of(from));
+      requests.push_back(hocket::all_to_all_v_async(world.comm(s), given[place_of(s)], taken[place_of(s)],
                                                     hocket::send_counts{to}, hocket::receive_counts{from}));
     }
     run();
@@ -81,15 +81,16 @@ TEST_CASE("calls with counts between simulated ranks", "[sim][uneven]") {
     std::size_t wrong = 0;
     for (int r = 0; r < ranks; ++r) {
       for (int s = 0; s < ranks; ++s) {
-        for (std::size_t i = offsets[index(s)]; i < offsets[index(s) + 1]; ++i) {
-          wrong += all[index(r)][i] == static_cast<std::uint32_t>(s) ? 0U : 1U;
+        for (std::size_t i = offsets[place_of(s)]; i < offsets[place_of(s) + 1]; ++i) {
+          wrong += all[place_of(r)][i] == static_cast<std::uint32_t>(s) ? 0U : 1U;
         }
       }
-      for (const std::uint32_t each : sums[index(r)]) wrong += each == static_cast<std::uint32_t>(ranks * r) ? 0U : 1U;
+      for (const std::uint32_t each : sums[place_of(r)])
+        wrong += each == static_cast<std::uint32_t>(ranks * r) ? 0U : 1U;
       std::size_t at = 0;
       for (int s = 0; s < ranks; ++s) {
         for (std::size_t i = 0; i < count(s, r); ++i) {
-          wrong += taken[index(r)][at++] == static_cast<std::uint32_t>(100 * s + r) ? 0U : 1U;
+          wrong += taken[place_of(r)][at++] == static_cast<std::uint32_t>(100 * s + r) ? 0U : 1U;
         }
       }
     }
@@ -105,10 +106,10 @@ TEST_CASE("simulated ranks of which one sends too much", "[sim][uneven]") {
     lengths to(3, 4);
     const lengths from(3, 4);
     if (r == 1) to[2] = 6;
-    in[index(r)].resize(sum_of(to));
-    out[index(r)].resize(12);
-    requests.push_back(hocket::all_to_all_v_async(world.comm(r), in[index(r)], out[index(r)], hocket::send_counts{to},
-                                                  hocket::receive_counts{from}));
+    in[place_of(r)].resize(sum_of(to));
+    out[place_of(r)].resize(12);
+    requests.push_back(hocket::all_to_all_v_async(world.comm(r), in[place_of(r)], out[place_of(r)],
+                                                  hocket::send_counts{to}, hocket::receive_counts{from}));
   }
   try {
     world.run();

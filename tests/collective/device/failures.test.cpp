@@ -4,6 +4,7 @@
 // any call and with any code, ends the communicator on all ranks by name; waits end; nothing is freed that a stream may
 // still touch.
 #include "collective/device/devices.hpp"
+#include "support/text.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -22,9 +23,7 @@ using hocket::with;
 
 namespace {
 
-constexpr cuda::staging small_chunks{1024};
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+constexpr cuda::staging kilobyte_chunks{1024};
 
 /// Drivers of ranks, and what became of their calls.
 struct story {
@@ -39,10 +38,10 @@ struct story {
 template <class Options>
 void reduce(thread_rank& me, const rank_device& mine, placed_vector<float>& buffer, const Options& options) {
   hocket::all_reduce(me.comm(), hocket::in_place(cuda::device(buffer.span())), std::plus<>{},
-                     options.and_also(mine.order()).and_also(small_chunks));
+                     options.and_also(mine.order()).and_also(kilobyte_chunks));
 }
 
-constexpr std::size_t five_chunks = 5 * small_chunks.chunk_bytes / sizeof(float) - 3;
+constexpr std::size_t five_chunks = 5 * kilobyte_chunks.chunk_bytes / sizeof(float) - 3;
 
 }  // namespace
 
@@ -301,7 +300,7 @@ TEST_CASE("an operation that throws ends the call, and nothing is left") {
     };
     me.expect(errc::invalid_argument, [&] {
       hocket::all_reduce(me.comm(), hocket::in_place(cuda::device(buffer.span())), thrower{},
-                         with(mine.order(), small_chunks));
+                         with(mine.order(), kilobyte_chunks));
     });
   });
   check_clean(machine, all);
@@ -318,7 +317,7 @@ TEST_CASE("a started call fails as a blocking one does, and its request says so"
       if (me.rank() == 0) driver.inject(call, status::illegal_address);
       const auto said = me.expect(errc::system, [&] {
         hocket::request started = hocket::all_reduce_async(me.comm(), hocket::in_place(cuda::device(buffer.span())),
-                                                           std::plus<>{}, with(mine.order(), small_chunks));
+                                                           std::plus<>{}, with(mine.order(), kilobyte_chunks));
         started.wait();
         hocket::barrier(me.comm());
       });

@@ -3,6 +3,7 @@
 // Makespan and memory of every schedule at unit costs, against the formulas of those who published it.
 #include "plan/pipeline/refusal.hpp"
 #include "plan/pipeline/schedules.hpp"
+#include "plan/pipeline/slow.hpp"
 
 #include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/draw_svg.hpp>
@@ -26,12 +27,6 @@ using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-constexpr bool slow = true;
-#else
-constexpr bool slow = false;
-#endif
 
 /// In units of F = I = W = 1 of a full stage. Nothing where nobody has published a formula.
 std::optional<double> published_makespan(std::string_view name, const sizes& s) {

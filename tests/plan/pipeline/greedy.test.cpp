@@ -2,6 +2,7 @@
 //
 // Schedules made for given costs: within their memory, never longer than a published one, shorter where costs differ.
 #include "plan/pipeline/refusal.hpp"
+#include "plan/pipeline/slow.hpp"
 
 #include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
@@ -20,14 +21,9 @@
 
 using namespace hocket::plan::pipeline;
 using pipeline_test::refuses;
+using pipeline_test::slow;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-constexpr bool slow = true;
-#else
-constexpr bool slow = false;
-#endif
 
 /// What must hold of every result.
 void check(const search_result& found, const costs& cost, const std::vector<int>& caps) {

@@ -3,6 +3,7 @@
 // The passes from what is computed to what is run: what each does to a small schedule, and that what comes out of all of
 // them ends with any capacity of the transport.
 #include "plan/pipeline/refusal.hpp"
+#include "plan/pipeline/rows.hpp"
 #include "plan/pipeline/schedules.hpp"
 
 #include <hocket/plan/pipeline/clock.hpp>
@@ -21,16 +22,6 @@
 
 using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
-
-namespace {
-
-std::string rows(const schedule& plan) {
-  std::string text = print(plan);
-  while (!text.empty() && text.front() == '#') text.erase(0, text.find('\n') + 1);
-  return text;
-}
-
-}  // namespace
 
 TEST_CASE("what each pass does") {
   const schedule plan = schedules::one_forward_one_backward(2, 2);

@@ -2,6 +2,7 @@
 //
 // Activations that are formed again: what the pass puts in, what that takes and saves, and what the proofs say of it.
 #include "plan/pipeline/refusal.hpp"
+#include "plan/pipeline/rows.hpp"
 #include "plan/pipeline/schedules.hpp"
 
 #include <hocket/plan/pipeline/clock.hpp>
@@ -26,12 +27,6 @@ using namespace hocket::plan::pipeline;
 namespace {
 
 static_assert(prove(recompute_activations(schedules::one_forward_one_backward(3, 4))));
-
-std::string rows(const schedule& plan) {
-  std::string text = print(plan);
-  while (!text.empty() && text.front() == '#') text.erase(0, text.find('\n') + 1);
-  return text;
-}
 
 int most_held(const schedule& plan) {
   int most = 0;

@@ -52,7 +52,7 @@ struct products {
   }
 };
 
-constexpr std::size_t tokens = 600;  // a sum of so many ones in bfloat16 would stop at 256
+constexpr std::size_t many_tokens = 600;  // a sum of so many ones in bfloat16 would stop at 256
 
 }  // namespace
 
@@ -67,7 +67,7 @@ TEST_CASE("layers of bfloat16 add up in float") {
                [&] { return std::string(what) + ": " + std::to_string(static_cast<float>(found.front())); });
     };
 
-    hocket::tensor<bfloat16, extents<tokens, 4>, mesh_type, on<"tp", invariant>> x(ranks);
+    hocket::tensor<bfloat16, extents<many_tokens, 4>, mesh_type, on<"tp", invariant>> x(ranks);
     hocket::tensor<bfloat16, extents<4, 6>, mesh_type, on<"tp", shard<1>>> w(ranks);
     hocket::tensor<bfloat16, extents<6>, mesh_type, on<"tp", shard<0>>> bias(ranks);
     hocket::fill(x, one);
@@ -80,11 +80,11 @@ TEST_CASE("layers of bfloat16 add up in float") {
     const auto gradients = column::backward(products(), saved, w, y);
     all_are(gradients.input, 30, "5 for each of six outputs");
     hocket::fill(product, one);
-    all_are(hocket::bias_gradient(product), tokens, "one for each token");
+    all_are(hocket::bias_gradient(product), many_tokens, "one for each token");
 
-    hocket::tensor<int, extents<tokens>, mesh_type, on<"tp", invariant>> ids(ranks);
+    hocket::tensor<int, extents<many_tokens>, mesh_type, on<"tp", invariant>> ids(ranks);
     hocket::tensor<bfloat16, extents<2, 4>, mesh_type, on<"tp", shard<0>>> table(ranks);
-    hocket::fill(ids, [](const auto& at) { return static_cast<int>(at[0] < tokens / 3); });
+    hocket::fill(ids, [](const auto& at) { return static_cast<int>(at[0] < many_tokens / 3); });
     hocket::fill(table, one);
     using embedding = hocket::vocabulary_parallel_embedding<"tp">;
     const auto embedded = embedding::forward(ids, table);

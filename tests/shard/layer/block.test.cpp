@@ -14,7 +14,7 @@ using namespace hocket_test;
 namespace {
 
 /// Nothing divides; the second vocabulary is smaller than most numbers of ranks.
-const std::vector<block_shape> shapes = {{7, 11, 5, 9}, {3, 2, 3, 1}};
+const std::vector<block_shape> block_shapes = {{7, 11, 5, 9}, {3, 2, 3, 1}};
 
 template <class Activation, class Mesh>
 void check_block(thread_rank& me, const Mesh& ranks, const block_shape& shape, const block_parameters& wanted) {
@@ -51,7 +51,7 @@ void check_block(thread_rank& me, const Mesh& ranks, const block_shape& shape, c
 }  // namespace
 
 TEST_CASE("a model of parallel layers has the gradients of the whole one, along tp") {
-  for (const block_shape& shape : shapes) {
+  for (const block_shape& shape : block_shapes) {
     const block_parameters wanted = whole_gradient(shape);
     for (const int tp : {1, 2, 3, 4}) {
       on_ranks(tp, [&](thread_rank& me) {
@@ -65,7 +65,7 @@ TEST_CASE("a model of parallel layers has the gradients of the whole one, along 
 }
 
 TEST_CASE("a model of parallel layers has the gradients of the whole one, along dp and tp") {
-  for (const block_shape& shape : shapes) {
+  for (const block_shape& shape : block_shapes) {
     const block_parameters wanted = whole_gradient(shape);
     for (const auto& extents : std::vector<std::vector<int>>{{2, 2}, {2, 3}, {3, 1}}) {
       on_ranks(extents[0] * extents[1], [&](thread_rank& me) {

@@ -4,6 +4,7 @@
 // The cross entropy of logits that are cut by the vocabulary is that of the whole logits, forward and backward, for any
 // label smoothing and any cut; and what makes no sense is refused.
 #include "shard/layer/reference.hpp"
+#include "support/text.hpp"
 
 #include <hocket/parallel.hpp>
 
@@ -65,14 +66,14 @@ void check_cross_entropy(thread_rank& me, const Mesh& ranks, const logits_shape&
 }
 
 /// Vocabularies that do not divide, smaller than the number of ranks, and of one entry.
-const std::vector<logits_shape> shapes = {{6, 12}, {7, 11}, {5, 3}, {9, 2}, {3, 1}, {0, 5}, {1, 257}};
+const std::vector<logits_shape> logits_shapes = {{6, 12}, {7, 11}, {5, 3}, {9, 2}, {3, 1}, {0, 5}, {1, 257}};
 
 template <class T>
 void check_cross_entropies() {
   for (const auto& extents : layer_meshes) {
     on_ranks(extents[0] * extents[1], [&](thread_rank& me) {
       const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), extents);
-      for (const logits_shape& shape : shapes) {
+      for (const logits_shape& shape : logits_shapes) {
         for (const double smoothing : {0.0, 0.1, 0.9}) {
           me.at([&] {
             return "tp " + std::to_string(extents[1]) + ", " + std::to_string(shape.tokens) + " tokens, vocabulary " +
@@ -102,8 +103,6 @@ std::string refusal(double smoothing, int target) {
   });
   return text;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

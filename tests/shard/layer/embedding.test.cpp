@@ -74,14 +74,15 @@ void check_embedding(thread_rank& me, const Mesh& ranks, const embedding_shape& 
 }
 
 /// A vocabulary that does not divide, one that is smaller than the number of ranks, and one of one entry.
-const std::vector<embedding_shape> shapes = {{6, 8, 4}, {7, 11, 5}, {5, 3, 3}, {3, 1, 1}, {0, 5, 2}, {40, 50, 3}};
+const std::vector<embedding_shape> embedding_shapes = {{6, 8, 4}, {7, 11, 5}, {5, 3, 3},
+                                                       {3, 1, 1}, {0, 5, 2},  {40, 50, 3}};
 
 template <class T, class Output, class AlongTp = invariant>
 void check_embeddings() {
   for (const auto& extents : layer_meshes) {
     on_ranks(extents[0] * extents[1], [&](thread_rank& me) {
       const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), extents);
-      for (const embedding_shape& shape : shapes) {
+      for (const embedding_shape& shape : embedding_shapes) {
         me.at([&] {
           return "tp " + std::to_string(extents[1]) + ", " + std::to_string(shape.tokens) + " tokens of " +
                  std::to_string(shape.vocabulary);

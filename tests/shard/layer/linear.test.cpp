@@ -136,14 +136,15 @@ void check_row(thread_rank& me, const Mesh& ranks, const linear_shape& shape, co
 }
 
 /// Odd sizes, sizes that do not divide, sizes below the number of ranks (so that some have nothing), and no tokens.
-const std::vector<linear_shape> shapes = {{5, 7, 9}, {12, 12, 12}, {1, 2, 3}, {3, 1, 1}, {0, 3, 5}, {17, 33, 10}};
+const std::vector<linear_shape> linear_shapes = {{5, 7, 9}, {12, 12, 12}, {1, 2, 3},
+                                                 {3, 1, 1}, {0, 3, 5},    {17, 33, 10}};
 
 template <class T, class Activation>
 void check_linear() {
   for (const auto& extents : layer_meshes) {
     on_ranks(extents[0] * extents[1], [&](thread_rank& me) {
       const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), extents);
-      for (const linear_shape& shape : shapes) {
+      for (const linear_shape& shape : linear_shapes) {
         me.at([&] {
           return "tp " + std::to_string(extents[1]) + ", " + std::to_string(shape.tokens) + " tokens, " +
                  std::to_string(shape.inputs) + " x " + std::to_string(shape.outputs);

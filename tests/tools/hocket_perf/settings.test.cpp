@@ -2,6 +2,7 @@
 // needs: cli11
 // What hocket-perf makes of its command line.
 #include "support/catch.hpp"
+#include "support/text.hpp"
 
 #include "../../../tools/hocket-perf/figures.hpp"
 #include "../../../tools/hocket-perf/settings.cpp"
@@ -10,6 +11,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+using hocket_test::contains;
 
 namespace {
 
@@ -36,8 +39,6 @@ reading read(std::vector<std::string> words) {
   found.said = text.str();
   return found;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 //
 // The driver as it is found, or not: what is missing is said in words, and the program goes on.
 #include "support/catch.hpp"
+#include "support/text.hpp"
 
 #include <hocket/transport/cuda_ipc/driver.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
@@ -17,11 +18,10 @@
 #include <type_traits>
 
 namespace ipc = hocket::cuda_ipc;
+using hocket_test::contains;
 using ipc::status;
 
 namespace {
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 // What a driver made of plain functions says when it is asked.
 int version = 13000;
@@ -175,53 +175,53 @@ struct same_call<status (*)(Ours...), CUresult(Theirs...)> : std::bool_constant<
 template <auto Member, class Theirs>
 inline constexpr bool agrees = same_call<std::remove_cvref_t<decltype(ipc::driver_functions{}.*Member)>, Theirs>::value;
 
-using all = ipc::driver_functions;
-static_assert(agrees<&all::init, decltype(cuInit)>);
-static_assert(agrees<&all::driver_get_version, decltype(cuDriverGetVersion)>);
-static_assert(agrees<&all::get_error_name, decltype(cuGetErrorName)>);
-static_assert(agrees<&all::get_error_string, decltype(cuGetErrorString)>);
-static_assert(agrees<&all::device_get_count, decltype(cuDeviceGetCount)>);
-static_assert(agrees<&all::device_get, decltype(cuDeviceGet)>);
-static_assert(agrees<&all::device_get_uuid, decltype(cuDeviceGetUuid)>);
-static_assert(agrees<&all::device_get_attribute, decltype(cuDeviceGetAttribute)>);
-static_assert(agrees<&all::device_can_access_peer, decltype(cuDeviceCanAccessPeer)>);
-static_assert(agrees<&all::device_primary_ctx_retain, decltype(cuDevicePrimaryCtxRetain)>);
-static_assert(agrees<&all::device_primary_ctx_release, decltype(cuDevicePrimaryCtxRelease)>);
-static_assert(agrees<&all::ctx_get_current, decltype(cuCtxGetCurrent)>);
-static_assert(agrees<&all::ctx_set_current, decltype(cuCtxSetCurrent)>);
-static_assert(agrees<&all::ctx_get_device, decltype(cuCtxGetDevice)>);
-static_assert(agrees<&all::ctx_enable_peer_access, decltype(cuCtxEnablePeerAccess)>);
-static_assert(agrees<&all::mem_alloc, decltype(cuMemAlloc)>);
-static_assert(agrees<&all::mem_alloc_managed, decltype(cuMemAllocManaged)>);
-static_assert(agrees<&all::mem_free, decltype(cuMemFree)>);
-static_assert(agrees<&all::mem_host_alloc, decltype(cuMemHostAlloc)>);
-static_assert(agrees<&all::mem_free_host, decltype(cuMemFreeHost)>);
-static_assert(agrees<&all::mem_get_address_range, decltype(cuMemGetAddressRange)>);
-static_assert(agrees<&all::pointer_get_attribute, decltype(cuPointerGetAttribute)>);
-static_assert(agrees<&all::pointer_get_attributes, decltype(cuPointerGetAttributes)>);
-static_assert(agrees<&all::memcpy_async, decltype(cuMemcpyAsync)>);
-static_assert(agrees<&all::ipc_get_mem_handle, decltype(cuIpcGetMemHandle)>);
-static_assert(agrees<&all::ipc_open_mem_handle, decltype(cuIpcOpenMemHandle)>);
-static_assert(agrees<&all::ipc_close_mem_handle, decltype(cuIpcCloseMemHandle)>);
-static_assert(agrees<&all::ipc_get_event_handle, decltype(cuIpcGetEventHandle)>);
-static_assert(agrees<&all::ipc_open_event_handle, decltype(cuIpcOpenEventHandle)>);
-static_assert(agrees<&all::stream_create, decltype(cuStreamCreate)>);
-static_assert(agrees<&all::stream_destroy, decltype(cuStreamDestroy)>);
-static_assert(agrees<&all::stream_query, decltype(cuStreamQuery)>);
-static_assert(agrees<&all::stream_synchronize, decltype(cuStreamSynchronize)>);
-static_assert(agrees<&all::stream_get_ctx, decltype(cuStreamGetCtx)>);
-static_assert(agrees<&all::stream_wait_event, decltype(cuStreamWaitEvent)>);
-static_assert(agrees<&all::stream_is_capturing, decltype(cuStreamIsCapturing)>);
-static_assert(agrees<&all::stream_write_value_32, decltype(cuStreamWriteValue32)>);
-static_assert(agrees<&all::stream_write_value_64, decltype(cuStreamWriteValue64)>);
-static_assert(agrees<&all::stream_wait_value_32, decltype(cuStreamWaitValue32)>);
-static_assert(agrees<&all::stream_wait_value_64, decltype(cuStreamWaitValue64)>);
-static_assert(agrees<&all::stream_batch_mem_op, decltype(cuStreamBatchMemOp)>);
-static_assert(agrees<&all::event_create, decltype(cuEventCreate)>);
-static_assert(agrees<&all::event_destroy, decltype(cuEventDestroy)>);
-static_assert(agrees<&all::event_record, decltype(cuEventRecord)>);
-static_assert(agrees<&all::event_query, decltype(cuEventQuery)>);
-static_assert(agrees<&all::event_synchronize, decltype(cuEventSynchronize)>);
+using functions = ipc::driver_functions;
+static_assert(agrees<&functions::init, decltype(cuInit)>);
+static_assert(agrees<&functions::driver_get_version, decltype(cuDriverGetVersion)>);
+static_assert(agrees<&functions::get_error_name, decltype(cuGetErrorName)>);
+static_assert(agrees<&functions::get_error_string, decltype(cuGetErrorString)>);
+static_assert(agrees<&functions::device_get_count, decltype(cuDeviceGetCount)>);
+static_assert(agrees<&functions::device_get, decltype(cuDeviceGet)>);
+static_assert(agrees<&functions::device_get_uuid, decltype(cuDeviceGetUuid)>);
+static_assert(agrees<&functions::device_get_attribute, decltype(cuDeviceGetAttribute)>);
+static_assert(agrees<&functions::device_can_access_peer, decltype(cuDeviceCanAccessPeer)>);
+static_assert(agrees<&functions::device_primary_ctx_retain, decltype(cuDevicePrimaryCtxRetain)>);
+static_assert(agrees<&functions::device_primary_ctx_release, decltype(cuDevicePrimaryCtxRelease)>);
+static_assert(agrees<&functions::ctx_get_current, decltype(cuCtxGetCurrent)>);
+static_assert(agrees<&functions::ctx_set_current, decltype(cuCtxSetCurrent)>);
+static_assert(agrees<&functions::ctx_get_device, decltype(cuCtxGetDevice)>);
+static_assert(agrees<&functions::ctx_enable_peer_access, decltype(cuCtxEnablePeerAccess)>);
+static_assert(agrees<&functions::mem_alloc, decltype(cuMemAlloc)>);
+static_assert(agrees<&functions::mem_alloc_managed, decltype(cuMemAllocManaged)>);
+static_assert(agrees<&functions::mem_free, decltype(cuMemFree)>);
+static_assert(agrees<&functions::mem_host_alloc, decltype(cuMemHostAlloc)>);
+static_assert(agrees<&functions::mem_free_host, decltype(cuMemFreeHost)>);
+static_assert(agrees<&functions::mem_get_address_range, decltype(cuMemGetAddressRange)>);
+static_assert(agrees<&functions::pointer_get_attribute, decltype(cuPointerGetAttribute)>);
+static_assert(agrees<&functions::pointer_get_attributes, decltype(cuPointerGetAttributes)>);
+static_assert(agrees<&functions::memcpy_async, decltype(cuMemcpyAsync)>);
+static_assert(agrees<&functions::ipc_get_mem_handle, decltype(cuIpcGetMemHandle)>);
+static_assert(agrees<&functions::ipc_open_mem_handle, decltype(cuIpcOpenMemHandle)>);
+static_assert(agrees<&functions::ipc_close_mem_handle, decltype(cuIpcCloseMemHandle)>);
+static_assert(agrees<&functions::ipc_get_event_handle, decltype(cuIpcGetEventHandle)>);
+static_assert(agrees<&functions::ipc_open_event_handle, decltype(cuIpcOpenEventHandle)>);
+static_assert(agrees<&functions::stream_create, decltype(cuStreamCreate)>);
+static_assert(agrees<&functions::stream_destroy, decltype(cuStreamDestroy)>);
+static_assert(agrees<&functions::stream_query, decltype(cuStreamQuery)>);
+static_assert(agrees<&functions::stream_synchronize, decltype(cuStreamSynchronize)>);
+static_assert(agrees<&functions::stream_get_ctx, decltype(cuStreamGetCtx)>);
+static_assert(agrees<&functions::stream_wait_event, decltype(cuStreamWaitEvent)>);
+static_assert(agrees<&functions::stream_is_capturing, decltype(cuStreamIsCapturing)>);
+static_assert(agrees<&functions::stream_write_value_32, decltype(cuStreamWriteValue32)>);
+static_assert(agrees<&functions::stream_write_value_64, decltype(cuStreamWriteValue64)>);
+static_assert(agrees<&functions::stream_wait_value_32, decltype(cuStreamWaitValue32)>);
+static_assert(agrees<&functions::stream_wait_value_64, decltype(cuStreamWaitValue64)>);
+static_assert(agrees<&functions::stream_batch_mem_op, decltype(cuStreamBatchMemOp)>);
+static_assert(agrees<&functions::event_create, decltype(cuEventCreate)>);
+static_assert(agrees<&functions::event_destroy, decltype(cuEventDestroy)>);
+static_assert(agrees<&functions::event_record, decltype(cuEventRecord)>);
+static_assert(agrees<&functions::event_query, decltype(cuEventQuery)>);
+static_assert(agrees<&functions::event_synchronize, decltype(cuEventSynchronize)>);
 
 static_assert(std::is_same_v<ipc::address, CUdeviceptr> && std::is_same_v<ipc::device_number, CUdevice>);
 static_assert(sizeof(ipc::uuid) == sizeof(CUuuid) && sizeof(ipc::ipc_memory_handle) == sizeof(CUipcMemHandle));

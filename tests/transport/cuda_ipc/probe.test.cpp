@@ -2,6 +2,7 @@
 //
 // Whether memory can be reached is found out by copying; all ranks come to the same table, and nothing is left behind.
 #include "support/catch.hpp"
+#include "support/text.hpp"
 #include "transport/cuda_ipc/processes.hpp"
 
 #include <hocket/transport/cuda_ipc/probe.hpp>
@@ -12,6 +13,7 @@
 #include <vector>
 
 namespace ipc = hocket::cuda_ipc;
+using hocket_test::contains;
 using hocket_test::host_machine;
 using hocket_test::processes;
 using hocket_test::where_rank_runs;
@@ -37,8 +39,6 @@ ipc::reach probed(processes& all, std::chrono::nanoseconds limit = std::chrono::
   }
   return found[0];
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
