@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A tensor on one mesh becomes one on another mesh of the same ranks: training and inference, or two phases of one
-/// program, cut the same tensors in different ways. Partial results are combined first, the cheaper way; then each rank
-/// sends what others lack, in one exchange.
+/// program, cut the same tensors in different ways. Partial results are combined first; then each rank sends what others
+/// lack, in one exchange. What is combined to what, and what else moves on the old mesh before that, is the cheapest of
+/// all ways.
 ///
 /// @code
 /// auto served = hocket::redistribute<serving_weight>(trained, serving_ranks);   // a tensor type, and its mesh
@@ -14,13 +15,19 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/shard/boxes.hpp>
+#include <hocket/shard/conversion_rules.hpp>
+#include <hocket/shard/convert.hpp>
+#include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
+#include <hocket/shard/plan_memory.hpp>
 #include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/redistribution_move.hpp>
 #include <hocket/shard/tensor.hpp>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
-#include <limits>
 #include <source_location>
 #include <string>
 #include <type_traits>
@@ -30,29 +37,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Placements after which a tensor can go to another mesh: partial results are combined to `Combined`, and what is cut
-/// stays so, or is gathered.
-template <class Placed, class Combined, bool Gathers>
-struct before_change;
-template <class... Placements, class Combined, bool Gathers>
-struct before_change<placements<Placements...>, Combined, Gathers> {
-  using type = placements<
-      std::conditional_t<Placements::value.partial(), Combined,
-                         std::conditional_t<Gathers && Placements::value.sharded(), replicated, Placements>>...>;
-};
-
 template <class Placed>
 constexpr bool any_of_kind(placement_kind kind) noexcept {
   for (const placement& each : Placed::values) {
     if (each.kind == kind) return true;
-  }
-  return false;
-}
-
-template <class Placed>
-constexpr bool any_partial_of() noexcept {
-  for (const placement& each : Placed::values) {
-    if (each.partial()) return true;
   }
   return false;
 }
@@ -118,13 +106,12 @@ struct last_step {
   bool exchanges = false;
 };
 
-/// From `Way`, a tensor type on the old mesh, to `To` on the new one.
-template <class To, class Way>
-last_step last_step_to(const typename Way::mesh_type& old_mesh, const typename To::mesh_type& mesh,
-                       const typename Way::sizes_type& sizes) {
-  constexpr std::size_t rank = Way::rank;
-  const auto before = parts_along<rank>(old_mesh, Way::axes::whole, sizes, Way::placements_type::values);
-  const auto after = parts_along<rank>(mesh, To::axes::whole, sizes, To::placements_type::values);
+/// From placements `placed` on the old mesh, to `To` on the new one.
+template <class To, class Old, std::size_t Axes>
+last_step last_step_to(const Old& old_mesh, const std::array<placement, Axes>& placed,
+                       const typename To::mesh_type& mesh, const typename To::sizes_type& sizes) {
+  const auto before = parts_along<To::rank>(old_mesh, Old::axes::whole, sizes, placed);
+  const auto after = parts_along<To::rank>(mesh, To::axes::whole, sizes, To::placements_type::values);
   const std::size_t most = most_lacking(before, after);
   last_step step;
   step.exchanges = most > 0;
@@ -141,65 +128,139 @@ last_step last_step_to(const typename Way::mesh_type& old_mesh, const typename T
   return step;
 }
 
-/// Calls `go` with the cheapest of the placements from which a partial tensor can go to another mesh, last step
-/// included: slices of the results, whole results, or all of it whole.
-template <class To, class From, class Go>
-auto by_cheapest_way(const From& from, const typename To::mesh_type& mesh, const Go& go) {
-  using placed = typename From::placements_type;
-  using target = std::conditional_t<From::rank == 0, invariant, shard<0>>;
-  using slices = placed_as<From, typename before_change<placed, target, false>::type>;
-  using results = placed_as<From, typename before_change<placed, replicated, false>::type>;
-  using whole = placed_as<From, typename before_change<placed, replicated, true>::type>;
-  const auto price = [&]<class Way>(std::type_identity<Way>) {
-    const auto plan = remembered_plan<writable_t<From>, Way>(from.sizes(), from.mesh());
-    const double last = last_step_to<To, Way>(from.mesh(), mesh, from.sizes()).seconds;
-    return plan.possible ? plan.seconds() + last : std::numeric_limits<double>::infinity();
-  };
-  const double of_slices = price(std::type_identity<slices>());
-  const double of_results = price(std::type_identity<results>());
-  if constexpr (!std::is_same_v<results, whole>) {
-    const double of_whole = price(std::type_identity<whole>());
-    if (of_whole < std::min(of_slices, of_results)) return go(std::type_identity<whole>());
-  }
-  if (of_results < of_slices) return go(std::type_identity<results>());
-  return go(std::type_identity<slices>());
+/// How a tensor goes to another mesh: by a redistribution on its own, and a last step.
+template <std::size_t Axes>
+struct way_to_mesh {
+  std::array<placement, Axes> through{};  ///< where the last step begins
+  redistribution_plan<Axes> plan{};
+  last_step last{};
+
+  double seconds() const noexcept { return plan.seconds() + last.seconds; }
+};
+
+/// Calls `visit` with each array of placements in which the axes of `varied` are whole or cut along any dimension, and
+/// the others as in `placed`.
+template <std::size_t Axes, class Visit>
+void for_all_without_partial(std::array<placement, Axes> placed, axis_set varied, int dimensions, const Visit& visit) {
+  std::array<int, Axes> choices;
+  choices.fill(dimensions + 1);
+  for_all_along(choices, std::array<int, Axes>{}, varied, [&](const auto& choice) {
+    for (std::size_t a = 0; a < Axes; ++a) {
+      if ((varied >> a & 1U) == 0) continue;
+      placed[a] = choice[a] == 0 ? replicated::value : placement{placement_kind::shard, choice[a] - 1};
+    }
+    visit(static_cast<const std::array<placement, Axes>&>(placed));
+    return true;
+  });
 }
 
-/// One exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is served by the one that
-/// shares its coordinates along the axes of the copies.
-template <class To, class From, class Options>
-To move_to_mesh(const From& from, const typename To::mesh_type& mesh, const Options& options,
-                const std::source_location& site) {
-  constexpr std::size_t rank = From::rank;
-  using value_type = typename To::element_type;
-  const auto& old_mesh = from.mesh();
-  To to = To::unwritten(mesh, from.sizes());
-  to.copy_count(from);
-  axis_set copies = 0;
-  for (std::size_t a = 0; a < old_mesh.extents().size(); ++a) {
-    copies |= From::placements_type::values[a].whole() ? 1U << a : 0U;
+/// The cheapest way, of all by placements of all axes if these are few, else of the axes with partial results.
+template <class To, class From>
+auto cheapest_way(const From& from, const typename To::mesh_type& mesh) {
+  constexpr std::size_t axes = From::axes::all.size();
+  constexpr auto own = placement_array<typename From::placements_type>();
+  way_to_mesh<axes> best;
+  const auto last_from = [&](const auto& placed) { return last_step_to<To>(from.mesh(), placed, mesh, from.sizes()); };
+  axis_set partial = 0, all = 0;
+  double states = 1;
+  for (std::size_t a = 0; a < axes; ++a) {
+    if (own[a].partial()) partial |= 1U << a;
+    if (from.mesh().extents()[a] > 1) all |= 1U << a;
+    states *= From::rank + 1;
   }
+  if (partial == 0) {
+    best = {own, {}, last_from(own)};
+    best.plan.possible = true;
+  }
+  const axis_set varied = partial | (states <= 256 ? all : 0U);
+  for_all_without_partial(own, varied, static_cast<int>(From::rank), [&](const auto& placed) {
+    const last_step last = last_from(placed);
+    if (best.plan.possible && last.seconds >= best.seconds()) return;
+    const auto plan = remembered_plan_to<writable_t<From>>(placed, from.sizes(), from.mesh());
+    const way_to_mesh<axes> found{placed, plan, last};
+    if (plan.possible && (!best.plan.possible || found.seconds() < best.seconds())) best = found;
+  });
+  return best;
+}
+
+template <class From, class To>
+struct way_request {
+  typename From::sizes_type sizes{};
+  typename To::mesh_type::extents_type extents{};
+  friend bool operator==(const way_request&, const way_request&) = default;
+};
+
+/// The same: searched for once, as long as the tensor's mesh remembers it. Two meshes of the same ranks and extents are
+/// alike.
+template <class To, class From>
+auto remembered_way(const From& from, const typename To::mesh_type& mesh) {
+  using memory = answer_memory<way_request<From, To>, way_to_mesh<From::axes::all.size()>>;
+  return checked_mesh(from.mesh()).kept().template get<memory>().get({from.sizes(), mesh.extents()}, [&] {
+    return cheapest_way<To>(from, mesh);
+  });
+}
+
+/// The last step to `to`: one exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is
+/// served by the one that shares its coordinates along the axes of the copies.
+template <class To, class Old, std::size_t Axes, class Options>
+void make_last_step(To& to, const Old& old_mesh, const std::array<placement, Axes>& placed,
+                    const typename To::element_type* from, const Options& options, const std::source_location& site) {
+  constexpr std::size_t rank = To::rank;
+  using value_type = typename To::element_type;
+  axis_set copies = 0;
+  for (std::size_t a = 0; a < Axes; ++a) copies |= placed[a].whole() ? 1U << a : 0U;
   const auto serves = [&](int peer) {
     return same_along(copies, old_mesh.coordinates_of(peer), old_mesh.coordinates());
   };
   const block<value_type, rank> target{to.elements().data(), to.part()};
-  const block<const value_type, rank> source{from.elements().data(), from.part()};
-  const auto before = parts_along<rank>(old_mesh, From::axes::whole, from.sizes(), From::placements_type::values);
-  const auto after = parts_along<rank>(mesh, To::axes::whole, from.sizes(), To::placements_type::values);
+  const block<const value_type, rank> source{
+      from, part_of<rank>(to.sizes(), placed, old_mesh.extents(), old_mesh.coordinates())};
+  const auto before = parts_along<rank>(old_mesh, Old::axes::whole, to.sizes(), placed);
+  const auto after = parts_along<rank>(to.mesh(), To::axes::whole, to.sizes(), To::placements_type::values);
   if (most_lacking(before, after) == 0) {
     copy_region<value_type, rank>(target, source, to.part());
   } else {
-    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves, with_extents(options, from),
-                                     site);
+    exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves, options, site);
   }
+}
+
+template <class To, class Tensor, class Options>
+To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Options& options,
+               const std::source_location& site) {
+  using From = writable_t<std::remove_cvref_t<Tensor>>;
+  using placed = typename From::placements_type;
+  using T = typename To::element_type;
+  const auto& all_options = with_extents(options, tensor);
+  using work_type = redistributing<T, From::rank, typename From::mesh_type, typename first_partial<placed>::type,
+                                   std::remove_cvref_t<decltype(all_options)>>;
+  To to = To::unwritten(mesh, tensor.sizes());
+  const auto way = remembered_way<To>(tensor, mesh);
+  if (!way.plan.possible) refuse_unreachable(tensor.mesh(), site);
+  if (way.plan.size == 0) {
+    to.copy_count(tensor);
+    make_last_step(to, tensor.mesh(), way.through, tensor.elements().data(), all_options, site);
+    return to;
+  }
+  const auto old_mesh = tensor.mesh();  // the tensor is gone before the last step
+  const box<From::rank> part =
+      part_of<From::rank>(tensor.sizes(), way.through, old_mesh.extents(), old_mesh.coordinates());
+  const scratch_array<T> between(part.volume());
+  {
+    auto&& source = source_of<work_type::writes>(std::forward<Tensor>(tensor));
+    work_type work(old_mesh, to.sizes(), placement_array<placed>(), source.elements().data(), between.data(),
+                   source.count(), all_options, site);
+    work.run_all(way.plan);
+    to.copy_count(work);
+  }
+  make_last_step(to, old_mesh, way.through, between.data(), all_options, site);
   return to;
 }
 
 }  // namespace detail
 
-/// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order: an exchange
-/// among all ranks, or none where every rank has its new part already. Partial results are combined before that, to slices or
-/// whole, whichever is cheaper with the exchange that follows. Every placement of `To` must be one that is not partial.
+/// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order. Partial results are
+/// combined on its own mesh, and whatever else makes it cheaper is done there; then there is an exchange among all ranks,
+/// or none where every rank has its new part already. Every placement of `To` must be one that is not partial.
 ///
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
 /// else as the collectives.
@@ -207,16 +268,22 @@ template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
 To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Options& options = {},
                 const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
+  using placed = typename from_type::placements_type;
   static_assert(detail::checked_change_of_mesh<from_type, To>::value);
-  detail::check_same_ranks(tensor.mesh(), mesh, site);
-  detail::check_extents<To>(tensor.sizes(), mesh, site);
-  if constexpr (!detail::any_partial_of<typename from_type::placements_type>()) {
-    return detail::move_to_mesh<To>(tensor, mesh, options, site);
+  using reduced = typename detail::first_partial<placed>::type;
+  if constexpr (!detail::checked_elements<reduced, typename from_type::element_type>::value) {
+    return To::unwritten(mesh, tensor.sizes());  // after an error
   } else {
-    return detail::by_cheapest_way<To>(tensor, mesh, [&]<class Way>(std::type_identity<Way>) -> To {
-      const auto on_the_way = detail::run_redistribution<Way>(std::forward<Tensor>(tensor), options, site);
-      return detail::move_to_mesh<To>(on_the_way, mesh, options, site);
-    });
+    detail::check_same_ranks(tensor.mesh(), mesh, site);
+    detail::check_extents<To>(tensor.sizes(), mesh, site);
+    if constexpr (detail::any_of_kind<placed>(placement_kind::partial_mean)) {
+      static_cast<void>(detail::checked_mean<typename To::element_type>());
+      To to = detail::change_mesh<To>(std::forward<Tensor>(tensor), mesh, options, site);
+      detail::check_means(to, site);
+      return to;
+    } else {
+      return detail::change_mesh<To>(std::forward<Tensor>(tensor), mesh, options, site);
+    }
   }
 }
 
@@ -227,19 +294,13 @@ std::string explain_redistribution(const Tensor& tensor, const typename To::mesh
   static_assert(detail::checked_change_of_mesh<Tensor, To>::value);
   detail::check_same_ranks(tensor.mesh(), mesh, site);
   detail::check_extents<To>(tensor.sizes(), mesh, site);
-  const auto explained = [&]<class Way>(std::type_identity<Way>) {
-    const auto plan = detail::remembered_plan<Tensor, Way>(tensor.sizes(), tensor.mesh());
-    const auto last = detail::last_step_to<To, Way>(tensor.mesh(), mesh, tensor.sizes());
-    const double bytes = static_cast<double>(last.elements * sizeof(typename To::element_type));
-    return "redistribution: " + std::to_string(plan.collectives() + (last.exchanges ? 1U : 0U)) + " collectives\n" +
-           detail::plan_text(tensor, plan) +
-           detail::move_text(last.exchanges ? "all_to_all" : "slice", "all, to the other mesh", bytes, last.seconds);
-  };
-  if constexpr (detail::any_partial_of<typename Tensor::placements_type>()) {
-    return detail::by_cheapest_way<To>(tensor, mesh, explained);
-  } else {
-    return explained(std::type_identity<detail::writable_t<Tensor>>());
-  }
+  const auto way = detail::remembered_way<To>(tensor, mesh);
+  if (!way.plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
+  const double bytes = static_cast<double>(way.last.elements * sizeof(typename To::element_type));
+  return "redistribution: " + std::to_string(way.plan.collectives() + (way.last.exchanges ? 1U : 0U)) +
+         " collectives\n" + detail::plan_text(tensor, way.plan) +
+         detail::move_text(way.last.exchanges ? "all_to_all" : "slice", "all, to the other mesh", bytes,
+                           way.last.seconds);
 }
 
 HOCKET_END_NAMESPACE

@@ -17,51 +17,58 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The latest plans over one mesh, for tensors of `Rank` dimensions. May be used from several threads.
-template <std::size_t Rank, std::size_t Axes>
-class plan_memory {
+/// The latest answers to questions about one mesh. May be used from several threads.
+template <class Request, class Answer>
+class answer_memory {
  public:
-  struct request {
-    std::array<std::size_t, Rank> sizes{};
-    std::array<placement, Axes> from{};
-    std::array<placement, Axes> to{};
-    std::size_t element_bytes = 0;
-    friend constexpr bool operator==(const request&, const request&) = default;
-  };
+  using request = Request;
 
-  /// The plan for `wanted`: as remembered, or by `search()`.
+  /// The answer to `wanted`: as remembered, or by `search()`.
   template <class Search>
-  redistribution_plan<Axes> get(const request& wanted, const Search& search) {
+  Answer get(const Request& wanted, const Search& search) {
     {
       const std::lock_guard lock(mutex_);
-      for (const auto& [known, plan] : plans_) {
-        if (known == wanted) return plan;
+      for (const auto& [known, answer] : answers_) {
+        if (known == wanted) return answer;
       }
     }
-    const redistribution_plan<Axes> found = search();
+    const Answer found = search();
     const std::lock_guard lock(mutex_);
-    if (plans_.size() < most) {
-      plans_.emplace_back(wanted, found);
+    if (answers_.size() < most) {
+      answers_.emplace_back(wanted, found);
     } else {
-      plans_[searches_ % most] = {wanted, found};
+      answers_[searches_ % most] = {wanted, found};
     }
     ++searches_;
     return found;
   }
 
-  /// How often a plan was not known.
+  /// How often an answer was not known.
   std::size_t searches() {
     const std::lock_guard lock(mutex_);
     return searches_;
   }
 
-  static constexpr std::size_t most = 64;  ///< plans; beyond them the oldest is forgotten
+  static constexpr std::size_t most = 64;  ///< answers; beyond them the oldest is forgotten
 
  private:
   std::mutex mutex_;
-  std::vector<std::pair<request, redistribution_plan<Axes>>> plans_;
+  std::vector<std::pair<Request, Answer>> answers_;
   std::size_t searches_ = 0;
 };
+
+template <std::size_t Rank, std::size_t Axes>
+struct plan_request {
+  std::array<std::size_t, Rank> sizes{};
+  std::array<placement, Axes> from{};
+  std::array<placement, Axes> to{};
+  std::size_t element_bytes = 0;
+  friend constexpr bool operator==(const plan_request&, const plan_request&) = default;
+};
+
+/// The plans for tensors of `Rank` dimensions.
+template <std::size_t Rank, std::size_t Axes>
+using plan_memory = answer_memory<plan_request<Rank, Axes>, redistribution_plan<Axes>>;
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

@@ -252,14 +252,20 @@ template <class From, class To>
 inline constexpr auto compiled_plan =
     plan_between<From, To>(From::extents_type::sizes, type_extents<typename From::mesh_type>());
 
-/// The plan of a redistribution over a mesh: searched for once, as long as the mesh remembers it.
+/// The plan of a redistribution over a mesh to placements `to`: searched for once, as long as the mesh remembers it.
+template <class From, class Placements>
+auto remembered_plan_to(const Placements& to, const typename From::sizes_type& sizes,
+                        const typename From::mesh_type& mesh) {
+  using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
+  constexpr auto from = placement_array<typename From::placements_type>();
+  constexpr std::size_t bytes = sizeof(typename From::element_type);
+  return checked_mesh(mesh).kept().template get<memory>().get(
+      {sizes, from, to, bytes}, [&] { return plan_redistribution(sizes, mesh.extents(), from, to, bytes); });
+}
+
 template <class From, class To>
 auto remembered_plan(const typename From::sizes_type& sizes, const typename From::mesh_type& mesh) {
-  using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
-  return checked_mesh(mesh).kept().template get<memory>().get(
-      {sizes, placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
-       sizeof(typename From::element_type)},
-      [&] { return plan_between<From, To>(sizes, mesh.extents()); });
+  return remembered_plan_to<From>(placement_array<typename To::placements_type>(), sizes, mesh);
 }
 
 template <class From, class... Said>
@@ -347,15 +353,21 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
   }
 }
 
+/// Throws if nobody said how many elements the means in `to` stood for; they are NaN if that is none. Last, so that no other
+/// rank waits, and also where nothing was reduced, as each of these axes has one rank.
+template <class To>
+void check_means(To& to, const std::source_location& site) {
+  using T = typename To::element_type;
+  if (!(to.count() >= 0)) refuse_uncounted(to.mesh(), site);
+  if (to.count() == 0) std::fill_n(to.elements().data(), to.elements().size(), std::numeric_limits<T>::quiet_NaN());
+}
+
 template <class To, class Tensor, class Options>
 To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
   if constexpr (combines_means<std::remove_cvref_t<Tensor>, To>()) {
-    using T = typename To::element_type;
-    static_cast<void>(checked_mean<T>());
+    static_cast<void>(checked_mean<typename To::element_type>());
     To to = run_plan<To>(std::forward<Tensor>(from), options, site);
-    // Also where nothing was reduced, as each of these axes has one rank; last, so that no other rank waits.
-    if (!(to.count() >= 0)) refuse_uncounted(to.mesh(), site);
-    if (to.count() == 0) std::fill_n(to.elements().data(), to.elements().size(), std::numeric_limits<T>::quiet_NaN());
+    check_means(to, site);
     return to;
   } else {
     return run_plan<To>(std::forward<Tensor>(from), options, site);
