@@ -142,6 +142,13 @@ void check_goes_with(const checkpoint& found, const checkpoint& wanted) {
     throw std::runtime_error("--resume: the checkpoint is of a training with " + option + ' ' + value + ", not " +
                              option + ' ' + asked[i].second + ": give the former");
   }
+  if (found.scale.has_value() != wanted.scale.has_value()) {
+    std::ostringstream scale;
+    if (found.scale) scale << found.scale->value;
+    throw std::runtime_error("--resume: the checkpoint is of a training " +
+                             (found.scale ? "whose loss is scaled: give --loss-scale " + scale.str()
+                                          : std::string("whose loss is not scaled: leave out --loss-scale")));
+  }
 }
 
 /// What all parts of a checkpoint have in common, but for those options.

@@ -46,8 +46,8 @@ std::string latest_of(const std::string& folder);
 int steps_of_latest(const std::string& folder);
 
 /// The parts of all ranks that wrote the latest checkpoint, of them the parameters `needed`. Throws if there is none, if
-/// it does not go with `wanted`, in its shape, seed or precision, or if a file of it is not whole, or is of another
-/// checkpoint than the first: with its name and what is wrong.
+/// it does not go with `wanted`, in its shape, seed, precision or whether the loss is scaled, or if a file of it is not
+/// whole, or is of another checkpoint than the first: with its name and what is wrong.
 checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, const std::set<std::string>& needed);
 
 }  // namespace gpt

@@ -25,6 +25,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -32,6 +33,12 @@ namespace {
 using namespace gpt;
 
 constexpr int most_sequences = 1 << 20, most_microbatches = 1024;
+
+/// Empty, or why `text` is no seed: CLI11 takes negative numbers for large ones.
+std::string whole_number(std::string& text) {
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  return digits ? "" : "'" + text + "' is not a whole number from 0 on";
+}
 
 void declare(CLI::App& app, program_options& options) {
   app.option_defaults()->always_capture_default();
@@ -72,7 +79,8 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--heads", training.shape.heads, "attention heads of a layer, and slices of its hidden units")
       ->check(CLI::Range(1, 1024));
   app.add_option("--context", training.shape.context, "bytes that the model sees at once")->check(CLI::Range(1, 4096));
-  app.add_option("--seed", training.seed, "of first parameters and of which sequences come when");
+  app.add_option("--seed", training.seed, "of first parameters and of which sequences come when")
+      ->check(CLI::Validator(whole_number, "UINT"));
   app.add_flag("--exact", training.exact,
                "the same bits for every --dp, --pp, --tp, --zero and --microbatches: sums are rounded once");
   app.add_option("--precision", options.precision, "of the parameters that are computed with")
@@ -170,11 +178,22 @@ void check_hybrid(const parallelism& spread) {
          " into equal groups: the nearest that can is --hybrid " + std::to_string(nearest));
 }
 
+/// Refuses more processes than one machine should start.
+void check_processes(const parallelism& spread) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int most = std::max(64, 4 * cores);
+  if (hocket::launch::is_rank() || spread.ranks() <= most) return;
+  refuse("--dp times --pp times --tp is " + std::to_string(spread.ranks()) + " processes, and this machine has " +
+         std::to_string(cores) + " cores: at most " + std::to_string(most) +
+         " are started here; more are for a launcher, as mpirun, srun or torchrun, on several machines");
+}
+
 /// Refuses what can't be, with the nearest that can.
 void check(const program_options& options) {
   const training_options& training = options.training;
   const parallelism& spread = training.spread;
   gpt::check(training.shape);
+  check_processes(spread);
   const bool cuts = options.schedule == "breadth_first" || options.schedule == "interleaved";
   if (options.stages_per_rank > 1 && !cuts) {
     refuse("--schedule " + options.schedule + " has one stage per rank: --stages-per-rank 1, or --schedule " +

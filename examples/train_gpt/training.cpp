@@ -126,6 +126,7 @@ struct trainer::parts {
     empty.shape = options.shape;
     empty.seed = options.seed;
     empty.narrow = options.narrow;
+    if (scale) empty.scale = scale->state();
     return empty;
   }
 
@@ -249,7 +250,6 @@ void trainer::save(const std::string& folder, int steps) {
     now.ranks = at.ranks.size();
     now.steps = steps;
     now.memory = at.memory->state();
-    if (at.scale) now.scale = at.scale->state();
     now.skipped = at.skipped;
     write_part(folder, now, at.ranks.rank());
     hocket::barrier(at.ranks.all());  // all parts are there
@@ -264,7 +264,7 @@ int trainer::resume(const std::string& folder) {
     for (const entry& each : at.entries) needed.insert(each.name());
     const checkpoint from = read_checkpoint(folder, at.identity(), needed);
     at.memory->restore(from.memory);
-    if (at.scale && from.scale) at.scale->restore(*from.scale);
+    if (at.scale) at.scale->restore(*from.scale);
     at.skipped = from.skipped;
     hocket::barrier(at.ranks.all());  // all ranks could do the same
     return from.steps;

@@ -25,7 +25,7 @@ using hocket::shard;
 
 namespace {
 
-using summands = hocket::partial<hocket::sum>;
+using sum_over_ranks = hocket::partial<hocket::sum>;
 using two_sizes = std::array<std::size_t, 2>;
 
 template <class Mesh, class First, class Second>
@@ -106,10 +106,10 @@ void compare_all(thread_rank& me, const Here& here, const There& there) {
     compare<from_type, tensor_there<There, shard<1>, replicated>>(me, here, there, sizes);
     compare<from_type, tensor_there<There, replicated, replicated>>(me, here, there, sizes);
   };
-  from(summands(), summands());
-  from(summands(), replicated());
-  from(summands(), shard<0>());
-  from(shard<1>(), summands());
+  from(sum_over_ranks(), sum_over_ranks());
+  from(sum_over_ranks(), replicated());
+  from(sum_over_ranks(), shard<0>());
+  from(shard<1>(), sum_over_ranks());
   from(shard<0>(), shard<1>());
   from(replicated(), shard<1>());
 }
@@ -132,7 +132,7 @@ TEST_CASE("a way to another mesh is searched for once") {
     const auto here = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});
     const auto there = hocket::mesh<"outer", "inner">(me.comm(), {2, 2});
     using here_type = std::remove_const_t<decltype(here)>;
-    const tensor_here<here_type, summands, shard<0>> x(here, {7, 5});
+    const tensor_here<here_type, sum_over_ranks, shard<0>> x(here, {7, 5});
     const auto searches = [&] {
       hocket::redistribute<tensor_there<std::remove_const_t<decltype(there)>, shard<1>, shard<0>>>(x, there);
       return here.kept().template get<hocket::detail::plan_memory<2, 2>>().searches();

@@ -86,6 +86,8 @@ refused() {  # words, options...
   grep -q -e "$words" "$folder/log" || { complain "$*: not refused in these words: $words"; cat "$folder/log"; }
   [ ! -e "$folder/refused" ] || complain "$*: something was started"
 }
+refused 'whole number from 0 on' --seed -1
+refused 'at most .* are started here; more are for a launcher' --dp 64 --pp 64
 refused 'at most --pp 4' --pp 5
 refused 'at most --tp 4' --tp 8
 refused 'nearest that can is --sequences 33' --dp 3 --sequences 32
@@ -127,7 +129,7 @@ replaced 'for what --zero shards' '--zero 1' --dp 4 --hybrid 2
 replaced 'nearest that is' '--width 65532' --width 65535 --heads 3
 replaced 'more stages than' '--stages-per-rank 2' --layers 4 --pp 2 --stages-per-rank 8 --schedule breadth_first
 replaced 'more stages than' '--pp 4 and --stages-per-rank 1' --pp 64 --stages-per-rank 64 --schedule breadth_first
-echo "twenty-five meshes and options that can't be: refused, with the nearest that can"
+echo "twenty-seven meshes and options that can't be: refused, with the nearest that can"
 
 # What is no file stays what it is, and gets what is written; a link stays a link.
 mkfifo "$folder/pipe"

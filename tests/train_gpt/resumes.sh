@@ -48,7 +48,11 @@ done
 # What ranks that died have left, is gone when the training has ended, however it did.
 mkdir "$folder/kept/step-9"
 touch "$folder"/kept/step-9/rank-{0,1.part}
-! train --dp 2 --checkpoint "$folder/kept" --resume "$folder/kept" --checkpoint-every 20 --fail-in-step 8 || complain "no failure"
+! train --loss-scale 1 --dp 2 --checkpoint "$folder/kept" --resume "$folder/kept" --checkpoint-every 20 --fail-in-step 8 ||
+  complain "no failure"
+grep -q -e "--fail-in-step says" "$folder/log" || { complain "another failure"; cat "$folder/log"; }
+! train --resume "$folder/kept" || complain "goes on without the loss scale"
+grep -q -e "whose loss is scaled: give --loss-scale" "$folder/log" || { complain "not in words"; cat "$folder/log"; }
 [ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "not what should be left: $(ls "$folder/kept")"
 
 # Going on twice, and parameters narrower than what the optimizer keeps.
@@ -75,6 +79,7 @@ refused 'has 9 steps already' --resume "$folder/kept" --precision bfloat16
 steps=12
 refused 'not --seed 2: give' --resume "$folder/kept" --precision bfloat16 --seed 2
 refused 'not --precision float: give' --resume "$folder/kept"
+refused 'not scaled: leave out --loss-scale' --resume "$folder/kept" --precision bfloat16 --loss-scale 1024
 refused 'already: add --resume' --checkpoint "$folder/kept"
 part=$folder/kept/step-9/rank-1
 cp "$part" "$folder/part"

@@ -550,18 +550,19 @@ class gradient_accumulator {
 ///   small sums of `finish` and `norm`
 /// @param reduction what sends a bucket: see reduction.hpp
 /// @param memory where all of it is allocated; must outlive the result
-template <class T, class Over, class When, class Sharding, call_options Options = options<>,
-          class Reduction = plain_reduction>
+template <class T, class Over, class When, class Sharding, class Options = options<>, class Reduction = plain_reduction>
 auto gradients(Over&& group, parameter_layout layout, When, Sharding, const Options& options = {},
                Reduction reduction = {}, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                const std::source_location& site = std::source_location::current()) {
-  using group_type = decltype(detail::as_group(group));
+  using group_type = decltype(detail::group_type_of<Over>());
   if constexpr (detail::checked_group<Over>::value && detail::checked_sum_type<T>::value &&
-                detail::checked_wire_type<T, Options>::value &&
-                detail::checked_accumulation<When, Sharding, group_type::has_replicas>::value &&
-                detail::checked_reduction<Reduction, typename group_type::wire_type, T, Options>::value) {
-    return gradient_accumulator<T, When, Sharding, group_type, Options, Reduction>(
-        detail::as_group(group), std::move(layout), options, std::move(reduction), memory, site);
+                detail::checked_options<Options>::value &&
+                detail::checked_accumulation<When, Sharding, group_type::has_replicas>::value) {
+    if constexpr (detail::checked_wire_type<T, Options>::value &&
+                  detail::checked_reduction<Reduction, typename group_type::wire_type, T, Options>::value) {
+      return gradient_accumulator<T, When, Sharding, group_type, Options, Reduction>(
+          detail::as_group(group), std::move(layout), options, std::move(reduction), memory, site);
+    }
   }
 }
 

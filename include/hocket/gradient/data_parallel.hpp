@@ -52,12 +52,34 @@ hybrid_group<Wire> as_group(const hybrid_group<Wire>& group) noexcept {
   return group;
 }
 
+template <class Over>
+concept group_of_ranks = requires(Over& given) { as_group(given); };
+
+/// Of what is no group, and that has been said.
+struct no_group {
+  using wire_type = void;
+  static constexpr bool has_replicas = true;
+};
+
+template <class Over>
+auto group_type_of() {
+  if constexpr (group_of_ranks<Over>) {
+    return decltype(as_group(std::declval<Over&>()))();
+  } else {
+    return no_group();
+  }
+}
+
 /// Whether a group may be given as `Over&&`: groups keep the addresses of communicators.
 template <class Over>
 struct checked_group {
-  static constexpr bool value =
-      std::is_lvalue_reference_v<Over> || decltype(as_group(std::declval<Over&>()))::has_replicas;
-  static_assert(value,
+  static constexpr bool is_group = group_of_ranks<Over>;
+  static_assert(is_group,
+                "what gradients(...) or parameters(...) goes over is a communicator, such as mesh.along<\"dp\">(), or "
+                "hybrid(shards, replicas)");
+  static constexpr bool stays = std::is_lvalue_reference_v<Over> || decltype(group_type_of<Over>())::has_replicas;
+  static constexpr bool value = is_group && stays;
+  static_assert(stays,
                 "this communicator ends with the statement, and gradients(...) or parameters(...) would keep its "
                 "address: give it a name, and let it live longer than what is made with it");
 };

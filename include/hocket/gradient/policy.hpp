@@ -14,6 +14,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
 
 #include <type_traits>
 
@@ -108,6 +109,25 @@ struct checked_accumulation {
                 "gradients(...): scatter_every_reduce_last reduces over replicas at the end, and there are none here: "
                 "pass hybrid(shards, replicas), or say every_microbatch");
   static constexpr bool value = fault == policy_fault::none;
+};
+
+}  // namespace detail
+
+namespace detail {
+
+/// Says in words what is no stage.
+template <class Sharding>
+struct checked_stage {
+  static constexpr bool value = sharding_stage<Sharding>;
+  static_assert(value, "parameters(...): what is kept is zero<0>, zero<1>, zero<2> or zero<3>");
+};
+
+/// Says in words what is no options.
+template <class Options>
+struct checked_options {
+  static constexpr bool value = call_options<Options>;
+  static_assert(value,
+                "what follows zero<s> in gradients(...) and parameters(...) are options, as in with(timeout(5s))");
 };
 
 }  // namespace detail

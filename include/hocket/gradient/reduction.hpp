@@ -39,8 +39,15 @@ using started_by = decltype(std::declval<Reduction&>().all_reduce(
 
 template <class Reduction, class Wire, class T, class Options>
 struct checked_reduction {
-  static constexpr bool value = started_reduction<started_by<Reduction, Wire, T, Options>>;
-  static_assert(value, "gradients(...): what a reduction starts has test() and wait()");
+  static constexpr bool is_reduction = requires { typename started_by<Reduction, Wire, T, Options>; };
+  static_assert(
+      is_reduction,
+      "gradients(...): what follows the options is a reduction, with the members all_reduce and reduce_scatter "
+      "that plain_reduction has");
+  static constexpr bool starts =
+      !is_reduction || requires { requires started_reduction<started_by<Reduction, Wire, T, Options>>; };
+  static_assert(starts, "gradients(...): what a reduction starts has test() and wait()");
+  static constexpr bool value = is_reduction && starts;
 };
 
 }  // namespace detail

@@ -273,12 +273,13 @@ class flat_parameters {
 /// on: raises `mismatch` on all ranks if their layouts differ, and says where.
 /// @param options those of the all_gather_v: an algorithm, a timeout …
 /// @param memory where they are allocated; must outlive the result
-template <class P, class Over, sharding_stage Sharding, call_options Options = options<>>
+template <class P, class Over, class Sharding, class Options = options<>>
 auto parameters(Over&& group, parameter_layout layout, Sharding, const Options& options = {},
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                 const std::source_location& site = std::source_location::current()) {
-  using group_type = decltype(detail::as_group(group));
-  if constexpr (detail::checked_group<Over>::value) {
+  using group_type = decltype(detail::group_type_of<Over>());
+  if constexpr (detail::checked_group<Over>::value && detail::checked_stage<Sharding>::value &&
+                detail::checked_options<Options>::value) {
     return flat_parameters<P, Sharding, group_type, Options>(detail::as_group(group), std::move(layout), options,
                                                              memory, site);
   }

@@ -413,7 +413,12 @@ void accumulate(Total& total, const Addend& addend,
   static_assert(
       !std::is_integral_v<typename Total::element_type> || std::is_integral_v<typename Addend::element_type>,
       "a total of integers would lose the fractions of what is added to it: give the total a floating-point type");
-  if constexpr (on_one_mesh && Total::rank == Addend::rank) {
+  constexpr bool adds = requires(const typename Total::element_type& a, const typename Addend::element_type& b) {
+    static_cast<typename Total::element_type>(a + b);
+  };
+  static_assert(
+      adds, "elements of the two types can't be added: give them an operator+ whose result is an element of the total");
+  if constexpr (adds && on_one_mesh && Total::rank == Addend::rank) {
     static_cast<void>(detail::checked_mesh(total.mesh()));
     static_cast<void>(detail::checked_mesh(addend.mesh()));
     if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: is a communicator, such as mesh.along
+//
+// Which of its axes gradients are added over is for the caller to say.
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+#include <hocket/mesh/mesh.hpp>
+
+void misuse(const hocket::rank_mesh<hocket::local::wire, "dp", "tp">& ranks, const hocket::parameter_layout& layout) {
+  hocket::gradients<float>(ranks, layout, hocket::last_microbatch, hocket::zero<1>);
+}

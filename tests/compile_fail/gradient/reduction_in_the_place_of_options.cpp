@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what follows zero<s> in gradients..... and parameters..... are options
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const hocket::parameter_layout& layout) {
+  hocket::gradients<float>(comm, layout, hocket::last_microbatch, hocket::zero<0>, hocket::piecewise_reduction());
+}
