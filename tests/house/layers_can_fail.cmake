@@ -69,6 +69,9 @@ check("engine/machine.hpp: .*know CUDA")
 header(engine/machine.hpp <sys/mman.h>)
 check("engine/machine.hpp: .*system headers stay")
 
+header(core/json.hpp <boost/json.hpp>)
+check("core/json.hpp: .*not of the standard library")
+
 header(engine/machine.hpp <iostream>)
 check("engine/machine.hpp: .*too slow to compile")
 

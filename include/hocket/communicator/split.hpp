@@ -209,4 +209,15 @@ communicator<Wire> split(const communicator<Wire>& comm, color part, key order =
   return made;
 }
 
+/// Does not compile: a number alone does not say what it is.
+template <class Wire, class Part, class... Order>
+  requires(std::is_integral_v<Part> || (std::is_integral_v<Order> || ...))
+communicator<Wire> split(const communicator<Wire>& comm, Part, Order...) {
+  constexpr bool named = !std::is_integral_v<Part> && !(std::is_integral_v<Order> || ...);
+  static_assert(named,
+                "split(...) takes the colour of this rank's part and, if it matters, its key in it: "
+                "split(comm, color{1}, key{0})");
+  return split(comm, color{});
+}
+
 HOCKET_END_NAMESPACE

@@ -203,6 +203,16 @@ constexpr timeout_property timeout(std::chrono::duration<Rep, Period> duration) 
   return {detail::saturated(duration)};
 }
 
+/// Does not compile: a number has no unit.
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+constexpr timeout_property timeout(Number) noexcept {
+  constexpr bool has_a_unit = !std::is_arithmetic_v<Number>;
+  static_assert(has_a_unit,
+                "timeout(...) takes a duration, as 5s or 20ms after `using namespace std::chrono_literals`");
+  return {};
+}
+
 // ── Exactness ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// All ranks get the same bits. Always so.

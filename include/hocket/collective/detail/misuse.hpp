@@ -20,6 +20,7 @@
 #include <system_error>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -57,9 +58,11 @@ consteval bool explain_communicator() {
 
 template <class Range>
 consteval bool explain_input() {
-  constexpr bool range = contiguous_buffer<std::remove_reference_t<Range>>;
+  constexpr bool bits = std::is_same_v<std::remove_cvref_t<Range>, std::vector<bool>>;
+  static_assert(!bits, "std::vector<bool> keeps bits, which can't be sent as elements: use a vector of unsigned char");
+  constexpr bool range = bits || contiguous_buffer<std::remove_reference_t<Range>>;
   static_assert(range, "a buffer must be a contiguous range that knows its size: a vector, an array, a span");
-  return range;
+  return range && !bits;
 }
 
 template <class Range>
@@ -91,17 +94,21 @@ consteval bool explain_same_elements() {
 template <class Op, class T>
 consteval bool explain_operation() {
   static_assert(!is_options<Op>, "the operation comes before with(...): say std::plus<>{} for a sum");
-  constexpr bool copyable = is_options<Op> || std::is_trivially_copyable_v<Op>;
+  static_assert(!property<Op>,
+                "an algorithm, a timeout and other properties are options, made by with(...), and come after the "
+                "operation: std::plus<>{}, with(ring)");
+  constexpr bool optional = is_options<Op> || property<Op>;
+  constexpr bool copyable = optional || std::is_trivially_copyable_v<Op>;
   static_assert(copyable, "the reduction operation must be trivially copyable: capture values, not containers");
   constexpr bool as_they_are = !rounds_first<Op, T>;
   static_assert(as_they_are,
                 "the reduction operation works on another type, to which the elements, or its factor, would be rounded "
                 "first: std::plus<>{} adds elements as what they are");
-  constexpr bool callable = is_options<Op> || !copyable || !as_they_are || reduction_for<Op, T>;
+  constexpr bool callable = optional || !copyable || !as_they_are || reduction_for<Op, T>;
   static_assert(callable,
                 "the reduction operation must be callable as op(a, b) on const elements and give one of them, "
                 "or have prepare, combine and finish: see hocket/operation/traits.hpp");
-  return !is_options<Op> && copyable && as_they_are && callable;
+  return !optional && copyable && as_they_are && callable;
 }
 
 /// The end of every call: with(...), and a std::error_code for those who want no exception.
