@@ -92,7 +92,7 @@ inline std::string describe(const call_record& call) {
   if (name != "all_to_all_v") text += (differ ? "up to " : "") + std::to_string(call.elements) + ' ';
   text += std::string("elements ") + (differ ? "for each rank " : "") + "of (" + std::string(type_text(call.types)) +
           ") by " + call.plan;
-  if (call.root != 0) text += " from root " + std::to_string(call.root);
+  if (name == "broadcast") text += " from root " + std::to_string(call.root);
   return text + site;
 }
 

@@ -59,8 +59,9 @@ inline std::string explain_table(const selection::query& asked, const named_algo
   bool listed = named.name.empty();
   for (const selection::candidate& each : candidates) {
     char line[80];
-    std::snprintf(line, sizeof line, "  %-20s %12.3f us  ", each.name, each.seconds * 1e6);
-    text += line + remark_on(each, best, named) + '\n';
+    std::snprintf(line, sizeof line, "  %-20s %12.3f us", each.name, each.seconds * 1e6);
+    const std::string remark = remark_on(each, best, named);
+    text += line + (remark.empty() ? "" : "  " + remark) + '\n';
     listed = listed || named.name == each.name;
   }
   if (listed) return text;
