@@ -176,3 +176,25 @@ TEST_CASE("processes that send and receive elements of other types, of equal siz
     }
   }
 }
+
+TEST_CASE("what has come and nobody receives after a failure makes UCX say nothing") {
+  for (const route& way : {shared_memory, network}) {
+    for (int i = 0; i < 5; ++i) {
+      const auto ends = results_of(3, way, [](const world& where, findings& found) {
+        communicator comm = hocket::ucx::connect(where);
+        meet_all(comm);
+        std::vector<float> in(100'000), out(300'000);
+        found.fails(errc::mismatch, "a call that differs", [&] {
+          if (comm.rank() == 0) {
+            hocket::all_reduce(comm, hocket::in_place(in), std::plus<>{}, hocket::with(hocket::ring));
+          } else {
+            hocket::all_gather(comm, in, out, hocket::with(hocket::ring));
+          }
+        });
+      });
+      INFO(way.name);
+      CHECK(hocket::launch::describe_failures(ends) == "");
+      for (const auto& each : ends) CHECK_THAT(each.output, !Catch::Contains("UCX"));
+    }
+  }
+}

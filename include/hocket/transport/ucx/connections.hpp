@@ -550,7 +550,19 @@ class connections {
       if (at(i).link) keep(at(i).link.close());
     }
     finish_kept(deadline::after(std::chrono::milliseconds(500)));
+    forget_unreceived();
     kept_.release();
+  }
+
+  /// After a failure messages have come that nobody asks for any more: UCX would write a warning for each, among which the
+  /// words of the failure are lost. None of their bytes are wanted. The worker makes no progress after this.
+  void forget_unreceived() noexcept {
+    const ucp_request_param_t how{};
+    ucp_tag_recv_info_t info{};
+    while (ucp_tag_message_h const message = ucp_tag_probe_nb(worker_->get(), 0, 0, 1, &info)) {
+      ucs_status_ptr_t const request = ucp_tag_msg_recv_nbx(worker_->get(), nullptr, 0, message, &how);
+      if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+    }
   }
 
   const std::shared_ptr<worker> worker_;
