@@ -95,10 +95,12 @@ std::string expected_name(move_kind kind) {
   }
 }
 
-/// Makes each move of every plan between two placements, and compares what it did with what the plan says.
+/// Makes each move of every plan between two placements, or of each `step`-th, and compares what it did with what the
+/// plan says.
 template <std::size_t Axes, class MakeMesh>
 void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_extents, const sizes_type& sizes,
-                        MakeMesh make_mesh) {
+                        MakeMesh make_mesh, std::size_t step = 1) {
+  std::size_t pairs = 0;
   const hocket::options<> none;
   const auto site = std::source_location::current();
   const std::vector<int> extents(mesh_extents.begin(), mesh_extents.end());
@@ -110,7 +112,7 @@ void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_exten
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     const auto& log = *hocket::detail::communicator_access::state(comm).wire()->shared();
     for (const auto& to : placements_over<Axes, 2>()) {
-      if (!legal(from, to)) continue;
+      if (!legal(from, to) || pairs++ % step != 0) continue;
       me.at([&] { return to_text(from) + " to " + to_text(to) + " of " + text_of(sizes, mesh_extents); });
       const auto plan = hocket::plan_redistribution(sizes, mesh_extents, from, to, sizeof(double));
       const auto volume = [&](const auto& placed) {
@@ -164,9 +166,9 @@ TEST_CASE("a redistribution calls the collectives of its plan, and ranks receive
        {std::array{2, 2}, std::array{2, 3}, std::array{2, 4}, std::array{3, 2}}) {
     for (const sizes_type& sizes : some_sizes) {
       // Eight ranks take long where there are few cores.
-      if (mesh_extents[1] == 4 && sizes != sizes_type{7, 5}) continue;
+      const std::size_t step = mesh_extents[1] == 4 && sizes != sizes_type{7, 5} ? 7 : 1;
       on_ranks(mesh_extents[0] * mesh_extents[1],
-               [&](thread_rank& me) { compare_every_move(me, mesh_extents, sizes, make_mesh); });
+               [&](thread_rank& me) { compare_every_move(me, mesh_extents, sizes, make_mesh, step); });
     }
   }
 }
