@@ -10,6 +10,7 @@
 #include <hocket/communicator/shrink.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -176,6 +177,27 @@ TEST_CASE("ranks whose call came to no end shrink once more, with one that comes
       });
     }
   }
+}
+
+TEST_CASE("a rank that never calls shrink is named by all others, however often and unevenly they call again") {
+  on_ranks(5, [](thread_rank& me) {
+    constexpr int absent = 3, calls = 12;
+    static std::atomic<int> over;
+    if (me.rank() == 0) over = 0;
+    hocket::barrier(me.comm());
+    if (me.rank() == absent) {  // lives until the others have given up
+      while (over < 4) std::this_thread::sleep_for(1ms);
+      return;
+    }
+    for (int i = 0; i < calls; ++i) {
+      const auto found = me.expect(hocket::errc::timeout, [&] {
+        static_cast<void>(hocket::shrink(me.comm(), hocket::with(hocket::timeout(20ms + me.rank() * 3ms))));
+      });
+      me.check(found && found->context().peer == absent,
+               [&] { return "call " + std::to_string(i) + ": " + (found ? found->what() : ""); });
+    }
+    ++over;
+  });
 }
 
 TEST_CASE("what survivors tell each other may be longer than one message") {

@@ -63,6 +63,7 @@ class assembly {
 
   /// Begins again, in the latest call of `shrink` that is known of.
   void join_newest_round() {
+    note_newest_votes();
     std::uint32_t& round = state_.last_round();
     ++round;
     for (const auto& [voter, each] : state_.votes()) round = std::max(round, each.round);
@@ -190,6 +191,28 @@ class assembly {
     }
   }
 
+  /// Votes of earlier rounds are dropped, but it stays known who has voted last.
+  void note_newest_votes() {
+    auto& newest = state_.newest_votes();
+    newest.resize(index(state_.size()));
+    for (const auto& [voter, each] : state_.votes()) {
+      newest[index(voter)] = std::max(newest[index(voter)], std::pair(each.round, each.number));
+    }
+  }
+
+  /// Of those that live, the rank whose last vote is the oldest: others wait for it, too, and may just not have begun
+  /// again. Of several, the one that this rank waits for.
+  int longest_silent(int awaited) {
+    note_newest_votes();
+    const auto& newest = state_.newest_votes();
+    int silent = awaited;
+    for (int rank = 0; rank < state_.size(); ++rank) {
+      if (rank == state_.rank() || !takes_part(rank) || state_.port().gone(rank)) continue;
+      if (newest[index(rank)] < newest[index(silent)]) silent = rank;
+    }
+    return silent;
+  }
+
   bool read_mail(int awaited) {
     state_.port().progress();
     state_.port().discard();
@@ -211,10 +234,11 @@ class assembly {
   void check_limits(int awaited) {
     if (state_.aborted()) call_off();
     if (!until_.passed()) return;
+    const int silent = longest_silent(awaited);
     fail(make_failure(errc::timeout,
-                      "waited " + describe(call_.timeout) + " for rank " + std::to_string(awaited) +
+                      "waited " + describe(call_.timeout) + " for rank " + std::to_string(silent) +
                           ", which lives, but does not call shrink too",
-                      {.peer = awaited}));
+                      {.peer = silent}));
   }
 
   /// `abort` was called. The others hear of it, and may all call again.

@@ -243,6 +243,8 @@ class communicator_state {
   /// Votes that have come, with the rank that cast them; and the last call of `shrink` in which this rank has voted.
   std::vector<std::pair<int, vote>>& votes() noexcept { return votes_; }
   std::uint32_t& last_round() noexcept { return last_round_; }
+  /// Round and number of the newest vote of each rank that is known of; empty before the first `shrink`.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>& newest_votes() noexcept { return newest_votes_; }
 
   // ── Failure ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -496,6 +498,7 @@ class communicator_state {
   std::vector<open_inquiry> open_inquiries_;
   std::vector<std::pair<int, vote>> votes_;
   std::uint32_t last_round_ = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> newest_votes_;
   std::chrono::nanoseconds timeout_ = default_timeout;
   failure cause_;
   bool delivered_ = false;  ///< some call has failed with `cause_`
