@@ -362,3 +362,16 @@ TEST_CASE("worlds and groups that can't be are refused in words") {
   CHECK(refused("rank 1 is named twice", [&] { world.group({1, 0, 1}); }));
   CHECK(world.group({2, 0}).size() == 2);
 }
+
+TEST_CASE("calls that differ in a world are reported with operation, number and line") {
+  sim::world world(2);
+  std::vector<float> four(4), five(5);
+  const auto begin = [&](int rank, std::vector<float>& data) {
+    return hocket::all_reduce_async(world.comm(rank), hocket::in_place(data), std::plus<>{});
+  };
+  hocket::request first = begin(0, four), second = begin(1, five);
+  const hocket::failure found = failure_of([&] { world.run(); });
+  CHECK(found.code == hocket::errc::mismatch);
+  CHECK_THAT(found.message(), Catch::Contains("all_reduce #1 on rank"));
+  CHECK_THAT(found.message(), Catch::Contains("world.test.cpp:"));
+}

@@ -42,6 +42,7 @@ void check_output(const settings& wanted) {
 
 int run_threads(const settings& wanted) {
   const int ranks = wanted.threads > 0 ? wanted.threads : std::max(2, hocket::platform::usable_cores());
+  perf::check(wanted, ranks);
   std::atomic<bool> right{true};
   hocket::local::run(ranks, [&](hocket::local::communicator comm) {
     comm.set_timeout(timeout_of(wanted));
@@ -62,6 +63,7 @@ int run_rank(const settings& wanted) {
                               std::to_string(world.ranks) + " processes: leave it out");
     }
     perf::device_side::require(wanted.buffers);
+    perf::check(wanted, world.ranks);
     if (world.rank == 0) check_output(wanted);
     hocket::ucx::communicator comm = hocket::ucx::connect(world);
     comm.set_timeout(timeout_of(wanted));
@@ -85,6 +87,7 @@ int spawn_ranks(const settings& wanted, int count, char** arguments) {
 int run(const settings& wanted, int count, char** arguments) {
   if (hocket::launch::is_rank()) return run_rank(wanted);
   perf::device_side::require(wanted.buffers);
+  if (wanted.processes > 0) perf::check(wanted, wanted.processes);
   check_output(wanted);
   if (wanted.processes > 0) return spawn_ranks(wanted, count, arguments);
   return run_threads(wanted);

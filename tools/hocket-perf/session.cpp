@@ -53,13 +53,7 @@ std::optional<plan::any> algorithm_of(collective what, const settings& wanted, i
 class session {
  public:
   session(any_communicator comm, const settings& wanted)
-      : comm_(comm), wanted_(wanted), team_(comm, wanted.pin), report_(team_, wanted) {
-    if (wanted.root >= team_.size()) {
-      throw usage_error("--root " + std::to_string(wanted.root) + ": there are only " + std::to_string(team_.size()) +
-                        " ranks, counted from 0");
-    }
-    for (const collective what : wanted.collectives) static_cast<void>(algorithm_of(what, wanted, team_.size()));
-  }
+      : comm_(comm), wanted_(wanted), team_(comm, wanted.pin), report_(team_, wanted) {}
 
   bool run() {
     report_.begin();
@@ -176,6 +170,14 @@ class session {
 };
 
 }  // namespace
+
+void check(const settings& wanted, int ranks) {
+  if (wanted.root >= ranks) {
+    throw usage_error("--root " + std::to_string(wanted.root) + ": there are only " + std::to_string(ranks) +
+                      " ranks, counted from 0");
+  }
+  for (const collective what : wanted.collectives) static_cast<void>(algorithm_of(what, wanted, ranks));
+}
 
 bool measure(any_communicator comm, const settings& wanted) { return session(comm, wanted).run(); }
 

@@ -9,6 +9,10 @@
 
 namespace perf {
 
+/// Throws `usage_error` if so many ranks can't do what `wanted` says. To be asked before they meet: a rank that leaves for that
+/// would be missed by others.
+void check(const settings& wanted, int ranks);
+
 /// Measures what `wanted` says on all ranks of `comm`; rank 0 prints. True if all results were right.
 bool measure(any_communicator comm, const settings& wanted);
 

@@ -147,12 +147,29 @@ class world {
       const hocket::detail::machine_status status = each->poll();
       if (status == hocket::detail::machine_status::done) each->entry().ends();
       if (status != hocket::detail::machine_status::failed) continue;
-      failure cause = each->cause();
-      cause.context.rank = state.rank();
-      cause.context.ranks = state.size();
+      failure cause = with_context(*each, state);
       state.revoke(cause);
       state.port().note(std::move(cause));
     }
+  }
+
+  /// Why an operation failed, where it stands and who called it.
+  template <class State>
+  static failure with_context(hocket::detail::operation& failed, const State& state) {
+    failure cause = failed.cause();
+    error_context at;
+    failed.locate(at);
+    error_context& context = cause.context;
+    context.rank = state.rank();
+    context.ranks = state.size();
+    if (context.sequence == 0) context.sequence = at.sequence;
+    if (context.lane < 0) context.lane = at.lane;
+    if (context.step < 0) context.step = at.step;
+    const auto* const call = state.calls().find(static_cast<std::uint32_t>(context.sequence));
+    if (call == nullptr) return cause;
+    if (context.operation == nullptr) context.operation = call->operation;
+    if (context.site.line() == 0) context.site = call->site;
+    return cause;
   }
 
   failure run_all() {
