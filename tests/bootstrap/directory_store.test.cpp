@@ -110,6 +110,7 @@ TEST_CASE("a rank that never comes is named on every rank that did, when opening
     CHECK(contains(each.cause.reason, "ranks 2 and 5 of 6 have not shown up after 0.3 s"));
     CHECK(each.seconds.count() < 1.5);
   }
+  CHECK(place.entries() == 0);  // the last of those that came has removed all
 }
 
 TEST_CASE("a rank that does not take part in an exchange is named on every rank that does") {

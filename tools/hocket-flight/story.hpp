@@ -82,7 +82,9 @@ class teller {
     for (const auto& [by, whom] : blames()) {
       const record* const other = incident_.of(whom);
       if (other == nullptr) {
-        gone.insert(whom);
+        // Who has ended its part and knows of no failure leaves no record.
+        const bool in_order = incident_.of(by)->failed->text.find("it has left the communicator") != std::string::npos;
+        (in_order ? left : gone).insert(whom);
       } else if (!other->failed || other->failed->on_leaving) {
         left.insert(whom);
       } else {
@@ -120,9 +122,10 @@ class teller {
           ranks(left) + (left.size() == 1 ? " has" : " have") + " left the communicator while others waited for " +
               (left.size() == 1 ? "it" : "them"));
     for (const int each : left) {
-      const record& record = *incident_.of(each);
-      say("It was in no call then: it had ended its part, or left it by an exception. Its last call was " +
-          last_of(record).what + ".");
+      const record* const known = incident_.of(each);
+      say("It was in no call then: it had ended its part, or left it by an exception. " +
+          (known != nullptr ? "Its last call was " + last_of(*known).what + "."
+                            : "It knew of no failure, and left no record."));
       who_waited_for(each);
     }
   }

@@ -49,6 +49,7 @@ class directory_store {
   directory_store(const directory_store_options& options, const wait_limit& limit) : directory_store(options) {
     check();
     const failure cause = options_.rank == 0 ? admit_all(limit) : join(limit);
+    failed_ = static_cast<bool>(cause);
     if (cause) fail("connect", cause);
   }
 
@@ -310,13 +311,14 @@ class directory_store {
 
   // ── All ranks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// The last one to leave removes the session; under another name first, so that nobody finds it half removed.
+  /// The last one to leave removes the session; under another name first, so that nobody finds it half removed. Those who
+  /// never came to a start-up that has failed are not waited for.
   void leave() noexcept {
     if (session_.empty()) return;
     static_cast<void>(platform::write_file(session_, "left." + std::to_string(options_.rank), {}));
-    int left = 0;
-    for (const std::string& name : platform::list_directory(session_)) left += name.substr(0, 5) == "left." ? 1 : 0;
-    if (left < options_.ranks) return;
+    std::size_t left = 0;
+    for (const std::string& name : platform::list_directory(session_)) left += name.substr(0, 5) == "left." ? 1U : 0U;
+    if (left < (failed_ ? ranks_here().size() : static_cast<std::size_t>(options_.ranks))) return;
     const std::string ended = base_ + "/ended-" + session_.substr(session_.rfind('-') + 1);
     if (::rename(session_.c_str(), ended.c_str()) != 0) return;
     platform::remove_flat_directory(ended);
@@ -353,6 +355,7 @@ class directory_store {
   std::string base_;
   std::string session_;
   std::set<std::string> joined_;
+  bool failed_ = false;  ///< start-up; this rank knows of it
 };
 
 }  // namespace bootstrap
