@@ -27,13 +27,26 @@
 #include <cstring>
 #include <source_location>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// All-gather of blobs of any size over `comm`, of which only those of `chosen` are kept. Here and below, `site` is that
+/// No rank has so much to say when a communicator is made: a length beyond it has changed on its way.
+inline constexpr std::uint64_t most_exchanged = std::uint64_t{1} << 20U;
+
+template <class Wire>
+[[noreturn]] HOCKET_COLD void refuse_length(const communicator<Wire>& comm, std::uint64_t length,
+                                            const std::source_location& site) {
+  const std::string reason = "a rank is said to exchange " + std::to_string(length) + " bytes, more than " +
+                             std::to_string(most_exchanged) + ": they have changed on their way";
+  comm.revoke(reason);
+  raise(errc::corrupted, reason, {.operation = "split", .rank = comm.rank(), .ranks = comm.size(), .site = site});
+}
+
+/// All-gather of blobs of up to `most_exchanged` bytes over `comm`, of which only those of `chosen` are kept. Here and below, `site` is that
 /// of the user's call, which errors name.
 template <class Wire>
 std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm, std::span<const std::byte> blob,
@@ -42,7 +55,8 @@ std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm,
   const std::uint64_t own_size = blob.size();
   std::vector<std::uint64_t> sizes(ranks);
   all_gather(comm, std::span(&own_size, 1), sizes, options<>(), site);
-  const std::size_t largest = *std::max_element(sizes.begin(), sizes.end());
+  const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
+  if (largest > most_exchanged) refuse_length(comm, largest, site);
   std::vector<std::byte> own(largest);
   std::copy(blob.begin(), blob.end(), own.begin());
   std::vector<std::byte> all(largest * ranks);
