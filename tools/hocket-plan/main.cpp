@@ -80,9 +80,9 @@ int main(int count, char** arguments) {
   pipeline_command->add_flag("--print", schedule.print, "its text form, a row per rank");
   pipeline_command->add_flag("--draw", schedule.draw, "a drawing as text");
   pipeline_command->add_option("--svg", schedule.svg, "a drawing for a browser, into this file");
-  pipeline_command->add_flag("--lower{usual}", schedule.lower,
-                             "what each pass from computation to messages makes of it; --lower=PASS,... makes these "
-                             "first: merge, recompute, shard, reduce, update, and at the end defer");
+  pipeline_command->add_flag("--lower{messages}", schedule.lower,
+                             "what the passes that put in messages make of it, as the executor does; --lower=PASS,... "
+                             "makes these first: merge, recompute, shard, reduce, update, and at the end defer");
 
   CLI::App* const compare_command =
       app.add_subcommand("compare", "all pipeline schedules in one table, the shortest first");

@@ -228,21 +228,22 @@ inline cut_schedule find(const pipeline_request& wanted) {
   return as_wanted({std::move(plan), chunks}, wanted);
 }
 
-/// The passes between commas, as `--lower` takes them.
+/// The passes between commas, as `--lower` takes them. Messages alone are what the executor puts in by itself.
 inline pipeline::lowering passes_of(const std::string& names) {
   pipeline::lowering passes;
   std::istringstream rest(names);
   for (std::string name; std::getline(rest, name, ',');) {
-    if (name == "usual") passes.merge_backward = passes.reduce_gradients = true;
-    else if (name == "merge") passes.merge_backward = true;
+    if (name == "messages") continue;
+    if (name == "merge") passes.merge_backward = true;
     else if (name == "recompute") passes.recompute_activations = true;
     else if (name == "shard") passes.shard_parameters = true;
     else if (name == "reduce") passes.reduce_gradients = true;
     else if (name == "update") passes.update_parameters = true;
     else if (name == "defer") passes.defer_receives = true;
     else {
-      throw usage_error("there is no pass '" + name +
-                        "'; --lower= takes merge, recompute, shard, reduce, update and defer, between commas");
+      throw usage_error(
+          "there is no pass '" + name +
+          "'; --lower= takes messages, merge, recompute, shard, reduce, update and defer, between commas");
     }
   }
   return passes;
@@ -306,7 +307,12 @@ inline bool show_pipeline(const pipeline_request& wanted) {
 
   std::ostringstream steps;
   const auto report = [&](const char* pass, const pipeline::schedule& made) {
-    if (!wanted.lower.empty()) steps << "\nafter " << pass << ":\n" << pipeline::print(made);
+    if (wanted.lower.empty()) return;
+    steps << "\nafter " << pass;
+    if (!pipeline::has_messages(made)) {
+      steps << ", makespan " << time(pipeline::run_clock(made, cost).makespan, wanted);
+    }
+    steps << ":\n" << pipeline::print(made);
   };
   const auto lower = [&] { return has_messages ? cut.plan : pipeline::lower(cut.plan, passes, report); };
   const bool holds = show_messages(noted("adding messages", actions, lower));
