@@ -86,6 +86,26 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
       6, 14);
 }
 
+TEST_CASE("of a table that is no schedule, the proof of messages says what is wrong") {
+  const schedule good = lower(schedules::one_forward_one_backward(3, 4));
+  const auto found = [](const schedule& plan) { return prove_messages(plan, unbounded).what; };
+  REQUIRE(found(good) == violation::none);
+  schedule plan = good;
+  plan.rows[1][0].first.stage = 3;
+  CHECK(found(plan) == violation::no_such_stage);
+  plan = good;
+  plan.rows[2][1].first.microbatch = 4;
+  CHECK(found(plan) == violation::no_such_microbatch);
+  plan.rows[2][1].first.microbatch = -1;
+  CHECK(found(plan) == violation::no_such_microbatch);
+  plan = good;
+  std::swap(plan.rows[0], plan.rows[2]);
+  CHECK(found(plan) == violation::wrong_rank);
+  plan = good;
+  plan.rows.pop_back();
+  CHECK(found(plan) == violation::wrong_number_of_rows);
+}
+
 TEST_CASE("every schedule, as it is run, ends with rendezvous and with any capacity, up to the largest sizes") {
   for_every_schedule([&](const schedule& plan, const sizes& s) {
     if (s.ranks <= 6 && s.microbatches <= 14) return;  // are above, with all passes

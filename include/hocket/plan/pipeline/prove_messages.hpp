@@ -44,7 +44,8 @@ class message_prover {
         in_flight_(plan.rows.size() * plan.rows.size(), 0) {}
 
   constexpr proof prove() {
-    for (int rank = 0; rank < plan_.ranks(); ++rank) {
+    if (plan_.rows.size() != static_cast<std::size_t>(plan_.ranks())) fail(violation::wrong_number_of_rows, {});
+    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) {
       for (std::size_t i = 0; i < plan_.of(rank).size() && !failed(); ++i) note(rank, i);
     }
     for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) {
@@ -88,6 +89,11 @@ class message_prover {
   constexpr void note(int rank, std::size_t i) {
     for_each_work(plan_.of(rank)[i], [&](const work& what) {
       if (failed() || !has_microbatch(what.what)) return;
+      if (!is_stage(what.stage)) return fail(violation::no_such_stage, step_at(rank, i));
+      if (what.microbatch < 0 || what.microbatch >= plan_.microbatches) {
+        return fail(violation::no_such_microbatch, step_at(rank, i));
+      }
+      if (rank_of(what) != rank) return fail(violation::wrong_rank, step_at(rank, i));
       if (stands(what)) return fail(violation::done_twice, step_at(rank, i), step_of(what));
       place_of(what) = static_cast<std::uint32_t>(i);
     });
@@ -282,7 +288,7 @@ class message_prover {
 
 /// Whether every message of `plan` has its other end and comes in time, no buffer is overwritten while it is sent, and
 /// the whole ends where a transport holds `capacity` messages from one rank to another: 0 for rendezvous, `unbounded`
-/// where sends and receives are started and waited for later. `plan` must hold `prove(plan)`.
+/// where sends and receives are started and waited for later. Looks at messages alone: `prove(plan)` must hold, too.
 constexpr proof prove_messages(const schedule& plan, int capacity = 0) {
   return detail::message_prover(plan, capacity).prove();
 }
