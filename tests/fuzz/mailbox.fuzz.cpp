@@ -81,6 +81,7 @@ class rank_state {
   std::vector<detail::open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
   std::vector<std::pair<int, detail::vote>>& votes() noexcept { return votes_; }
   std::uint32_t& last_round() noexcept { return last_round_; }
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>& newest_votes() noexcept { return newest_votes_; }
   bool aborted() const noexcept { return false; }
   hocket::failure heed_abort() const { return {}; }
   bool revoked() const noexcept { return revoked_; }
@@ -96,6 +97,7 @@ class rank_state {
   std::vector<detail::open_inquiry> open_inquiries_;
   std::vector<std::pair<int, detail::vote>> votes_;
   std::uint32_t last_round_ = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> newest_votes_;
   bool revoked_ = false;
 };
 

@@ -72,7 +72,7 @@ class communicator {
     const detail::visit here(state());
     if (const outcome refused = here.refused(); refused.failed()) {
       failure cause = refused.cause();
-      cause.context = {.operation = "revoke", .rank = rank(), .ranks = size(), .site = site};
+      cause.context = error_context{.operation = "revoke", .rank = rank(), .ranks = size(), .site = site};
       raise(std::move(cause));
     }
     state().revoke_unheard(make_failure(errc::aborted, std::move(reason)));

@@ -143,7 +143,7 @@ template <class Wire>
 failure told_of_part(failure cause, const communicator<Wire>& comm, const std::vector<int>& chosen,
                      const std::source_location& site) {
   const int peer = cause.context.peer;
-  cause.context = {.operation = "split", .rank = comm.rank(), .ranks = comm.size(), .site = site};
+  cause.context = error_context{.operation = "split", .rank = comm.rank(), .ranks = comm.size(), .site = site};
   if (peer >= 0) cause.context.peer = chosen[static_cast<std::size_t>(peer)];
   return cause;
 }
