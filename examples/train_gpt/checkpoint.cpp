@@ -142,13 +142,16 @@ void check_goes_with(const checkpoint& found, const checkpoint& wanted) {
     throw std::runtime_error("--resume: the checkpoint is of a training with " + option + ' ' + value + ", not " +
                              option + ' ' + asked[i].second + ": give the former");
   }
-  if (found.scale.has_value() != wanted.scale.has_value()) {
-    std::ostringstream scale;
-    if (found.scale) scale << found.scale->value;
-    throw std::runtime_error("--resume: the checkpoint is of a training " +
-                             (found.scale ? "whose loss is scaled: give --loss-scale " + scale.str()
-                                          : std::string("whose loss is not scaled: leave out --loss-scale")));
-  }
+}
+
+/// A training that has scaled its loss goes on with that, and no other begins to.
+void check_scales_as(const checkpoint& found, const checkpoint& wanted) {
+  if (found.scale.has_value() == wanted.scale.has_value()) return;
+  std::ostringstream scale;
+  if (found.scale) scale << found.scale->value;
+  throw std::runtime_error("--resume: the checkpoint is of a training " +
+                           (found.scale ? "whose loss is scaled: give --loss-scale " + scale.str()
+                                        : std::string("whose loss is not scaled: leave out --loss-scale")));
 }
 
 /// What all parts of a checkpoint have in common, but for those options.
@@ -253,6 +256,7 @@ checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, 
     checkpoint part = reader.read();
     check_goes_with(part, wanted);
     if (rank == 0) {
+      check_scales_as(part, wanted);
       found = std::move(part);
       continue;
     }
