@@ -287,6 +287,34 @@ TEST_CASE("late and lost packets, and a short cut, cost time but no results") {
         }) == "");
 }
 
+TEST_CASE("a killed rank is missed on the other host at once, though a program that it has started lives on") {
+  if (cannot_run()) return;
+  const shape form{{2, 1}};
+  CHECK(run(form, [](const world& where, findings& found, blackboard& board) {
+          const int status = two_hosts::detail::run_forked([&] {
+            findings inside("rank " + std::to_string(where.rank));
+            const auto comm = hocket::ucx::connect(where);
+            connect_all(comm);
+            check_collectives(comm, inside);
+            if (comm.rank() == 2) {
+              two_hosts::detail::run_command("sleep 20 </dev/null >/dev/null 2>&1 &");
+              ::raise(SIGKILL);
+            }
+            const auto begin = clock::now();
+            const auto cause = inside.fails(errc::peer_lost, "barrier", [&] {
+              for (;;) hocket::barrier(comm);
+            });
+            report(comm, "with a program of its own left: after %.2f s: %s\n", seconds_since(begin),
+                   cause.reason.c_str());
+            inside.equal(cause.context.peer, 2, "the rank to blame");
+            inside.expect(clock::now() - begin < 3s, "it took more than three seconds");
+            return inside.any() ? 1 : 0;
+          });
+          found.equal(status, where.rank == 2 ? 128 + SIGKILL : 0, "status");
+          board.meet(where.ranks, 1);  // what this process has started ends with it
+        }) == "");
+}
+
 TEST_CASE("containers that share memory but no process numbers send messages, and miss a killed process") {
   if (cannot_run()) return;
   const auto results = results_of(2, shared_memory, [](const world& where, findings& found) {

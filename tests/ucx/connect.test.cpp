@@ -4,13 +4,16 @@
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
+#include <hocket/communicator/shrink.hpp>
 #include <hocket/core/platform/directory.hpp>
+#include <hocket/transport/ucx/tcp_sockets.hpp>
 
 #include <chrono>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +143,25 @@ TEST_CASE("transports that lead nowhere are named") {
             const auto cause = found.fails(errc::unreachable, "connect", [&] { hocket::ucx::connect(where); });
             const std::string expected = std::string("UCX_TLS='") + transports + "'";
             found.expect(cause.message().find(expected) != std::string::npos, "it does not say " + expected);
+          }) == "");
+  }
+}
+
+TEST_CASE("programs that a rank starts get none of its connections, which would live on with them") {
+  for (const int ranks : {2, 3, 5}) {
+    CHECK(run_ranks(ranks, network, [ranks](communicator& comm, findings& found) {
+            meet_all(comm);
+            auto other = hocket::shrink(comm);  // with connections of its own
+            meet_all(other);
+            int sockets = 0;
+            for (const auto& each : hocket::ucx::own_tcp_sockets()) {
+              const bool inherited = (::fcntl(each.descriptor, F_GETFD) & FD_CLOEXEC) == 0;
+              found.expect(!inherited,
+                           each.listens ? "a socket that listens is inherited" : "a connection is inherited");
+              sockets += each.listens ? 0 : 1;
+            }
+            found.expect(sockets >= ranks - 1, "where are the connections?");
+            hocket::barrier(other);
           }) == "");
   }
 }

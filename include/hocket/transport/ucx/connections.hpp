@@ -448,12 +448,14 @@ class connections {
     for (const int each : lost) tell_all(notice::kind::rank_lost, each);
   }
 
-  /// Greets back those that connected first, and tells all which of their sockets lead here.
+  /// Greets back those that connected first, and tells all which of their sockets lead here. Connections with them are
+  /// there by now, those that they have made and those that this rank has.
   void greet() {
     for (const int each : std::exchange(greeters_, {})) {
       if (connect(each, false) != UCS_OK || at(each).listens.empty()) continue;
       std::vector<tcp_address> calls;
       for (const tcp_socket& own : own_tcp_sockets()) {
+        if (is_ours(own)) own.keep_from_programs();
         if (contains(at(each).listens, own.there)) calls.push_back(own.here);
       }
       if (calls.empty()) continue;

@@ -2,13 +2,15 @@
 /// @file
 /// The TCP sockets of this process, most of which are UCX's: UCX does not tell which of them leads to whom.
 ///
-/// They are needed for one thing. UCX says a last word on each TCP connection that it closes, and repeats that for ever
+/// They are needed for two things. UCX says a last word on each TCP connection that it closes, and repeats that for ever
 /// while the socket is full, as it is beside a link that is cut or a peer that reads nothing. On a socket that was shut
-/// down the same attempt fails at once.
+/// down the same attempt fails at once. And UCX leaves its sockets to the programs that this process starts: while one of
+/// them holds a connection, its peer does not learn that this process has ended.
 #pragma once
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/directory.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
 
 #include <algorithm>
 #include <array>
@@ -47,6 +49,9 @@ struct tcp_socket {
     pollfd writable{descriptor, POLLOUT, 0};
     return ::poll(&writable, 1, 0) == 0;
   }
+
+  /// Programs that this process starts don't get it from now on.
+  void keep_from_programs() const noexcept { platform::set_inherited(descriptor, false); }
 };
 
 namespace detail {
@@ -99,12 +104,10 @@ inline bool contains(std::span<const tcp_address> all, const tcp_address& one) n
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// Where this process listens.
-inline std::vector<tcp_address> listening_addresses() {
-  std::vector<tcp_address> result;
-  for (const tcp_socket& each : own_tcp_sockets()) {
-    if (each.listens) result.push_back(each.here);
-  }
+/// Those by which this process waits for connections.
+inline std::vector<tcp_socket> listening_sockets() {
+  std::vector<tcp_socket> result = own_tcp_sockets();
+  std::erase_if(result, [](const tcp_socket& each) { return !each.listens; });
   return result;
 }
 

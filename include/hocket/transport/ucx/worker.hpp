@@ -138,10 +138,13 @@ class worker {
     ucp_worker_params_t wanted{};
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-    const std::vector<tcp_address> others = listening_addresses();
+    std::vector<tcp_address> others;
+    for (const tcp_socket& each : listening_sockets()) others.push_back(each.here);
     check(ucp_worker_create(context_.get(), &wanted, &handle_), "UCX can't make a worker");
-    for (const tcp_address& each : listening_addresses()) {
-      if (!contains(others, each)) listens_.push_back(each);
+    for (const tcp_socket& each : listening_sockets()) {
+      if (contains(others, each.here)) continue;
+      each.keep_from_programs();
+      listens_.push_back(each.here);
     }
   }
   worker(const worker&) = delete;
