@@ -215,7 +215,7 @@ TEST_CASE("counts that differ between ranks are reported, also where sums and lo
   };
   for (const int ranks : {2, 3, 5}) {
     check("counts of all_gather_v", ranks, gathers(2, 7), gathers(7, 2),
-          {"all_gather_v of up to", "or other lengths", here});
+          {"all_gather_v of up to", "with other counts for some rank", here});
     check("counts of all_gather_v over messages", ranks, gathers(2, 9, hocket::ring), gathers(9, 2, hocket::ring),
           {"all_gather_v of up to 9", "by ring", here});
     check("counts of reduce_scatter_v", ranks, scatters(2, 7), scatters(7, 2),

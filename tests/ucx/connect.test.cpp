@@ -15,6 +15,7 @@
 
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,6 +147,20 @@ TEST_CASE("transports that lead nowhere are named") {
           }) == "");
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__)  // the sanitizers' runtime needs descriptors itself, to look at memory
+TEST_CASE("where a rank may open too few files all hear so, and UCX does not end it") {
+  for (const rlim_t most : {12U, 14U, 20U, 22U}) {
+    CHECK(run_worlds(3, shared_memory, [most](const world& where, findings& found) {
+            const rlimit few{most, most};
+            if (where.rank == 1) ::setrlimit(RLIMIT_NOFILE, &few);
+            const auto cause = found.fails(errc::bad_environment, "connect", [&] { hocket::ucx::connect(where); });
+            found.expect(cause.reason.find("raise the limit (ulimit -n)") != std::string::npos, cause.reason);
+            found.equal(cause.context.peer, where.rank == 1 ? -1 : 1, "the rank");
+          }) == "");
+  }
+}
+#endif
 
 TEST_CASE("programs that a rank starts get none of its connections, which would live on with them") {
   for (const int ranks : {2, 3, 5}) {
@@ -280,6 +295,23 @@ TEST_CASE("where /dev/shm is too small for a second world, shrink says so on all
     found.expect(!cause || cause.message().find("can't be made: ") != std::string::npos,
                  "the message: " + cause.message());
     found.expect(std::chrono::steady_clock::now() - begin < 5s, "it took too long");
+  }));
+}
+
+TEST_CASE("whose /dev/shm is too small for a second world is said by the ranks of the old one") {
+  check_with_own_shared_memory(results_of(3, posix_memory, [](const world& where, findings& found) {
+    if (!has_own_shared_memory(where.rank == 2 ? "8m" : "60m")) return;
+    auto comm = hocket::ucx::connect(where);
+    if (where.rank == 0) return;  // so the others would have other numbers in the new one
+    hocket::failure cause;
+    try {
+      hocket::shrink(comm);  // UCX since 1.16 does without shared memory
+    } catch (const hocket::error& problem) {
+      cause = problem.cause();
+    }
+    found.expect(!cause || cause.code == errc::out_of_memory, "another error: " + cause.message());
+    found.expect(!cause || cause.context.peer == (where.rank == 2 ? -1 : 2), "the rank: " + cause.message());
+    found.expect(cause.message().find("rank 1 reports") == std::string::npos, "the words: " + cause.message());
   }));
 }
 

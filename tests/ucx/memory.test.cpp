@@ -85,6 +85,26 @@ TEST_CASE("more memory than there can be is refused on all ranks, which says whe
   }
 }
 
+TEST_CASE("a rank in another call than allocate is told the lines of both, and of nothing within allocate") {
+  for (const route& way : {shared_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
+            const auto cause = found.fails(hocket::errc::mismatch, "the call", [&] {
+              const std::uint64_t own = 8;  // as long as what allocate exchanges
+              std::vector<std::uint64_t> all(2);
+              if (comm.rank() == 0) hocket::all_gather(comm, std::span(&own, 1), all);
+              if (comm.rank() == 1) static_cast<void>(hocket::allocate<int>(comm, 1000));
+            });
+            for (const char* const part :
+                 {" in allocate, called at ", " in all_gather of 1 elements of (", "memory.test"}) {
+              found.expect(cause.reason.find(part) != std::string::npos,
+                           std::string("lacks ") + part + ": " + cause.reason);
+            }
+            found.expect(cause.reason.find("split.hpp") == std::string::npos, cause.reason);
+          }) == "");
+  }
+}
+
 TEST_CASE("some ranks may use shared buffers and others ordinary ones in one call") {
   CHECK(run_ranks(3, shared_memory, [](communicator& comm, findings& found) {
           constexpr std::size_t size = 5000;

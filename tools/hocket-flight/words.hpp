@@ -28,7 +28,7 @@ inline std::string short_types(const std::string& types) {
 /// "all_reduce #7 (1000 elements of (float, std::plus<void>) by two_shot) at train.cpp:30".
 inline std::string describe(const call& what) {
   std::string text = what.operation + " #" + std::to_string(what.sequence);
-  if (what.operation != "barrier") {
+  if (what.operation != "barrier" && !what.types.empty()) {
     text += " (" + std::to_string(what.elements) + " elements of (" + short_types(what.types) + ") by " + what.plan;
     text += (what.root != 0 || what.operation == "broadcast" ? ", root " + std::to_string(what.root) : "") + ")";
   }

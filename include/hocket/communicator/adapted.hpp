@@ -32,12 +32,16 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+struct adapting {
+  static constexpr const char* name = "with_faults, or traced";
+};
+
 /// Collective over `comm`: a communicator of its ranks on an `Adapted` of its wire.
 template <class Adapted, class Wire, class Shared>
 communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shared> shared,
                             const std::source_location& site) {
   auto& state = communicator_access::state(comm);
-  transport::opening how = opening_of(state, all_ranks(state), exchange_over(comm, site));
+  transport::opening how = opening_of(state, all_ranks(state), exchange_over<adapting>(comm, site));
   how.context = agree_on_context(comm, site);
   communicator<Adapted> made(std::make_shared<Adapted>(state.wire(), std::move(shared)), std::move(how),
                              state.layout().staging_bytes);

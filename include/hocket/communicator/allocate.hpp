@@ -91,6 +91,10 @@ template <class Wire>
         {.operation = "allocate", .rank = comm.rank(), .ranks = comm.size(), .site = site});
 }
 
+struct allocating {
+  static constexpr const char* name = "allocate";
+};
+
 /// A port that has memory of its own kind to offer.
 template <class Port>
 concept allocates = requires(Port& p, std::size_t bytes, const transport::exchange_function& exchange) {
@@ -119,7 +123,7 @@ shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
   if constexpr (detail::allocates<std::remove_reference_t<decltype(port)>>) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return {port.allocate(bytes, detail::exchange_over(comm, site)), size};
+      return {port.allocate(bytes, detail::exchange_over<detail::allocating>(comm, site)), size};
     } catch (const error& caught) {
       if (caught.context().operation != nullptr) throw;
       failure cause = caught.cause();
@@ -130,7 +134,7 @@ shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
       raise(std::move(cause));
     }
 #else
-    return {port.allocate(bytes, detail::exchange_over(comm, site)), size};
+    return {port.allocate(bytes, detail::exchange_over<detail::allocating>(comm, site)), size};
 #endif
   } else {
 #if HOCKET_HAS_EXCEPTIONS

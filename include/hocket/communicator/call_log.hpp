@@ -40,7 +40,7 @@ struct call_record {
   std::uint32_t signature = 0;
   std::uint32_t history = 0;  ///< `call_log::history()` before it
   const char* operation = "";
-  const char* types = "";  ///< as the compiler writes them: see `type_text`
+  const char* types = "";  ///< as the compiler writes them: see `type_text`; empty if they are not the caller's
   const char* plan = "";
   std::uint64_t elements = 0;  ///< of a block, the longest if they differ
   int root = 0;
@@ -86,7 +86,7 @@ inline std::string_view type_text(std::string_view pretty) noexcept {
 inline std::string describe(const call_record& call) {
   const std::string_view name = call.operation;
   const std::string site = std::string(", called at ") + call.site.file_name() + ':' + std::to_string(call.site.line());
-  if (name == "split") return "split" + site;  // what it gathers is not the caller's
+  if (*call.types == '\0') return std::string(name) + site;  // what it gathers is not the caller's
   const bool differ = name.ends_with("_v");
   std::string text = std::string(name) + " of ";
   if (name != "all_to_all_v") text += (differ ? "up to " : "") + std::to_string(call.elements) + ' ';

@@ -425,9 +425,10 @@ class shrinking {
     return assembly_.agree(first + last_steps + 1, verdict);
   }
 
-  /// Nobody's fault (the number was taken meanwhile), or that of one who has gone.
+  /// Nobody's fault (the number was taken meanwhile), or that of one who has gone, or who says so itself.
   static bool worth_another(const failure& cause) {
-    return !cause || cause.code == errc::peer_lost || cause.code == errc::unreachable || cause.code == errc::revoked;
+    return !cause || cause.context.peer >= 0 || cause.code == errc::peer_lost || cause.code == errc::unreachable ||
+           cause.code == errc::revoked;
   }
 
   /// Code and rank, and the words; longer than the other verdicts.

@@ -3,7 +3,6 @@
 /// Makes smaller communicators from one: rows and columns of a mesh, the ranks of one host.
 #pragma once
 
-#include <hocket/collective/all_gather.hpp>
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/move.hpp>
@@ -34,33 +33,58 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// No rank has so much to say when a communicator is made: a length beyond it has changed on its way.
+/// The name that errors and the flight recorder give to the exchanges of a call.
+struct splitting {
+  static constexpr const char* name = "split";
+};
+
+/// An all-gather within `Operation`, which has a name: of what is not the caller's, so that nothing else is told of it.
+template <class Operation, class T>
+struct exchange_job : moving_job<plan::goal_kind::all_gather, T> {
+  static constexpr const char* name = Operation::name;
+
+  template <class State>
+  call_request asked(const State& state) const {
+    call_request request = moving_job<plan::goal_kind::all_gather, T>::asked(state);
+    request.type_signature = mix(request.type_signature, hash_text(name));
+    request.types = "";
+    return request;
+  }
+};
+
+/// `own` of all ranks. Here and below, `site` is that of the user's call, which errors
+/// name.
+template <class Operation, class T, class Wire>
+std::vector<T> gather_values(const communicator<Wire>& comm, std::span<const T> own, const std::source_location& site) {
+  std::vector<T> all(own.size() * static_cast<std::size_t>(comm.size()));
+  deliver(run_call(comm, exchange_job<Operation, T>{{own, all}}, options<>(), site));
+  return all;
+}
+
+/// No rank has so much to say when something is made: a length beyond it has changed on its way.
 inline constexpr std::uint64_t most_exchanged = std::uint64_t{1} << 20U;
 
-template <class Wire>
+template <class Operation, class Wire>
 [[noreturn]] HOCKET_COLD void refuse_length(const communicator<Wire>& comm, std::uint64_t length,
                                             const std::source_location& site) {
   const std::string reason = "a rank is said to exchange " + std::to_string(length) + " bytes, more than " +
                              std::to_string(most_exchanged) + ": they have changed on their way";
   comm.revoke(reason);
-  raise(errc::corrupted, reason, {.operation = "split", .rank = comm.rank(), .ranks = comm.size(), .site = site});
+  raise(errc::corrupted, reason,
+        {.operation = Operation::name, .rank = comm.rank(), .ranks = comm.size(), .site = site});
 }
 
-/// All-gather of blobs of up to `most_exchanged` bytes over `comm`, of which only those of `chosen` are kept. Here and below, `site` is that
-/// of the user's call, which errors name.
-template <class Wire>
+/// All-gather of blobs of up to `most_exchanged` bytes over `comm`, of which only those of `chosen` are kept.
+template <class Operation, class Wire>
 std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm, std::span<const std::byte> blob,
                                                  const std::vector<int>& chosen, const std::source_location& site) {
-  const auto ranks = static_cast<std::size_t>(comm.size());
   const std::uint64_t own_size = blob.size();
-  std::vector<std::uint64_t> sizes(ranks);
-  all_gather(comm, std::span(&own_size, 1), sizes, options<>(), site);
+  const auto sizes = gather_values<Operation>(comm, std::span(&own_size, 1), site);
   const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
-  if (largest > most_exchanged) refuse_length(comm, largest, site);
+  if (largest > most_exchanged) refuse_length<Operation>(comm, largest, site);
   std::vector<std::byte> own(largest);
   std::copy(blob.begin(), blob.end(), own.begin());
-  std::vector<std::byte> all(largest * ranks);
-  all_gather(comm, own, all, options<>(), site);
+  const auto all = gather_values<Operation>(comm, std::span<const std::byte>(own), site);
   std::vector<std::vector<std::byte>> result;
   for (const int rank : chosen) {
     const auto r = static_cast<std::size_t>(rank);
@@ -72,14 +96,16 @@ std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm,
 
 /// The exchange of what the ranks `chosen` of `comm` make together. All of `comm` take part; it must outlive the
 /// result.
-template <class Wire>
+template <class Operation, class Wire>
 transport::exchange_function exchange_over(const communicator<Wire>& comm, const std::vector<int>& chosen,
                                            const std::source_location& site) {
-  return [&comm, chosen, site](std::span<const std::byte> blob) { return gather_blobs(comm, blob, chosen, site); };
+  return [&comm, chosen, site](std::span<const std::byte> blob) {
+    return gather_blobs<Operation>(comm, blob, chosen, site);
+  };
 }
-template <class Wire>
+template <class Operation, class Wire>
 transport::exchange_function exchange_over(const communicator<Wire>& comm, const std::source_location& site) {
-  return exchange_over(comm, all_ranks(communicator_access::state(comm)), site);
+  return exchange_over<Operation>(comm, all_ranks(communicator_access::state(comm)), site);
 }
 
 /// A context number that none of the ranks of `comm` uses yet, held by all of them.
@@ -102,19 +128,6 @@ std::uint32_t agree_on_context(const communicator<Wire>& comm, const std::source
 struct split_choice {
   int part, order;
 };
-
-/// The all-gather by which a split begins. It has a name of its own, so that ranks in other calls are told of a split.
-struct split_job : moving_job<plan::goal_kind::all_gather, split_choice> {
-  static constexpr const char* name = "split";
-};
-
-template <class Wire>
-std::vector<split_choice> gather_choices(const communicator<Wire>& comm, const split_choice& own,
-                                         const std::source_location& site) {
-  std::vector<split_choice> all(static_cast<std::size_t>(comm.size()));
-  deliver(run_call(comm, split_job{{std::span(&own, 1), all}}, options<>(), site));
-  return all;
-}
 
 /// A stop token that is triggered some time after a communicator has ended: by then, all ranks are at the same point
 /// that can get there. If this rank aborts it, at once.
@@ -203,7 +216,8 @@ template <class Wire>
 communicator<Wire> split(const communicator<Wire>& comm, color part, key order = {},
                          const std::source_location& site = std::source_location::current()) {
   if (detail::communicator_access::is_moved_from(comm)) raise(detail::used_after_move("split", site));
-  const auto all = detail::gather_choices(comm, {part.value, order.value}, site);
+  const detail::split_choice own{part.value, order.value};
+  const auto all = detail::gather_values<detail::splitting>(comm, std::span(&own, 1), site);
 
   std::vector<int> chosen;  // ranks of the parent
   for (int rank = 0; rank < comm.size(); ++rank) {
@@ -214,7 +228,8 @@ communicator<Wire> split(const communicator<Wire>& comm, color part, key order =
   });
 
   auto& state = detail::communicator_access::state(comm);
-  transport::opening how = detail::opening_of(state, chosen, detail::exchange_over(comm, chosen, site));
+  transport::opening how =
+      detail::opening_of(state, chosen, detail::exchange_over<detail::splitting>(comm, chosen, site));
   how.context = detail::agree_on_context(comm, site);
   communicator<Wire> made = detail::open_part(comm, std::move(how), chosen, site);
   made.set_timeout(comm.timeout());

@@ -22,6 +22,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -85,16 +86,22 @@ inline const call_record* first_different(const call_log& calls, const inquiry& 
   return found;
 }
 
+/// What `describe` says of a call without where it was made.
+inline std::string_view without_site(std::string_view described) noexcept {
+  return described.substr(0, described.rfind(", called at "));
+}
+
 /// Of two ranks whose calls `own`, of `rank`, and `theirs`, of `peer`, differ. The last call of `rank` is the one in which
 /// that shows. Other ranks are told the same words, so these name both by number.
 inline failure differing_calls(const call_record& own, bool is_last, int rank, int peer, const inquiry& theirs) {
   const std::string ours = describe(own), me = "rank " + std::to_string(rank), other = "rank " + std::to_string(peer);
   std::string reason = is_last ? other + " is in " : "in an earlier call, " + other + " was in ";
   reason += theirs.call;
-  if (theirs.call == ours) {
-    reason += own.signature == theirs.signature
-                  ? " after other calls than those of " + me
-                  : " with other options, such as require(checksummed) or pieces of double_tree, or other lengths";
+  if (without_site(theirs.call) == without_site(ours)) {
+    const std::string_view counts = std::string_view(own.operation).ends_with("_v") ? "counts for some rank or " : "";
+    reason += own.signature == theirs.signature ? " after other calls than those of " + me
+                                                : " with other " + std::string(counts) +
+                                                      "options, such as require(checksummed) or pieces of double_tree";
   }
   reason += ", " + me + " was in " + ours +
             ": operation, count, type, reduction operation, root, algorithm and the order of calls must be equal on "

@@ -73,6 +73,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+struct reaching_peers {
+  static constexpr const char* name = "reach_peers";
+};
+struct binding_device_call {
+  static constexpr const char* name = "a device call that is bound";
+};
+
 /// What all bound calls of a communicator share. The driver outlives the group.
 template <class Wire, class Driver>
 struct device_peers {
@@ -266,7 +273,7 @@ class peers_of {
     how.ends = [shared = made.get()](const failure& cause) { shared->revoke(cause); };
     cuda_ipc::place<Driver> at{};
     failure found = place_of(*made, order, at, how.device);
-    const auto exchange = hocket::detail::exchange_over(comm, site);
+    const auto exchange = hocket::detail::exchange_over<hocket::detail::reaching_peers>(comm, site);
     found = cuda_ipc::detail::agreed(found, static_cast<std::size_t>(comm.size()), exchange);
     if (!found) {
       found = cuda_ipc::group<Driver>::make(at, comm.rank(), comm.size(), exchange, std::move(how), made->group);
@@ -426,7 +433,7 @@ class peers_of {
     bound.out = reinterpret_cast<std::uintptr_t>(out.data());
     bound.refused = misfit(in, out, expected, from);
     std::unique_ptr<hocket::detail::stream_operation<Driver>> work;
-    const auto exchange = hocket::detail::exchange_over(peers_->comm, site);
+    const auto exchange = hocket::detail::exchange_over<hocket::detail::binding_device_call>(peers_->comm, site);
     failure found = hocket::detail::stream_operation<Driver>::bind(*peers_->group, std::move(bound), exchange, work);
     if (found) refuse(*peers_, std::move(found), call);
     return call_type(peers_, name, std::move(operation), std::move(work));

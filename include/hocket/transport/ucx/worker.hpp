@@ -7,6 +7,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/tcp_sockets.hpp>
@@ -19,6 +20,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sched.h>
@@ -49,6 +51,7 @@ class context {
   /// `ranks` and `ranks_on_host` guide UCX's choice of transports. `watches_memory`: whether messages through shared
   /// memory may be used where peers' deaths are to be noticed.
   context(int ranks, int ranks_on_host, bool watches_memory) {
+    if (failure lacks = too_few_descriptors()) raise(std::move(lacks));
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its variables");
     // Else shared memory is left out where peers' deaths are to be noticed.
