@@ -4,7 +4,11 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 #include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "bootstrap/ranks.hpp"
 #include "support/catch.hpp"
@@ -81,6 +85,28 @@ TEST_CASE("what a crashed job left behind is neither believed nor kept") {
     INFO(each.cause.message());
     CHECK(each.all == blobs_of(3));
   }
+  CHECK(place.entries() == 0);
+}
+
+TEST_CASE("what a crashed job with another token left behind is removed when it is old, and not before") {
+  const scratch_directory place;
+  leave_a_crashed_job(place.path(), "old", 2);
+  REQUIRE(place.entries() == 1);
+  const auto start_another = [&] {
+    const auto outcomes = as_ranks(first_ranks(2), [&](int rank, outcome&) {
+      directory_store store({rank, 2, place.path(), "new"}, within(5s));
+    });
+    for (const outcome& each : outcomes) CHECK_FALSE(each.cause);
+  };
+  start_another();
+  CHECK(place.entries() == 1);
+
+  const std::string base = place.path() + '/' + hocket::platform::list_directory(place.path()).front();
+  const std::string session = base + '/' + hocket::platform::list_directory(base).front();
+  const timespec eight_days_ago{::time(nullptr) - 8 * 24 * 3600, 0};
+  const timespec times[] = {eight_days_ago, eight_days_ago};
+  REQUIRE(::utimensat(AT_FDCWD, session.c_str(), times, 0) == 0);
+  start_another();
   CHECK(place.entries() == 0);
 }
 

@@ -58,13 +58,21 @@ class report {
   std::string text_of(const incident& what) const {
     const record& any = *what.records().front();
     const story told = tell(what, incidents_);
-    std::string result = "Communicator " + std::to_string(any.communicator) + ", " + std::to_string(what.ranks()) +
-                         " ranks over " + any.transport + ": " + told.kind + "\n\n";
+    std::string result = "Communicator " + std::to_string(any.communicator) +
+                         (has_namesake(any) ? ", made at " + moment(any.made) : "") + ", " +
+                         std::to_string(what.ranks()) + " ranks over " + any.transport + ": " + told.kind + "\n\n";
     result += "  " + capital(told.headline) + ".\n";
     for (const std::string& each : told.details) result += "  " + each + '\n';
     result += "\n  Where each rank was, by its own record, and the times before " + moment(what.time()) + ":\n\n";
     for (int rank = 0; rank < what.ranks(); ++rank) result += text_of(what, rank);
     return result;
+  }
+
+  /// Whether another communicator has the same number: one that `shrink` has made, say.
+  bool has_namesake(const record& of) const {
+    return std::count_if(incidents_.begin(), incidents_.end(), [&](const incident& each) {
+             return each.records().front()->communicator == of.communicator;
+           }) > 1;
   }
 
   std::string text_of(const incident& what, int rank) const {

@@ -6,7 +6,7 @@
 /// whether a session that it finds is alive or was left behind by a job that crashed; so it leaves a random word in
 /// every one, and takes part in the one where rank 0 repeats its word. Rank 0 removes what was left behind once all
 /// ranks are in; the last rank to leave removes the session. Jobs that share a directory at the same time need
-/// different tokens.
+/// different tokens; what a job with another token has left behind is removed when a week old.
 ///
 /// A rank that is called off leaves a note, by which the others' waits end too.
 ///
@@ -23,6 +23,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <set>
 #include <string>
 #include <string_view>
@@ -236,6 +237,25 @@ class directory_store {
       const std::string path = base_ + '/' + name;
       if (path != session_) platform::remove_flat_directory(path);
     }
+    for (const std::string& name : platform::list_directory(options_.directory)) {
+      const std::string base = options_.directory + '/' + name;
+      if (name.starts_with("hocket-") && base != base_) remove_old_sessions(base);
+    }
+  }
+
+  /// Of jobs with another token. Times are those of the file system, which may have a clock of its own.
+  void remove_old_sessions(const std::string& base) const {
+    constexpr std::time_t week = 7 * 24 * 3600;
+    struct stat own {};
+    if (::lstat(session_.c_str(), &own) != 0) return;
+    for (const std::string& name : platform::list_directory(base)) {
+      const std::string path = base + '/' + name;
+      struct stat theirs {};
+      const bool is_session = name.starts_with("session-") || name.starts_with("ended-");
+      if (!is_session || ::lstat(path.c_str(), &theirs) != 0 || !S_ISDIR(theirs.st_mode)) continue;
+      if (own.st_mtime - theirs.st_mtime > week) platform::remove_flat_directory(path);
+    }
+    ::rmdir(base.c_str());
   }
 
   // ── The other ranks ─────────────────────────────────────────────────────────────────────────────────────────────
