@@ -60,10 +60,10 @@ class parts_of_ranks {
   }
 
   /// Fills in the part of the first rank.
-  constexpr void look_at_first(placed& seen) const { seen.first = parts_of(seen.at, false).front(); }
+  constexpr void look_at_first(placed& seen) { seen.first = parts_of(seen.at, false).front(); }
 
   /// Fills in the parts of all ranks, which the functions below read.
-  constexpr void look_at_all(placed& seen) const {
+  constexpr void look_at_all(placed& seen) {
     if (seen.parts.empty()) seen.parts = parts_of(seen.at, true);
   }
 
@@ -74,6 +74,10 @@ class parts_of_ranks {
   }
 
   constexpr std::size_t ranks_along(axis_set set) const { return offsets_[set].size(); }
+
+  /// How many ranges have been computed and compared, roughly: a measure of the time that took.
+  constexpr std::size_t work() const noexcept { return work_; }
+  constexpr void add_work(std::size_t more) noexcept { work_ += more; }
 
   /// How many elements two parts have in common.
   static constexpr std::size_t common(const part& a, const part& b) {
@@ -88,7 +92,7 @@ class parts_of_ranks {
   }
 
   /// The axes of `along` that each group of ranks must have that has together what each of them needs.
-  constexpr axis_set needed_axes(const placed& from, const placed& to, axis_set along) const {
+  constexpr axis_set needed_axes(const placed& from, const placed& to, axis_set along) {
     axis_set needed = 0;
     for (std::size_t a = 0; a < Axes; ++a) {
       const axis_set axis = 1U << a;
@@ -99,7 +103,7 @@ class parts_of_ranks {
 
   /// Whether the ranks along `group` have together what each of them needs. Of copies, those count that share the
   /// coordinates of who needs it. As parts are products of ranges, it is so if it is in each dimension.
-  constexpr bool supplies(const placed& from, const placed& to, axis_set group) const {
+  constexpr bool supplies(const placed& from, const placed& to, axis_set group) {
     std::array<axis_set, Rank> cutting{};
     for (std::size_t a = 0; a < Axes; ++a) {
       if ((group >> a & 1U) != 0 && from.at[a].sharded()) {
@@ -108,8 +112,10 @@ class parts_of_ranks {
     }
     for (std::size_t rank = 0; rank < to.parts.size(); ++rank) {
       const part& needed = to.parts[rank];
+      work_ += Rank;
       if (needed.volume() == 0) continue;
       for (std::size_t d = 0; d < Rank; ++d) {
+        work_ += offsets_[cutting[d]].size();
         const part* const members = from.parts.data() + first_along(cutting[d], rank);
         std::size_t lacking = needed.end[d] - needed.begin[d];
         for (const std::size_t offset : offsets_[cutting[d]]) {
@@ -125,7 +131,8 @@ class parts_of_ranks {
   }
 
   /// Whether the parts after a move along `along` are, in every group, those of the one before it.
-  constexpr bool shares_out(const placed& from, const placed& to, axis_set along) const {
+  constexpr bool shares_out(const placed& from, const placed& to, axis_set along) {
+    work_ += from.parts.size() * offsets_[along].size() * Rank;
     for (std::size_t rank = 0; rank < from.parts.size(); ++rank) {
       const part& whole = from.parts[rank];
       const std::size_t first = first_along(along, rank);
@@ -141,7 +148,8 @@ class parts_of_ranks {
   }
 
   /// What all ranks of a group lack of their parts; of the group that lacks most.
-  constexpr std::size_t exchanged(const placed& from, const placed& to, axis_set along) const {
+  constexpr std::size_t exchanged(const placed& from, const placed& to, axis_set along) {
+    work_ += from.parts.size() * Rank;
     std::size_t most = 0;
     for (const std::size_t group : offsets_[every_axis & ~along]) {
       std::size_t total = 0;
@@ -156,7 +164,8 @@ class parts_of_ranks {
   }
 
   /// What the rank that lacks most lacks of its part.
-  static constexpr std::size_t most_lacking(const placed& from, const placed& to) {
+  constexpr std::size_t most_lacking(const placed& from, const placed& to) {
+    work_ += from.parts.size() * Rank;
     std::size_t most = 0;
     for (std::size_t rank = 0; rank < to.parts.size(); ++rank) {
       const std::size_t lacking = to.parts[rank].volume() - common(from.parts[rank], to.parts[rank]);
@@ -191,13 +200,14 @@ class parts_of_ranks {
   }
 
   /// The parts of all ranks, or of the first: the whole, cut along one axis after the other.
-  constexpr std::vector<part> parts_of(const state& at, bool of_all) const {
+  constexpr std::vector<part> parts_of(const state& at, bool of_all) {
     std::vector<part> parts(1);
     for (std::size_t d = 0; d < Rank; ++d) parts[0].end[d] = sizes_[d];
     for (std::size_t a = 0; a < Axes; ++a) {
       const std::size_t ranks = static_cast<std::size_t>(mesh_extents_[a]);
       const std::size_t wanted = of_all ? ranks : 1;
       std::vector<part> cut(parts.size() * wanted);
+      work_ += cut.size() * Rank;
       part* next = cut.data();
       for (const part& each : parts) {
         for (std::size_t index = 0; index < wanted; ++index, ++next) {
@@ -218,6 +228,7 @@ class parts_of_ranks {
   std::array<int, Axes> mesh_extents_;
   /// For each set of axes: the ranks at all coordinates along these, and 0 along the others.
   std::array<std::vector<std::size_t>, std::size_t{1} << Axes> offsets_{};
+  std::size_t work_ = 0;
 };
 
 }  // namespace detail

@@ -60,15 +60,21 @@ constexpr auto type_extents() noexcept {
   return extents;
 }
 
-/// Whether a search is small enough for the compiler, which counts what it evaluates. It looks at pairs of states, and
-/// at all ranks of each; over more ranks than can be looked at, it would count them one by one all the same.
+// The compiler counts what it evaluates, and gives up with an error: in g++ after 32 million operations, of which such a
+// search was seen to take up to 180 for one of `parts_of_ranks::work`, and 3 million at first; in clang after a million
+// steps, of which it takes up to 40.
+#ifdef __clang__
+inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 17U;
+inline constexpr std::size_t most_work_when_compiling = 20'000;
+#else
+inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 21U;
+inline constexpr std::size_t most_work_when_compiling = 150'000;
+#endif
+
+/// Whether the compiler may begin with a search. It looks at pairs of states, and at all ranks of each; over more ranks
+/// than can be looked at, it would count them one by one all the same.
 template <class Tensor>
 constexpr bool searched_when_compiling() noexcept {
-#ifdef __clang__
-  constexpr std::size_t most = std::size_t{1} << 17U;
-#else
-  constexpr std::size_t most = std::size_t{1} << 21U;
-#endif
   constexpr std::size_t dimensions = Tensor::rank;
   std::size_t states = 1;
   std::size_t ranks = 1;
@@ -76,12 +82,12 @@ constexpr bool searched_when_compiling() noexcept {
     states *= dimensions + 2;
     ranks *= static_cast<std::size_t>(each.extent);
     if (ranks > most_ranks_looked_at) return false;
-    if (states > 64 || states * dimensions * states * dimensions * ranks > most) return false;
+    if (states > 64 || states * dimensions * states * dimensions * ranks > most_pairs_when_compiling) return false;
   }
   return true;
 }
 
-/// Whether the compiler finds a redistribution's sequence: all that it depends on is in the type of its tensor.
+/// Whether the compiler looks for a redistribution's sequence: all that it depends on is in the type of its tensor.
 template <class Tensor>
 constexpr bool plans_when_compiling() noexcept {
   for (const axis& each : Tensor::axes::all) {
@@ -240,17 +246,22 @@ class redistributing {
   held_type now_;
 };
 
+/// The plan of a redistribution whose extents are all known to the compiler; given up where that would take it too long.
 template <class From, class To>
-constexpr auto plan_between(const typename From::sizes_type& sizes,
-                            const typename From::mesh_type::extents_type& extents) {
-  return plan_redistribution(sizes, extents, placement_array<typename From::placements_type>(),
-                             placement_array<typename To::placements_type>(), sizeof(typename From::element_type));
-}
+inline constexpr auto compiled_plan = plan_redistribution(
+    From::extents_type::sizes, type_extents<typename From::mesh_type>(),
+    placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
+    sizeof(typename From::element_type), move_costs(), most_work_when_compiling);
 
-/// The plan of a redistribution whose extents are all known to the compiler.
+/// Whether the compiler finds it.
 template <class From, class To>
-inline constexpr auto compiled_plan =
-    plan_between<From, To>(From::extents_type::sizes, type_extents<typename From::mesh_type>());
+constexpr bool planned_when_compiling() noexcept {
+  if constexpr (plans_when_compiling<From>()) {
+    return !compiled_plan<From, To>.given_up;
+  } else {
+    return false;
+  }
+}
 
 /// The plan of a redistribution over a mesh to placements `to`: searched for once, as long as the mesh remembers it.
 template <class From, class Placements>
@@ -320,7 +331,7 @@ To run_checked_plan(Tensor&& from, const Options& options, const std::source_loc
     to.copy_count(work);
     return to;
   };
-  if constexpr (plans_when_compiling<From>()) {
+  if constexpr (planned_when_compiling<From, To>()) {
     constexpr auto& plan = compiled_plan<From, To>;
     static_assert(plan.possible);
     if constexpr (plan.size == 0) {

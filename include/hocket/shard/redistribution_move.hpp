@@ -55,6 +55,7 @@ struct redistribution_plan {
   std::array<redistribution_move<Axes>, most> moves{};
   std::size_t size = 0;
   bool possible = false;
+  bool given_up = false;  ///< before it was known whether it is
 
   constexpr const redistribution_move<Axes>* begin() const noexcept { return moves.data(); }
   constexpr const redistribution_move<Axes>* end() const noexcept { return moves.data() + size; }

@@ -44,13 +44,13 @@ class redistribution_search {
   using plan_type = redistribution_plan<Axes>;
 
   constexpr redistribution_search(const std::array<std::size_t, Rank>& sizes, const std::array<int, Axes>& mesh_extents,
-                                  std::size_t element_bytes, const move_costs& costs)
+                                  std::size_t element_bytes, const move_costs& costs, std::size_t most_work)
       : ranks_(sizes, mesh_extents), mesh_extents_(mesh_extents), element_bytes_(static_cast<double>(element_bytes)),
-        costs_(costs) {}
+        costs_(costs), most_work_(most_work) {}
 
   /// The cheapest sequence; of those as cheap, one of the fewest collectives. Axes of one rank change for nothing, and
   /// appear in no move.
-  constexpr plan_type search(state from, const state& to) const {
+  constexpr plan_type search(state from, const state& to) {
     for (std::size_t a = 0; a < Axes; ++a) {
       if (mesh_extents_[a] == 1) from[a] = to[a];
       // What is whole on all ranks may be replicated or invariant: to memory, that is one.
@@ -64,6 +64,8 @@ class redistribution_search {
     std::vector<node> nodes = all_states(from, to);
     if (nodes.size() < 2 || nodes[goal].at != to) return plan;  // no state on the way is `to`
     for (;;) {
+      plan.given_up = gives_up();
+      if (plan.given_up) return plan;
       const std::size_t next = cheapest_open(nodes);
       if (next == nodes.size()) return plan;
       nodes[next].settled = true;
@@ -73,6 +75,8 @@ class redistribution_search {
   }
 
  private:
+  constexpr bool gives_up() const noexcept { return ranks_.work() > most_work_; }
+
   using geometry = parts_of_ranks<Rank, Axes>;
   static constexpr std::size_t start = 0;  ///< among the nodes
   static constexpr std::size_t goal = 1;
@@ -138,7 +142,7 @@ class redistribution_search {
   }
 
   /// Prices a move that `classify` found; whether it can be made.
-  constexpr bool complete(node& from, node& to, move& found) const {
+  constexpr bool complete(node& from, node& to, move& found) {
     if (found.kind == move_kind::reduce_to_slices && with_inner_cuts(from.at, to.at, found.along) != found.along) {
       if (!can_look()) return false;
       look_at(from, to);
@@ -150,7 +154,7 @@ class redistribution_search {
     return true;
   }
 
-  constexpr void look_at(node& from, node& to) const {
+  constexpr void look_at(node& from, node& to) {
     ranks_.look_at_all(from);
     ranks_.look_at_all(to);
   }
@@ -170,7 +174,7 @@ class redistribution_search {
 
   /// Makes an exchange or a gather the cheapest one among ranks that have what each other need; a slice if every rank
   /// has that.
-  constexpr void narrow(node& from, node& to, move& widest) const {
+  constexpr void narrow(node& from, node& to, move& widest) {
     if (!can_look()) return;
     look_at(from, to);
     const axis_set along = widest.along;
@@ -189,7 +193,7 @@ class redistribution_search {
   /// The least that any sequence of moves to the goal costs. All axes that it needs must be in the group of some
   /// collective; one along two axes takes as many rounds as one along each, or fewer by one. And each rank must receive
   /// what it lacks; where there are summands of an element, all but one must reach who adds them.
-  constexpr double least_rest(node& from, node& last) const {
+  constexpr double least_rest(node& from, node& last) {
     if (from.at == last.at) return 0;
     if (!can_look()) return seconds_to_copy(last);
     look_at(from, last);
@@ -233,13 +237,13 @@ class redistribution_search {
 
   /// Until the rank that receives most has all. A mean over the ranks of the group would make wider groups cheaper, by
   /// ranks that receive nothing. Sums are shared out evenly; so are gathers, where parts have not been looked at.
-  constexpr double seconds_of_slowest(const node& from, const node& to, const move& priced) const {
+  constexpr double seconds_of_slowest(const node& from, const node& to, const move& priced) {
     const bool looked_at = priced.kind == move_kind::exchange || (priced.kind == move_kind::gather && can_look());
-    if (looked_at) return seconds_to_receive(geometry::most_lacking(from, to), 1);
+    if (looked_at) return seconds_to_receive(ranks_.most_lacking(from, to), 1);
     return seconds_to_receive(priced.elements, ranks_.ranks_along(priced.along));
   }
 
-  constexpr void set_price(const node& from, const node& to, move& priced) const {
+  constexpr void set_price(const node& from, const node& to, move& priced) {
     const std::size_t ranks = ranks_.ranks_along(priced.along);
     const std::size_t before = from.first.volume();
     switch (priced.kind) {
@@ -274,7 +278,7 @@ class redistribution_search {
   /// All placements of the axes that change: wholes, partial results where there are some already or at last, and
   /// slices. Where there are few, other axes may change on the way too; where there are many, an axis has no slices on
   /// the way but those at first and at last.
-  constexpr std::vector<node> all_states(const state& from, const state& to) const {
+  constexpr std::vector<node> all_states(const state& from, const state& to) {
     std::size_t states = 1;
     for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
     const bool few = states <= (can_look() ? 1296U : 125U);  // some milliseconds
@@ -301,7 +305,9 @@ class redistribution_search {
       if (nodes[i].at == to) std::swap(nodes[i], nodes[goal]);
     }
     for (node& each : nodes) ranks_.look_at_first(each);
-    for (node& each : nodes) each.rest = least_rest(each, nodes[goal]);
+    for (node& each : nodes) {
+      if (!gives_up()) each.rest = least_rest(each, nodes[goal]);
+    }
     nodes[start].least.seconds = 0;
     return nodes;
   }
@@ -327,13 +333,15 @@ class redistribution_search {
     return best;
   }
 
-  constexpr void relax(std::vector<node>& nodes, std::size_t from) const {
+  constexpr void relax(std::vector<node>& nodes, std::size_t from) {
     const cost so_far = nodes[from].least;
     if (so_far.moves == plan_type::most) return;
     // The goal is the first to be looked at: then no way needs to be looked at that can't be cheaper.
     for (std::size_t i = goal; i < nodes.size(); ++i) {
       node& each = nodes[i];
       move by;
+      ranks_.add_work(4 * Axes);
+      if (gives_up()) return;
       if (each.settled || !classify(nodes[from].at, each.at, by)) continue;
       const cost least{so_far.seconds + least_seconds(nodes[from], each, by), so_far.collectives, so_far.moves + 1};
       const cost least_at_goal{least.seconds + each.rest, so_far.collectives, least.moves};
@@ -361,19 +369,23 @@ class redistribution_search {
   std::array<int, Axes> mesh_extents_;
   double element_bytes_;
   move_costs costs_;
+  std::size_t most_work_;
 };
 
 }  // namespace detail
 
 /// The cheapest sequence of moves that brings a tensor of extents `sizes`, over a mesh of these extents, from one
-/// placement to another; `possible` is false if there is none.
+/// placement to another; `possible` is false if there is none. `most_work`: after so much of it (see
+/// `parts_of_ranks::work`) the search is given up.
 template <std::size_t Rank, std::size_t Axes>
 constexpr redistribution_plan<Axes> plan_redistribution(const std::array<std::size_t, Rank>& sizes,
                                                         const std::array<int, Axes>& mesh_extents,
                                                         const std::array<placement, Axes>& from,
                                                         const std::array<placement, Axes>& to,
-                                                        std::size_t element_bytes, const move_costs& costs = {}) {
-  return detail::redistribution_search<Rank, Axes>(sizes, mesh_extents, element_bytes, costs).search(from, to);
+                                                        std::size_t element_bytes, const move_costs& costs = {},
+                                                        std::size_t most_work = static_cast<std::size_t>(-1)) {
+  return detail::redistribution_search<Rank, Axes>(sizes, mesh_extents, element_bytes, costs, most_work)
+      .search(from, to);
 }
 
 HOCKET_END_NAMESPACE
