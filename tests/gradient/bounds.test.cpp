@@ -412,6 +412,69 @@ TEST_CASE("a step that one rank gives up is void on all, and the next one is cle
   });
 }
 
+/// One step of a model whose parameters are fetched for each layer. After `computed` of its computations, forward and
+/// backward, this rank computes nothing any more, but goes on through the layers with the others.
+template <class Gradients, class Parameters>
+void go_through(Gradients& gradients, Parameters& parameters, int microbatches, int computed) {
+  const std::size_t layers = gradients.layout().parameters();
+  const auto computes = [&] { return computed-- > 0; };
+  for (int m = 0; m < microbatches; ++m) {
+    gradients.begin_microbatch(m, microbatches);
+    for (std::size_t i = 0; i < layers; ++i) {
+      parameters.hold(i, 1);
+      if (computes()) static_cast<void>(parameters.of(i));
+      parameters.let_go(i, 1);
+    }
+    for (std::size_t i = layers; i-- > 0;) {
+      parameters.hold(i, 1);
+      if (computes()) {
+        for (double& each : gradients.of(i)) each += 1 + parameters.of(i)[0];
+      }
+      gradients.ready(i);
+      parameters.let_go(i, 1);
+    }
+    gradients.end_microbatch(0, computed > 0 ? 1 : 0);
+  }
+}
+
+TEST_CASE("zero<3>: who gives a step up, or has no data, goes through its layers with the others") {
+  constexpr std::size_t layers = 9;  // more than may be on their way at once
+  constexpr int all_of_it = 1 << 20;
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const auto fetching = hocket::split(me.comm(), hocket::color{0}, hocket::key{me.rank()});
+      std::vector<hocket::parameter> each;
+      for (std::size_t i = 0; i < layers; ++i) each.push_back({"layer " + std::to_string(i), 7});
+      const hocket::parameter_layout layout(each, {1, 1});
+      auto gradients = hocket::gradients<double>(me.comm(), layout, hocket::every_microbatch, hocket::zero<3>);
+      auto parameters = hocket::parameters<double>(fetching, layout, hocket::zero<3>);
+      for (const int microbatches : {1, 3}) {
+        for (const int computed : {0, 3, 9, 10, 17}) {
+          me.at([&] {
+            return std::to_string(microbatches) + " microbatches, " + std::to_string(computed) + " computed";
+          });
+          const bool stops = me.rank() == ranks - 1;
+          go_through(gradients, parameters, microbatches, stops ? computed : all_of_it);
+          const auto totals = stops ? gradients.abandon(microbatches) : gradients.finish();
+          me.check(totals.abandoned == 1 && !hocket::norm(gradients).finite, "the step was given up");
+
+          const bool idle = stops && computed == 0;
+          go_through(gradients, parameters, microbatches, idle ? 0 : all_of_it);
+          me.check(gradients.finish().abandoned == 0, "the next step is none of that");
+          const double wanted = microbatches * (computed == 0 ? ranks - 1 : ranks);
+          for (std::size_t b = 0; b < layers; ++b) {
+            const hocket::element_range own = gradients.own_range(b), whole = layout.of(layout.members(b).front());
+            for (std::size_t at = 0; at < own.size; ++at) {
+              const bool padding = own.first + at >= whole.first + whole.size;
+              me.check(gradients.result(b)[at] == (padding ? 0 : wanted), "the next sum");
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
 /// Throws where rank `at` of the group begins to reduce bucket 1.
 struct throwing_reduction : hocket::plain_reduction {
   int at = 0;

@@ -266,8 +266,9 @@ class gradient_accumulator {
   /// `gradient_totals::abandoned` is how many gave up, `norm` is not a number, also on the ranks of the model that it
   /// is taken with, and an optimizer refuses the step.
   ///
-  /// Parameters of zero<3> are no part of this: a rank that gives up goes on to `hold` and `let_go` what the others do
-  /// in this step, without computing, or they wait for it there.
+  /// With parameters of zero<3>, which are fetched while gradients leave, a rank that gives up goes through the rest of the
+  /// step with the others, without computing: it calls `hold`, `ready` and `let_go` of each layer, and begins and ends the
+  /// microbatches that are left, before this. Else they wait for its pieces while it waits for theirs.
   ///
   /// A rank that has not begun the step is between steps: there, this drops the last gradient and calls nobody, and the
   /// others wait for it in vain. Where that may be so, as data are read before, say how many microbatches the step has.
@@ -285,7 +286,8 @@ class gradient_accumulator {
   }
 
   /// The same, whether this rank has begun the step or not: it has `microbatches`, here as on the other ranks.
-  /// A rank that merely has no data gives up nothing: it begins its microbatches, and ends them with a count of 0.
+  /// A rank that merely has no data gives up nothing: it begins its microbatches, and ends them with a count of 0; with
+  /// zero<3> it goes through the layers in between, as above.
   gradient_totals abandon(int microbatches) {
     if (next_ == 0) begin_microbatch(0, microbatches);
     if (microbatches != of_) {
