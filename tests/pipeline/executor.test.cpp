@@ -25,6 +25,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -442,6 +443,33 @@ TEST_CASE("a stage that never returns is a timeout on every other rank") {
                  [&] { return std::string("not rank 1 is blamed: ") + (found ? found->what() : ""); });
         ++over;
       }
+    });
+  }
+}
+
+TEST_CASE("an executor that is destroyed in a step ends it on every other rank at once, which says so") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      failing_stage own{me.rank(), ranks};
+      const schedules::schedule plan = schedules::one_forward_one_backward(ranks, 8);
+      std::optional<pipeline::executor<hocket::local::wire>> run(std::in_place, me.comm(), plan,
+                                                                 std::vector<pipeline::any_stage>{own});
+      const auto begin = std::chrono::steady_clock::now();
+      const auto give_up = [&] {
+        run->run();
+        run->start();
+        run->advance();
+        run.reset();
+        hocket::barrier(me.comm());
+      };
+      const auto go_on = [&] {
+        for (int step = 0; step < 2; ++step) run->run();
+        hocket::barrier(me.comm());
+      };
+      const auto found = me.rank() == 1 ? me.expect(errc::revoked, give_up) : me.expect(errc::aborted, go_on);
+      me.check(found && std::string(found->what()).find("was destroyed") != std::string::npos,
+               [&] { return std::string("the message says: ") + (found ? found->what() : ""); });
+      me.check(std::chrono::steady_clock::now() - begin < hocket_test::rank_timeout / 3, "it waited for its deadline");
     });
   }
 }

@@ -91,6 +91,12 @@ class executor {
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
+  /// A step that is under way ends on all ranks, with `errc::aborted`. Does not wait.
+  ~executor() {
+    if constexpr (!virtual_time) {
+      if (phase_ == phase::under_way) give_up();
+    }
+  }
 
   /// One step: all microbatches, forward and backward. Returns when this rank's row is done.
   ///
@@ -163,6 +169,18 @@ class executor {
   [[noreturn]] void refuse(const std::string& why) const {
     raise(errc::invalid_argument, why,
           {.operation = "pipeline", .rank = comm_.rank(), .ranks = comm_.size(), .site = site_});
+  }
+
+  /// Else all ranks would wait to their deadlines for the messages of the step.
+  HOCKET_COLD void give_up() noexcept {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      comm_.revoke("an executor was destroyed while a step was under way", site_);
+    } catch (const std::exception&) {  // another thread is in a call: then the deadline it is
+    }
+#else
+    comm_.revoke("an executor was destroyed while a step was under way", site_);
+#endif
   }
 
   // ---- before the first step ----
