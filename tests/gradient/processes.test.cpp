@@ -4,8 +4,10 @@
 // Gradients and optimizers between processes, over shared memory and over TCP; and how much of the communication is
 // hidden where every message takes 2 ms longer.
 #include <hocket/communicator/adapted.hpp>
+#include <hocket/communicator/split.hpp>
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/mesh/mesh.hpp>
 #include <hocket/optimizer/optimizer.hpp>
 #include <hocket/optimizer/rule/adamw.hpp>
 
@@ -16,12 +18,16 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <malloc.h>
+#include <unistd.h>
 
 namespace {
 
@@ -84,6 +90,60 @@ TEST_CASE("processes with different layouts are told which parameter differs") {
                                    "'gain'") != std::string::npos,
                          "it said: " + what);
           }) == "");
+  }
+}
+
+/// Steps of zero<3> on shards and replicas, until one fails. Rank 2 stops after the fifth.
+void train_until_failure(const communicator& comm, findings& found) {
+  const auto ranks = hocket::mesh<"replica", "shard">(comm, {2, 2});
+  const auto& shards = ranks.along<"shard">();
+  const auto& replicas = ranks.along<"replica">();
+  const auto fetching = hocket::split(shards, hocket::color{0}, hocket::key{shards.rank()});
+  const hocket::parameter_layout layout({{"a", 200'000}, {"b", 300'000}, {"c", 100}}, {1, 1, 1});
+  auto gradients = hocket::gradients<float>(hocket::hybrid(shards, replicas), layout, hocket::scatter_every_reduce_last,
+                                            hocket::zero<3>);
+  auto parameters = hocket::parameters<float>(hocket::hybrid(fetching, replicas), layout, hocket::zero<3>);
+  auto optimizer = hocket::make_optimizer<float>(parameters, hocket::adamw{});
+  for (int step = 0;; ++step) {
+    if (comm.rank() == 2 && step == 5) ::raise(SIGSTOP);
+    for (int m = 0; m < 2; ++m) {
+      parameters.hold(0, 3);
+      gradients.begin_microbatch(m, 2);
+      for (std::size_t i = 3; i-- > 0;) {
+        for (float& each : gradients.of(i)) each += 1 + parameters.of(i)[0];
+        gradients.ready(i);
+      }
+      parameters.let_go(0, 3);
+      gradients.end_microbatch(1, 1);
+    }
+    const auto totals = gradients.finish();
+    optimizer.step(gradients, 1e-3, hocket::norm(gradients).step_factor(totals.count, 1.0));
+    found.expect(totals.count == 8, "a wrong count");
+  }
+}
+
+// What was to be sent to the one that stopped is given up when UCX's own objects go.
+TEST_CASE("where a process is stopped in a step, each of the others ends with an error") {
+  const auto train = [](const world& where, findings& found) {
+    ::mallopt(M_PERTURB, 0xa5);  // memory that is used after it was freed makes no sense
+    if (where.rank == 2 && ::fork() == 0) {
+      ::sleep(3);
+      ::kill(::getppid(), SIGKILL);
+      ::_exit(0);
+    }
+    const auto cause = found.fails(hocket::errc::timeout, "training", [&] {
+      const auto comm = hocket::ucx::connect(where, {.timeout = 1s});
+      train_until_failure(comm, found);
+    });
+    found.expect(cause.context.peer >= 0, "nobody is blamed: " + cause.message());
+  };
+  for (int round = 0; round < 2; ++round) {
+    const auto results = results_of(4, shared_memory, train);
+    for (std::size_t rank = 0; rank < results.size(); ++rank) {
+      INFO("rank " << rank << ": signal " << results[rank].signal << ", " << results[rank].output);
+      CHECK(results[rank].signal == (rank == 2 ? SIGKILL : 0));
+      if (rank != 2) CHECK(results[rank].exit_code == 0);
+    }
   }
 }
 

@@ -582,7 +582,7 @@ class connections {
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last
   deadline peers_take_until_;
   kept_requests kept_;
-  parcels outbox_{2 * piece_format::most_under_way};
+  parcels outbox_{worker_->type_of_parcels(), 2 * piece_format::most_under_way};
   inboxes inboxes_;
 };
 

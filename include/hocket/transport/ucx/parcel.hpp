@@ -63,13 +63,11 @@ class parcel {
   std::unique_ptr<std::byte[]> saved_;  ///< what was given up
 };
 
-/// Parcels, some of which wait to be used again, and what UCX has to know to send them.
-class parcels {
+/// What UCX has to know to send parcels. Must outlive the worker that sends them: of what it never could send, it gives up
+/// the parcels when it is destroyed itself.
+class parcel_type {
  public:
-  using pointer = std::unique_ptr<parcel>;
-
-  explicit parcels(std::size_t most_spare) {
-    spare_.reserve(most_spare);
+  parcel_type() {
     ucp_generic_dt_ops_t how{};
     how.start_pack = [](void*, const void* one, std::size_t) { return const_cast<void*>(one); };
     how.start_unpack = [](void*, void* one, std::size_t) { return one; };
@@ -79,12 +77,30 @@ class parcels {
       return from.put(begin, place, std::min(room, from.bytes() - begin));
     };
     how.unpack = [](void*, std::size_t, const void*, std::size_t) { return UCS_ERR_UNSUPPORTED; };
-    how.finish = [](void*) {};
-    check(ucp_dt_create_generic(&how, nullptr, &type_), "UCX can't describe what is sent");
+    how.finish = [](void*) {};  // the parcel may be gone
+    check(ucp_dt_create_generic(&how, nullptr, &handle_), "UCX can't describe what is sent");
   }
-  parcels(const parcels&) = delete;
-  parcels& operator=(const parcels&) = delete;
-  ~parcels() { ucp_dt_destroy(type_); }
+  parcel_type(const parcel_type&) = delete;
+  parcel_type& operator=(const parcel_type&) = delete;
+  ~parcel_type() {
+    if (!kept_) ucp_dt_destroy(handle_);
+  }
+
+  ucp_datatype_t get() const noexcept { return handle_; }
+  /// Until the process ends.
+  void keep() noexcept { kept_ = true; }
+
+ private:
+  ucp_datatype_t handle_{};
+  bool kept_ = false;
+};
+
+/// Parcels, some of which wait to be used again.
+class parcels {
+ public:
+  using pointer = std::unique_ptr<parcel>;
+
+  parcels(const parcel_type& type, std::size_t most_spare) : type_(type.get()) { spare_.reserve(most_spare); }
 
   /// Null if there is no memory.
   pointer fill(const void* data, std::size_t bytes) noexcept {
@@ -114,7 +130,7 @@ class parcels {
   }
 
  private:
-  ucp_datatype_t type_{};
+  ucp_datatype_t type_;
   std::vector<pointer> spare_;
 };
 

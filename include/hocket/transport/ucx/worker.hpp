@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/ucx/parcel.hpp>
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/tcp_sockets.hpp>
 #include <hocket/transport/ucx/version.hpp>
@@ -155,6 +156,7 @@ class worker {
   ~worker() {
     if (kept_) {
       context_.keep();
+      parcels_.keep();
     } else {
       ucp_worker_destroy(handle_);
     }
@@ -166,6 +168,7 @@ class worker {
   ucp_worker_h get() const noexcept { return handle_; }
   ucp_context_h library() const noexcept { return context_.get(); }
   bool leaves_long_messages() const noexcept { return context_.leaves_long_messages(); }
+  const parcel_type& type_of_parcels() const noexcept { return parcels_; }
   spin_lock& lock() noexcept { return lock_; }
 
   /// With the lock held. True if something moved.
@@ -187,6 +190,7 @@ class worker {
 
  private:
   context context_;
+  parcel_type parcels_;
   ucp_worker_h handle_ = nullptr;
   bool kept_ = false;
   std::vector<tcp_address> listens_;
