@@ -47,6 +47,8 @@ std::vector<difference> differences() {
        "rank R has buckets that leave in forward order"},
       {parameter_layout({{"embedding", 100}, {"weights", 64}, {"gain", 64, false}}), "in bucket 0, not in norms"},
       {parameter_layout({{"embedding", 100}, {"weights", 64}, undecayed({"gain", 64})}), "in bucket 0, not decayed"},
+      {parameter_layout({{"embedding", 100}, {"weights", 64}, {.name = "gain", .elements = 64, .model_ranks = 2}}),
+       "in bucket 0, on 2 ranks of the model"},
   };
 }
 

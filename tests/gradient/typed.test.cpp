@@ -73,6 +73,52 @@ TEST_CASE("a norm over data and model axes counts each element once, on every me
   check_meshes(hocket::every_microbatch, hocket::zero<3>);
 }
 
+template <class Stage, class When>
+void check_norm_without_the_model(When when, Stage stage) {
+  for (const auto& [data, model, rows] : {std::tuple(1, 2, 1), {2, 1, 1}, {2, 2, 1}, {1, 1, 3}, {1, 2, 3}}) {
+    on_ranks(data * model * rows, [&, data = data, model = model, rows = rows](thread_rank& me) {
+      const auto ranks = hocket::mesh<"dp", "tp", "rows">(me.comm(), {data, model, rows});
+      using mesh_type = std::remove_const_t<decltype(ranks)>;
+      using placed =
+          hocket::tensor<float, vector, mesh_type, on<"dp", invariant>, on<"tp", shard<0>>, on<"rows", invariant>>;
+      const auto weights = hocket::parameter_of<"dp">("weights", placed(ranks, {7}));
+      me.check(weights.model_ranks == model * rows, "how many ranks have a part of it");
+      const auto step = [&](const hocket::parameter_layout& layout, auto use) {
+        auto gradients = hocket::gradients<float>(ranks.template along<"dp">(), layout, when, stage);
+        gradients.begin_microbatch(0, 1);
+        gradients.end_microbatch(0, 1);
+        gradients.finish();
+        use(gradients);
+      };
+      step(hocket::parameter_layout({{"gain", 3}, weights}), [&](auto& gradients) {
+        const auto check = [&](int taken_over, auto norm_of) {
+          if (taken_over == model * rows) {
+            norm_of();
+            return;
+          }
+          const auto found = me.expect(hocket::errc::invalid_argument, norm_of);
+          const std::string words = "'weights' has slices or copies on " + std::to_string(model * rows) + " ranks";
+          me.check(found && std::string(found->what()).find(words) != std::string::npos &&
+                       std::string(found->what()).find("norm(gradients, ranks.along<\"tp\">())") != std::string::npos,
+                   [&] { return found ? found->what() : ""; });
+        };
+        check(1, [&] { hocket::norm(gradients); });
+        check(model, [&] { hocket::norm(gradients, ranks.template along<"tp">()); });
+        check(rows, [&] { hocket::norm(gradients, ranks.template along<"rows">()); });
+        check(model * rows, [&] { hocket::norm(gradients, ranks.template along<"tp", "rows">()); });
+      });
+      step(hocket::parameter_layout({{"weights", 7}}), [](auto& gradients) { hocket::norm(gradients); });
+    });
+  }
+}
+
+TEST_CASE("a norm without those who have other parts of a typed parameter is refused on all ranks, at every stage") {
+  check_norm_without_the_model(hocket::last_microbatch, hocket::zero<0>);
+  check_norm_without_the_model(hocket::last_microbatch, hocket::zero<1>);
+  check_norm_without_the_model(hocket::every_microbatch, hocket::zero<2>);
+  check_norm_without_the_model(hocket::every_microbatch, hocket::zero<3>);
+}
+
 TEST_CASE("a gradient is refused by an accumulator over other axes, also where these have as many ranks") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});

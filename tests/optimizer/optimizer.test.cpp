@@ -515,6 +515,10 @@ TEST_CASE("a loss scale waits, shrinks to its least, and refuses what can't be")
   CHECK(patient.value() == 2);
   CHECK_THROWS_WITH(hocket::loss_scale({.backoff = 2}), Catch::Matchers::Contains("backoff is above 0 and at most 1"));
   CHECK_THROWS_WITH(hocket::loss_scale({.interval = 0}), Catch::Matchers::Contains("interval is at least 1"));
+  for (const double least : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity(), 9.0}) {
+    CHECK_THROWS_WITH(hocket::loss_scale({.initial = 8, .least = least}),
+                      Catch::Matchers::Contains("least is positive and at most initial"));
+  }
 }
 
 TEST_CASE("a parameter that is set while it is gathered has the new values, then and later") {

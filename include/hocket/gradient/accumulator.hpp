@@ -28,6 +28,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/flat_buffer.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
@@ -187,6 +188,17 @@ class gradient_accumulator {
         to[at].add(gradient[at]);
       }
     }
+  }
+
+  /// Does not compile: see what it says.
+  template <class Given>
+    requires(!contiguous_buffer<Given>)
+  auto add(std::size_t, const Given&) {
+    constexpr bool is_buffer = contiguous_buffer<Given>;
+    static_assert(is_buffer,
+                  "gradients.add(i, gradient): the gradient is a contiguous range of numbers, as a vector; a tensor, "
+                  "whose type says how it is placed, is added by add_gradient<\"dp\">(gradients, i, tensor)");
+    return detail::not_understood();
   }
 
   /// The gradient of parameter `i` is complete for this microbatch, and may leave. Also moves on what is on its way.

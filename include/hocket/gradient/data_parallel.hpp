@@ -6,7 +6,12 @@
 
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <source_location>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,10 +27,49 @@ struct hybrid_group {
   const communicator<Wire>* replicas;
 };
 
-/// For gradients and parameters that are sharded over `shards` and replicated over `replicas`: the communicators along
-/// two axes of a mesh. They must outlive what is made with the result.
+namespace detail {
+
+/// The ranks of `comm`, in its order, as its wire numbers them.
 template <class Wire>
-hybrid_group<Wire> hybrid(const communicator<Wire>& shards, const communicator<Wire>& replicas) noexcept {
+const std::vector<int>& members_of(const communicator<Wire>& comm) noexcept {
+  return *communicator_access::state(comm).members();
+}
+
+/// Whether both number ranks alike.
+template <class Wire>
+bool same_wire(const communicator<Wire>& one, const communicator<Wire>& other) noexcept {
+  return communicator_access::state(one).wire() == communicator_access::state(other).wire();
+}
+
+/// Refuses groups that have another rank in common than this one. Along axes of a mesh all ranks find the same.
+template <class Wire>
+void check_crossing(const communicator<Wire>& shards, const communicator<Wire>& replicas,
+                    const std::source_location& site) {
+  if (!same_wire(shards, replicas)) return;
+  const std::vector<int>& sharing = members_of(shards);
+  const std::vector<int>& copying = members_of(replicas);
+  for (int rank = 0; rank < shards.size(); ++rank) {
+    const auto found = std::find(copying.begin(), copying.end(), sharing[static_cast<std::size_t>(rank)]);
+    if (rank == shards.rank() || found == copying.end()) continue;
+    raise(errc::invalid_argument,
+          "hybrid(shards, replicas): rank " + std::to_string(rank) + " of the " + std::to_string(shards.size()) +
+              " shards is also rank " + std::to_string(found - copying.begin()) + " of the " +
+              std::to_string(replicas.size()) +
+              " replicas, and its gradient would be added twice: the two have this rank alone in common, as in "
+              "hybrid(mesh.along<\"shard\">(), mesh.along<\"replica\">())",
+          {.operation = "hybrid", .rank = shards.rank(), .ranks = shards.size(), .peer = rank, .site = site});
+  }
+}
+
+}  // namespace detail
+
+/// For gradients and parameters that are sharded over `shards` and replicated over `replicas`: the communicators along
+/// two axes of a mesh. They must outlive what is made with the result. Not collective.
+/// Raises `invalid_argument` if they have another rank in common than this one: two along one axis, or all ranks.
+template <class Wire>
+hybrid_group<Wire> hybrid(const communicator<Wire>& shards, const communicator<Wire>& replicas,
+                          const std::source_location& site = std::source_location::current()) {
+  detail::check_crossing(shards, replicas, site);
   return {&shards, &replicas};
 }
 template <class Wire>
@@ -84,19 +128,12 @@ struct checked_group {
                 "address: give it a name, and let it live longer than what is made with it");
 };
 
-/// The ranks of `comm`, in its order, as its wire numbers them.
-template <class Wire>
-const std::vector<int>& members_of(const communicator<Wire>& comm) noexcept {
-  return *communicator_access::state(comm).members();
-}
-
 /// Whether both have the same ranks in the same order, as far as can be told: two wires may number them differently.
 template <class Wire, class OtherWire>
 bool same_ranks(const communicator<Wire>& one, const communicator<OtherWire>& other) noexcept {
   if (one.rank() != other.rank() || one.size() != other.size()) return false;
   if constexpr (std::is_same_v<Wire, OtherWire>) {
-    const bool one_wire = communicator_access::state(one).wire() == communicator_access::state(other).wire();
-    return !one_wire || members_of(one) == members_of(other);
+    return !same_wire(one, other) || members_of(one) == members_of(other);
   }
   return true;
 }

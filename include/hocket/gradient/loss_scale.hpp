@@ -29,7 +29,7 @@ struct loss_scale_options {
   double growth = 2;
   double backoff = 0.5;
   int interval = 2000;  ///< so many finite steps in a row, and it grows
-  double least = 1;     ///< it does not shrink below
+  double least = 1;     ///< it does not shrink below; positive, as gradients are divided by it
   int hysteresis = 1;   ///< it shrinks at this many steps that were not finite; 1: at each
 };
 
@@ -50,7 +50,7 @@ class loss_scale {
     check(std::isfinite(how.growth) && how.growth >= 1, "growth is at least 1");
     check(how.backoff > 0 && how.backoff <= 1, "backoff is above 0 and at most 1");
     check(how.interval >= 1, "interval is at least 1");
-    check(how.least >= 0 && how.least <= how.initial, "least is at least 0 and at most initial");
+    check(how.least > 0 && how.least <= how.initial, "least is positive and at most initial");
     check(how.hysteresis >= 1, "hysteresis is at least 1");
   }
 
@@ -58,8 +58,7 @@ class loss_scale {
   /// from a scale with these options.
   loss_scale_state state() const noexcept { return {value_, patience_, finite_, skipped_}; }
   void restore(const loss_scale_state& kept) {
-    check(std::isfinite(kept.value) && kept.value >= how_.least && kept.value > 0,
-          "restore: the value is finite, positive, and not below least");
+    check(std::isfinite(kept.value) && kept.value >= how_.least, "restore: the value is finite and not below least");
     check(kept.patience <= how_.hysteresis, "restore: patience is at most hysteresis");
     check(kept.finite >= 0 && kept.finite < how_.interval, "restore: finite is at least 0 and below interval");
     check(kept.skipped >= 0, "restore: skipped is at least 0");

@@ -159,6 +159,21 @@ concept has_buckets = requires(T& gradients) {
   gradients.layout();
 };
 
+/// Refuses a norm over `ranks` ranks of the model where more have parts of a parameter, as its tensor's type tells:
+/// each of the others would find another norm, and move its copies by another step.
+template <class Gradients>
+void check_model_ranks(const Gradients& gradients, int ranks, const std::source_location& site) {
+  const parameter_layout& layout = gradients.layout();
+  for (std::size_t i = 0; i < layout.parameters(); ++i) {
+    if (layout[i].model_ranks <= ranks) continue;
+    raise(errc::invalid_argument,
+          "norm: parameter '" + layout[i].name + "' has slices or copies on " + std::to_string(layout[i].model_ranks) +
+              " ranks of the model, and the norm would be taken over " + std::to_string(ranks) +
+              ": give it the communicator of all of them, too, as in norm(gradients, ranks.along<\"tp\">())",
+          {.operation = "norm", .rank = gradients.rank(), .ranks = gradients.ranks(), .site = site});
+  }
+}
+
 /// Over the ranks that have parts of the gradient, and those of `models`: none, or one.
 template <class Gradients, class Options, class... Models>
 gradient_norm norm_over(Gradients& gradients, const Options& options, const std::source_location& site,
@@ -171,6 +186,7 @@ gradient_norm norm_over(Gradients& gradients, const Options& options, const std:
         "their parts would count twice",
         {.operation = "norm", .rank = gradients.rank(), .ranks = gradients.ranks(), .site = site});
   }
+  check_model_ranks(gradients, (models.size() * ... * 1), site);
   sum_of_squares squares = squares_here(gradients);
   const auto add_over = [&](const auto& comm) {
     if constexpr (std::is_same_v<Options, hocket::options<>>) {
@@ -192,6 +208,7 @@ gradient_norm norm_over(Gradients& gradients, const Options& options, const std:
 /// Elements of parameters with `counts_in_norm` count once; double precision, for elements of any magnitude. Divide by
 /// what the gradient is to be divided by, the count and the loss scale, or let `gradient_norm::step_factor` do it. Not a
 /// number if the step was abandoned.
+/// Raises `invalid_argument` if a parameter that `parameter_of` made has slices or copies on more ranks than these.
 /// @param options of the small all_reduce; if there are none, the timeout and the stop token of `gradients`
 template <detail::has_buckets Gradients, call_options Options = options<>>
 gradient_norm norm(Gradients& gradients, const Options& options = {},

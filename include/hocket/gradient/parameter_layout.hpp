@@ -37,6 +37,9 @@ struct parameter {
   /// Whether it is the first, in forward order, of what is gathered together at `zero<3>`, as a layer is: no bucket then
   /// has both it and what comes before. Else a bucket is gathered for each of the layers that have a part of it.
   bool begins_unit = false;
+  /// How many ranks along other axes than those that its gradient is added over have slices or copies of it, with this
+  /// one: a norm must be taken over these, too. See `parameter_of`.
+  int model_ranks = 1;
 
   friend bool operator==(const parameter&, const parameter&) = default;
 };
@@ -176,7 +179,8 @@ class parameter_layout {
     const parameter& each = parameters_[i];
     return "parameter " + std::to_string(i) + " '" + each.name + "' of " + std::to_string(each.elements) +
            " elements in bucket " + std::to_string(bucket_of_[i]) + (each.counts_in_norm ? "" : ", not in norms") +
-           (each.decays ? "" : ", not decayed") + (each.begins_unit ? ", first of a unit" : "");
+           (each.decays ? "" : ", not decayed") + (each.begins_unit ? ", first of a unit" : "") +
+           (each.model_ranks > 1 ? ", on " + std::to_string(each.model_ranks) + " ranks of the model" : "");
   }
 
   /// The number of the parameter with this name. Raises `invalid_argument` if there is none.

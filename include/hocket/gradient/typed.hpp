@@ -14,6 +14,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/placement.hpp>
@@ -89,6 +90,18 @@ struct checked_parameter {
       "is not known, and so not whose elements count in a norm: make the tensor with shard<d>, or convert it");
 };
 
+/// How many ranks along the axes other than `DataAxes` have slices or copies of `tensor`, with this one.
+template <axis_name... DataAxes, class Tensor>
+int ranks_of_model(const Tensor& tensor) {
+  using axes = typename Tensor::axes;
+  const axis_set data = set_of<axes, DataAxes...>();
+  int ranks = 1;
+  for (std::size_t i = 0; i < axes::all.size(); ++i) {
+    if ((data >> i & 1U) == 0) ranks *= tensor.mesh().extents()[i];
+  }
+  return ranks;
+}
+
 /// Refuses a gradient of another mesh's axes than those that an accumulator adds up over.
 template <axis_name... DataAxes, class Accumulator, class Tensor>
 void check_group(const Accumulator& accumulator, std::size_t i, const Tensor& gradient) {
@@ -120,10 +133,14 @@ bool holds_first_copy(const Tensor& tensor) {
   return true;
 }
 
-/// The entry of a typed parameter in a layout: this rank's part of it.
+/// The entry of a typed parameter in a layout: this rank's part of it. Where other axes than `DataAxes` have several
+/// ranks, `norm` is taken with their communicator, too.
 template <axis_name... DataAxes, tensor_type Tensor>
 parameter parameter_of(std::string name, const Tensor& tensor) {
-  return {std::move(name), tensor.elements().size(), holds_first_copy<DataAxes...>(tensor)};
+  return {.name = std::move(name),
+          .elements = tensor.elements().size(),
+          .counts_in_norm = holds_first_copy<DataAxes...>(tensor),
+          .model_ranks = detail::ranks_of_model<DataAxes...>(tensor)};
 }
 
 /// Adds this rank's part of `gradient` to that of parameter `i` in `accumulator`, whose group are the ranks along
@@ -135,6 +152,17 @@ void add_gradient(Accumulator& accumulator, std::size_t i, const Tensor& gradien
     detail::check_group<DataAxes...>(accumulator, i, gradient);
     accumulator.add(i, gradient.elements());
   }
+}
+
+/// Does not compile: only of a tensor it is known how it is placed.
+template <axis_name... DataAxes, class Accumulator, class Given>
+  requires(!tensor_type<Given>)
+auto add_gradient(Accumulator&, std::size_t, const Given&) {
+  constexpr bool is_tensor = tensor_type<Given>;
+  static_assert(is_tensor,
+                "add_gradient<\"dp\">(gradients, i, gradient): the gradient is a tensor, whose type says how it is "
+                "placed; what is none is added by gradients.add(i, gradient)");
+  return detail::not_understood();
 }
 
 HOCKET_END_NAMESPACE

@@ -16,6 +16,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/flat_buffer.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
 #include <hocket/gradient/layout_share.hpp>
 #include <hocket/gradient/norm.hpp>
@@ -27,6 +28,7 @@
 
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -78,9 +80,16 @@ void update_all(const Constants& constants, std::size_t size, P* parameters, F* 
 /// Whether an optimizer computes in `F`, by `Rule`, for parameters of `P`.
 template <class F, class Rule, class P>
 struct checked_optimizer {
-  static constexpr bool is_rule = update_rule<Rule, F>;
-  static constexpr bool is_wide = fits_into<P, F>();
-  static constexpr bool value = is_rule && is_wide;
+  static constexpr bool is_float = std::floating_point<F>;
+  static constexpr bool is_rule = !is_float || update_rule<Rule, F>;
+  static constexpr bool is_wide = [] {
+    if constexpr (is_float) return fits_into<P, F>();
+    return true;
+  }();
+  static constexpr bool value = is_float && is_rule && is_wide;
+  static_assert(is_float,
+                "make_optimizer<F>(parameters, rule): F is float or double: integers and narrow floats would lose most "
+                "steps; the parameters may be narrower than F");
   static_assert(is_rule,
                 "make_optimizer(parameters, rule): this is no rule: say adamw{}, sgd{} or lion{}, or a type with "
                 "`states`, `at` and `update`, as update_rule says");
@@ -98,7 +107,7 @@ struct checked_optimizer {
 /// **Memory.** (Rule::states + (P narrower than F)) * sizeof(F) bytes for each element that this rank updates: all at
 /// stage 0, else its pieces. **Threads.** As the parameters' communicator.
 template <class F, class Rule, class Parameters>
-  requires update_rule<Rule, F>
+  requires std::floating_point<F> && update_rule<Rule, F>
 class optimizer {
  public:
   using parameter_type = typename Parameters::value_type;
@@ -164,6 +173,18 @@ class optimizer {
         parameters_->gather(b);
       }
     }
+  }
+
+  /// Does not compile: see what it says.
+  template <class... Given>
+    requires(sizeof...(Given) < 3)
+  auto step(const Given&...) {
+    constexpr bool is_whole = sizeof...(Given) == 3;
+    static_assert(
+        is_whole,
+        "optimizer::step(gradients, learning_rate, factor) needs all of these: the factor is 1 / totals.count, "
+        "or what norm(gradients).step_factor(...) gives");
+    return detail::not_understood();
   }
 
   /// All that has to be kept so that training can go on, the parameters apart, which have a `state` of their own: the
@@ -287,7 +308,7 @@ class optimizer {
 };
 
 /// An optimizer for `parameters`, which must outlive it and have their values: a wider copy is made of them now.
-/// @tparam F what it computes in, and keeps its states in
+/// @tparam F what it computes in, and keeps its states in: `float` or `double`
 /// @param rule `adamw`, `sgd`, `lion`, or one of your own: see `update_rule`
 template <class F, class Rule, class Parameters>
 auto make_optimizer(Parameters& parameters, const Rule& rule,
@@ -295,6 +316,17 @@ auto make_optimizer(Parameters& parameters, const Rule& rule,
   if constexpr (detail::checked_optimizer<F, Rule, typename Parameters::value_type>::value) {
     return optimizer<F, Rule, Parameters>(parameters, rule, memory);
   }
+}
+
+/// Does not compile: see what it says.
+template <class F = void, class... Given>
+  requires(std::is_void_v<F> || sizeof...(Given) < 2)
+auto make_optimizer(const Given&...) {
+  constexpr bool is_whole = !std::is_void_v<F> && sizeof...(Given) >= 2;
+  static_assert(is_whole,
+                "make_optimizer<F>(parameters, rule) needs all of these: F is what it computes in, as in "
+                "make_optimizer<float>(parameters, adamw{})");
+  return detail::not_understood();
 }
 
 HOCKET_END_NAMESPACE

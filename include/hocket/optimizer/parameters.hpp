@@ -16,6 +16,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/flat_buffer.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
@@ -34,6 +35,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -283,6 +285,18 @@ auto parameters(Over&& group, parameter_layout layout, Sharding, const Options& 
     return flat_parameters<P, Sharding, group_type, Options>(detail::as_group(group), std::move(layout), options,
                                                              memory, site);
   }
+}
+
+/// Does not compile: see what it says.
+template <class P = void, class... Given>
+  requires(std::is_void_v<P> || sizeof...(Given) < 3)
+auto parameters(const Given&...) {
+  constexpr bool is_whole = !std::is_void_v<P> && sizeof...(Given) >= 3;
+  static_assert(
+      is_whole,
+      "parameters<P>(group, layout, stage) needs all of these: a type, as float; ranks, a layout, and what is "
+      "kept, as zero<1>");
+  return detail::not_understood();
 }
 
 HOCKET_END_NAMESPACE

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the gradient is a tensor, whose type says how it is placed
+//
+// Of a vector nobody knows whether it was reduced before.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/gradient/typed.hpp>
+
+#include <vector>
+
+using accumulator =
+    decltype(hocket::gradients<float>(std::declval<const hocket::local::communicator&>(), hocket::parameter_layout(),
+                                      hocket::last_microbatch, hocket::zero<0>));
+
+void misuse(accumulator& gradients, const std::vector<float>& gradient) {
+  hocket::add_gradient<"dp">(gradients, 0, gradient);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: gradients.add.i, gradient.: the gradient is a contiguous range of numbers
+//
+// Whether a tensor was reduced before is in its type, which nobody would look at.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/gradient/accumulator.hpp>
+#include <hocket/gradient/typed.hpp>
+
+using accumulator =
+    decltype(hocket::gradients<float>(std::declval<const hocket::local::communicator&>(), hocket::parameter_layout(),
+                                      hocket::last_microbatch, hocket::zero<0>));
+
+void misuse(accumulator& gradients,
+            const tensor<float, extents<dynamic>, ranks, on<"dp", invariant>, on<"tp", invariant>>& gradient) {
+  gradients.add(0, gradient);
+}
