@@ -22,6 +22,13 @@ using matrix = placed<extents<dynamic, 512>, Dp, Tp>;
 template <class Dp, class Tp>
 using weight = placed<extents<512, 2048>, Dp, Tp>;
 
+// ── Extents of axes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+static_assert(detail::axis_list<"dp", axis("tp", 1)>::extents_are_positive());
+static_assert(!detail::axis_list<"dp", axis("tp", 0)>::extents_are_positive());
+static_assert(!detail::axis_list<axis("dp", inferred)>::extents_are_positive());
+static_assert(axis("dp") != axis("dp", 0));
+
 // ── What is said of the axes ───────────────────────────────────────────────────────────────────────────────────────
 
 static_assert(std::is_same_v<tensor<float, extents<4>, ranks, on<"tp", shard<0>>, elsewhere<replicated>>,
@@ -34,6 +41,30 @@ static_assert(std::is_same_v<matrix<shard<0>, replicated>::placement_on<"dp">, s
 static_assert(std::is_same_v<gradient_t<matrix<replicated, shard<1>>>, matrix<partial<sum>, shard<1>>>);
 static_assert(std::is_same_v<gradient_t<matrix<partial<sum>, invariant>>, matrix<replicated, invariant>>);
 static_assert(tensor_type<matrix<replicated, varying>> && !tensor_type<ranks>);
+
+// ── Which function takes a tensor ──────────────────────────────────────────────────────────────────────────────────
+
+// Tensors of other placements are converted for the words of the refusal alone: whatever takes the tensor itself is
+// preferred.
+using summand = matrix<replicated, partial<sum>>;
+using copied = matrix<replicated, replicated>;
+
+struct takers {
+  static int either(const copied&);
+  static char either(const summand&);
+  static int any(const copied&);
+  template <class Any>
+  static char any(const Any&);
+};
+static_assert(std::is_same_v<decltype(takers::either(std::declval<summand>())), char>);
+static_assert(std::is_same_v<decltype(takers::either(std::declval<copied&>())), int>);
+static_assert(std::is_same_v<decltype(takers::any(std::declval<summand>())), char>);
+static_assert(std::is_same_v<decltype(takers::any(std::declval<copied>())), int>);
+
+// What is no tensor becomes none, and what can't be copied can't be copied.
+static_assert(!std::is_convertible_v<ranks, copied> && !std::is_convertible_v<int, copied>);
+static_assert(!std::is_constructible_v<copied, const copied&> && !std::is_assignable_v<copied&, const copied&>);
+static_assert(std::is_nothrow_move_constructible_v<copied> && std::is_nothrow_move_assignable_v<copied>);
 
 // ── Results of local mathematics ───────────────────────────────────────────────────────────────────────────────────
 

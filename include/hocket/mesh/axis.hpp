@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 
 HOCKET_BEGIN_NAMESPACE
@@ -26,8 +27,9 @@ struct axis_name {
   friend constexpr bool operator==(const axis_name&, const axis_name&) = default;
 };
 
-/// An extent that is given when the mesh is made.
-inline constexpr int run_time_extent = 0;
+/// An extent that is given when the mesh is made. Neither 0 nor -1, so that an extent that was computed wrongly, and
+/// `inferred`, are not taken for it.
+inline constexpr int run_time_extent = std::numeric_limits<int>::min();
 
 /// An axis of a mesh: its name, and how many ranks it has if that is known when compiling.
 struct axis {
@@ -64,7 +66,7 @@ struct axis_list {
 
   static constexpr bool extents_are_positive() noexcept {
     for (const axis& each : all) {
-      if (each.extent < 0) return false;
+      if (each.extent <= 0 && each.extent != run_time_extent) return false;
     }
     return true;
   }

@@ -240,7 +240,7 @@ class rank_mesh {
 
   HOCKET_COLD static std::string advice(int ranks, const std::vector<int>& wanted) {
     std::vector<int> fixed;
-    for (const axis& each : axes::all) fixed.push_back(each.extent);
+    for (const axis& each : axes::all) fixed.push_back(each.extent != run_time_extent ? each.extent : 0);
     std::string text;
     for (const auto& each : detail::nearest_factorisations(ranks, wanted, fixed, 3)) {
       text += (text.empty() ? "; these would fit: " : ", ") + named(each);

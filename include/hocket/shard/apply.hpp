@@ -418,7 +418,8 @@ void accumulate(Total& total, const Addend& addend,
   };
   static_assert(
       adds, "elements of the two types can't be added: give them an operator+ whose result is an element of the total");
-  if constexpr (adds && on_one_mesh && Total::rank == Addend::rank) {
+  constexpr bool writable = detail::checked_written<Total, true>::value;
+  if constexpr (adds && writable && on_one_mesh && Total::rank == Addend::rank) {
     static_cast<void>(detail::checked_mesh(total.mesh()));
     static_cast<void>(detail::checked_mesh(addend.mesh()));
     if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
@@ -433,6 +434,11 @@ void accumulate(Total& total, const Addend& addend,
   }
 }
 
+/// Does not compile: see what it says.
+template <tensor_type Total, tensor_type Addend>
+void accumulate(const Total&&, const Addend&, const auto&...) {
+  static_cast<void>(detail::checked_written<Total, false>());
+}
 /// Does not compile: see what it says.
 template <class Total, class Addend>
   requires(tensor_type<Total> != tensor_type<Addend>)

@@ -458,6 +458,33 @@ auto convert(const detail::any_argument&, const auto&...) {
                 "convert<\"tp\", invariant>(x)");
   return detail::not_understood();
 }
+
+namespace detail {
+
+/// `Along` is what names axes and placements in a way that only redistributions are told.
+template <class... Along>
+struct checked_one_axis {
+  static constexpr bool along_one_axis = sizeof...(Along) > 0 && sizeof...(Along) == 0;
+  static_assert(
+      along_one_axis,
+      "a conversion goes along one axis, which it names without `on`, as in convert<\"tp\", shard<0>>(x); what "
+      "goes along several is redistribute<on<\"tp\", shard<0>>, on<\"dp\", replicated>>(x)");
+};
+
+}  // namespace detail
+
+/// Does not compile: see what it says.
+template <class... Given>
+auto convert(const detail::any_argument&, const auto&...) {
+  static_cast<void>(detail::checked_one_axis<Given...>());
+  return detail::not_understood();
+}
+/// Does not compile: see what it says.
+template <axis_name Axis, class First, axis_name Second, class Next = void, axis_name Third = Second, class... Rest>
+auto convert(const detail::any_argument&, const auto&...) {
+  static_cast<void>(detail::checked_one_axis<First, Next, Rest...>());
+  return detail::not_understood();
+}
 /// Does not compile: axes have names, not numbers.
 template <auto First, class... Named>
   requires(!std::is_same_v<decltype(First), axis_name>)

@@ -238,13 +238,29 @@ struct said_of<Axis, Default, First, Rest...> {
   using type = typename decltype(find())::type;
 };
 
-template <axis_name Axis, class Found>
+/// The number of the first axis of which nothing is said; that of axes if there is none.
+template <class... Found>
+constexpr std::size_t first_not_placed() noexcept {
+  const bool placed[sizeof...(Found) + 1]{!std::is_same_v<Found, not_placed>...};
+  std::size_t axis = 0;
+  while (placed[axis]) ++axis;
+  return axis;
+}
+
+template <axis_name Axis, bool Placed>
 struct axis_must_be_placed {
   static_assert(
-      !std::is_same_v<Found, not_placed>,
+      Placed,
       "this tensor says nothing of an axis of its mesh: add on<\"...\", placement>, or elsewhere<placement> for "
       "all axes that are not named");
-  using type = std::conditional_t<std::is_same_v<Found, not_placed>, undetermined, Found>;
+};
+
+/// Placements that were found for axes.
+template <class... Found>
+struct found_placements {
+  static constexpr std::size_t missing = first_not_placed<Found...>();
+  static constexpr bool complete = missing == sizeof...(Found);
+  using type = placements<std::conditional_t<std::is_same_v<Found, not_placed>, undetermined, Found>...>;
 };
 
 /// The axis that `Said` speaks of; of `elsewhere`, the empty name.
@@ -304,8 +320,11 @@ struct resolved_placements<axis_list<axis("no mesh")>, void, Said...> {
 template <axis... Axes, class... Said>
 struct resolved_placements<axis_list<Axes...>, void, Said...> {
   static_assert(checked_said<axis_list<Axes...>, Said...>::value);
-  using type = placements<
-      typename axis_must_be_placed<Axes.name, typename said_of<Axes.name, not_placed, Said...>::type>::type...>;
+  using found = found_placements<typename said_of<Axes.name, not_placed, Said...>::type...>;
+  static_assert(
+      sizeof(axis_must_be_placed<axis_list<Axes...>::all[found::complete ? 0 : found::missing].name, found::complete>) >
+      0);
+  using type = typename found::type;
 };
 
 }  // namespace detail

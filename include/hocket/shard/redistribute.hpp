@@ -107,7 +107,6 @@ struct checked_placements<placements<From...>, placements<To...>> {
                                         From, To >)...});
     return true;
   }
-  static constexpr bool value = check();
 };
 
 /// Data placed in some way, between two moves.
@@ -354,7 +353,7 @@ To run_checked_plan(Tensor&& from, const Options& options, const std::source_loc
 template <class To, class Tensor, class Options>
 To run_plan(Tensor&& from, const Options& options, const std::source_location& site) {
   using From = writable_t<std::remove_cvref_t<Tensor>>;
-  static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::value);
+  static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::check());
   using placed = typename From::placements_type;
   using reduced = typename first_partial<placed>::type;
   if constexpr (!checked_elements<reduced, typename From::element_type>::value) {
@@ -441,13 +440,22 @@ auto redistribute(Tensor&&, const Given&, const Rest&...) {
   return detail::not_understood();
 }
 
-/// Does not compile: a redistribution may be along several axes, so that each is said with its placement.
+namespace detail {
+
 template <axis_name Axis, class... Named>
-auto redistribute(const detail::any_argument&, const auto&...) {
-  constexpr bool by_axis = sizeof...(Named) > 0 && sizeof...(Named) == 0;
+struct checked_said_together {
+  static constexpr bool by_axis = sizeof...(Named) > 0 && sizeof...(Named) == 0;
   static_assert(by_axis,
                 "a redistribution says each axis together with its placement, as in redistribute<on<\"tp\", "
                 "replicated>>(x); along one axis alone, there is convert<\"tp\", replicated>(x)");
+};
+
+}  // namespace detail
+
+/// Does not compile: a redistribution may be along several axes, so that each is said with its placement.
+template <axis_name Axis, class... Named>
+auto redistribute(const detail::any_argument&, const auto&...) {
+  static_cast<void>(detail::checked_said_together<Axis, Named...>());
   return detail::not_understood();
 }
 
@@ -511,10 +519,18 @@ template <class... Said, tensor_type Tensor>
 std::string explain_redistribution(const Tensor& tensor,
                                    const std::source_location& site = std::source_location::current()) {
   using to_type = detail::redistributed_t<Tensor, Said...>;
-  static_assert(detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::value);
+  static_assert(
+      detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::check());
   const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
   if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
   return "redistribution: " + std::to_string(plan.collectives()) + " collectives\n" + detail::plan_text(tensor, plan);
+}
+
+/// Does not compile: see what it says.
+template <axis_name Axis, class... Named>
+std::string explain_redistribution(const detail::any_argument&, const auto&...) {
+  static_cast<void>(detail::checked_said_together<Axis, Named...>());
+  return {};
 }
 
 /// Does not compile: see what it says.

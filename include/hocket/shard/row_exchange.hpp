@@ -186,6 +186,14 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Optio
   return route_rows<Axis>(tensor, std::move(sent), std::move(received));
 }
 
+/// Does not compile: see what it says.
+template <class... Axes>
+auto route_rows(const detail::any_argument&, const auto&...) {
+  constexpr bool axis_named = sizeof...(Axes) > 0 && sizeof...(Axes) == 0;
+  static_assert(axis_named, "rows are routed along an axis, which is named: route_rows<\"ep\">(x, counts)");
+  return detail::not_understood();
+}
+
 /// Does not compile: only of a tensor it is known which rows a rank has.
 template <axis_name Axis, class Given, class... Rest>
   requires(!tensor_type<Given>)

@@ -17,6 +17,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/array_view.hpp>
 #include <hocket/shard/extents.hpp>
@@ -42,6 +43,14 @@ template <std::size_t Rank>
 constexpr bool dimensions_exist(std::span<const placement> placed) noexcept {
   for (const placement& each : placed) {
     if (each.sharded() && static_cast<std::size_t>(each.dimension) >= Rank) return false;
+  }
+  return true;
+}
+
+/// Whether no placement is what is left of an error.
+constexpr bool determined(std::span<const placement> placed) noexcept {
+  for (const placement& each : placed) {
+    if (each.kind == placement_kind::undetermined) return false;
   }
   return true;
 }
@@ -72,8 +81,10 @@ constexpr auto known_part_sizes() noexcept {
     const placement& placed = Placed::values[axis];
     if (!placed.sharded() || static_cast<std::size_t>(placed.dimension) >= sizes.size()) continue;
     std::size_t& size = sizes[static_cast<std::size_t>(placed.dimension)];
-    const auto ranks = static_cast<std::size_t>(Axes::all[axis].extent);
-    const bool equal_parts = size != dynamic && ranks != run_time_extent && size % ranks == 0;
+    // Not positive where it is given when the mesh is made, and after an error.
+    const int extent = Axes::all[axis].extent;
+    const auto ranks = static_cast<std::size_t>(extent);
+    const bool equal_parts = size != dynamic && extent > 0 && size % ranks == 0;
     size = equal_parts ? size / ranks : dynamic;
   }
   return sizes;
@@ -121,6 +132,23 @@ struct checked_mesh_of_tensor {
   static_assert(std::is_same_v<Given, Mesh> || std::is_same_v<Mesh, no_mesh>,
                 "a tensor is made on a mesh of the type that its own type names: neither on a communicator nor on a "
                 "mesh of other axes");
+};
+
+/// Says what leads from one tensor's type to another, where nothing does so by itself. After another error, nothing.
+template <class T, class Extents, class Mesh, class Placed, class Wanted>
+struct checked_other_tensor {
+  static constexpr bool on_its_mesh = std::is_same_v<Mesh, typename Wanted::mesh_type>;
+  static constexpr bool placed_alike = std::is_same_v<Placed, typename Wanted::placements_type>;
+  static constexpr bool after_an_error = !determined(Placed::values) || !determined(Wanted::placements_type::values);
+  static_assert(on_its_mesh || after_an_error,
+                "a tensor does not go to another mesh by itself: redistribute<to_type>(x, mesh) moves it there");
+  static_assert(
+      placed_alike || !on_its_mesh || after_an_error,
+      "this tensor is placed in another way than the one that is wanted here: convert<\"axis\", placement>(x) "
+      "changes that along one axis, redistribute<on<\"axis\", placement>, ...>(x) along several");
+  static_assert(!placed_alike || !on_its_mesh || after_an_error,
+                "a tensor does not become one of other elements or extents by itself: borrow(x) makes one of constant "
+                "elements, copy(x) one whose elements can be written to, and apply computes others");
 };
 
 template <class Given, class Extents>
@@ -272,6 +300,14 @@ class sharded_tensor {
     requires detail::other_than_extents<Second, given_extents<Extents::dynamic_rank>>
   sharded_tensor(const Mesh&, const Given&, const Second&, const Rest&...) : sharded_tensor(refused()) {
     static_cast<void>(detail::checked_extents_of_tensor<Given, given_extents<Extents::dynamic_rank>>());
+  }
+
+  /// Does not compile: see what it says. Implicit, so that it says so of arguments and of assignments, too.
+  template <class Element, class Sizes, class Ranks, class Placements>
+    requires(!std::is_same_v<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor>)
+  sharded_tensor(const sharded_tensor<Element, Sizes, Ranks, Placements>&)  // NOLINT: implicit
+      : sharded_tensor(refused()) {
+    static_cast<void>(detail::checked_other_tensor<Element, Sizes, Ranks, Placements, sharded_tensor>());
   }
 
   sharded_tensor() = delete;  // a tensor is made on a mesh: x(mesh, {3, 2})
@@ -539,6 +575,16 @@ detail::writable_t<Tensor> copy(const Tensor& original) {
   return made;
 }
 
+/// Does not compile: see what it says.
+template <class Given>
+  requires(!tensor_type<Given>)
+auto copy(const Given&) {
+  constexpr bool is_tensor = tensor_type<Given>;
+  static_assert(is_tensor,
+                "what hocket::copy copies is a tensor: a range is copied by its own constructor, or by std::copy");
+  return detail::not_understood();
+}
+
 namespace detail {
 
 /// Of a tensor that ends with the expression that it is in.
@@ -568,6 +614,20 @@ sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Ex
   return borrow(original);
 }
 
+namespace detail {
+
+/// `Tensor` is const or not as the argument is, `Named` where that is more than a temporary.
+template <class Tensor, bool Named>
+struct checked_written {
+  static constexpr bool value =
+      Named && !std::is_const_v<std::remove_pointer_t<decltype(std::declval<Tensor&>().elements().data())>>;
+  static_assert(value,
+                "what is written to is a tensor that has a name, and elements that are not constant: neither a "
+                "temporary nor a const tensor, nor what borrow makes");
+};
+
+}  // namespace detail
+
 /// Sets every element that this rank has to `value(indices)`, where the indices are those in the whole tensor. Of what is
 /// partial, that is this rank's part of the result: equal summands on p ranks are a whole of p times their value.
 template <tensor_type Tensor, class Value>
@@ -576,12 +636,19 @@ void fill(Tensor& filled, Value&& value) {
   static_assert(is_function,
                 "fill takes a function of the indices of an element, which are an array: [](const auto& at) { return "
                 "at[0] + 0.5; }; the same value everywhere is std::ranges::fill(x.elements(), value)");
+  constexpr bool writable = detail::checked_written<Tensor, true>::value;
   const auto& part = filled.part();
   auto* next = filled.elements().data();
   for_each_index(part.size, [&](auto indices) {
     for (std::size_t d = 0; d < indices.size(); ++d) indices[d] += part.begin[d];
-    if constexpr (is_function) *next++ = value(static_cast<const decltype(indices)&>(indices));
+    if constexpr (is_function && writable) *next++ = value(static_cast<const decltype(indices)&>(indices));
   });
+}
+
+/// Does not compile: see what it says.
+template <tensor_type Tensor, class Value>
+void fill(const Tensor&&, Value&&) {
+  static_cast<void>(detail::checked_written<Tensor, false>());
 }
 
 /// Does not compile: see what it says.

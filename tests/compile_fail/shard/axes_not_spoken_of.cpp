@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor says nothing of an axis of its mesh
+//
+// No placement at all, on three axes: that is one error, not three.
+#include "setting.hpp"
+
+using three_axes = mesh_in_types<"dp", "pp", "tp">;
+
+void train(const three_axes& mesh) { const tensor<double, extents<dynamic>, three_axes> x(mesh, {3}); }

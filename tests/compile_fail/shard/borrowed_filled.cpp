@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is written to is a tensor that has a name
+//
+// What is borrowed can only be read.
+#include "setting.hpp"
+
+void clear(const vector_on_tp<invariant>& x) {
+  auto borrowed = borrow(x);
+  fill(borrowed, [](const auto&) { return 0.0F; });
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a conversion goes along one axis, which it names without
+//
+// Which of the two comes first would matter.
+#include <shard/setting_with_wires.hpp>
+
+auto whole(const vector_of<on<"dp", partial<sum>>, on<"tp", shard<0>>>& x) {
+  return convert<"dp", replicated, "tp", replicated>(x);
+}

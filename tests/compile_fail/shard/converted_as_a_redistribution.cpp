@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a conversion goes along one axis, which it names without
+//
+// As redistribute is called, which may go along several axes.
+#include <shard/setting_with_wires.hpp>
+
+auto summed(const vector_on_tp<partial<sum>>& x) { return convert<on<"tp", replicated>>(x); }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is written to is a tensor that has a name
+//
+// The total can only be read.
+#include "setting.hpp"
+
+void add(const vector_on_tp<invariant>& total, const vector_on_tp<invariant>& gradient) { accumulate(total, gradient); }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what is written to is a tensor that has a name
+//
+// What is borrowed can only be read.
+#include "setting.hpp"
+
+void add(const vector_on_tp<invariant>& gradient) {
+  auto total = borrow(gradient);
+  accumulate(total, gradient);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the norm of partial results is not the norm of what they are parts of
+//
+// As of one gradient.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/norm.hpp>
+
+#include <tuple>
+
+double clip(const vector_on_tp<partial<sum>>& bias, const matrix_on_tp<shard<0>>& weight) {
+  return norm(std::tie(bias, weight));
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor is placed in another way than the one that is wanted here
+//
+// The product of slices is a partial sum, whatever the variable is called.
+#include "setting.hpp"
+
+void multiply(const matrix_on_tp<shard<1>>& x, const matrix_on_tp<shard<0>>& w) {
+  const matrix_on_tp<replicated> y = apply(multilinear<"tk,kn->tn">(), compute, x, w);
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor is placed in another way than the one that is wanted here
+//
+// Whoever takes a reduced gradient gets one that is not.
+#include "setting.hpp"
+
+void step(const vector_on_tp<replicated>& gradient);
+
+void train(const vector_on_tp<partial<sum>>& gradient) { step(gradient); }

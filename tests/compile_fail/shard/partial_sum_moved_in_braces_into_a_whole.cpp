@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor is placed in another way than the one that is wanted here
+//
+// As with parentheses.
+#include "setting.hpp"
+
+#include <utility>
+
+void reduce(vector_on_tp<partial<sum>> x) { const vector_on_tp<replicated> reduced{std::move(x)}; }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor is placed in another way than the one that is wanted here
+//
+// The reduction was forgotten: a summand is not the sum.
+#include "setting.hpp"
+
+#include <utility>
+
+void reduce(vector_on_tp<partial<sum>> x) {
+  vector_on_tp<replicated> reduced(std::move(x));
+  fill(reduced, [](const auto&) { return 0.0F; });
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this tensor is placed in another way than the one that is wanted here
+//
+// What the function promises, nobody did.
+#include "setting.hpp"
+
+vector_on_tp<replicated> reduced(vector_on_tp<partial<sum>> x) { return x; }

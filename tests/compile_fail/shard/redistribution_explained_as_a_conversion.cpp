@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a redistribution says each axis together with its placement
+//
+// The call that it explains does not compile either.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+auto explained(const vector_on_tp<partial<sum>>& x) { return explain_redistribution<"tp", replicated>(x); }

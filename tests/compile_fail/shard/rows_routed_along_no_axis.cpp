@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: rows are routed along an axis, which is named
+//
+// The counts are those of ranks along some axis, and nothing says which.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/row_exchange.hpp>
+
+#include <vector>
+
+void route(const matrix_on_tp<shard<0>>& tokens, const std::vector<std::size_t>& sent) { route_rows(tokens, sent); }

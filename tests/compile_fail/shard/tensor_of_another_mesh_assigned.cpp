@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a tensor does not go to another mesh by itself
+//
+// Other ranks have its parts there.
+#include "setting.hpp"
+
+#include <utility>
+
+using other_ranks = mesh_in_types<"dp", "ep">;
+
+void move_it(tensor<float, extents<dynamic>, other_ranks, elsewhere<replicated>>& to, vector_on_tp<replicated>& from) {
+  to = std::move(from);
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: what hocket::copy copies is a tensor
+//
+// Only tensors need it: they can't be copied by their constructor.
+#include "setting.hpp"
+
+#include <vector>
+
+auto copied(const std::vector<float>& x) { return hocket::copy(x); }
