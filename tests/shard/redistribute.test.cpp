@@ -218,6 +218,31 @@ TEST_CASE("what the compiler plans runs, and so does what is planned when runnin
   });
 }
 
+TEST_CASE("what is asked of sums is asked of the moves that add up, also where others go before or after") {
+  for (const int count : {2, 4}) {
+    on_ranks(count, [&](thread_rank& me) {
+      const auto ranks = mesh<"dp", "tp">(me.comm(), {2, count / 2});
+      using mesh_type = std::remove_const_t<decltype(ranks)>;
+      hocket::tensor<float, extents<dynamic, 5>, mesh_type, on<"dp", shard<0>>, on<"tp", partial<sum>>> x(ranks, {7});
+      hocket::fill(
+          x, [&](const auto& at) { return static_cast<float>(value_at(at)) / 3 * static_cast<float>(me.rank() + 1); });
+      const auto exact = hocket::with(hocket::require(hocket::rank_count_invariant));
+      const auto converted = hocket::convert<"tp", replicated>(hocket::copy(x), exact);
+      const auto expected = hocket::redistribute<on<"dp", replicated>>(converted);
+      const auto same = [&](const auto& y) {
+        hocket::for_each_index(y.part().size, [&](const auto& at) {
+          me.check(y.local()[at] == expected.local()[in_whole(y.part(), at)], "other bits");
+        });
+      };
+      same(hocket::redistribute<on<"dp", replicated>, on<"tp", replicated>>(x, exact));
+      same(hocket::redistribute<on<"dp", replicated>, on<"tp", shard<1>>>(x, exact));
+      const auto line = mesh<"all">(me.comm(), {count});
+      using rows = hocket::tensor<float, extents<dynamic, 5>, std::remove_const_t<decltype(line)>, on<"all", shard<0>>>;
+      same(hocket::redistribute<rows>(x, line, exact));
+    });
+  }
+}
+
 TEST_CASE("a tensor goes to another mesh of the same ranks") {
   on_ranks(6, [](thread_rank& me) {
     const auto training = mesh<"dp", "tp">(me.comm(), {2, 3});

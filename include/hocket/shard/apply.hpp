@@ -341,6 +341,7 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
       "apply<double>(rule, function, operands...)");
   static_assert(application::on_one_mesh,
                 "operands are on different meshes: redistribute one of them to the mesh of the other");
+  static_cast<void>(detail::labelled<application::labels>());
   static_assert(
       application::labelled || !application::labels.well_formed(),
       "the rule's subscripts have another number of operands, or of dimensions of an operand, than this call");

@@ -238,7 +238,8 @@ To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Option
   if (!way.plan.possible) refuse_unreachable(tensor.mesh(), site);
   if (way.plan.size == 0) {
     to.copy_count(tensor);
-    make_last_step(to, tensor.mesh(), way.through, tensor.elements().data(), all_options, site);
+    make_last_step(to, tensor.mesh(), way.through, tensor.elements().data(),
+                   options_of_moves<work_type::reduces>(all_options), site);
     return to;
   }
   const auto old_mesh = tensor.mesh();  // the tensor is gone before the last step
@@ -252,7 +253,7 @@ To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Option
     work.run_all(way.plan);
     to.copy_count(work);
   }
-  make_last_step(to, old_mesh, way.through, between.data(), all_options, site);
+  make_last_step(to, old_mesh, way.through, between.data(), options_of_moves<work_type::reduces>(all_options), site);
   return to;
 }
 

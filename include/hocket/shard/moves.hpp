@@ -28,6 +28,17 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// What `options` ask of moves that combine nothing: all, unless others of the same redistribution combine, as they do it
+/// where it `Reduces`. These take what is said of sums, too.
+template <bool Reduces, class Options>
+constexpr decltype(auto) options_of_moves(const Options& options) {
+  if constexpr (Reduces) {
+    return options.template without<kind::wire>().template without<kind::exactness>();
+  } else {
+    return (options);
+  }
+}
+
 /// Whether `ranks` slices along dimension `cut` of an array of these sizes have equal lengths and lie one after the
 /// other. Known when compiling where the sizes are.
 template <std::size_t Rank>

@@ -61,14 +61,14 @@ constexpr auto type_extents() noexcept {
 }
 
 // The compiler counts what it evaluates, and gives up with an error: in g++ after 32 million operations, of which such a
-// search was seen to take up to 180 for one of `parts_of_ranks::work`, and 3 million at first; in clang after a million
+// search was seen to take up to 290 for one of `parts_of_ranks::work`, and 4 million at first; in clang after a million
 // steps, of which it takes up to 40.
 #ifdef __clang__
 inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 17U;
 inline constexpr std::size_t most_work_when_compiling = 20'000;
 #else
 inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 21U;
-inline constexpr std::size_t most_work_when_compiling = 150'000;
+inline constexpr std::size_t most_work_when_compiling = 90'000;
 #endif
 
 /// Whether the compiler may begin with a search. It looks at pairs of states, and at all ranks of each; over more ranks
@@ -165,7 +165,8 @@ class redistributing {
         std::fill_n(next.writable, next.part.volume(), T{});
       }
     } else if constexpr (Kind == move_kind::gather) {
-      gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed), options_, site_);
+      gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed),
+                            options_of_moves<reduces>(options_), site_);
     } else if constexpr (Kind == move_kind::reduce) {
       weigh(comm());
       all_reduce(comm(), elements(), std::span(next.writable, next.part.volume()),
@@ -233,7 +234,7 @@ class redistributing {
       return same_along(copies, members[static_cast<std::size_t>(peer)], mesh_.coordinates());
     };
     exchange_parts<T, Rank>(comm, target, source, parts(move.along, now_.placed), parts(move.along, move.after), serves,
-                            options_, site_);
+                            options_of_moves<reduces>(options_), site_);
   }
 
   const Mesh& mesh_;

@@ -71,6 +71,16 @@ struct checked_cross_entropy {
   static constexpr bool value = Logits && Targets && Gradient;
 };
 
+template <class Options>
+struct checked_options_of_cross_entropy {
+  static constexpr bool value =
+      Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>;
+  static_assert(
+      value,
+      "a cross entropy takes an algorithm, a timeout, a stop token and require(checksummed): what its ranks add "
+      "up are sums of a type of its own, which no wire type holds and no exact sum is made of");
+};
+
 }  // namespace detail
 
 template <class U, class T>
@@ -84,7 +94,7 @@ struct vocabulary_parallel_cross_entropy {
   /// The loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant along
   /// `Axis`; a negative target means that the token does not count: its loss is 0. Throws `invalid_argument` if a
   /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
-  /// and `targets`, or holds what was moved in. Losses of bfloat16 logits are of float, as their sums are; a rank
+  /// and `targets`, or holds what was moved in. `options`: an algorithm, a timeout, a stop token. Losses of bfloat16 logits are of float, as their sums are; a rank
   /// adds up its columns of both in double.
   template <detail::tensor_along<Axis, 2> Logits, detail::tensor_along<Axis, 1> Targets,
             call_options Options = options<>>
@@ -95,6 +105,8 @@ struct vocabulary_parallel_cross_entropy {
     constexpr bool targets_fit = detail::is_placed_along<Axis, Targets, invariant>();
     if constexpr (!floating) {
       return forward_result<detail::undetermined, detail::undetermined>();
+    } else if constexpr (!detail::checked_options_of_cross_entropy<Options>::value) {
+      return forward(std::forward<Logits>(logits), std::forward<Targets>(targets), hocket::options<>(), site);
     } else if constexpr (!detail::checked_cross_entropy<logits_fit, targets_fit>::value) {
       return forward(detail::or_stand_in<logits_fit, Axis>(logits), detail::or_stand_in<targets_fit, Axis>(targets),
                      options, site);

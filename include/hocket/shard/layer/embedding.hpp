@@ -96,8 +96,9 @@ struct vocabulary_parallel_embedding {
     }
   }
 
-  /// The gradient of the table. Moves nothing, or all-gathers `gradient` if the output was shard<0>. Of elements that are
-  /// added up in a wider type, such as bfloat16, takes memory for the sums.
+  /// The gradient of the table. Moves nothing if the output was invariant; all-gathers `gradient` if it was shard<0>, and
+  /// all-reduces it if it was replicated. Of elements that are added up in a wider type, such as bfloat16, takes memory for
+  /// the sums.
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table,
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
   static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient, const Options& options = {},

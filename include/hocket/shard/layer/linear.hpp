@@ -308,7 +308,8 @@ struct row_parallel_linear {
     }
   }
 
-  /// Gradients of input and weight. Moves nothing, or all-gathers `gradient` if the output was shard<0>.
+  /// Gradients of input and weight. Moves nothing if the output was invariant; all-gathers `gradient` if it was shard<0>,
+  /// and all-reduces it if it was replicated.
   template <class Math, detail::tensor_along<Axis, 2> Saved, detail::tensor_along<Axis, 2> Weight,
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
   static auto backward(const Math& math, const Saved& x, const Weight& w, const Gradient& gradient,

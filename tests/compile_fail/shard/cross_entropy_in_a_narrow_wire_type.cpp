@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a cross entropy takes an algorithm, a timeout, a stop token and require
+//
+// What travels are a sum of exponentials and two of logits, together.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/layer/cross_entropy.hpp>
+
+auto losses(const matrix_on_tp<shard<1>>& logits,
+            const tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", invariant>>& targets) {
+  return vocabulary_parallel_cross_entropy<"tp">().forward(logits, targets, with(wire<bfloat16>));
+}

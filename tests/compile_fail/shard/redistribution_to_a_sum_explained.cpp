@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: only replicated data can be made partial, and only partial<sum>
+//
+// What does not compile has no plan.
+#include <shard/setting_with_wires.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+auto shown(const vector_on_tp<shard<0>>& x) { return explain_redistribution<on<"tp", partial<sum>>>(x); }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: subscripts look like "mk,kn->mn"
+//
+// Nothing could be asked of such a rule, so that it would forbid nothing.
+#include "setting.hpp"
+
+struct own_rule {
+  static constexpr subscripts labels = "b -> b";
+  static constexpr verdict result(std::span<const placement>) { return {{placement_kind::varying}}; }
+};
+auto computed(const vector_on_tp<partial<sum>>& x) { return apply(own_rule(), compute, x); }
