@@ -13,6 +13,7 @@
 #include <hocket/bootstrap/environment.hpp>
 #include <hocket/bootstrap/launch_directory.hpp>
 #include <hocket/bootstrap/process_group.hpp>
+#include <hocket/bootstrap/tcp_protocol.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
@@ -22,6 +23,8 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -103,11 +106,34 @@ class meeting_place {
     return result;
   }
 
+  /// Lets the store know which ranks have failed, as they may not have come to it: a connection in their place, which ends
+  /// at once. Of those that had come it knows, and where rank 0 serves no more, nobody reads it. Waits for nobody.
+  void tell_of_failures(process_group& group) {
+    told_.resize(group.size());
+    for (std::size_t rank = 1; rank < group.size(); ++rank) {
+      if (told_[rank] || group.running(rank)) continue;
+      told_[rank] = true;
+      if (!directory_ && group.running(0) && !group.result(rank).succeeded()) stand_in(rank, group.size());
+    }
+  }
+
  private:
+  void stand_in(std::size_t rank, std::size_t ranks) const {
+    bootstrap::detail::hello greeting;
+    greeting.rank = static_cast<std::int32_t>(rank);
+    greeting.ranks = static_cast<std::int32_t>(ranks);
+    greeting.token = token_;
+    platform::file_descriptor socket;
+    const deadline soon = deadline::after(std::chrono::milliseconds(100));
+    if (platform::connect_to("127.0.0.1", port_, soon, socket)) return;
+    static_cast<void>(platform::send_all(socket.get(), bootstrap::detail::encode(greeting), soon));
+  }
+
   std::string token_;
   std::optional<launch_directory> directory_;
   platform::file_descriptor listener_;
   std::uint16_t port_ = 0;
+  std::vector<bool> told_;
 };
 
 /// The variables that tell a process what `world` says. An empty value: not to be set.
@@ -190,6 +216,7 @@ class command_group {
     const deadline last = deadline::after(options_.timeout);
     while (group_.count_running() > 0) {
       group_.step(deadline(std::min(last.when(), next_kill_.when())), signals_.descriptor());
+      place_.tell_of_failures(group_);
       note_ends();
       forward_signals();
       if (last.passed()) time_out();
@@ -350,7 +377,10 @@ std::vector<process_result> run_processes(int ranks, Function function, const pr
   }
   place.close_listener();
   const deadline last = deadline::after(options.timeout);
-  while (group.count_running() > 0 && !last.passed()) group.step(last);
+  while (group.count_running() > 0 && !last.passed()) {
+    group.step(last);
+    place.tell_of_failures(group);
+  }
   for (std::size_t rank = 0; rank < group.size(); ++rank) group.result(rank).timed_out = group.running(rank);
   group.signal_all(SIGKILL);
   while (group.count_running() > 0) group.step(deadline());
