@@ -202,6 +202,8 @@ TEST_CASE("a destroyed request whose peer never comes gives up at its deadline, 
                                               hocket::with(hocket::timeout(std::chrono::milliseconds(20))));
     }
     me.check(me.comm().revoked(), "the communicator is not revoked");
+    const auto found = me.expect(hocket::errc::timeout, [&] { hocket::barrier(me.comm()); });  // nobody has heard of it
+    me.check(found && found->context().peer == 1, "the wrong rank is blamed");
     me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
   });
 }

@@ -26,6 +26,8 @@ class pending {
   virtual bool test() = 0;
   /// Drives the communicator until the operation is over, at most until its deadline.
   virtual void wait() = 0;
+  /// As `wait`, for nobody who would hear of a failure: the next call does.
+  virtual void wait_unheard() { wait(); }
   /// Why it failed, or the latest `test` or `wait` was refused; no failure while it runs and after success.
   virtual const failure& cause() const = 0;
 };
@@ -38,7 +40,8 @@ class pending {
 /// of this request or of another, or a blocking call. A call on another communicator does not: operations on several ones
 /// are waited for in an order that is the same on all ranks. The buffers belong to the operation until it is over.
 ///
-/// The destructor waits as `wait` does. It never throws: a failure there shows in the communicator, which is revoked.
+/// The destructor waits as `wait` does. It never throws: a failure there has ended the communicator, and the next call on it
+/// throws it.
 /// **Threads.** As the communicator: one at a time. While another thread is in a call, `wait` fails with
 /// `concurrent_use`, and `test` is false: the operation goes on, and can be waited for later. **Lifetime.** Keeps what it needs of its communicator.
 class [[nodiscard]] request {
@@ -74,7 +77,7 @@ class [[nodiscard]] request {
 
  private:
   void finish() noexcept {
-    if (started_) started_->wait();
+    if (started_) started_->wait_unheard();
     started_.reset();
   }
 

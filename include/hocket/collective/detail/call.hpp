@@ -393,6 +393,13 @@ class started_call : public pending {
     if (!refused(here) && !over()) run();
   }
 
+  void wait_unheard() final {
+    const visit here(*state_);
+    if (refused(here) || over()) return;
+    const typename State::nobody_waits unheard(*state_);
+    run();
+  }
+
   void set_entry(const log_entry& entry) noexcept { work_.set_entry(entry); }
 
   /// As `test`, for callers who have entered the communicator.
