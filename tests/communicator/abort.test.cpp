@@ -80,6 +80,14 @@ TEST_CASE("abort ends collectives while a rank does not come, and the others hea
   }
 }
 
+TEST_CASE("abort ends an exact sum before all of it has become such a sum") {
+  const std::vector<double> in(500'000, 0.1);
+  check("exact all_reduce of threads", [&](hocket::local::communicator& comm) {
+    std::vector<double> out(in.size());
+    hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::require(hocket::rank_count_invariant)));
+  });
+}
+
 TEST_CASE("abort ends split while a rank does not come") {
   check("split of threads", [](hocket::local::communicator& comm) { hocket::split(comm, hocket::color{0}); });
 }

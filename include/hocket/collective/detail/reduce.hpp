@@ -96,7 +96,8 @@ struct reduction_job {
   }
 };
 
-/// A reduction that is under way. Where contributions must be prepared, it works in place in a buffer of its own.
+/// A reduction that is under way. Where contributions must be prepared, it works in place in a buffer of its own; they are
+/// prepared, and results finished, a slice at a time, so that a call that ends does so soon.
 template <plan::goal_kind Kind, class Op, class T, class Blocks>
 template <class State>
 class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
@@ -105,25 +106,44 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
 
  public:
   work(State& state, const reduction_job& job, const planned_call& call, step_observer observer)
-      : state_(state), places_(state, job.blocks, call), op_(job.op), out_(job.out),
-        buffer_(prepares ? state.borrow() : growing_buffer()), run_(state, bind(job.in, call, observer), call) {}
+      : state_(state), places_(state, job.blocks, call), op_(job.op), in_(job.in), out_(job.out),
+        buffer_(prepares ? state.borrow() : growing_buffer()), run_(state, bind(call, observer), call) {}
 
   ~work() override {
     if constexpr (prepares) give_back(state_, buffer_);
   }
 
   machine_status advance() override {
-    const machine_status status = run_.advance();
     if constexpr (prepares) {
-      if (status == machine_status::done) finish_all<Op, T>(op_, out_.data(), result_, state_.size(), out_.size());
+      if (prepared_ < in_.size()) prepare_some();
+      if (prepared_ < in_.size()) return machine_status::progressed;
+      if (finished_ == 0) {
+        if (const machine_status status = run_.advance(); status != machine_status::done) return status;
+      }
+      finish_some();
+      return finished_ < out_.size() ? machine_status::progressed : machine_status::done;
+    } else {
+      return run_.advance();
     }
-    return status;
   }
   const failure& reported() const override { return run_.cause(); }
   void locate(error_context& context) override { run_.locate(context); }
 
  private:
-  binding bind(std::span<const T> contributions, const planned_call& call, step_observer observer) {
+  static constexpr std::size_t slice = std::max<std::size_t>((std::size_t{128} << 10U) / sizeof(partial), 1);
+
+  void prepare_some() {
+    const std::size_t count = std::min(slice, in_.size() - prepared_);
+    prepare_all<Op, T>(op_, contributions_ + prepared_, in_.data() + prepared_, count);
+    prepared_ += count;
+  }
+  void finish_some() {
+    const std::size_t count = std::min(slice, out_.size() - finished_);
+    finish_all<Op, T>(op_, out_.data() + finished_, result_ + finished_, state_.size(), count);
+    finished_ += count;
+  }
+
+  binding bind(const planned_call& call, step_observer observer) {
     binding bound{call.plan,
                   places_.layout(call),
                   &kernel::leaf_of<Op, T>,
@@ -135,13 +155,12 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
                   call.checksummed,
                   nullptr};
     if constexpr (prepares) {
-      auto* const prepared = reinterpret_cast<partial*>(buffer_.get(contributions.size() * sizeof(partial)));
-      prepare_all<Op, T>(op_, prepared, contributions.data(), contributions.size());
-      result_ = prepared + origin_of(Kind, plan::region::out, bound.layout, state_.rank());
-      bound.in = reinterpret_cast<const std::byte*>(prepared);
+      contributions_ = reinterpret_cast<partial*>(buffer_.get(in_.size() * sizeof(partial)));
+      result_ = contributions_ + origin_of(Kind, plan::region::out, bound.layout, state_.rank());
+      bound.in = reinterpret_cast<const std::byte*>(contributions_);
       bound.out = reinterpret_cast<std::byte*>(result_);
     } else {
-      bound.in = reinterpret_cast<const std::byte*>(contributions.data());
+      bound.in = reinterpret_cast<const std::byte*>(in_.data());
       bound.out = reinterpret_cast<std::byte*>(out_.data());
     }
     return bound;
@@ -150,9 +169,13 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
   State& state_;
   [[no_unique_address]] const typename Blocks::template places<State> places_;
   const Op op_;
+  const std::span<const T> in_;
   const std::span<T> out_;
   growing_buffer buffer_;
+  partial* contributions_ = nullptr;
   partial* result_ = nullptr;
+  std::size_t prepared_ = 0;  ///< contributions
+  std::size_t finished_ = 0;  ///< results
   plan_run<State> run_;
 };
 
