@@ -6,8 +6,10 @@
 #include <hocket/collective/all_gather.hpp>
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/barrier.hpp>
+#include <hocket/communicator/adapted.hpp>
 #include <hocket/communicator/local.hpp>
 #include <hocket/communicator/shrink.hpp>
+#include <hocket/transport/adaptor/forwarding.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <source_location>
 #include <span>
 #include <string>
 #include <thread>
@@ -47,6 +50,35 @@ bool sums_up(const Communicator& comm) {
 
 /// How a rank leaves in the middle of things.
 struct departure : std::exception {};
+
+/// Holds a rank up before one of the control messages that it sends, as if its process was stopped there.
+struct halt {
+  std::atomic<int> messages_before{-1};  ///< less than 0: it is not held up
+  std::atomic<bool> over{false};
+
+  void pass() {
+    if (messages_before.load() < 0 || messages_before.fetch_sub(1) > 0) return;
+    const auto last = std::chrono::steady_clock::now() + 20s;
+    while (!over.load() && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(1ms);
+  }
+};
+
+template <class Port>
+class halting_port : public hocket::adaptor::forwarding_port<Port> {
+ public:
+  halting_port(std::unique_ptr<Port> inner, const hocket::transport::opening&, std::shared_ptr<halt> when)
+      : hocket::adaptor::forwarding_port<Port>(std::move(inner)), when_(std::move(when)) {}
+
+  void post(int peer, std::span<const std::byte> words) {
+    when_->pass();
+    hocket::adaptor::forwarding_port<Port>::post(peer, words);
+  }
+
+ private:
+  const std::shared_ptr<halt> when_;
+};
+using halting_wire =
+    hocket::adaptor::adapted_wire<hocket::local::wire, halting_port<hocket::local::wire::port_type>, halt>;
 
 }  // namespace
 
@@ -198,6 +230,44 @@ TEST_CASE("a rank that never calls shrink is named by all others, however often 
     }
     ++over;
   });
+}
+
+TEST_CASE("a rank that is held up anywhere in shrink leaves the others of one mind") {
+  constexpr int most_messages = 20;  // more than a rank sends
+  for (const int ranks : {3, 4}) {
+    for (const int late : {ranks - 3, ranks - 1}) {
+      int ends_with_all = 0;
+      for (int messages = 0; messages < most_messages; ++messages) {
+        std::vector<std::atomic<int>> sizes(static_cast<std::size_t>(ranks));
+        std::atomic<int> others_over{0};
+        on_ranks(ranks, [&](thread_rank& me) {
+          const auto when = std::make_shared<halt>();
+          auto comm = hocket::detail::adapt<halting_wire>(me.comm(), when, std::source_location::current());
+          hocket::barrier(comm);
+          if (me.rank() == late) when->messages_before = messages;
+          const std::jthread watch([&] {
+            while (me.rank() == late && others_over.load() < ranks - 1) std::this_thread::sleep_for(1ms);
+            when->over = true;
+          });
+          try {
+            const auto made = hocket::shrink(comm, hocket::with(hocket::timeout(200ms)));
+            sizes[static_cast<std::size_t>(me.rank())] = made.size();
+            if (me.rank() != late) ++others_over;
+            while (me.rank() != late && others_over.load() < ranks - 1) std::this_thread::sleep_for(1ms);
+          } catch (const hocket::error& cause) {
+            me.check(cause.code() == hocket::errc::timeout || me.rank() == late, [&] { return cause.what(); });
+            if (me.rank() != late) ++others_over;
+          }
+        });
+        const auto of = [&](int rank) { return sizes[static_cast<std::size_t>(rank)].load(); };
+        const int one_of_them = of(late == 0 ? 1 : 0);
+        INFO(ranks << " ranks, " << late << " held up before message " << messages);
+        for (int rank = 0; rank < ranks; ++rank) CHECK((rank == late || of(rank) == one_of_them));
+        ends_with_all += one_of_them == ranks;
+      }
+      CHECK((ends_with_all > 0 && ends_with_all < most_messages));  // it was held up in the middle, too
+    }
+  }
 }
 
 TEST_CASE("what survivors tell each other may be longer than one message") {

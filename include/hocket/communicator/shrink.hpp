@@ -70,6 +70,7 @@ class assembly {
     std::erase_if(state_.votes(), [&](const auto& each) { return each.second.round < round; });
     round_ = round;
     superseded_ = false;
+    last_vote_.reset();
     takes_part_.assign(index(state_.size()), true);
   }
 
@@ -125,6 +126,10 @@ class assembly {
     }
     platform::nap(1'000'000);
   }
+
+  /// From now on the ranks come to an end, which they agree on in vote `number`. A rank that has given that vote may have
+  /// gone on with what it says: those behind it do so too, rather than be late.
+  void conclude_in(std::uint32_t number) { last_vote_ = number; }
 
   /// All come to the same end, which is the proposal of one of them.
   std::string agree(std::uint32_t number, std::string proposal) {
@@ -186,6 +191,8 @@ class assembly {
       if (late) return std::nullopt;
       // What it sent before it went may be on its way.
       if (!last_chance && state_.port().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
+      if (state_.aborted()) call_off();
+      if (until_.passed() && is_decided()) return std::nullopt;
       check_limits(rank);
       polls < 1000 ? platform::yield() : platform::nap(50'000);
     }
@@ -231,8 +238,14 @@ class assembly {
     return moved;
   }
 
+  /// Whether a rank before this one has given the last vote.
+  bool is_decided() const {
+    return last_vote_ && std::any_of(state_.votes().begin(), state_.votes().end(), [&](const auto& said) {
+             return said.first < state_.rank() && said.second.round == round_ && said.second.number == *last_vote_;
+           });
+  }
+
   void check_limits(int awaited) {
-    if (state_.aborted()) call_off();
     if (!until_.passed()) return;
     const int silent = longest_silent(awaited);
     fail(make_failure(errc::timeout,
@@ -260,6 +273,7 @@ class assembly {
   const call_site call_;
   std::uint32_t round_ = 0;
   bool superseded_ = false;
+  std::optional<std::uint32_t> last_vote_;
   std::vector<bool> takes_part_;
 };
 
@@ -413,6 +427,7 @@ class shrinking {
   /// What all ranks do after an attempt: go on with what was made, try again without those who died meanwhile, or
   /// give up for the reason of one of them, which would fail again: no memory, say.
   std::string judged(std::uint32_t first, const attempt& own) {
+    assembly_.conclude_in(first + last_steps + 1);
     const auto all = assembly_.gather(first + last_steps, own.made                   ? yes
                                                           : worth_another(own.cause) ? again
                                                                                      : refusal(own));
