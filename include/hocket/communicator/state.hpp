@@ -296,6 +296,9 @@ class communicator_state {
                         {.peer = cause_.context.peer});
   }
 
+  /// The caller is told by an operation that it waits for: if that has ended the communicator, it is no news any more.
+  void note_heard() noexcept { delivered_ = revoked(); }
+
   /// While it lives, a failure ends operations that nobody waits for: it stays news to the next call.
   class nobody_waits {
    public:

@@ -69,7 +69,7 @@ class message_slot {
   using state_type = core::communicator_state<Wire>;
 
   void finish() noexcept {
-    if (work_) work_->wait();
+    if (work_) work_->wait_unheard();
     work_.reset();
   }
 

@@ -390,7 +390,9 @@ class started_call : public pending {
 
   void wait() final {
     const visit here(*state_);
-    if (!refused(here) && !over()) run();
+    if (refused(here)) return;
+    if (!over()) run();
+    if (cause_) state_->note_heard();
   }
 
   void wait_unheard() final {
