@@ -62,7 +62,9 @@ class communicator {
   /// Makes the operation under way, or else the next one, fail with `errc::aborted`, on this rank and then on all
   /// others, and all later ones with `errc::revoked`. From any thread. The others hear of it from that operation, or when
   /// this rank destroys the communicator.
-  void abort() noexcept { state().abort(); }
+  void abort() noexcept {
+    if (state_ != nullptr) state_->abort();  // one that was moved from has no call to end
+  }
   /// Ends the communicator on all ranks, with the caller's words: for what goes wrong between two calls. The others'
   /// operation under way, or else their next one, fails with `errc::aborted` and "rank R reports: REASON"; this rank's
   /// next one likewise. Without it they would hear `peer_lost` once this rank has gone. Does nothing if the communicator

@@ -34,6 +34,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -71,6 +72,7 @@ class assembly {
     round_ = round;
     superseded_ = false;
     last_vote_.reset();
+    last_word_.reset();
     takes_part_.assign(index(state_.size()), true);
   }
 
@@ -191,8 +193,8 @@ class assembly {
       if (late) return std::nullopt;
       // What it sent before it went may be on its way.
       if (!last_chance && state_.port().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
-      if (state_.aborted()) call_off();
-      if (until_.passed() && is_decided()) return std::nullopt;
+      if ((until_.passed() || state_.aborted()) && is_decided()) return std::nullopt;
+      if (is_called_off()) call_off();
       check_limits(rank);
       polls < 1000 ? platform::yield() : platform::nap(50'000);
     }
@@ -245,6 +247,14 @@ class assembly {
            });
   }
 
+  /// Whether `abort` was called; in the last step, when the others have had time to say what they have decided meanwhile.
+  bool is_called_off() {
+    if (!state_.aborted()) return false;
+    if (!last_vote_) return true;
+    if (!last_word_) last_word_ = deadline::after(std::chrono::milliseconds(5));
+    return last_word_->passed();
+  }
+
   void check_limits(int awaited) {
     if (!until_.passed()) return;
     const int silent = longest_silent(awaited);
@@ -274,6 +284,7 @@ class assembly {
   std::uint32_t round_ = 0;
   bool superseded_ = false;
   std::optional<std::uint32_t> last_vote_;
+  std::optional<deadline> last_word_;
   std::vector<bool> takes_part_;
 };
 
