@@ -67,7 +67,7 @@ class mailbox {
   std::deque<transport::control_message> messages_;
 };
 
-/// Owned by all members of a communicator together: the last one to leave frees it.
+/// Needed by all members of a communicator together: when the last one has left, the world drops it.
 class segment {
  public:
   segment(int members, std::size_t window_bytes)
@@ -97,10 +97,8 @@ class segment {
   void leave() noexcept { left_.store(true, std::memory_order_release); }
   bool left() const noexcept { return left_.load(std::memory_order_acquire); }
 
-  /// Gives up one member's share.
-  void release() noexcept {
-    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
+  /// Gives up one member's share. True if it was the last.
+  bool release() noexcept { return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
  private:
   static std::byte* allocate(std::size_t bytes) {

@@ -50,10 +50,7 @@ class port {
         segments_(std::move(segments)), counters_(how.members->size() * segment::channels_per_peer) {}
   port(const port&) = delete;
   port& operator=(const port&) = delete;
-  ~port() {
-    at(rank_)->leave();
-    for (segment* each : segments_) each->release();
-  }
+  ~port();
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(segments_.size()); }
@@ -221,26 +218,19 @@ class wire {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return world_->size(); }
   const world& place() const noexcept { return *world_; }
+  /// Nobody needs it any more.
+  void drop(const segment* gone) noexcept { world_->drop(gone); }
   transport::contexts& contexts() noexcept { return contexts_; }
 
   /// Rough figures of one machine; only their proportions matter for the choice of an algorithm.
   static constexpr transport::link_costs costs() noexcept { return {1.5e-7, 6e-11, 8e-8, 5e-11, 5e-11}; }
 
+  /// What a rank has made belongs to the world: where it does not come to the end of this, others may have it, and where
+  /// another one does not, nobody else is to free it.
   static std::unique_ptr<port> open(const std::shared_ptr<wire>& self, const transport::opening& how) {
-    auto own = std::make_unique<segment>(static_cast<int>(how.members->size()), how.window_bytes);
-#if HOCKET_HAS_EXCEPTIONS
-    try {
-      auto all = exchanged(how, own.get());
-      static_cast<void>(own.release());
-      return std::make_unique<port>(self, how, std::move(all), self->world_->oversubscribed());
-    } catch (...) {
-      // Peers may have the segment of this rank, which has not got theirs.
-      if (own != nullptr) self->world_->keep(std::move(own));
-      throw;
-    }
-#else
-    return std::make_unique<port>(self, how, exchanged(how, own.release()), self->world_->oversubscribed());
-#endif
+    auto own = std::make_shared<segment>(static_cast<int>(how.members->size()), how.window_bytes);
+    self->world_->keep(own);
+    return std::make_unique<port>(self, how, exchanged(how, own.get()), self->world_->oversubscribed());
   }
   /// A thread that ended leaves nothing half done.
   static std::shared_ptr<wire> renewed(const std::shared_ptr<wire>& self, transport::opening&) { return self; }
@@ -260,6 +250,13 @@ class wire {
   const int rank_;
   transport::contexts contexts_;
 };
+
+inline port::~port() {
+  at(rank_)->leave();
+  for (segment* each : segments_) {
+    if (each->release()) owner_->drop(each);
+  }
+}
 
 /// A member of this communicator whose thread ended by an exception is lost.
 inline bool port::broken(failure& fail) const {

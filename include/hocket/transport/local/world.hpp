@@ -11,6 +11,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -75,6 +76,16 @@ class world {
   void keep(std::shared_ptr<void> memory) {
     const std::lock_guard lock(mutex_);
     kept_.push_back(std::move(memory));
+  }
+  /// It is not needed any more.
+  void drop(const void* memory) noexcept {
+    std::shared_ptr<void> gone;
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(kept_.begin(), kept_.end(), [=](const auto& each) { return each.get() == memory; });
+    if (found == kept_.end()) return;
+    gone = std::move(*found);
+    *found = std::move(kept_.back());
+    kept_.pop_back();
   }
 
   /// Whether a rank has left by an exception.
