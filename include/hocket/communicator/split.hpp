@@ -52,8 +52,7 @@ struct exchange_job : moving_job<plan::goal_kind::all_gather, T> {
   }
 };
 
-/// `own` of all ranks. Here and below, `site` is that of the user's call, which errors
-/// name.
+/// `own` of all ranks. Here and below, `site` is that of the user's call, which errors name.
 template <class Operation, class T, class Wire>
 std::vector<T> gather_values(const communicator<Wire>& comm, std::span<const T> own, const std::source_location& site) {
   std::vector<T> all(own.size() * static_cast<std::size_t>(comm.size()));

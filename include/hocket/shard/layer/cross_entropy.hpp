@@ -94,8 +94,8 @@ struct vocabulary_parallel_cross_entropy {
   /// The loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant along
   /// `Axis`; a negative target means that the token does not count: its loss is 0. Throws `invalid_argument` if a
   /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
-  /// and `targets`, or holds what was moved in. `options`: an algorithm, a timeout, a stop token. Losses of bfloat16 logits are of float, as their sums are; a rank
-  /// adds up its columns of both in double.
+  /// and `targets`, or holds what was moved in. `options`: an algorithm, a timeout, a stop token. Losses of bfloat16
+  /// logits are of float, as their sums are; a rank adds up its columns of both in double.
   template <detail::tensor_along<Axis, 2> Logits, detail::tensor_along<Axis, 1> Targets,
             call_options Options = options<>>
   auto forward(Logits&& logits, Targets&& targets, const Options& options = {},
