@@ -8,7 +8,7 @@
 #include <hocket/collective/send.hpp>
 #include <hocket/communicator/chosen_ranks.hpp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/split.hpp>
+#include <hocket/communicator/exchange.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/strong_types.hpp>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/split.hpp>
+#include <hocket/communicator/exchange.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>

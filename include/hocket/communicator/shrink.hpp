@@ -3,7 +3,7 @@
 /// Life after a failure: the ranks that are left agree on who they are, and go on with a communicator of their own.
 ///
 /// They can't ask anybody, as the rank that kept the store may be the one that died, and more of them may die while
-/// they talk. So they agree among themselves, by the votes of communicator/control.hpp:
+/// they talk. So they agree among themselves, by the votes of communicator/assembly.hpp:
 ///
 /// 1. Each tells all others whom it misses, and hears all others, but for those it finds gone. Put together, that is
 ///    its proposal.
@@ -13,12 +13,10 @@
 ///    is found gone while it takes part.
 /// 3. They make the communicator, and agree in the same way on whether all of them could. If not, because one more has
 ///    died meanwhile, all begin again.
-///
-/// A rank that was stopped for long may find that the others have given up, and call `shrink` once more: votes carry the
-/// number of the call, and whoever hears of a later one than its own drops what was voted, and joins it.
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/communicator/assembly.hpp>
 #include <hocket/communicator/chosen_ranks.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/control.hpp>
@@ -27,266 +25,25 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/core/platform/cpu.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <source_location>
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-/// The ranks of a revoked communicator, who vote. All of them call the same functions in the same order.
-template <class State>
-class assembly {
- public:
-  /// What each rank said; nothing of those who are gone.
-  using ballot = std::vector<std::optional<std::string>>;
-
-  assembly(State& state, deadline until, const call_site& call) : state_(state), until_(until), call_(call) {
-    join_newest_round();
-  }
-
-  /// Begins again, in the latest call of `shrink` that is known of.
-  void join_newest_round() {
-    note_newest_votes();
-    std::uint32_t& round = state_.last_round();
-    ++round;
-    for (const auto& [voter, each] : state_.votes()) round = std::max(round, each.round);
-    std::erase_if(state_.votes(), [&](const auto& each) { return each.second.round < round; });
-    round_ = round;
-    superseded_ = false;
-    last_vote_.reset();
-    last_word_.reset();
-    takes_part_.assign(index(state_.size()), true);
-  }
-
-  /// Whether a peer votes in a later call: then nothing that comes out of this one means anything.
-  bool superseded() const noexcept { return superseded_; }
-
-  /// From now on `rank` has no vote.
-  void exclude(int rank) { takes_part_[index(rank)] = false; }
-  bool takes_part(int rank) const { return takes_part_[index(rank)]; }
-
-  /// Each tells each. `number` is greater than all before.
-  ballot gather(std::uint32_t number, const std::string& own) {
-    cast(number, own, 0);
-    ballot all(takes_part_.size());
-    for (int rank = 0; rank < state_.size(); ++rank) {
-      if (takes_part(rank)) all[index(rank)] = rank == state_.rank() ? own : from(rank, number);
-    }
-    return all;
-  }
-
-  /// The same for what may be too long for one vote: takes up to `most_votes` numbers from `number` on. Nothing of
-  /// those who are gone, or whose words make no sense.
-  ballot gather_long(std::uint32_t number, const std::string& own) {
-    ballot all(takes_part_.size());
-    const std::string words = framed(own);
-    for (std::size_t begin = 0, end = words.size(); begin < end; begin += most_at_once) {
-      const ballot said = gather(number++, begin < words.size() ? words.substr(begin, most_at_once) : "");
-      for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        if (begin == 0) {
-          all[rank] = said[rank];
-        } else if (all[rank] && said[rank]) {
-          *all[rank] += *said[rank];
-        } else {
-          all[rank].reset();
-        }
-        if (all[rank]) end = std::max(end, std::min(framed_size(*all[rank]), most_together));
-      }
-    }
-    for (auto& each : all) {
-      if (each && each->size() != framed_size(*each)) each.reset();
-      if (each) each->erase(0, sizeof(std::uint32_t));
-    }
-    return all;
-  }
-  static constexpr std::uint32_t most_votes = 1100;
-
-  /// Between two attempts. Who is the only one left waits for nobody, and has a deadline nevertheless.
-  void pause(const failure& cause) {
-    if (state_.aborted()) call_off();
-    if (until_.passed()) {
-      fail(make_failure(errc::timeout, "the communicator of those who are left could not be made within " +
-                                           describe(call_.timeout) + (cause ? ": " + cause.reason : "")));
-    }
-    platform::nap(1'000'000);
-  }
-
-  /// From now on the ranks come to an end, which they agree on in vote `number`. A rank that has given that vote may have
-  /// gone on with what it says: those behind it do so too, rather than be late.
-  void conclude_in(std::uint32_t number) { last_vote_ = number; }
-
-  /// All come to the same end, which is the proposal of one of them.
-  std::string agree(std::uint32_t number, std::string proposal) {
-    for (int rank = 0; rank < state_.rank(); ++rank) {
-      if (!takes_part(rank)) continue;
-      if (std::optional<std::string> theirs = from(rank, number)) proposal = std::move(*theirs);
-    }
-    cast(number, proposal, state_.rank() + 1);
-    return proposal;
-  }
-
- private:
-  static constexpr std::size_t most_at_once = transport::control_message::most_bytes - 64;
-  static constexpr std::size_t most_together = most_votes * most_at_once;
-  /// In the place of a vote's number: its rank does not vote any more, and says why.
-  static constexpr std::uint32_t called_off = std::numeric_limits<std::uint32_t>::max();
-
-  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
-
-  /// With its length in front.
-  static std::string framed(const std::string& content) {
-    const auto length = static_cast<std::uint32_t>(content.size());
-    return std::string(reinterpret_cast<const char*>(&length), sizeof length) + content;
-  }
-  /// How long the whole is that begins like `text`.
-  static std::size_t framed_size(const std::string& text) noexcept {
-    std::uint32_t length = 0;
-    if (text.size() < sizeof length) return 0;
-    std::memcpy(&length, text.data(), sizeof length);
-    return sizeof length + length;
-  }
-
-  void cast(std::uint32_t number, const std::string& content, int first) {
-    if (superseded_) return;
-    const std::vector<std::byte> words = encode(vote{round_, number, content});
-    for (int rank = first; rank < state_.size(); ++rank) {
-      if (rank != state_.rank() && takes_part(rank)) state_.port().post(rank, words);
-    }
-  }
-
-  /// The vote of `rank`; nothing if it is gone, or has gone on without this one.
-  std::optional<std::string> from(int rank, std::uint32_t number) {
-    std::optional<deadline> last_chance;
-    for (unsigned polls = 1;; ++polls) {
-      bool is_ahead = false;
-      const std::pair<int, vote>* objection = nullptr;
-      for (const auto& said : state_.votes()) {
-        const auto& [voter, each] = said;
-        superseded_ = superseded_ || each.round > round_;
-        if (each.round == round_ && each.number == called_off && takes_part(voter)) objection = &said;
-        if (voter != rank || each.round != round_) continue;
-        if (each.number == number) return each.content;
-        is_ahead = is_ahead || each.number > number;
-      }
-      if (objection != nullptr) fail(told_by(objection->first, objection->second.content));
-      if (is_ahead || superseded_) return std::nullopt;
-      const bool late = last_chance && last_chance->passed();
-      if (read_mail(rank)) continue;
-      if (late) return std::nullopt;
-      // What it sent before it went may be on its way.
-      if (!last_chance && state_.port().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
-      if ((until_.passed() || state_.aborted()) && is_decided()) return std::nullopt;
-      if (is_called_off()) call_off();
-      check_limits(rank);
-      polls < 1000 ? platform::yield() : platform::nap(50'000);
-    }
-  }
-
-  /// Votes of earlier rounds are dropped, but it stays known who has voted last.
-  void note_newest_votes() {
-    auto& newest = state_.newest_votes();
-    newest.resize(index(state_.size()));
-    for (const auto& [voter, each] : state_.votes()) {
-      newest[index(voter)] = std::max(newest[index(voter)], std::pair(each.round, each.number));
-    }
-  }
-
-  /// Of those that live, the rank whose last vote is the oldest: others wait for it, too, and may just not have begun
-  /// again. Of several, the one that this rank waits for.
-  int longest_silent(int awaited) {
-    note_newest_votes();
-    const auto& newest = state_.newest_votes();
-    int silent = awaited;
-    for (int rank = 0; rank < state_.size(); ++rank) {
-      if (rank == state_.rank() || !takes_part(rank) || state_.port().gone(rank)) continue;
-      if (newest[index(rank)] < newest[index(silent)]) silent = rank;
-    }
-    return silent;
-  }
-
-  bool read_mail(int awaited) {
-    state_.port().progress();
-    state_.port().discard();
-    transport::control_message mail;
-    bool moved = false;
-    while (state_.port().fetch(mail)) {
-      std::optional<control> words = decode(mail.bytes, state_.size());
-      if (words && std::holds_alternative<question>(*words)) {
-        const waiting_call own{call_.operation, call_.site, 0, awaited};
-        state_.port().post(mail.sender, encode(answer{own.awaited, own.text()}));
-      }
-      if (!words || !std::holds_alternative<vote>(*words)) continue;
-      state_.votes().emplace_back(mail.sender, std::move(std::get<vote>(*words)));
-      moved = true;
-    }
-    return moved;
-  }
-
-  /// Whether a rank before this one has given the last vote.
-  bool is_decided() const {
-    return last_vote_ && std::any_of(state_.votes().begin(), state_.votes().end(), [&](const auto& said) {
-             return said.first < state_.rank() && said.second.round == round_ && said.second.number == *last_vote_;
-           });
-  }
-
-  /// Whether `abort` was called; in the last step, when the others have had time to say what they have decided meanwhile.
-  bool is_called_off() {
-    if (!state_.aborted()) return false;
-    if (!last_vote_) return true;
-    if (!last_word_) last_word_ = deadline::after(std::chrono::milliseconds(5));
-    return last_word_->passed();
-  }
-
-  void check_limits(int awaited) {
-    if (!until_.passed()) return;
-    const int silent = longest_silent(awaited);
-    fail(make_failure(errc::timeout,
-                      "waited " + describe(call_.timeout) + " for rank " + std::to_string(silent) +
-                          ", which lives, but does not call shrink too",
-                      {.peer = silent}));
-  }
-
-  /// `abort` was called. The others hear of it, and may all call again.
-  [[noreturn]] void call_off() {
-    failure cause = state_.heed_abort();
-    cast(called_off, cause.reason, 0);
-    const deadline last = deadline::after(std::chrono::milliseconds(2));
-    while (!state_.port().posted() && !last.passed()) state_.port().progress();
-    fail(std::move(cause));
-  }
-  static failure told_by(int rank, const std::string& reason) {
-    return make_failure(errc::aborted, "rank " + std::to_string(rank) + " reports: " + reason, {.peer = rank});
-  }
-
-  [[noreturn]] void fail(failure cause) const { raise(in_context(std::move(cause), state_, call_)); }
-
-  State& state_;
-  const deadline until_;
-  const call_site call_;
-  std::uint32_t round_ = 0;
-  bool superseded_ = false;
-  std::optional<std::uint32_t> last_vote_;
-  std::optional<deadline> last_word_;
-  std::vector<bool> takes_part_;
-};
 
 /// Who is left, and the number of the communicator to be made.
 struct succession {

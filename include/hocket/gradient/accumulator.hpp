@@ -580,4 +580,16 @@ auto gradients(Over&& group, parameter_layout layout, When, Sharding, const Opti
   }
 }
 
+/// Does not compile: see what it says.
+template <class T = void, class... Given>
+  requires(std::is_void_v<T> || sizeof...(Given) < 4)
+auto gradients(const Given&...) {
+  constexpr bool is_whole = !std::is_void_v<T> && sizeof...(Given) >= 4;
+  static_assert(
+      is_whole,
+      "gradients<T>(group, layout, when, stage) needs all of these: what sums are kept in, as float; ranks, a "
+      "layout, when to reduce, as last_microbatch, and what is kept, as zero<1>");
+  return detail::not_understood();
+}
+
 HOCKET_END_NAMESPACE

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 
 #include <type_traits>
@@ -132,18 +131,6 @@ struct checked_options {
 };
 
 }  // namespace detail
-
-/// Does not compile: see what it says.
-template <class T = void, class... Given>
-  requires(std::is_void_v<T> || sizeof...(Given) < 4)
-auto gradients(const Given&...) {
-  constexpr bool is_whole = !std::is_void_v<T> && sizeof...(Given) >= 4;
-  static_assert(
-      is_whole,
-      "gradients<T>(group, layout, when, stage) needs all of these: what sums are kept in, as float; ranks, a "
-      "layout, when to reduce, as last_microbatch, and what is kept, as zero<1>");
-  return detail::not_understood();
-}
 
 /// Whether gradients that are kept as `Sharding` says can be reduced when `When` says, over a group with replicas.
 template <class When, class Sharding>

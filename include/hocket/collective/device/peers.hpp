@@ -37,8 +37,8 @@
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/exchange.hpp>
 #include <hocket/communicator/signature.hpp>
-#include <hocket/communicator/split.hpp>
 #include <hocket/communicator/visit.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
