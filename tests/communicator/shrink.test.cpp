@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace hocket_test;
@@ -193,13 +194,13 @@ TEST_CASE("a rank that lives and does not call shrink is named by the deadline")
 
 TEST_CASE("ranks whose call came to no end shrink once more, with one that comes late to either") {
   for (const int ranks : {2, 3, 5}) {
-    for (const auto late : {150ms, 250ms}) {  // within the second call of the others, and between two of them
+    for (const auto late : {200ms, 400ms}) {  // within the second call of the others, and between two of them
       on_ranks(ranks, [late](thread_rank& me) {
         if (me.rank() == me.size() / 2) {
           std::this_thread::sleep_for(late);
         } else {
           for (int i = 0; i < 2; ++i) {
-            if (late < 200ms && i == 1) continue;
+            if (late < 300ms && i == 1) continue;
             me.expect(hocket::errc::timeout,
                       [&] { static_cast<void>(hocket::shrink(me.comm(), hocket::with(hocket::timeout(100ms)))); });
           }
@@ -268,6 +269,58 @@ TEST_CASE("a rank that is held up anywhere in shrink leaves the others of one mi
       CHECK((ends_with_all > 0 && ends_with_all < most_messages));  // it was held up in the middle, too
     }
   }
+}
+
+TEST_CASE("ranks whose shrink is aborted while one is held up anywhere go on in one world, or hear that it left them") {
+  constexpr int most_messages = 14;  // more than a rank sends until all but its last vote is cast
+  struct end {
+    std::vector<int> world;
+    bool left_behind = false;
+  };
+  int left_behind = 0;
+  for (const auto& [ranks, late] : {std::pair(2, 0), std::pair(3, 0), std::pair(4, 2)}) {
+    for (int messages = 0; messages < most_messages; ++messages) {
+      const int aborted = ranks - 1;
+      std::atomic<int> others_over{0};
+      std::vector<end> ends(static_cast<std::size_t>(ranks));
+      on_ranks(ranks, [&, late = late](thread_rank& me) {
+        end& own = ends[static_cast<std::size_t>(me.rank())];
+        const auto when = std::make_shared<halt>();
+        auto comm = hocket::detail::adapt<halting_wire>(me.comm(), when, std::source_location::current());
+        hocket::barrier(comm);
+        if (me.rank() == late) when->messages_before = messages;
+        std::thread other([&] {
+          if (me.rank() == aborted) {
+            std::this_thread::sleep_for(4ms);
+            comm.abort();
+          }
+          while (me.rank() == late && others_over.load() < me.size() - 1) std::this_thread::sleep_for(1ms);
+          when->over = true;
+        });
+        for (int tries = 0; tries < 2 * me.size() && own.world.empty() && !own.left_behind; ++tries) {
+          try {
+            auto next = hocket::shrink(comm, hocket::with(hocket::timeout(2s)));
+            if (other.joinable()) ++others_over, other.join();
+            comm = std::move(next);
+            own.world = names(comm, me.rank());
+          } catch (const hocket::error& cause) {
+            if (other.joinable()) ++others_over, other.join();
+            own.left_behind = std::string(cause.what()).find("goes on with the communicator") != std::string::npos;
+            if (own.left_behind) me.check(cause.code() == hocket::errc::peer_lost, [&] { return cause.what(); });
+          }
+        }
+        me.check(own.left_behind == own.world.empty(), "neither has a world, nor was left behind");
+      });
+      INFO(ranks << " ranks, " << late << " held up before message " << messages);
+      std::vector<std::vector<int>> worlds;
+      for (const end& each : ends) {
+        if (!each.left_behind && std::ranges::find(worlds, each.world) == worlds.end()) worlds.push_back(each.world);
+        left_behind += each.left_behind;
+      }
+      CHECK(worlds.size() == 1);
+    }
+  }
+  CHECK(left_behind > 0);  // some were aborted just when the others had decided
 }
 
 TEST_CASE("what survivors tell each other may be longer than one message") {

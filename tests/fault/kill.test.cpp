@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -244,6 +245,36 @@ std::string stopped_in_stream(const trial& what, std::vector<double>& millisecon
   });
 }
 
+/// The victim is stopped while all shrink, or in the first call after it, and killed when all others have given up.
+std::string stopped_in_shrink(const trial& what, std::vector<double>& milliseconds) {
+  return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
+    auto comm = hocket::ucx::connect(where);
+    meet_all(comm);
+    const std::vector<int> own{static_cast<int>(::getpid())};
+    std::vector<int> processes(static_cast<std::size_t>(what.ranks));
+    hocket::all_gather(comm, own, processes);
+    ++board->met;
+    comm.set_timeout(400ms);
+    std::optional<doom> end;
+    if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(40'000), SIGSTOP);
+    std::vector<communicator> ended;  // kept, as to close a connection to who is stopped takes half a second
+    const hocket::failure cause = until_failure(board, where.rank, [&] {
+      ended.push_back(std::exchange(comm, hocket::shrink(comm)));
+      hocket::barrier(comm);
+    });
+    if (end) return end.reset();
+    found.expect(cause.code == errc::timeout, "another error than timeout: " + cause.message());
+    found.expect(what.is_victim(cause.context.peer), "the wrong rank is blamed: " + cause.message());
+    for (int rank = 0; rank < what.ranks; ++rank) {
+      const auto last = clock::now() + 20s;
+      while (!what.is_victim(rank) && board->noticed_at[rank].load() == 0 && clock::now() < last) {
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+    for (const int victim : what.victims) ::kill(processes[static_cast<std::size_t>(victim)], SIGKILL);
+  });
+}
+
 std::string during_connect(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     std::optional<doom> end;
@@ -355,7 +386,7 @@ void kill_at_many_moments(const char* name, scenario act, const route& way, doub
   }
   // UCX makes its segments under a name, and takes the name away a little later: who is killed in between leaves it.
   // What others have left may go meanwhile.
-  if (act == during_connect) return;
+  if (act == during_connect || act == stopped_in_shrink) return;
   for (const std::string& left : hocket::platform::list_directory("/dev/shm")) {
     INFO(left);
     CHECK(std::find(before.begin(), before.end(), left) != before.end());
@@ -372,6 +403,11 @@ TEST_CASE("processes killed in a stream of calls are missed soon, by their names
 TEST_CASE("processes stopped in a stream of calls are a timeout, with their names") {
   kill_at_many_moments("stopped", stopped_in_stream, shared_memory, 3000);
   kill_at_many_moments("stopped", stopped_in_stream, network, 3000);
+}
+
+TEST_CASE("processes stopped while all shrink are a timeout, with their names") {
+  kill_at_many_moments("stopped in shrink", stopped_in_shrink, shared_memory, 3000);
+  kill_at_many_moments("stopped in shrink", stopped_in_shrink, network, 3000);
 }
 
 TEST_CASE("a process killed while the others shrink is left out too") {

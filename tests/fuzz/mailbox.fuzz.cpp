@@ -79,9 +79,8 @@ class rank_state {
   const detail::call_log& calls() const noexcept { return calls_; }
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
   std::vector<detail::open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
-  std::vector<std::pair<int, detail::vote>>& votes() noexcept { return votes_; }
-  std::uint32_t& last_round() noexcept { return last_round_; }
-  std::vector<std::pair<std::uint32_t, std::uint32_t>>& newest_votes() noexcept { return newest_votes_; }
+  detail::kept_votes& votes() noexcept { return votes_; }
+  bool has_windows() const noexcept { return true; }
   bool aborted() const noexcept { return false; }
   hocket::failure heed_abort() const { return {}; }
   bool revoked() const noexcept { return revoked_; }
@@ -95,9 +94,7 @@ class rank_state {
   detail::call_log calls_;
   std::uint32_t last_sequence_;
   std::vector<detail::open_inquiry> open_inquiries_;
-  std::vector<std::pair<int, detail::vote>> votes_;
-  std::uint32_t last_round_ = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> newest_votes_;
+  detail::kept_votes votes_;
   bool revoked_ = false;
 };
 
@@ -129,9 +126,10 @@ void vote(rank_state state) {
     }
     require(sum.context >= 3 && sum.context <= transport::contexts::most, "a context comes out that there is");
     require(sum.lost.size() == ranks, "it is said of each rank whether it is lost");
+    voters.conclude_in(1, sum.text());
     const std::string agreed = voters.agree(1, sum.text());
     const auto proposed = [&](const auto& each) { return each.second.number == 1 && each.second.content == agreed; };
-    require(agreed == sum.text() || std::ranges::any_of(state.votes(), proposed),
+    require(agreed == sum.text() || std::ranges::any_of(state.votes().heard, proposed),
             "they agree on what one has proposed");
   });
 }

@@ -45,15 +45,16 @@ class assembly {
   /// Begins again, in the latest call of `shrink` that is known of.
   void join_newest_round() {
     note_newest_votes();
-    std::uint32_t& round = state_.last_round();
-    ++round;
-    for (const auto& [voter, each] : state_.votes()) round = std::max(round, each.round);
-    std::erase_if(state_.votes(), [&](const auto& each) { return each.second.round < round; });
-    round_ = round;
+    kept_votes& kept = state_.votes();
+    ++kept.last_round;
+    for (const auto& [voter, each] : kept.heard) kept.last_round = std::max(kept.last_round, each.round);
+    round_ = kept.last_round;
+    std::erase_if(kept.heard, [&](const known_vote& each) { return each.second.round < round_ && !has_gone_on(each); });
     superseded_ = false;
-    last_vote_.reset();
+    concludes_in_.reset();
     last_word_.reset();
     takes_part_.assign(index(state_.size()), true);
+    standing_.assign(index(state_.size()), std::nullopt);
   }
 
   /// Whether a peer votes in a later call: then nothing that comes out of this one means anything.
@@ -109,17 +110,25 @@ class assembly {
     platform::nap(1'000'000);
   }
 
-  /// From now on the ranks come to an end, which they agree on in vote `number`. A rank that has given that vote may have
-  /// gone on with what it says: those behind it do so too, rather than be late.
-  void conclude_in(std::uint32_t number) { last_vote_ = number; }
+  /// From now on the ranks come to an end, which they agree on in vote `number`. A rank that has cast that vote goes on,
+  /// and those behind it do so too, soon, whoever else is late: it may wait for them already. If it says `success`, the rank is gone for any later call of
+  /// `shrink`: whoever has left this one before it heard so is told then.
+  void conclude_in(std::uint32_t number, const std::string& success) {
+    concludes_in_ = number;
+    state_.votes().conclusion = {round_, number, success};
+  }
 
   /// All come to the same end, which is the proposal of one of them.
   std::string agree(std::uint32_t number, std::string proposal) {
+    bool is_first = true;
     for (int rank = 0; rank < state_.rank(); ++rank) {
       if (!takes_part(rank)) continue;
+      is_first = false;
       if (std::optional<std::string> theirs = from(rank, number)) proposal = std::move(*theirs);
     }
+    if (is_first) hear_objections();
     cast(number, proposal, state_.rank() + 1);
+    if (concludes_in_ == number) concludes_in_.reset();
     return proposal;
   }
 
@@ -152,39 +161,66 @@ class assembly {
     }
   }
 
+  using known_vote = std::pair<int, vote>;
+
+  /// What the votes that are known mean to a rank that waits for one of them.
+  struct reading {
+    const known_vote* awaited = nullptr;
+    const known_vote* objection = nullptr;  ///< of a rank that does not vote any more
+    bool is_ahead = false;                  ///< who is waited for has gone on without this vote
+    bool is_decided = false;                ///< a rank before this one has cast the last vote
+  };
+
+  reading read_votes(int rank, std::uint32_t number) {
+    reading found;
+    bool is_over = false;
+    for (const known_vote& words : state_.votes().heard) {
+      const auto& [voter, each] = words;
+      is_over = is_over || each.round > round_;
+      if (has_gone_on(words)) fail(left_behind(voter));
+      if (each.round != round_) continue;
+      if (each.number == called_off && takes_part(voter)) found.objection = &words;
+      found.is_decided = found.is_decided || (concludes_in_ == each.number && voter < state_.rank());
+      if (voter == rank && each.number == number) found.awaited = &words;
+      found.is_ahead = found.is_ahead || (voter == rank && each.number > number);
+    }
+    superseded_ = superseded_ || (is_over && !found.is_decided);
+    return found;
+  }
+
   /// The vote of `rank`; nothing if it is gone, or has gone on without this one.
   std::optional<std::string> from(int rank, std::uint32_t number) {
-    std::optional<deadline> last_chance;
+    std::optional<deadline> last_chance, end_of_patience;
     for (unsigned polls = 1;; ++polls) {
-      bool is_ahead = false;
-      const std::pair<int, vote>* objection = nullptr;
-      for (const auto& said : state_.votes()) {
-        const auto& [voter, each] = said;
-        superseded_ = superseded_ || each.round > round_;
-        if (each.round == round_ && each.number == called_off && takes_part(voter)) objection = &said;
-        if (voter != rank || each.round != round_) continue;
-        if (each.number == number) return each.content;
-        is_ahead = is_ahead || each.number > number;
-      }
-      if (objection != nullptr) fail(told_by(objection->first, objection->second.content));
-      if (is_ahead || superseded_) return std::nullopt;
+      const reading found = read_votes(rank, number);
+      if (found.awaited != nullptr) return found.awaited->second.content;
+      const bool is_called_off = found.objection != nullptr || state_.aborted();
+      if (found.is_decided && !end_of_patience) end_of_patience = deadline::after(std::chrono::milliseconds(50));
+      if (found.is_decided && (is_called_off || until_.passed() || end_of_patience->passed())) return std::nullopt;
+      if (is_called_off && nobody_decides()) give_up(found.objection);
+      if (!is_called_off && (found.is_ahead || superseded_)) return std::nullopt;
       const bool late = last_chance && last_chance->passed();
       if (read_mail(rank)) continue;
       if (late) return std::nullopt;
       // What it sent before it went may be on its way.
       if (!last_chance && state_.port().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
-      if ((until_.passed() || state_.aborted()) && is_decided()) return std::nullopt;
-      if (is_called_off()) call_off();
       check_limits(rank);
       polls < 1000 ? platform::yield() : platform::nap(50'000);
     }
   }
 
+  /// For the rank that decides, and hears nobody before: what others have said meanwhile.
+  void hear_objections() {
+    read_mail(state_.rank());
+    const reading found = read_votes(state_.rank(), 0);
+    if (found.objection != nullptr || state_.aborted()) give_up(found.objection);
+  }
+
   /// Votes of earlier rounds are dropped, but it stays known who has voted last.
   void note_newest_votes() {
-    auto& newest = state_.newest_votes();
+    auto& newest = state_.votes().newest;
     newest.resize(index(state_.size()));
-    for (const auto& [voter, each] : state_.votes()) {
+    for (const auto& [voter, each] : state_.votes().heard) {
       newest[index(voter)] = std::max(newest[index(voter)], std::pair(each.round, each.number));
     }
   }
@@ -193,7 +229,7 @@ class assembly {
   /// again. Of several, the one that this rank waits for.
   int longest_silent(int awaited) {
     note_newest_votes();
-    const auto& newest = state_.newest_votes();
+    const auto& newest = state_.votes().newest;
     int silent = awaited;
     for (int rank = 0; rank < state_.size(); ++rank) {
       if (rank == state_.rank() || !takes_part(rank) || state_.port().gone(rank)) continue;
@@ -213,24 +249,48 @@ class assembly {
         const waiting_call own{call_.operation, call_.site, 0, awaited};
         state_.port().post(mail.sender, encode(answer{own.awaited, own.text()}));
       }
+      if (words) hear_standing(mail.sender, *words);
       if (!words || !std::holds_alternative<vote>(*words)) continue;
-      state_.votes().emplace_back(mail.sender, std::move(std::get<vote>(*words)));
+      state_.votes().heard.emplace_back(mail.sender, std::move(std::get<vote>(*words)));
       moved = true;
     }
     return moved;
   }
 
-  /// Whether a rank before this one has given the last vote.
-  bool is_decided() const {
-    return last_vote_ && std::any_of(state_.votes().begin(), state_.votes().end(), [&](const auto& said) {
-             return said.first < state_.rank() && said.second.round == round_ && said.second.number == *last_vote_;
-           });
+  /// Whom `rank` waits for, if it says so: as an answer, or as the one for whom its call has failed.
+  void hear_standing(int rank, const control& words) {
+    if (const auto* const said = std::get_if<answer>(&words)) standing_[index(rank)] = *said;
+    const auto* const told = std::get_if<revocation>(&words);
+    if (told == nullptr || told->culprit < 0 || !takes_part(told->culprit) || state_.port().gone(told->culprit)) return;
+    standing_[index(rank)] = answer{told->culprit, "a call that fails"};
   }
 
-  /// Whether `abort` was called; in the last step, when the others have had time to say what they have decided meanwhile.
-  bool is_called_off() {
-    if (!state_.aborted()) return false;
-    if (!last_vote_) return true;
+  /// Nothing if `rank` does not say so.
+  std::optional<answer> ask_standing(int rank) {
+    state_.port().post(rank, encode(question{}));
+    const deadline last = deadline::after(time_to_answer(call_.timeout));
+    while (!standing_[index(rank)] && !last.passed() && !state_.aborted()) {
+      if (!read_mail(rank)) platform::yield();
+    }
+    return standing_[index(rank)];
+  }
+
+  /// After a call that has come to an end for one rank and not for another: that one can't call again.
+  bool has_gone_on(const known_vote& each) const {
+    return each.second.round < round_ && each.second == state_.votes().conclusion;
+  }
+  static failure left_behind(int rank) {
+    return make_failure(
+        errc::peer_lost,
+        "rank " + std::to_string(rank) +
+            " goes on with the communicator that the last call of shrink has made, which this rank left "
+            "before it heard so: the others are lost for it",
+        {.peer = rank});
+  }
+
+  /// For a rank that may be called off: in the last step others may have decided, and have had time to say so.
+  bool nobody_decides() {
+    if (!concludes_in_) return true;
     if (!last_word_) last_word_ = deadline::after(std::chrono::milliseconds(5));
     return last_word_->passed();
   }
@@ -238,22 +298,28 @@ class assembly {
   void check_limits(int awaited) {
     if (!until_.passed()) return;
     const int silent = longest_silent(awaited);
-    fail(make_failure(errc::timeout,
-                      "waited " + describe(call_.timeout) + " for rank " + std::to_string(silent) +
-                          ", which lives, but does not call shrink too",
-                      {.peer = silent}));
+    failure late = make_failure(errc::timeout, "waited " + describe(call_.timeout) + " for rank " +
+                                                   std::to_string(silent) + " to call shrink too");
+    follow_chain(
+        state_, silent, late, [&](int rank) { return ask_standing(rank); }, [&] { return state_.aborted(); });
+    if (state_.aborted()) call_off();
+    fail(std::move(late));
   }
 
-  /// `abort` was called. The others hear of it, and may all call again.
+  /// `abort` was called, here or on the rank that objects. All may call again.
+  [[noreturn]] void give_up(const known_vote* objection) {
+    if (objection == nullptr) call_off();
+    const auto& [voter, each] = *objection;
+    fail(make_failure(errc::aborted, "rank " + std::to_string(voter) + " reports: " + each.content, {.peer = voter}));
+  }
+
+  /// So that the others hear of it.
   [[noreturn]] void call_off() {
     failure cause = state_.heed_abort();
     cast(called_off, cause.reason, 0);
     const deadline last = deadline::after(std::chrono::milliseconds(2));
     while (!state_.port().posted() && !last.passed()) state_.port().progress();
     fail(std::move(cause));
-  }
-  static failure told_by(int rank, const std::string& reason) {
-    return make_failure(errc::aborted, "rank " + std::to_string(rank) + " reports: " + reason, {.peer = rank});
   }
 
   [[noreturn]] void fail(failure cause) const { raise(in_context(std::move(cause), state_, call_)); }
@@ -263,9 +329,10 @@ class assembly {
   const call_site call_;
   std::uint32_t round_ = 0;
   bool superseded_ = false;
-  std::optional<std::uint32_t> last_vote_;
+  std::optional<std::uint32_t> concludes_in_;
   std::optional<deadline> last_word_;
   std::vector<bool> takes_part_;
+  std::vector<std::optional<answer>> standing_;  ///< what each was heard to wait for
 };
 
 }  // namespace detail

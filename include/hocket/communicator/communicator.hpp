@@ -16,6 +16,7 @@
 #include <memory>
 #include <source_location>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -94,6 +95,14 @@ class communicator {
           detail::negative_timeout(given, {.operation = "set_timeout", .rank = rank(), .ranks = size(), .site = site}));
     }
     state().set_timeout(given);
+  }
+  /// Does not compile: a number has no unit.
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  void set_timeout(Number) {
+    constexpr bool has_a_unit = !std::is_arithmetic_v<Number>;
+    static_assert(has_a_unit,
+                  "set_timeout(...) takes a duration, as 5s or 20ms after `using namespace std::chrono_literals`");
   }
 
   /// What this rank has moved by its calls on this communicator, those under way included as far as they are. From the

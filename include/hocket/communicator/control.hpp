@@ -80,6 +80,18 @@ struct vote {
   std::uint32_t round = 0;   ///< which call of `shrink` it belongs to
   std::uint32_t number = 0;  ///< and which step of it
   std::string content;
+
+  friend bool operator==(const vote&, const vote&) = default;
+};
+
+/// What a rank keeps of the votes of a communicator, from one call of `shrink` to the next.
+struct kept_votes {
+  std::vector<std::pair<int, vote>> heard;  ///< with the rank that cast each
+  std::uint32_t last_round = 0;             ///< in which this rank has voted
+  /// Round and number of the newest vote of each rank that is known of; empty before the first `shrink`.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> newest;
+  /// Whoever casts this one goes on without waiting for anybody. Round 0: the last call of `shrink` did not come so far.
+  vote conclusion;
 };
 
 using control = std::variant<revocation, inquiry, question, answer, vote>;

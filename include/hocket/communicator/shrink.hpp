@@ -195,7 +195,7 @@ class shrinking {
   /// What all ranks do after an attempt: go on with what was made, try again without those who died meanwhile, or
   /// give up for the reason of one of them, which would fail again: no memory, say.
   std::string judged(std::uint32_t first, const attempt& own) {
-    assembly_.conclude_in(first + last_steps + 1);
+    assembly_.conclude_in(first + last_steps + 1, yes);
     const auto all = assembly_.gather(first + last_steps, own.made                   ? yes
                                                           : worth_another(own.cause) ? again
                                                                                      : refusal(own));
@@ -251,9 +251,10 @@ class shrinking {
 /// particular. The new communicator has the old one's default timeout. Processes get new connections, as what has died
 /// may have spoiled the old ones; threads share the old communicator's wires.
 /// **Cost.** About 6 (p-1) small messages for each of p ranks, and the time it takes to notice who is gone.
-/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call; `aborted`: `abort` was called during
-/// it, here or on the rank that is named. After these two all may call again, also those whose call came to no end.
-/// `revoked`: `comm` was shrunk before; `peer_lost`: the others have lost this rank; what making a communicator throws.
+/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call, or for which one waits that is in another
+/// call; `aborted`: `abort` was called during it, here or on the rank that is named. After these two all may call again, also
+/// those whose call came to no end. `revoked`: `comm` was shrunk before; `peer_lost`: the others have lost this rank, or
+/// had decided to go on when its last call ended by one of these two; what making a communicator throws.
 template <class Wire, call_options Options = options<>>
 communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options = {},
                           const std::source_location& site = std::source_location::current()) {
@@ -274,6 +275,15 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
   made.set_timeout(comm.timeout());
   detail::communicator_access::state(made).recorder().inherit(state.recorder());
   return made;
+}
+
+/// Does not compile: what else is there to say?
+template <class Wire, class Argument>
+requires(!call_options<Argument>) communicator<Wire> shrink(const communicator<Wire>& comm, const Argument&) {
+  constexpr bool has_options = call_options<Argument>;
+  static_assert(has_options,
+                "shrink(...) takes nothing but the communicator and options: shrink(comm, with(timeout(5s)))");
+  return shrink(comm);
 }
 
 HOCKET_END_NAMESPACE

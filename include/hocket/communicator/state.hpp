@@ -240,11 +240,7 @@ class communicator_state {
   const flight_recorder& recorder() const noexcept { return recorder_; }
   /// What peers have asked and could not be told yet.
   std::vector<open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
-  /// Votes that have come, with the rank that cast them; and the last call of `shrink` in which this rank has voted.
-  std::vector<std::pair<int, vote>>& votes() noexcept { return votes_; }
-  std::uint32_t& last_round() noexcept { return last_round_; }
-  /// Round and number of the newest vote of each rank that is known of; empty before the first `shrink`.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>>& newest_votes() noexcept { return newest_votes_; }
+  kept_votes& votes() noexcept { return votes_; }
 
   // ── Failure ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -499,9 +495,7 @@ class communicator_state {
   std::vector<const posted_message*> messages_;
   call_log calls_;
   std::vector<open_inquiry> open_inquiries_;
-  std::vector<std::pair<int, vote>> votes_;
-  std::uint32_t last_round_ = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> newest_votes_;
+  kept_votes votes_;
   std::chrono::nanoseconds timeout_ = default_timeout;
   failure cause_;
   bool delivered_ = false;  ///< some call has failed with `cause_`

@@ -40,8 +40,9 @@ class pending {
 /// of this request or of another, or a blocking call. A call on another communicator does not: operations on several ones
 /// are waited for in an order that is the same on all ranks. The buffers belong to the operation until it is over.
 ///
-/// The destructor waits as `wait` does. It never throws: a failure there has ended the communicator, and the next call on it
-/// throws it.
+/// The destructor waits as `wait` does, also where an exception leaves the scope: so ranks go on together if all come that far.
+/// Where peers wait for what this rank will not do any more, that takes until the deadline, unless `revoke` says so first. It
+/// never throws: a failure there has ended the communicator, and the next call on it throws it.
 /// **Threads.** As the communicator: one at a time. While another thread is in a call, `wait` fails with
 /// `concurrent_use`, and `test` is false: the operation goes on, and can be waited for later. **Lifetime.** Keeps what it needs of its communicator.
 class [[nodiscard]] request {

@@ -162,7 +162,7 @@ HOCKET_COLD outcome read_mail(State& state, whereabouts where, answer_listener h
     } else if (const auto* const answered = std::get_if<answer>(&*words)) {
       heard(mail.sender, *answered);
     } else if (auto* const voted = std::get_if<vote>(&*words)) {
-      state.votes().emplace_back(mail.sender, std::move(*voted));
+      state.votes().heard.emplace_back(mail.sender, std::move(*voted));
     }
   }
   for (std::size_t i = 0; i < open.size() && !state.revoked();) {
@@ -263,38 +263,52 @@ HOCKET_COLD failure with_call_of_sender(State& state, const question& wanted, wh
   return cause;
 }
 
-/// Follows the chain of those who wait for each other, from this rank's call on, to the one at its end: who does not answer
-/// is in no call, stopped, or behind a link that is cut. Names it in `cause`, which is a timeout. A failure that a peer reports meanwhile, or a
-/// mismatch, comes in its place. Where a core has much else to do, a rank that is in a call may be slow to answer: so it gets
-/// a quarter of `waited`, the time after which this call has given up, but 50 ms at least and half a second at most.
-template <class State>
-HOCKET_COLD failure whom_to_blame(State& state, whereabouts where, std::chrono::nanoseconds waited, failure cause,
-                                  stop_query called_off) {
-  const std::chrono::nanoseconds time_to_answer =
-      std::clamp<std::chrono::nanoseconds>(waited / 4, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
-  const waiting_call own = where();
-  if (own.awaited < 0) return cause;
-  if (own.awaited == state.rank()) {
-    cause.reason += ", which is this rank itself: use send_recv for that, or begin with send_async or recv_async";
-  }
-  int suspect = own.awaited;
+/// How long a rank gets to say whom it waits for, once a call has given up after `waited`: where a core has much else to do,
+/// one that is in a call may be slow to answer.
+inline std::chrono::nanoseconds time_to_answer(std::chrono::nanoseconds waited) noexcept {
+  return std::clamp<std::chrono::nanoseconds>(waited / 4, std::chrono::milliseconds(50),
+                                              std::chrono::milliseconds(500));
+}
+
+/// Follows the chain of those who wait for each other, from `suspect` on, to the one at its end, and names it in `cause`.
+/// `ask(rank)` gives what that rank says, or nothing: then it is in no call, stopped, or behind a link that is cut.
+/// `is_over()`, asked after each of them: the cause is another one, which the caller knows of.
+template <class State, class Ask, class IsOver>
+HOCKET_COLD void follow_chain(const State& state, int suspect, failure& cause, Ask ask, IsOver is_over) {
   for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
-    outcome instead;
-    const auto said = ask(state, suspect, question{}, time_to_answer, where, called_off, instead);
-    if (instead.failed()) return instead.cause();
-    if (!said && called_off()) return cause;
+    const std::optional<answer> said = ask(suspect);
+    if (is_over()) return;
     cause.reason += "; rank " + std::to_string(suspect);
     cause.context.peer = suspect;
     if (!said) {
       cause.reason += " does not answer: it is in no call on this communicator, or stopped";
       if (!state.has_windows()) cause.reason += ", or the link to it is cut";
-      return cause;
+      return;
     }
     cause.reason += " is in " + said->call;
     if (said->awaited >= 0) cause.reason += ", and waits for rank " + std::to_string(said->awaited);
     suspect = said->awaited;
   }
-  return cause;
+}
+
+/// Names in `cause`, which is a timeout, the rank at the end of the chain that begins with this rank's call. A failure that a
+/// peer reports meanwhile, or a mismatch, comes in its place.
+template <class State>
+HOCKET_COLD failure whom_to_blame(State& state, whereabouts where, std::chrono::nanoseconds waited, failure cause,
+                                  stop_query called_off) {
+  const waiting_call own = where();
+  if (own.awaited == state.rank()) {
+    cause.reason += ", which is this rank itself: use send_recv for that, or begin with send_async or recv_async";
+  }
+  outcome instead;
+  bool answered = false;
+  const auto asked = [&](int rank) {
+    std::optional<answer> said = ask(state, rank, question{}, time_to_answer(waited), where, called_off, instead);
+    answered = said.has_value();
+    return said;
+  };
+  follow_chain(state, own.awaited, cause, asked, [&] { return instead.failed() || (!answered && called_off()); });
+  return instead.failed() ? instead.cause() : cause;
 }
 
 }  // namespace detail
