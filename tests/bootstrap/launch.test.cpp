@@ -167,8 +167,9 @@ namespace {
 
 /// Runs `body(world)` on four ranks, of which rank 2 is killed in it: all others hear so long before any deadline.
 template <class Body>
-void check_that_rank_2_is_missed(Body body) {
+void check_that_rank_2_is_missed(Body body, const std::string& directory = {}) {
   process_options options;
+  options.directory = directory;
   options.capture_output = true;
   options.timeout = 20s;
   const belongings before;
@@ -194,45 +195,60 @@ void check_that_rank_2_is_missed(Body body) {
 }  // namespace
 
 TEST_CASE("a killed rank is named on every survivor, long before the deadline") {
-  check_that_rank_2_is_missed([](const world_description& world) {
-    auto store = connect_store(world, within(10s));
-    bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
-    if (world.rank == 2) ::raise(SIGKILL);
-    bootstrap::exchange(store, "second", world.rank, world.ranks, {}, within(10s));
-  });
+  const scratch_directory scratch;
+  for (const std::string& directory : {std::string(), scratch.path()}) {
+    check_that_rank_2_is_missed(
+        [](const world_description& world) {
+          auto store = connect_store(world, within(10s));
+          bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
+          if (world.rank == 2) ::raise(SIGKILL);
+          bootstrap::exchange(store, "second", world.rank, world.ranks, {}, within(10s));
+        },
+        directory);
+  }
 }
 
 TEST_CASE("a rank that fails before it comes to the store ends the others' start-up, whenever rank 0 begins to serve") {
-  for (const auto late : {0ms, 300ms}) {
-    check_that_rank_2_is_missed([late](const world_description& world) {
-      if (world.rank == 2) ::raise(SIGKILL);
-      if (world.rank == 0) std::this_thread::sleep_for(late);
-      auto store = connect_store(world, within(10s));
-      bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
-    });
+  const scratch_directory scratch;
+  for (const std::string& directory : {std::string(), scratch.path()}) {
+    for (const auto late : {0ms, 300ms}) {
+      check_that_rank_2_is_missed(
+          [late](const world_description& world) {
+            if (world.rank == 2) ::raise(SIGKILL);
+            if (world.rank == 0) std::this_thread::sleep_for(late);
+            auto store = connect_store(world, within(10s));
+            bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
+          },
+          directory);
+    }
   }
 }
 
 TEST_CASE("a killed rank 0 ends the others' start-up too") {
-  process_options options;
-  options.timeout = 20s;
-  const auto results = run_processes(
-      3,
-      [](const world_description& world) {
-        auto store = connect_store(world, within(10s));
-        try {
-          // Rank 0 may die before it has passed on the others' answers of the first.
-          bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
-          if (world.rank == 0) ::raise(SIGKILL);
-          bootstrap::exchange(store, "second", world.rank, world.ranks, {}, within(10s));
-        } catch (const hocket::error& cause) {
-          return cause.code() == errc::peer_lost && cause.context().peer == 0 ? 42 : 1;
-        }
-        return 0;
-      },
-      options);
-  CHECK(results[1].exit_code == 42);
-  CHECK(results[2].exit_code == 42);
+  const scratch_directory scratch;
+  for (const std::string& directory : {std::string(), scratch.path()}) {
+    process_options options;
+    options.timeout = 20s;
+    options.directory = directory;
+    const auto results = run_processes(
+        3,
+        [](const world_description& world) {
+          auto store = connect_store(world, within(10s));
+          try {
+            // Rank 0 may die before it has passed on the others' answers of the first.
+            bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
+            if (world.rank == 0) ::raise(SIGKILL);
+            bootstrap::exchange(store, "second", world.rank, world.ranks, {}, within(10s));
+          } catch (const hocket::error& cause) {
+            return cause.code() == errc::peer_lost && cause.context().peer == 0 ? 42 : 1;
+          }
+          return 0;
+        },
+        options);
+    INFO("directory '" << directory << "'");
+    CHECK(results[1].exit_code == 42);
+    CHECK(results[2].exit_code == 42);
+  }
 }
 
 TEST_CASE("spawn sets the variables of each rank") {

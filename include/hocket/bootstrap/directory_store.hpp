@@ -8,12 +8,14 @@
 /// ranks are in; the last rank to leave removes the session. Jobs that share a directory at the same time need
 /// different tokens; what a job with another token has left behind is removed when a week old.
 ///
-/// A rank that is called off leaves a note, by which the others' waits end too.
+/// A rank that is called off leaves a note, by which the others' waits end too. So does rank 0 where one of its host that has
+/// come has died, the others where rank 0 has, and a launcher (launch.hpp) where any fails. Otherwise nothing tells that a rank of another host
+/// has died, or one before it came: that is a `timeout` here.
 ///
-/// Nothing tells that a rank has died: that is a `timeout` here. Waiting ranks look again every 1 to 50 ms; a network
-/// file system may show new files seconds later.
+/// Waiting ranks look again every 1 to 50 ms; a network file system may show new files seconds later.
 #pragma once
 
+#include <hocket/bootstrap/process_notes.hpp>
 #include <hocket/bootstrap/rendezvous.hpp>
 #include <hocket/bootstrap/store.hpp>
 #include <hocket/bootstrap/tcp_protocol.hpp>
@@ -46,7 +48,8 @@ struct directory_store_options {
 class directory_store {
  public:
   /// Waits for all ranks. **Errors.** `timeout` names the missing ranks; `refused`: another version or byte order;
-  /// `bad_environment`: the directory cannot be used; `aborted`: this rank was called off, or `context.peer` was.
+  /// `bad_environment`: the directory cannot be used; `aborted`: this rank was called off, or `context.peer` was;
+  /// `peer_lost`: the process of `context.peer` has ended.
   directory_store(const directory_store_options& options, const wait_limit& limit) : directory_store(options) {
     check();
     const failure cause = options_.rank == 0 ? admit_all(limit) : join(limit);
@@ -56,7 +59,7 @@ class directory_store {
 
   directory_store(directory_store&& other) noexcept
       : options_(std::move(other.options_)), base_(std::move(other.base_)),
-        session_(std::exchange(other.session_, std::string())) {}
+        session_(std::exchange(other.session_, std::string())), notes_(std::move(other.notes_)) {}
   directory_store& operator=(directory_store&&) = delete;
   ~directory_store() { leave(); }
 
@@ -106,13 +109,14 @@ class directory_store {
   /// Waits until `done()`. What it says then if the limit has ended the wait comes of `missing`, which is told how long
   /// that was.
   template <typename Done, typename Missing>
-  failure poll(const wait_limit& limit, Done&& done, Missing&& missing) const {
+  failure poll(const wait_limit& limit, Done&& done, Missing&& missing) {
     const auto begin = deadline::clock::now();
     const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     std::chrono::nanoseconds pause = std::chrono::milliseconds(1);
     for (;;) {
       if (failure told = heard_call_off()) return told;
       if (done()) return {};
+      if (failure lost = seen_death()) return lost;
       if (failure end = platform::nap(pause, limit)) {
         const bool called_off = end.code == errc::aborted;
         if (called_off) call_off();
@@ -127,22 +131,44 @@ class directory_store {
 
   /// Leaves a note wherever this rank has shown up.
   void call_off() const {
-    blob note;
-    detail::append_integer(note, static_cast<std::int32_t>(options_.rank));
     std::set<std::string> places = joined_;
     if (!session_.empty()) places = {session_};
-    for (const std::string& place : places) static_cast<void>(platform::write_file(place, "called_off", note));
+    for (const std::string& place : places) {
+      static_cast<void>(detail::note_end(place, detail::called_off_note, options_.rank));
+    }
   }
 
-  /// What to fail with where another rank has left such a note.
+  /// What to fail with where another rank was called off.
   failure heard_call_off() const {
-    blob note;
-    if (session_.empty() || !platform::read_file(session_ + "/called_off", note)) return {};
-    detail::blob_reader reader(note);
-    const auto rank = reader.integer<std::int32_t>();
-    if (!reader.ok() || rank < 0 || rank >= options_.ranks || rank == options_.rank) return {};
+    const int rank = session_.empty() ? -1 : detail::noted_end(session_, detail::called_off_note, options_.ranks);
+    if (rank < 0 || rank == options_.rank) return {};
     return make_failure(errc::aborted, detail::called_off_text(rank, options_.ranks), {.peer = rank});
   }
+
+  /// The same where one has died, or has failed before it came here. Who has left in order may have ended since.
+  failure seen_death() {
+    int rank = detail::noted_end(options_.directory, detail::failed_note, options_.ranks);
+    if (rank < 0 && !session_.empty()) rank = detail::noted_end(session_, detail::died_note, options_.ranks);
+    if (rank < 0 && !session_.empty()) rank = dead_rank();
+    if (rank < 0 || rank == options_.rank) return {};
+    return make_failure(errc::peer_lost,
+                        "rank " + std::to_string(rank) + " of " + std::to_string(options_.ranks) +
+                            " has ended in start-up: it failed, crashed or was killed",
+                        {.peer = rank});
+  }
+
+  /// Rank 0 looks after all others, and they after rank 0.
+  int dead_rank() {
+    const int first = options_.rank == 0 ? 1 : 0, last = options_.rank == 0 ? options_.ranks : 1;
+    for (int rank = first; rank < last; ++rank) {
+      if (!notes_.has_ended(session_, rank) || has_left(rank)) continue;
+      static_cast<void>(detail::note_end(session_, detail::died_note, rank));
+      return rank;
+    }
+    return -1;
+  }
+
+  bool has_left(int rank) const { return ::access((session_ + "/left." + std::to_string(rank)).c_str(), F_OK) == 0; }
 
   // ── Rank 0 ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -195,7 +221,7 @@ class directory_store {
       ::mkdir(base_.c_str(), 0700);
       if (::mkdir(path.c_str(), 0700) == 0) {
         session_ = path;
-        return {};
+        return notes_.leave(session_, options_.rank);
       }
       error = errno;
     }
@@ -298,15 +324,16 @@ class directory_store {
         session_ = path;
         return true;
       }
-      if (!joined_.insert(path).second) continue;
+      if (joined_.count(path) != 0) continue;
       detail::hello greeting;
       greeting.rank = options_.rank;
       greeting.ranks = options_.ranks;
       greeting.token = options_.token;
       blob note = detail::encode(greeting);
       detail::append_bytes(note, text_bytes(word));
-      // Where this fails the session is just being removed.
-      if (platform::write_file(path, "join." + rank, note)) joined_.erase(path);
+      // Where these fail the session is just being removed.
+      if (notes_.leave(path, options_.rank) || platform::write_file(path, "join." + rank, note)) continue;
+      joined_.insert(path);
     }
     return false;
   }
@@ -337,7 +364,10 @@ class directory_store {
     if (session_.empty()) return;
     static_cast<void>(platform::write_file(session_, "left." + std::to_string(options_.rank), {}));
     std::size_t left = 0;
-    for (const std::string& name : platform::list_directory(session_)) left += name.substr(0, 5) == "left." ? 1U : 0U;
+    for (const std::string& name : platform::list_directory(session_)) {
+      if (name.starts_with("left.") || name == detail::died_note)
+        ++left;  // whose process has ended can't say that it leaves
+    }
     if (left < (failed_ ? ranks_here().size() : static_cast<std::size_t>(options_.ranks))) return;
     const std::string ended = base_ + "/ended-" + session_.substr(session_.rfind('-') + 1);
     if (::rename(session_.c_str(), ended.c_str()) != 0) return;
@@ -376,6 +406,7 @@ class directory_store {
   std::string session_;
   std::set<std::string> joined_;
   bool failed_ = false;  ///< start-up; this rank knows of it
+  detail::process_notes notes_;
 };
 
 }  // namespace bootstrap

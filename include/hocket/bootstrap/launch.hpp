@@ -106,14 +106,17 @@ class meeting_place {
     return result;
   }
 
-  /// Lets the store know which ranks have failed, as they may not have come to it: a connection in their place, which ends
-  /// at once. Of those that had come it knows, and where rank 0 serves no more, nobody reads it. Waits for nobody.
+  /// Lets the store know which ranks have failed, as they may not have come to it: by a note in the directory, or a connection
+  /// in their place, which ends at once. Of those that had come the server knows, and where rank 0 serves no more, nobody
+  /// reads it. Waits for nobody.
   void tell_of_failures(process_group& group) {
     told_.resize(group.size());
-    for (std::size_t rank = 1; rank < group.size(); ++rank) {
+    for (std::size_t rank = directory_ ? 0 : 1; rank < group.size(); ++rank) {
       if (told_[rank] || group.running(rank)) continue;
       told_[rank] = true;
-      if (!directory_ && group.running(0) && !group.result(rank).succeeded()) stand_in(rank, group.size());
+      if (group.result(rank).succeeded()) continue;
+      if (directory_) directory_->note_failure(static_cast<int>(rank));
+      if (!directory_ && group.running(0)) stand_in(rank, group.size());
     }
   }
 

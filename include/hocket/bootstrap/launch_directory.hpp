@@ -8,6 +8,7 @@
 /// which that is.
 #pragma once
 
+#include <hocket/bootstrap/process_notes.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
@@ -19,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/file.h>
@@ -47,6 +49,12 @@ class launch_directory {
   ~launch_directory() { remove(path_); }
 
   const std::string& path() const noexcept { return path_; }
+
+  /// For those who wait for it there. The first counts: others fail for that.
+  void note_failure(int rank) {
+    if (std::exchange(noted_, true)) return;
+    static_cast<void>(bootstrap::detail::note_end(path_, bootstrap::detail::failed_note, rank));
+  }
 
   /// Removes what launchers of this host have left under `parent` that were killed. Local; any number of processes may
   /// do so at once. What can't be removed stays, silently.
@@ -90,12 +98,14 @@ class launch_directory {
       }
       ::rmdir(base.c_str());
     }
+    ::unlink((path + '/' + bootstrap::detail::failed_note).c_str());
     ::unlink((path + lock_name).c_str());
     ::rmdir(path.c_str());
   }
 
   const std::string path_;
   platform::file_descriptor lock_;
+  bool noted_ = false;
 };
 
 }  // namespace launch::detail

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which of the ranks that meet in a directory have ended: notes that ranks and their launcher leave there. Each rank says
+/// which process it is, so that processes of one host can watch each other; whoever sees an end names the rank.
+#pragma once
+
+#include <hocket/bootstrap/blob.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/directory.hpp>
+#include <hocket/transport/process_identity.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace bootstrap::detail {
+
+/// How a rank has ended: the name of the note that says which.
+inline constexpr const char* called_off_note = "called_off";
+inline constexpr const char* died_note = "died";              ///< another rank has seen it
+inline constexpr const char* failed_note = ".hocket-failed";  ///< the launcher has
+
+inline failure note_end(const std::string& directory, const char* how, int rank) {
+  blob note;
+  append_integer(note, static_cast<std::int32_t>(rank));
+  return platform::write_file(directory, how, note);
+}
+
+/// The rank that ended so; -1 if there is no such note, or it makes no sense.
+inline int noted_end(const std::string& directory, const char* how, int ranks) {
+  blob note;
+  if (!platform::read_file(directory + '/' + how, note)) return -1;
+  blob_reader reader(note);
+  const auto rank = reader.integer<std::int32_t>();
+  return reader.ok() && rank >= 0 && rank < ranks ? rank : -1;
+}
+
+/// The processes of ranks, by what they have left in a directory.
+class process_notes {
+ public:
+  /// Says in `directory` which process this rank is.
+  failure leave(const std::string& directory, int rank) const {
+    return platform::write_file(directory, name_of(rank), std::as_bytes(std::span(&own_, 1)));
+  }
+
+  /// Whether the process of a rank that has left a note in `directory` has ended. False also where nobody can tell: on
+  /// another host, or in another PID namespace.
+  bool has_ended(const std::string& directory, int rank) {
+    watched& one = all_[rank];
+    if (!one.known) one.known = read(directory + '/' + name_of(rank));
+    return one.known && own_.can_watch(*one.known) && one.watch.ended(*one.known);
+  }
+
+ private:
+  struct watched {
+    std::optional<transport::process_identity> known;
+    transport::process_watch watch;
+  };
+
+  static std::string name_of(int rank) { return "process." + std::to_string(rank); }
+
+  static std::optional<transport::process_identity> read(const std::string& path) {
+    blob note;
+    transport::process_identity who;
+    if (!platform::read_file(path, note) || note.size() != sizeof who) return std::nullopt;
+    std::memcpy(&who, note.data(), sizeof who);
+    return who;
+  }
+
+  transport::process_identity own_ = transport::own_identity();
+  std::map<int, watched> all_;
+};
+
+}  // namespace bootstrap::detail
+
+HOCKET_END_NAMESPACE
