@@ -111,8 +111,8 @@ class assembly {
   }
 
   /// From now on the ranks come to an end, which they agree on in vote `number`. A rank that has cast that vote goes on,
-  /// and those behind it do so too, soon, whoever else is late: it may wait for them already. If it says `success`, the rank is gone for any later call of
-  /// `shrink`: whoever has left this one before it heard so is told then.
+  /// and those behind it do so too, soon, whoever else is late: it may wait for them already. If the vote says `success`,
+  /// that rank is gone for any later call of `shrink`: whoever has left this one before it heard so is told then.
   void conclude_in(std::uint32_t number, const std::string& success) {
     concludes_in_ = number;
     state_.votes().conclusion = {round_, number, success};
