@@ -125,7 +125,7 @@ class connections {
 
   /// With the lock: what it means that a connection to `rank` could not be made.
   failure unreachable(const std::string& what, int rank, ucs_status_t status) {
-    if (can_watch(rank) && !lives_on(rank)) return ended_failure(rank);
+    if (ends(rank)) return ended_failure(rank);
     return status_failure(what, status, {.peer = rank});
   }
 
@@ -134,11 +134,12 @@ class connections {
     peer& each = at(rank);
     return can_watch(rank) && each.watch.ended(each.identity);
   }
-  /// Of a rank that can be watched: a process that is about to end is not seen to have ended at once.
-  bool lives_on(int rank) {
+  /// The same for one that can't be reached: a process that is about to end is not seen to have ended at once. False of one
+  /// that can't be watched.
+  bool ends(int rank) {
     const deadline last = deadline::after(std::chrono::milliseconds(100));
-    while (!has_ended(rank) && !last.passed()) platform::nap(1'000'000);
-    return !has_ended(rank);
+    while (can_watch(rank) && !has_ended(rank) && !last.passed()) platform::nap(1'000'000);
+    return has_ended(rank);
   }
   static failure ended_failure(int rank) {
     return make_failure(errc::peer_lost, "its process has ended", {.peer = rank});
@@ -359,7 +360,7 @@ class connections {
     connections& self = *who.owner;
     if (self.presence_of(who.rank) == presence::cut) return;  // it was to break
     const std::string what = std::string("its connection broke: ") + ucs_status_string(status) + descriptors_text();
-    if (self.can_watch(who.rank) && self.lives_on(who.rank)) {
+    if (self.can_watch(who.rank) && !self.ends(who.rank)) {
       self.change(who, presence::cut, "its process lives, but " + what);  // others may reach it
     } else {
       self.note_end(who, what);
@@ -519,7 +520,23 @@ class connections {
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /// A peer that connects for the first time when this process has ended finds nobody, and UCX says so in lines of its own,
+  /// although what the peer waits for has come: who waits gets a moment to do so.
+  void let_peers_connect() noexcept {
+    const deadline last = deadline::after(std::chrono::milliseconds(20));
+    const auto is_about_to = [this](int rank) {
+      const peer& to = at(rank);
+      return rank != rank_ && to.talks && to.link && !to.has_greeted && presence_of(rank) == presence::here;
+    };
+    for (int rank = 0; rank < size_; ++rank) {
+      while (is_about_to(rank) && !last.passed()) {
+        if (!advance()) platform::nap(20'000);
+      }
+    }
+  }
+
   void say_goodbye() noexcept {
+    let_peers_connect();
     const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
     const deadline last = deadline::after(std::chrono::milliseconds(500));
     tell_all(notice::kind::goodbye, first_lost_ < 0 && unwinding ? rank_ : first_lost_);

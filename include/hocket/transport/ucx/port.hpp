@@ -294,13 +294,13 @@ class port {
     bool last() const noexcept { return before + bytes == message; }
   };
 
-  /// With the lock. Receiving needs no connection, but only who has one learns of the peer's end. False where it failed,
-  /// and where that must wait.
+  /// With the lock. Receiving needs no connection, but only who has one learns of the peer's end; from one that has ended
+  /// already, the message may have come. False where it failed, and where that must wait.
   bool ask_for(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
                failure& fail) noexcept {
     const int from = rank_on_wire(peer);
     ucs_status_t status = links_->connect(from, true);
-    if (status != UCS_OK) [[unlikely]] {
+    if (status != UCS_OK && !links_->ends(from)) [[unlikely]] {
       fail = broken_link(peer, status);
       return false;
     }
