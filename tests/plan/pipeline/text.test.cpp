@@ -62,6 +62,8 @@ TEST_CASE("what is no schedule is refused, with line and column") {
   refuses("# microbatches: 2\n", "there is no row");
   refuses(",", "line 1, column 2: a schedule needs at least one stage");
   refuses("# stages: 0\n,", "line 1, column 3: a schedule needs at least one stage");
+  refuses("# placement: loop\n# microbatches: 1000000\n# stages: 100\n0F0,99F0",
+          "line 2, column 3: a schedule has at most 134217728 actions; 100");
   refuses("0F0,0X0", "line 1, column 6: no such action; after the stage there must be F, B, I, W");
   refuses("0F0\n1F0,F1", "line 2, column 5: a number must stand here: the stage");
   refuses("0F", "line 1, column 3: a number must stand here: the microbatch");

@@ -46,6 +46,14 @@ constexpr void require_name(std::string_view name) {
 constexpr std::int64_t most_in_schedule = std::int64_t{1} << 27;
 
 /// Each stage has two actions at least for each microbatch.
+constexpr bool is_too_large(const placement& where, int microbatches) {
+  return std::int64_t{where.stages()} * microbatches > most_in_schedule / 2;
+}
+inline std::string too_large_text(const placement& where, int microbatches) {
+  return "a schedule has at most " + std::to_string(most_in_schedule) + " actions; " + std::to_string(where.stages()) +
+         " stages and " + std::to_string(microbatches) + " microbatches need more";
+}
+
 constexpr int checked_count(const placement& where, int microbatches) {
   if (microbatches < 0) {
     raise(errc::invalid_argument,
@@ -56,10 +64,8 @@ constexpr int checked_count(const placement& where, int microbatches) {
                                       std::to_string(2 * where.turn()) + " microbatches; the schedule has " +
                                       std::to_string(microbatches));
   }
-  if (std::int64_t{where.stages()} * microbatches <= most_in_schedule / 2) return microbatches;
-  raise(errc::invalid_argument, "a schedule has at most " + std::to_string(most_in_schedule) + " actions; " +
-                                    std::to_string(where.stages()) + " stages and " + std::to_string(microbatches) +
-                                    " microbatches need more");
+  if (is_too_large(where, microbatches)) raise(errc::invalid_argument, too_large_text(where, microbatches));
+  return microbatches;
 }
 
 }  // namespace detail

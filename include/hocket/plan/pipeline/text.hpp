@@ -102,7 +102,12 @@ class schedule_parser {
     if (rows_.empty()) fail("there is no row: a schedule has a line of actions per rank");
     if (!uses_.empty()) check_last(uses_.back().first, "stage", last_stage(), "# stages: ", stages_);
     check_last(last_microbatch_at_, "microbatch", last_microbatch_, "# microbatches: ", microbatches_);
-    schedule made(name_, make_placement(), microbatches_ >= 0 ? microbatches_ : last_microbatch_ + 1);
+    const placement where = make_placement();
+    const int microbatches = microbatches_ >= 0 ? microbatches_ : last_microbatch_ + 1;
+    if (is_too_large(where, microbatches)) {
+      fail_at(microbatches_ >= 0 ? said_[of_microbatches] : last_microbatch_at_, too_large_text(where, microbatches));
+    }
+    schedule made(name_, where, microbatches);
     if (last_stage() >= made.stages()) {
       fail_at(uses_.back().first, "stage " + std::to_string(last_stage()) + " occurs; this placement has " +
                                       stages_text(made.stages()) + " on " + rows_text());
