@@ -91,6 +91,36 @@ TEST_CASE("a lost rank ends all gatherings and all waits; one that left only wha
   CHECK(here.answers() == "0:" + lost + ":2 ");
 }
 
+TEST_CASE("a launcher tells of a rank that has not come, and of one that has its connection does") {
+  hello in_its_place;
+  in_its_place.ranks = 3;
+  in_its_place.rank = bootstrap::detail::in_place_of(2);
+  for (const bool has_come : {false, true}) {
+    rendezvous state(3, "");
+    for (const int rank : {0, 1, 2}) {
+      hello greeting;
+      greeting.rank = rank;
+      greeting.ranks = 3;
+      if (rank < 2 || has_come) REQUIRE(state.greet(greeting).status == 0);
+    }
+    request what;
+    what.kind = request_kind::gather;
+    what.key = "a";
+    what.nanoseconds = ~std::uint64_t{0};
+    state.handle(0, std::move(what), start);
+    hello stranger = in_its_place;
+    stranger.token = "guess";
+    for (const int rank : {in_its_place.rank, bootstrap::detail::in_place_of(3)}) {
+      stranger.rank = rank;
+      state.hear_of_failure(stranger);
+    }
+    CHECK(state.take_answers().empty());
+    state.hear_of_failure(in_its_place);
+    CHECK(state.take_answers().size() == (has_come ? 0 : 1));
+    CHECK((state.first_failure().status == static_cast<std::uint32_t>(errc::peer_lost)) == !has_come);
+  }
+}
+
 TEST_CASE("who leaves because of a failure does not take the blame for it") {
   const std::string lost = std::to_string(static_cast<int>(errc::peer_lost));
   meeting here(4);

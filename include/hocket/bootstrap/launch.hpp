@@ -106,9 +106,9 @@ class meeting_place {
     return result;
   }
 
-  /// Lets the store know which ranks have failed, as they may not have come to it: by a note in the directory, or a connection
-  /// in their place, which ends at once. Of those that had come the server knows, and where rank 0 serves no more, nobody
-  /// reads it. Waits for nobody.
+  /// Lets the store know which ranks have failed, as they may not have come to it: by a note in the directory, or a hello in
+  /// their place. Of those that had come the server knows, and where rank 0 serves no more, nobody reads it. Waits for
+  /// nobody.
   void tell_of_failures(process_group& group) {
     told_.resize(group.size());
     for (std::size_t rank = directory_ ? 0 : 1; rank < group.size(); ++rank) {
@@ -123,7 +123,7 @@ class meeting_place {
  private:
   void stand_in(std::size_t rank, std::size_t ranks) const {
     bootstrap::detail::hello greeting;
-    greeting.rank = static_cast<std::int32_t>(rank);
+    greeting.rank = bootstrap::detail::in_place_of(static_cast<std::int32_t>(rank));
     greeting.ranks = static_cast<std::int32_t>(ranks);
     greeting.token = token_;
     platform::file_descriptor socket;

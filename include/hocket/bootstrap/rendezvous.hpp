@@ -59,6 +59,12 @@ class rendezvous {
     return verdict;
   }
 
+  /// A launcher says that a rank has failed. Of one that has come, its own connection tells.
+  void hear_of_failure(hello greeting) {
+    greeting.rank = in_place_of(greeting.rank);
+    if (judge(greeting, {}).status == 0) leave(greeting.rank, parting::lost);
+  }
+
   /// Serves one request of `rank`, which must have been let in and must not be waiting.
   void handle(int rank, request&& what, deadline::clock::time_point now = deadline::clock::now()) {
     if (contradicted_ && !is_parting(what.kind)) {

@@ -41,6 +41,9 @@ inline std::string version_text(std::uint32_t version) {
          std::to_string(version % 1000);
 }
 
+/// The rank in the hello of a launcher, which says that `rank` has failed; and back.
+constexpr std::int32_t in_place_of(std::int32_t rank) noexcept { return -1 - rank; }
+
 /// Who a client is. The byte order mark alone is in the machine's own order.
 struct hello {
   std::uint32_t byte_order = byte_order_mark;

@@ -241,6 +241,11 @@ class tcp_server {
     const decoded how = decode(client.in, greeting, size);
     if (how == decoded::nonsense) client.broken = true;
     if (how != decoded::complete) return false;
+    if (greeting.rank < 0) {
+      rendezvous_.hear_of_failure(std::move(greeting));
+      client.broken = true;
+      return false;
+    }
     const reply verdict = rendezvous_.greet(greeting, platform::remote_text(client.socket.get()));
     if (verdict.status == 0) client.rank = greeting.rank;
     client.close_when_sent = verdict.status != 0;

@@ -255,7 +255,7 @@ template <class State>
 HOCKET_COLD failure with_call_of_sender(State& state, const question& wanted, whereabouts where, failure cause,
                                         stop_query called_off) {
   outcome instead;
-  const auto soon = std::chrono::milliseconds(20);
+  const auto soon = std::chrono::milliseconds(50);
   const auto said = ask(state, cause.context.peer, wanted, soon, where, called_off, instead);
   if (said && !said->call.empty()) {
     cause.reason += "; rank " + std::to_string(cause.context.peer) + "'s call is " + said->call;
