@@ -190,6 +190,7 @@ class teller {
     if (chain.size() == 1 && culprit >= 0 && culprit != first.rank) chain.push_back(culprit);
     const int end = chain.back();
     if (chain.size() == 1) return found("slow rank", {}, said_by(first) + ", and it is not known for whom it waited");
+    if (const auto crossed = circle_across_communicators(first); !crossed.empty()) return crossing(crossed);
     if (incident_.of(end) == nullptr) return silent(end, first);
     const auto begin = std::find(chain.begin(), chain.end(), end);
     const standing last = at_the_end(*incident_.of(end));
@@ -200,6 +201,12 @@ class teller {
   }
 
   void silent(int who, const record& first) {
+    if (const record* const other = record_elsewhere(world_rank_of(first, who)); other != nullptr) {
+      found("slow rank", {who}, rank(who) + " did not come, and has left no record of this communicator");
+      say("Meanwhile it was in " + describe(at_the_end(*other)) + " on " + communicator(*other) + '.');
+      waiting_since(first);
+      return;
+    }
     found("missing rank", {who}, rank(who) + " is missing: it has left no record, and did not answer");
     say("It was not found dead either: it is stopped (a debugger, a full disk, a lost mount), it computes without a "
         "call, or "
@@ -260,16 +267,64 @@ class teller {
 
   /// Where the same process stood meanwhile on another communicator.
   void elsewhere(const record& who) {
+    const record* const other = record_elsewhere(who.world_rank);
+    if (other == nullptr) return;
+    say("Meanwhile it was in " + describe(at_the_end(*other)) + " on " + communicator(*other) + '.');
+  }
+
+  /// What a rank of the world has left of another communicator, in a call of which it stood when this one failed; null if
+  /// there is none.
+  const record* record_elsewhere(int world_rank) const {
     for (const incident& other : all_) {
       if (&other == &incident_) continue;
       for (const record* each : other.records()) {
-        if (each->world_rank != who.world_rank || each->pid != who.pid || each->host != who.host) continue;
-        const standing at = at_the_end(*each);
-        if (at.anywhere()) {
-          say("Meanwhile it was in " + describe(at) + " on communicator " + std::to_string(each->communicator) + '.');
-        }
+        if (each->world_rank == world_rank && at_the_end(*each).anywhere()) return each;
       }
     }
+    return nullptr;
+  }
+
+  static int world_rank_of(const record& of, int rank) {
+    return static_cast<std::size_t>(rank) < of.members.size() ? of.members[static_cast<std::size_t>(rank)] : rank;
+  }
+  static std::string communicator(const record& of) { return "communicator " + std::to_string(of.communicator); }
+
+  /// Ranks that wait for each other, each for the next and the last for the first, in calls on several communicators: what
+  /// each has left of the one that it waited in. Empty if there is no such circle.
+  std::vector<const record*> circle_across_communicators(const record& first) const {
+    std::vector<const record*> chain{&first};
+    for (;;) {
+      const record& last = *chain.back();
+      const int awaited = at_the_end(last).awaits();
+      if (awaited < 0) return {};
+      const int next = world_rank_of(last, awaited);
+      const auto seen =
+          std::find_if(chain.begin(), chain.end(), [&](const record* each) { return each->world_rank == next; });
+      if (seen != chain.end()) {
+        const bool crosses = std::any_of(
+            seen, chain.end(), [&](const record* each) { return each->communicator != (*seen)->communicator; });
+        return crosses ? std::vector<const record*>(seen, chain.end()) : std::vector<const record*>();
+      }
+      const record* const here =
+          &first == &last || last.communicator == first.communicator ? incident_.of(awaited) : nullptr;
+      const record* const found = here != nullptr && at_the_end(*here).anywhere() ? here : record_elsewhere(next);
+      if (found == nullptr) return {};
+      chain.push_back(found);
+    }
+  }
+
+  void crossing(const std::vector<const record*>& members) {
+    std::vector<int> all;
+    for (const record* each : members) all.push_back(each->world_rank);
+    found("deadlock", sorted(all),
+          ranks(sorted(all)) + " of the world waited for each other in a circle, on several communicators");
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const record& each = *members[i];
+      say(capital(rank(each.world_rank)) + " of the world waited for " +
+          rank(members[(i + 1) % members.size()]->world_rank) + " in " + describe(at_the_end(each)) + " on " +
+          communicator(each) + '.');
+    }
+    say("Ranks that share several communicators must call them in one order, or from a thread for each.");
   }
 
   /// Ranks that wait for each other, each for the next, and the last for the first.

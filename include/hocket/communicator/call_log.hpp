@@ -87,6 +87,7 @@ inline std::string describe(const call_record& call) {
   const std::string_view name = call.operation;
   const std::string site = std::string(", called at ") + call.site.file_name() + ':' + std::to_string(call.site.line());
   if (*call.types == '\0') return std::string(name) + site;  // what it gathers is not the caller's
+  if (name == "barrier") return "barrier by " + std::string(call.plan) + site;
   const bool differ = name.ends_with("_v");
   std::string text = std::string(name) + " of ";
   if (name != "all_to_all_v") text += (differ ? "up to " : "") + std::to_string(call.elements) + ' ';

@@ -62,8 +62,10 @@ class start_up {
     try {
       return join(options);
     } catch (const error& cause) {
-      if (cause.code() == errc::peer_lost && !store_failed_) hear_who_was_first();
-      throw;
+      failure found = cause.cause();
+      if (found.code == errc::peer_lost && !store_failed_) found = what_came_first(std::move(found));
+      found.context.operation = "connect";  // by whatever it was found
+      raise(std::move(found));
     }
 #else
     return join(options);
@@ -95,14 +97,15 @@ class start_up {
 #if HOCKET_HAS_EXCEPTIONS
   /// A peer is gone, but perhaps only because another one was gone before. The store knows, and says so to whoever
   /// waits for all ranks once more.
-  void hear_who_was_first() {
+  failure what_came_first(failure found) {
     try {
       bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {},
                           limit(deadline::after(std::chrono::seconds(1))));
     } catch (const error& cause) {
-      if (cause.code() == errc::aborted) throw;
-      if (cause.code() == errc::peer_lost && cause.context().peer != world_.rank) throw;
+      if (cause.code() == errc::aborted) return cause.cause();
+      if (cause.code() == errc::peer_lost && cause.context().peer != world_.rank) return cause.cause();
     }
+    return found;
   }
 #endif
 

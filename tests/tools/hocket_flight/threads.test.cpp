@@ -90,24 +90,45 @@ TEST_CASE("hocket-flight: a rank that comes late out of calls that are over with
 
 TEST_CASE("hocket-flight: a rank that waits elsewhere") {
   const scratch_directory here;
-  std::atomic<bool> both_failed{false};
-  on_ranks(2, [&](thread_rank& me) {
+  std::atomic<bool> all_failed{false};
+  on_ranks(3, [&](thread_rank& me) {
     me.comm().set_flight_recorder(here.path());
-    auto other = hocket::split(me.comm(), hocket::color{0});
+    auto other = hocket::split(me.comm(), hocket::color{me.rank() == 0 ? 0 : 1});
     const auto use = [&](auto& comm, auto timeout) {
       me.expect(hocket::errc::timeout, [&] { hocket::barrier(comm, with(hocket::timeout(timeout))); });
     };
-    if (me.rank() == 0) {
-      use(me.comm(), 100ms);
-      while (!both_failed) std::this_thread::sleep_for(1ms);
-    } else {
+    if (me.rank() == 0) use(me.comm(), 100ms);
+    if (me.rank() == 2) {  // for which rank 0 waits in a barrier of three
       use(other, 400ms);
-      both_failed = true;
+      all_failed = true;
       use(me.comm(), 30s);
     }
+    while (!all_failed) std::this_thread::sleep_for(1ms);
   });
   const std::string text = told_of(here.path());
-  CHECK(lacks(text, {"Rank 1 was slow", "Meanwhile it was in barrier #", "on communicator 1"}) == "");
+  CHECK(lacks(text, {"Rank 2 was slow", "Meanwhile it was in barrier #", "on communicator 1"}) == "");
+}
+
+TEST_CASE("hocket-flight: ranks that call two communicators in different orders") {
+  for (const bool leaves_at_once : {true, false}) {
+    const scratch_directory here;
+    on_ranks(2, [&](thread_rank& me) {
+      me.comm().set_flight_recorder(here.path());
+      me.comm().set_timeout(soon);
+      auto one = hocket::split(me.comm(), hocket::color{0}), two = hocket::split(me.comm(), hocket::color{0});
+      me.expect(hocket::errc::timeout, [&] { hocket::barrier(me.rank() == 0 ? one : two); });
+      if (leaves_at_once) return;
+      try {
+        hocket::barrier(me.rank() == 0 ? two : one);
+      } catch (const hocket::error&) {}
+    });
+    const std::string text = told_of(here.path());
+    CHECK(lacks(text,
+                {"deadlock", "Ranks 0 and 1 of the world waited for each other in a circle, on several communicators",
+                 "Rank 0 of the world waited for rank 1 in barrier #", "on communicator 1", "on communicator 2",
+                 "must call them in one order"}) == "");
+    CHECK(text.find("missing rank") == std::string::npos);
+  }
 }
 
 TEST_CASE("hocket-flight: a rank that has left") {
