@@ -6,6 +6,7 @@
 #include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
+#include <hocket/plan/listed.hpp>
 
 #include <cstdint>
 #include <span>
@@ -98,6 +99,16 @@ TEST_CASE("counts that do not fit their buffers are refused before anything is s
       hocket::all_to_all_v(me.comm(), pair, five, hocket::send_counts{lengths{1, 1}},
                            hocket::receive_counts{rank == 0 ? lengths{1, 4} : lengths{4, 1}},
                            hocket::with(hocket::algorithm(plan::pairwise_all_to_all{.in_place = true})));
+    });
+    // Says of both blocks that they are as long as block 0.
+    plan::listed strange("strange", {plan::goal_kind::all_gather}, 2, {});
+    strange.lane(0) = {plan::send(1, {0}, plan::in(0)), plan::copy({0}, plan::in(0), plan::out(0)),
+                       plan::receive(1, {0}, plan::out(1))};
+    strange.lane(1) = {plan::send(0, {0}, plan::in(1)), plan::copy({0}, plan::in(1), plan::out(1)),
+                       plan::receive(0, {0}, plan::out(0))};
+    refuses("to the place of another one, whose length differs", [&] {
+      hocket::all_gather_v(me.comm(), std::span(out).first(rank + 1), std::span(five).first(3), hocket::counts{right},
+                           hocket::with(hocket::algorithm(strange)));
     });
     std::error_code code;
     hocket::all_gather_v(me.comm(), in, five, hocket::counts{right}, hocket::with(), code);

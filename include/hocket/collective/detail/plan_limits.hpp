@@ -41,6 +41,15 @@ inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t
   }
 }
 
+/// Of a plan for blocks of different lengths: whether an action moves each of them from and to its own place. It is as long
+/// as its `chunk` says, which the place of another block is not.
+inline bool keeps_places(const plan::action& what) noexcept {
+  const auto keeps = [&](plan::region where, std::uint32_t at) {
+    return (where != plan::region::in && where != plan::region::out) || at == what.chunk;
+  };
+  return keeps(what.from, what.from_at) && keeps(what.to, what.to_at);
+}
+
 /// Whether what an action reads or writes at `at` ends within the buffer of `rank`.
 inline bool fits(plan::region where, std::uint32_t at, const plan::action& what, const plan::layout& layout,
                  plan::goal_kind goal, std::uint32_t scratch, int rank) noexcept {
@@ -111,6 +120,9 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       if (!inside) {
         return "the plan reads or writes at a place beyond the end of its buffer, or of the scratch that its shape "
                "asks for";
+      }
+      if (each.count > 0 && asked.lengths == block_lengths::known_to_all && !keeps_places(each)) {
+        return "the plan moves a block from or to the place of another one, whose length differs";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
           !is_between_its_two(each, state.rank(), shape.pieces)) {
