@@ -218,14 +218,35 @@ std::string during_stream(const trial& what, std::vector<double>& milliseconds) 
   });
 }
 
+std::vector<int> processes_of(const communicator& comm) {
+  const std::vector<int> own{static_cast<int>(::getpid())};
+  std::vector<int> all(static_cast<std::size_t>(comm.size()));
+  hocket::all_gather(comm, own, all);
+  return all;
+}
+
+void expect_timeout(const trial& what, findings& found, const hocket::failure& cause) {
+  found.expect(cause.code == errc::timeout, "another error than timeout: " + cause.message());
+  found.expect(what.is_victim(cause.context.peer), "the wrong rank is blamed: " + cause.message());
+}
+
+/// Kills the victims once all others have given up waiting for them.
+void kill_stopped(const trial& what, const shared_blackboard& board, const std::vector<int>& processes) {
+  for (int rank = 0; rank < what.ranks; ++rank) {
+    const auto last = clock::now() + 20s;
+    while (!what.is_victim(rank) && board->noticed_at[rank].load() == 0 && clock::now() < last) {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  for (const int victim : what.victims) ::kill(processes[static_cast<std::size_t>(victim)], SIGKILL);
+}
+
 /// The victim is stopped, and killed when all others have given up waiting for it.
 std::string stopped_in_stream(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
     meet_all(comm);
-    const std::vector<int> own{static_cast<int>(::getpid())};
-    std::vector<int> processes(static_cast<std::size_t>(what.ranks));
-    hocket::all_gather(comm, own, processes);
+    const std::vector<int> processes = processes_of(comm);
     ++board->met;
     comm.set_timeout(600ms);
     std::mt19937 random(what.seed);
@@ -233,15 +254,8 @@ std::string stopped_in_stream(const trial& what, std::vector<double>& millisecon
     if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(20'000), SIGSTOP);
     const hocket::failure cause = until_failure(board, where.rank, [&] { call(comm, found, random); });
     if (end) return end.reset();
-    found.expect(cause.code == errc::timeout, "another error than timeout: " + cause.message());
-    found.expect(what.is_victim(cause.context.peer), "the wrong rank is blamed: " + cause.message());
-    for (int rank = 0; rank < what.ranks; ++rank) {
-      const auto last = clock::now() + 20s;
-      while (!what.is_victim(rank) && board->noticed_at[rank].load() == 0 && clock::now() < last) {
-        std::this_thread::sleep_for(1ms);
-      }
-    }
-    for (const int victim : what.victims) ::kill(processes[static_cast<std::size_t>(victim)], SIGKILL);
+    expect_timeout(what, found, cause);
+    kill_stopped(what, board, processes);
   });
 }
 
@@ -250,9 +264,7 @@ std::string stopped_in_shrink(const trial& what, std::vector<double>& millisecon
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
     meet_all(comm);
-    const std::vector<int> own{static_cast<int>(::getpid())};
-    std::vector<int> processes(static_cast<std::size_t>(what.ranks));
-    hocket::all_gather(comm, own, processes);
+    const std::vector<int> processes = processes_of(comm);
     ++board->met;
     comm.set_timeout(400ms);
     std::optional<doom> end;
@@ -263,15 +275,8 @@ std::string stopped_in_shrink(const trial& what, std::vector<double>& millisecon
       hocket::barrier(comm);
     });
     if (end) return end.reset();
-    found.expect(cause.code == errc::timeout, "another error than timeout: " + cause.message());
-    found.expect(what.is_victim(cause.context.peer), "the wrong rank is blamed: " + cause.message());
-    for (int rank = 0; rank < what.ranks; ++rank) {
-      const auto last = clock::now() + 20s;
-      while (!what.is_victim(rank) && board->noticed_at[rank].load() == 0 && clock::now() < last) {
-        std::this_thread::sleep_for(1ms);
-      }
-    }
-    for (const int victim : what.victims) ::kill(processes[static_cast<std::size_t>(victim)], SIGKILL);
+    expect_timeout(what, found, cause);
+    kill_stopped(what, board, processes);
   });
 }
 

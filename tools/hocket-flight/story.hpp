@@ -201,11 +201,10 @@ class teller {
   }
 
   void silent(int who, const record& first) {
-    if (const record* const other = record_elsewhere(world_rank_of(first, who)); other != nullptr) {
+    if (const int known_as = world_rank_of(first, who); record_elsewhere(known_as) != nullptr) {
       found("slow rank", {who}, rank(who) + " did not come, and has left no record of this communicator");
-      say("Meanwhile it was in " + describe(at_the_end(*other)) + " on " + communicator(*other) + '.');
       waiting_since(first);
-      return;
+      return elsewhere(known_as);
     }
     found("missing rank", {who}, rank(who) + " is missing: it has left no record, and did not answer");
     say("It was not found dead either: it is stopped (a debugger, a full disk, a lost mount), it computes without a "
@@ -244,7 +243,7 @@ class teller {
     say("Before, its last call was " + last.what +
         (last.when ? ", after which it was in no call for " + duration(until - *last.when) : "") + '.');
     waiting_since(first);
-    elsewhere(who);
+    elsewhere(who.world_rank);
   }
 
   /// When and where a rank came to a call, too late.
@@ -265,9 +264,9 @@ class teller {
     return arrival{what + (where.empty() ? "" : " at " + where), who.failed->time};
   }
 
-  /// Where the same process stood meanwhile on another communicator.
-  void elsewhere(const record& who) {
-    const record* const other = record_elsewhere(who.world_rank);
+  /// Where a rank of the world stood meanwhile on another communicator.
+  void elsewhere(int world_rank) {
+    const record* const other = record_elsewhere(world_rank);
     if (other == nullptr) return;
     say("Meanwhile it was in " + describe(at_the_end(*other)) + " on " + communicator(*other) + '.');
   }
@@ -305,8 +304,7 @@ class teller {
             seen, chain.end(), [&](const record* each) { return each->communicator != (*seen)->communicator; });
         return crosses ? std::vector<const record*>(seen, chain.end()) : std::vector<const record*>();
       }
-      const record* const here =
-          &first == &last || last.communicator == first.communicator ? incident_.of(awaited) : nullptr;
+      const record* const here = last.communicator == first.communicator ? incident_.of(awaited) : nullptr;
       const record* const found = here != nullptr && at_the_end(*here).anywhere() ? here : record_elsewhere(next);
       if (found == nullptr) return {};
       chain.push_back(found);

@@ -8,9 +8,9 @@
 /// ranks are in; the last rank to leave removes the session. Jobs that share a directory at the same time need
 /// different tokens; what a job with another token has left behind is removed when a week old.
 ///
-/// A rank that is called off leaves a note, by which the others' waits end too. So does rank 0 where one of its host that has
-/// come has died, the others where rank 0 has, and a launcher (launch.hpp) where any fails. Otherwise nothing tells that a rank of another host
-/// has died, or one before it came: that is a `timeout` here.
+/// A rank that is called off leaves a note, by which the others' waits end too. So does rank 0 where a rank of its host that
+/// has come dies, the others of that host where rank 0 does, and a launcher (launch.hpp) where any fails. Of other deaths
+/// nothing tells: those are a `timeout` here.
 ///
 /// Waiting ranks look again every 1 to 50 ms; a network file system may show new files seconds later.
 #pragma once
@@ -148,7 +148,6 @@ class directory_store {
   /// The same where one has died, or has failed before it came here. Who has left in order may have ended since.
   failure seen_death() {
     int rank = detail::noted_end(options_.directory, detail::failed_note, options_.ranks);
-    if (rank < 0 && !session_.empty()) rank = detail::noted_end(session_, detail::died_note, options_.ranks);
     if (rank < 0 && !session_.empty()) rank = dead_rank();
     if (rank < 0 || rank == options_.rank) return {};
     return make_failure(errc::peer_lost,
@@ -157,8 +156,9 @@ class directory_store {
                         {.peer = rank});
   }
 
-  /// Rank 0 looks after all others, and they after rank 0.
+  /// By somebody's note, or seen here: rank 0 looks after all others, and they after rank 0. -1 if there is none.
   int dead_rank() {
+    if (const int rank = detail::noted_end(session_, detail::died_note, options_.ranks); rank >= 0) return rank;
     const int first = options_.rank == 0 ? 1 : 0, last = options_.rank == 0 ? options_.ranks : 1;
     for (int rank = first; rank < last; ++rank) {
       if (!notes_.has_ended(session_, rank) || has_left(rank)) continue;
@@ -365,8 +365,8 @@ class directory_store {
     static_cast<void>(platform::write_file(session_, "left." + std::to_string(options_.rank), {}));
     std::size_t left = 0;
     for (const std::string& name : platform::list_directory(session_)) {
-      if (name.starts_with("left.") || name == detail::died_note)
-        ++left;  // whose process has ended can't say that it leaves
+      // Whose process has ended can't say that it leaves.
+      if (name.starts_with("left.") || name == detail::died_note) ++left;
     }
     if (left < (failed_ ? ranks_here().size() : static_cast<std::size_t>(options_.ranks))) return;
     const std::string ended = base_ + "/ended-" + session_.substr(session_.rfind('-') + 1);

@@ -115,8 +115,11 @@ class meeting_place {
       if (told_[rank] || group.running(rank)) continue;
       told_[rank] = true;
       if (group.result(rank).succeeded()) continue;
-      if (directory_) directory_->note_failure(static_cast<int>(rank));
-      if (!directory_ && group.running(0)) stand_in(rank, group.size());
+      if (directory_) {
+        directory_->note_failure(static_cast<int>(rank));
+      } else if (group.running(0)) {
+        stand_in(rank, group.size());
+      }
     }
   }
 

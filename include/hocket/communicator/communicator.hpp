@@ -98,7 +98,7 @@ class communicator {
   }
   /// Does not compile: a number has no unit.
   template <class Number>
-  requires std::is_arithmetic_v<Number>
+    requires std::is_arithmetic_v<Number>
   void set_timeout(Number) {
     constexpr bool has_a_unit = !std::is_arithmetic_v<Number>;
     static_assert(has_a_unit,

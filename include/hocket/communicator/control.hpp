@@ -90,7 +90,7 @@ struct kept_votes {
   std::uint32_t last_round = 0;             ///< in which this rank has voted
   /// Round and number of the newest vote of each rank that is known of; empty before the first `shrink`.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> newest;
-  /// Whoever casts this one goes on without waiting for anybody. Round 0: the last call of `shrink` did not come so far.
+  /// Whoever has cast this one has gone on. Of the last call of `shrink` that came so far; round 0: none did.
   vote conclusion;
 };
 

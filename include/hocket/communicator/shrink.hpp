@@ -279,7 +279,8 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
 
 /// Does not compile: what else is there to say?
 template <class Wire, class Argument>
-requires(!call_options<Argument>) communicator<Wire> shrink(const communicator<Wire>& comm, const Argument&) {
+  requires(!call_options<Argument>)
+communicator<Wire> shrink(const communicator<Wire>& comm, const Argument&) {
   constexpr bool has_options = call_options<Argument>;
   static_assert(has_options,
                 "shrink(...) takes nothing but the communicator and options: shrink(comm, with(timeout(5s)))");
