@@ -5,7 +5,8 @@
 /// The engine moves bytes and does not know the element type; it calls these. One table per operation and type keeps
 /// the engine itself compiled once, and costs nothing above 1 KiB. Three traps are answered here: g++ at -O2 leaves
 /// floating-point loops scalar, which costs a factor of 3 to 4; loops whose number of operands is only known at
-/// run time cost another factor of 4; and a loop of few instructions that lies across 32 bytes takes twice as long.
+/// run time cost another factor of 4; and a loop of few instructions takes, by where the linker puts it, up to twice as
+/// long.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,11 +19,14 @@
 #include <type_traits>
 #include <utility>
 
-/// Optimises one function as -O3 does, and lays its loops where they can be fetched at once, whatever the including program is compiled with. clang vectorises at -O2 anyway.
+/// Optimises one function as -O3 does, whatever the including program is compiled with. `…_AND_UNROLL` also writes its
+/// loops out several times. clang does both at -O2 anyway.
 #if defined(__GNUC__) && !defined(__clang__)
-#define HOCKET_VECTORIZE __attribute__((optimize("O3", "align-loops=32")))
+#define HOCKET_VECTORIZE __attribute__((optimize("O3")))
+#define HOCKET_VECTORIZE_AND_UNROLL __attribute__((optimize("O3", "unroll-loops")))
 #else
 #define HOCKET_VECTORIZE
+#define HOCKET_VECTORIZE_AND_UNROLL
 #endif
 
 HOCKET_BEGIN_NAMESPACE
@@ -49,7 +53,7 @@ struct leaf {
 namespace detail {
 
 template <class Op, class T>
-HOCKET_VECTORIZE void combine_two(const void* op, void* to, const void* a, const void* b, std::size_t count) {
+HOCKET_VECTORIZE_AND_UNROLL void combine_two(const void* op, void* to, const void* a, const void* b, std::size_t count) {
   using reduction = hocket::reduction<Op, T>;
   using partial = typename reduction::partial;
   using accumulator = typename reduction::accumulator;
@@ -77,46 +81,38 @@ struct sources_at {
   partial combine(const partial& a, const partial& b) const { return reduction::combine_partials(op, a, b); }
 };
 
-/// sum ∘ from[0][i] ∘ from[1][i] ∘ …: written out, as g++ vectorises no loop around one that it has not unrolled.
-template <class Reduction, class Op, std::size_t... K>
-constexpr typename Reduction::accumulator from_left(const Op& op, typename Reduction::accumulator sum,
-                                                    const typename Reduction::partial* const* from, std::size_t i,
-                                                    std::index_sequence<K...>) {
-  ((sum = Reduction::combine(op, sum, static_cast<typename Reduction::accumulator>(from[K][i]))), ...);
-  return sum;
-}
-
-/// The loops below read their own copy of `from`: a store of a byte may change what a reference leads to, and then
-/// each element would read the pointers again.
-template <class Op, class T, std::size_t Sources>
-HOCKET_VECTORIZE void combine_fixed(const Op& op, typename reduction<Op, T>::partial* to,
-                                    const typename reduction<Op, T>::partial* const (&from)[Sources],
-                                    std::size_t count) {
+/// to[i] = first[i] ∘ rest[i] ∘ …, with a pointer for each source: g++ would vectorise no loop over them around which there
+/// is another, and would load what a caller has just stored as an array in halves before those have arrived.
+template <class Op, class T, class... Partial>
+HOCKET_VECTORIZE void combine_fixed(const Op& op, typename reduction<Op, T>::partial* to, std::size_t count,
+                                    const typename reduction<Op, T>::partial* first, const Partial*... rest) {
   using reduction = hocket::reduction<Op, T>;
   using partial = typename reduction::partial;
   using accumulator = typename reduction::accumulator;
-  const partial* source[Sources];
-  std::copy_n(from, Sources, source);
+  constexpr std::size_t sources = 1 + sizeof...(Partial);
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
-      const sources_at<Op, T, Sources> all{op, source, i};
-      to[i] = hocket::detail::fixed_tree_over<Sources>::value(all);
+      const partial* const from[] = {first, rest...};
+      const sources_at<Op, T, sources> all{op, from, i};
+      to[i] = hocket::detail::fixed_tree_over<sources>::value(all);
     } else {
-      to[i] = static_cast<partial>(from_left<reduction>(op, static_cast<accumulator>(source[0][i]), source + 1, i,
-                                                        std::make_index_sequence<Sources - 1>()));
+      auto sum = static_cast<accumulator>(first[i]);
+      ((sum = reduction::combine(op, sum, static_cast<accumulator>(rest[i]))), ...);
+      to[i] = static_cast<partial>(sum);
     }
   }
 }
 
-/// tile[i] = tile[i] ∘ from[0][i] ∘ …
-template <class Op, class T, std::size_t Sources>
-HOCKET_VECTORIZE void add_to_tile(const Op& op, typename reduction<Op, T>::accumulator* tile,
-                                  const typename reduction<Op, T>::partial* const (&from)[Sources], std::size_t size) {
+/// tile[i] = tile[i] ∘ from[i] ∘ …
+template <class Op, class T, class... Partial>
+HOCKET_VECTORIZE void add_to_tile(const Op& op, typename reduction<Op, T>::accumulator* tile, std::size_t size,
+                                  const Partial*... from) {
   using reduction = hocket::reduction<Op, T>;
-  const typename reduction::partial* source[Sources];
-  std::copy_n(from, Sources, source);
+  using accumulator = typename reduction::accumulator;
   for (std::size_t i = 0; i < size; ++i) {
-    tile[i] = from_left<reduction>(op, tile[i], source, i, std::make_index_sequence<Sources>());
+    accumulator sum = tile[i];
+    ((sum = reduction::combine(op, sum, static_cast<accumulator>(from[i]))), ...);
+    tile[i] = sum;
   }
 }
 
@@ -138,8 +134,8 @@ HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::par
     for (std::size_t i = 0; i < size; ++i) tile[i] = static_cast<sum_type>(first[i]);
     std::size_t k = 1;
     for (; k + 4 <= sources; k += 4)
-      add_to_tile<Op, T>(op, tile, {source(k), source(k + 1), source(k + 2), source(k + 3)}, size);
-    for (; k < sources; ++k) add_to_tile<Op, T>(op, tile, {source(k)}, size);
+      add_to_tile<Op, T>(op, tile, size, source(k), source(k + 1), source(k + 2), source(k + 3));
+    for (; k < sources; ++k) add_to_tile<Op, T>(op, tile, size, source(k));
     for (std::size_t i = 0; i < size; ++i) to[begin + i] = static_cast<partial>(tile[i]);
   }
 }
@@ -171,7 +167,7 @@ HOCKET_VECTORIZE void combine_tiled_tree(const Op& op, typename reduction<Op, T>
 template <class Op, class T, std::size_t... K>
 void combine_known(const Op& op, void* to, const void* const* from, std::size_t count, std::index_sequence<K...>) {
   using partial = typename reduction<Op, T>::partial;
-  combine_fixed<Op, T>(op, static_cast<partial*>(to), {static_cast<const partial*>(from[K])...}, count);
+  combine_fixed<Op, T>(op, static_cast<partial*>(to), count, static_cast<const partial*>(from[K])...);
 }
 
 /// Up to 8 sources have a loop each: in tiles, those of 5 to 7 took three times as long.
