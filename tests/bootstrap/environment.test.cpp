@@ -42,6 +42,22 @@ const variables torchrun_eight{{"RANK", "5"},
                                {"MASTER_ADDR", "10.0.0.1"},
                                {"MASTER_PORT", "29500"}};
 
+const variables open_mpi{{"OMPI_COMM_WORLD_RANK", "3"},
+                         {"OMPI_COMM_WORLD_SIZE", "4"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                         {"PMIX_NAMESPACE", "1286275073"}};
+const variables mpich{
+    {"PMI_RANK", "5"}, {"PMI_SIZE", "6"}, {"MPI_LOCALRANKID", "2"}, {"MPI_LOCALNRANKS", "3"}};
+const variables slurm_batch_script{
+    {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "77"}};
+const variables srun{{"SLURM_PROCID", "7"},
+                     {"SLURM_LOCALID", "1"},
+                     {"SLURM_NTASKS", "8"},
+                     {"SLURM_STEP_NUM_TASKS", "8"},
+                     {"SLURM_JOB_ID", "77"}};
+const variables meeting_place{{"HOCKET_STORE", "tcp://node7:4000"}};
+
 }  // namespace
 
 TEST_CASE("without any variable the program is a world of one") {
@@ -111,6 +127,37 @@ TEST_CASE("where torchrun's agent holds the port, the next one is used") {
   CHECK(complaint(plus(with_agent, {{"MASTER_PORT", "65535"}})).rfind("MASTER_PORT='65535'", 0) == 0);
 }
 
+TEST_CASE("who they are, ranks also hear from mpirun, mpiexec and srun") {
+  struct row {
+    variables set;
+    int rank, ranks, local_rank, local_ranks;
+    const char* token;
+  };
+  const row rows[] = {{open_mpi, 3, 4, 1, 2, "1286275073"}, {mpich, 5, 6, 2, 3, ""}, {srun, 7, 8, 1, 0, "77"}};
+  for (const row& each : rows) {
+    const world_description world = read(plus(each.set, meeting_place));
+    INFO(world.source);
+    CHECK(world.rank == each.rank);
+    CHECK(world.ranks == each.ranks);
+    CHECK(world.local_rank == each.local_rank);
+    CHECK(world.local_ranks == each.local_ranks);
+    CHECK(world.token == each.token);
+    CHECK(world.address == "node7");
+    CHECK(read(plus(plus(each.set, meeting_place), {{"HOCKET_TOKEN", "mine"}})).token == "mine");
+    CHECK(read(plus(each.set, hocket_four)).rank == 2);
+    CHECK(read(plus(each.set, torchrun_eight)).rank == 5);
+  }
+  CHECK(read(plus(plus(srun, open_mpi), meeting_place)).rank == 3);  // an mpirun that starts its processes by srun
+}
+
+TEST_CASE("what mpirun or srun has started alone, and a batch script of Slurm, is a world of one") {
+  const variables alone = plus(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}});
+  CHECK(read(alone).ranks == 1);
+  CHECK(read(plus(alone, meeting_place)).ranks == 1);
+  CHECK(read(plus(srun, {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}})).ranks == 1);
+  CHECK(read(slurm_batch_script).ranks == 1);
+}
+
 TEST_CASE("a variable that is set to nothing counts as not set") {
   CHECK(read({{"HOCKET_RANK", ""}, {"HOCKET_RANKS", ""}, {"RANK", ""}, {"HOCKET_TIMEOUT", ""}}).ranks == 1);
   CHECK(read(plus(torchrun_eight, {{"HOCKET_RANK", ""}, {"HOCKET_RANKS", ""}})).rank == 5);
@@ -155,6 +202,12 @@ TEST_CASE("half-set and nonsensical variables are named, with their value and wh
       {plus(torchrun_eight, {{"MASTER_ADDR", ""}}), "MASTER_ADDR is not set", "rank 0"},
       {plus(torchrun_eight, {{"MASTER_PORT", "99999"}}), "MASTER_PORT='99999'", "65535"},
       {plus(torchrun_eight, {{"MASTER_PORT", ""}}), "MASTER_PORT is not set", "65535"},
+      {open_mpi, "HOCKET_STORE is not set", "mpirun has started this process as one of 4"},
+      {mpich, "HOCKET_STORE is not set", "mpiexec has started this process as one of 6"},
+      {srun, "HOCKET_STORE is not set", "srun has started this process as one of 8"},
+      {plus(plus(open_mpi, meeting_place), {{"OMPI_COMM_WORLD_LOCAL_RANK", "2"}}), "OMPI_COMM_WORLD_LOCAL_RANK='2'",
+       "less than OMPI_COMM_WORLD_LOCAL_SIZE"},
+      {plus(open_mpi, {{"OMPI_COMM_WORLD_RANK", "4"}}), "OMPI_COMM_WORLD_RANK='4'", "OMPI_COMM_WORLD_SIZE='4'"},
   };
   for (const row& each : rows) {
     const std::string text = complaint(each.set);

@@ -22,17 +22,22 @@ using hocket::launch::spawn_options;
 
 namespace {
 
-/// What `spawn` writes to stdout and stderr is checked from outside: by a forked process that calls it.
-process_result spawn_in_a_process(int ranks, const std::string& script, const spawn_options& options) {
+/// What `launch()` does in a forked process that is no rank.
+template <class Launch>
+process_result launched(Launch launch) {
   process_options outer;
   outer.capture_output = true;
   outer.timeout = 20s;
-  return run_processes(
-      1,
-      [&](const world_description&) {
-        return spawn(ranks, {"sh", "-c", script}, options);
-      },
-      outer)[0];
+  const auto as_no_rank = [&](const world_description&) {
+    ::unsetenv("HOCKET_RANK");
+    return launch();
+  };
+  return run_processes(1, as_no_rank, outer)[0];
+}
+
+/// What `spawn` writes to stdout and stderr is checked from outside: by a forked process that calls it.
+process_result spawn_in_a_process(int ranks, const std::string& script, const spawn_options& options) {
+  return launched([&] { return spawn(ranks, {"sh", "-c", script}, options); });
 }
 
 spawn_options quick() {
@@ -99,20 +104,22 @@ TEST_CASE("a forked process finds its world in its environment too") {
   CHECK(describe_failures(results).empty());
 }
 
-TEST_CASE("a variable that is set to nothing makes no rank") {
-  const auto is_rank_with = [](const char* name, const char* value) {
+TEST_CASE("a process knows by its variables whether a launcher has made it a rank") {
+  const auto is_rank_with = [](const std::vector<std::pair<const char*, const char*>>& set) {
     const auto ended = run_processes(1, [&](const world_description&) {
-      for (const char* const each : {"HOCKET_RANK", "RANK", "WORLD_SIZE"}) ::unsetenv(each);
-      ::setenv("WORLD_SIZE", "2", 1);
-      ::setenv(name, value, 1);
+      ::unsetenv("HOCKET_RANK");
+      for (const auto& [name, value] : set) ::setenv(name, value, 1);
       return hocket::launch::is_rank() ? 1 : 0;
     });
     return ended[0].exit_code == 1;
   };
-  for (const char* const name : {"HOCKET_RANK", "RANK"}) {
-    CHECK(is_rank_with(name, "1"));
-    CHECK_FALSE(is_rank_with(name, ""));
-  }
+  CHECK(is_rank_with({{"HOCKET_RANK", "1"}}));
+  CHECK_FALSE(is_rank_with({{"HOCKET_RANK", ""}}));
+  CHECK(is_rank_with({{"RANK", "1"}, {"WORLD_SIZE", "2"}}));
+  CHECK_FALSE(is_rank_with({{"RANK", ""}, {"WORLD_SIZE", "2"}}));
+  CHECK(is_rank_with({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}));
+  CHECK_FALSE(is_rank_with({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}));
+  CHECK_FALSE(is_rank_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}));  // a batch script
 }
 
 TEST_CASE("each result says how its process ended, and what it wrote") {
@@ -316,6 +323,17 @@ TEST_CASE("what a rank has started ends with it") {
   CHECK(is_gone(std::atoi(bootstrap::blob_text(content).c_str())));
 }
 
+TEST_CASE("spawn refuses to start ranks from a rank, which would have no end") {
+  const auto ended = run_processes(1, [](const world_description&) {
+    try {
+      return hocket::launch::spawn(2, {"true"});
+    } catch (const hocket::error& cause) {
+      return cause.reason().find("call spawn only where launch::is_rank() is false") != std::string::npos ? 42 : 43;
+    }
+  });
+  CHECK(ended[0].exit_code == 42);
+}
+
 TEST_CASE("spawn names a command that cannot be run") {
   const belongings before;
   CHECK_THROWS_WITH(spawn(3, {"./no such program"}, quick()), Catch::Contains("./no such program"));
@@ -336,13 +354,13 @@ TEST_CASE("spawn through a directory removes it, also where its ranks were kille
 
 TEST_CASE("the directory for spawn may be named from where the launcher is") {
   const scratch_directory scratch;
-  const auto launched = run_processes(1, [&](const world_description&) {
+  const process_result result = launched([&] {
     if (::chdir(scratch.path().c_str()) != 0) return 9;
     spawn_options options = quick();
     options.directory = ".";
     return spawn(2, {"sh", "-c", "cd / && test -d ${HOCKET_STORE#dir://}"}, options);
   });
-  CHECK(launched[0].exit_code == 0);
+  CHECK(result.exit_code == 0);
   CHECK(scratch.entries() == 0);
 }
 
@@ -351,16 +369,14 @@ TEST_CASE("what a killed launcher left is removed by the next one, and nothing t
   spawn_options options = quick();
   options.directory = scratch.path();
   const std::string files = "d=${HOCKET_STORE#dir://}; mkdir -p $d/job/session; echo > $d/job/session/file; ";
-  const auto launched = [&](const std::string& script) {
-    return run_processes(1, [&](const world_description&) {
-      // One rank: another one could still make its files when the next launcher has removed the directory.
-      return spawn(1, {"sh", "-c", files + script}, options);
-    })[0];
+  const auto killed = [&] {
+    // One rank: another one could still make its files when the next launcher has removed the directory.
+    return spawn_in_a_process(1, files + "kill -9 $PPID; exec sleep 60", options).signal == SIGKILL;
   };
   ::mkdir((scratch.path() + "/hocket-launch-of-somebody").c_str(), 0700);
   ::mkdir((scratch.path() + "/other").c_str(), 0700);
-  CHECK(launched("kill -9 $PPID; exec sleep 60").signal == SIGKILL);
-  CHECK(launched("kill -9 $PPID; exec sleep 60").signal == SIGKILL);
+  CHECK(killed());
+  CHECK(killed());
   CHECK(scratch.entries() == 3);  // that of the first is gone already
   // The launch below lives while the one in it comes and goes.
   CHECK(spawn(1, {"sh", "-c", files + "exit 0"}, options) == 0);
@@ -370,6 +386,7 @@ TEST_CASE("what a killed launcher left is removed by the next one, and nothing t
   const auto results = run_processes(
       1,
       [&](const world_description& world) {
+        ::unsetenv("HOCKET_RANK");
         const bool fine = spawn(1, {"true"}, options) == 0 && scratch.entries() == 3;
         return fine && ::access(world.directory.c_str(), W_OK) == 0 ? 0 : 1;
       },
@@ -379,40 +396,30 @@ TEST_CASE("what a killed launcher left is removed by the next one, and nothing t
 }
 
 TEST_CASE("a signal to the launcher reaches the ranks, and all of them end") {
-  process_options outer;
-  outer.capture_output = true;
-  outer.timeout = 20s;
   const auto begin = std::chrono::steady_clock::now();
-  const auto results = run_processes(
-      1,
-      [](const world_description&) {
-        const pid_t launcher = ::getpid();
-        const pid_t sender = ::fork();
-        if (sender == 0) {
-          std::this_thread::sleep_for(300ms);
-          ::kill(launcher, SIGINT);
-          ::_exit(0);
-        }
-        const int status =
-            spawn(2, {"sh", "-c", "trap 'echo caught; exit 0' INT; while :; do sleep 0.05; done"}, quick());
-        ::waitpid(sender, nullptr, 0);
-        return status;
-      },
-      outer);
-  INFO(results[0].output);
-  CHECK(results[0].exit_code == 128 + SIGINT);
+  const process_result result = launched([] {
+    const pid_t launcher = ::getpid();
+    const pid_t sender = ::fork();
+    if (sender == 0) {
+      std::this_thread::sleep_for(300ms);
+      ::kill(launcher, SIGINT);
+      ::_exit(0);
+    }
+    const int status = spawn(2, {"sh", "-c", "trap 'echo caught; exit 0' INT; while :; do sleep 0.05; done"}, quick());
+    ::waitpid(sender, nullptr, 0);
+    return status;
+  });
+  INFO(result.output);
+  CHECK(result.exit_code == 128 + SIGINT);
   CHECK(seconds_since(begin) < 5);
-  CHECK_THAT(results[0].output, Catch::Contains("caught"));
+  CHECK_THAT(result.output, Catch::Contains("caught"));
 }
 
 TEST_CASE("ranks die with their launcher") {
   const scratch_directory scratch;
   const std::string file = scratch.path() + "/ranks";
-  const auto results = run_processes(1, [&](const world_description&) -> int {
-    const std::string script = "test $HOCKET_RANK = 0 && sleep 0.3 && kill -9 $PPID; exec sleep 60";
-    return spawn(2, {"sh", "-c", "echo $$ >> " + file + "; " + script}, quick());
-  });
-  CHECK(results[0].signal == SIGKILL);
+  const std::string script = "test $HOCKET_RANK = 0 && sleep 0.3 && kill -9 $PPID; exec sleep 60";
+  CHECK(spawn_in_a_process(2, "echo $$ >> " + file + "; " + script, quick()).signal == SIGKILL);
   bootstrap::blob content;
   REQUIRE(platform::read_file(file, content));
   const std::string text = bootstrap::blob_text(content);

@@ -15,8 +15,11 @@
 ///
 /// Without `HOCKET_RANK` and `HOCKET_RANKS` the torchrun contract is read: `RANK`, `WORLD_SIZE`, `LOCAL_RANK`,
 /// `LOCAL_WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`. Where torchrun's own agent serves at `MASTER_PORT`
-/// (`TORCHELASTIC_USE_AGENT_STORE=True`) hocket uses the port after it; `HOCKET_STORE` overrides both. Without any of
-/// these the program is a world of one. A variable that is set to nothing counts as not set.
+/// (`TORCHELASTIC_USE_AGENT_STORE=True`) hocket uses the port after it; `HOCKET_STORE` overrides both.
+///
+/// Without these, too, rank and number of ranks are what Open MPI's mpirun, MPICH's mpiexec or Slurm's srun says;
+/// `HOCKET_STORE` is needed then. Without any of these the program is a world of one. A variable that is set to nothing
+/// counts as not set.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -171,16 +174,20 @@ inline void read_hocket(const variable_reader& variables, world_description& wor
   }
 }
 
+/// Of which a launcher may say one or none. `ranks` may be null.
+inline void read_local_ranks(const variable_reader& variables, const char* rank, const char* ranks,
+                             world_description& world) {
+  const int most = std::numeric_limits<int>::max();
+  if (variables.has(rank)) world.local_rank = variables.integer(rank, 0, most);
+  if (ranks == nullptr || !variables.has(ranks)) return;
+  world.local_ranks = variables.integer(ranks, 1, most);
+  if (world.local_rank >= world.local_ranks) variables.reject(rank, std::string("it must be less than ") + ranks);
+}
+
 inline void read_torchrun(const variable_reader& variables, world_description& world) {
   world.source = "torchrun variables";
   read_ranks(variables, "RANK", "WORLD_SIZE", world.rank, world.ranks);
-  if (variables.has("LOCAL_RANK")) {
-    world.local_rank = variables.integer("LOCAL_RANK", 0, std::numeric_limits<int>::max());
-  }
-  if (variables.has("LOCAL_WORLD_SIZE")) {
-    world.local_ranks = variables.integer("LOCAL_WORLD_SIZE", 1, std::numeric_limits<int>::max());
-    if (world.local_rank >= world.local_ranks) variables.reject("LOCAL_RANK", "it must be less than LOCAL_WORLD_SIZE");
-  }
+  read_local_ranks(variables, "LOCAL_RANK", "LOCAL_WORLD_SIZE", world);
   // torchrun gives each job an id that all of its processes know: good enough to tell two jobs apart.
   world.token = variables.text("TORCHELASTIC_RUN_ID");
   if (world.ranks == 1 || variables.has("HOCKET_STORE")) return;
@@ -189,6 +196,46 @@ inline void read_torchrun(const variable_reader& variables, world_description& w
   world.address = variables.text("MASTER_ADDR");
   const int port = variables.integer("MASTER_PORT", 1, agent_serves ? 65534 : 65535);
   world.port = static_cast<std::uint16_t>(agent_serves ? port + 1 : port);
+}
+
+/// The variables by which a launcher tells its processes who they are.
+struct launcher {
+  const char* name;
+  const char* rank;
+  const char* ranks;
+  const char* local_rank;
+  const char* local_ranks;  ///< may be null: it does not say
+  const char* job;          ///< tells jobs apart; may be null
+};
+
+/// Those of MPI first, as they may start their processes by srun. SLURM_NTASKS would not do: it is set in a batch script
+/// as well, which is no rank.
+inline constexpr launcher launchers[] = {
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr, "SLURM_JOB_ID"},
+};
+
+/// The launcher that has started this process; null if none of these has.
+inline const launcher* launcher_of(const variable_reader& variables) {
+  for (const launcher& each : launchers) {
+    if (variables.has(each.rank) && variables.has(each.ranks)) return &each;
+  }
+  return nullptr;
+}
+
+inline void read_launcher(const variable_reader& variables, const launcher& from, world_description& world) {
+  world.source = std::string(from.name) + "'s variables";
+  read_ranks(variables, from.rank, from.ranks, world.rank, world.ranks);
+  read_local_ranks(variables, from.local_rank, from.local_ranks, world);
+  if (from.job != nullptr) world.token = variables.text(from.job);
+  if (!variables.has("HOCKET_STORE") && world.ranks > 1) {
+    variables.reject("HOCKET_STORE", std::string(from.name) + " has started this process as one of " +
+                                         std::to_string(world.ranks) +
+                                         "; set it to tcp://host:port of rank 0, the same on every rank. Or set "
+                                         "HOCKET_RANK=0 and HOCKET_RANKS=1 for a world of one");
+  }
 }
 
 }  // namespace detail
@@ -204,6 +251,8 @@ world_description read_environment(const Lookup& lookup) {
     detail::read_hocket(variables, world);
   } else if (variables.has_pair("RANK", "WORLD_SIZE")) {
     detail::read_torchrun(variables, world);
+  } else if (const detail::launcher* const launcher = detail::launcher_of(variables)) {
+    detail::read_launcher(variables, *launcher, world);
   } else {
     world.source = "nothing: a world of one";
     world.local_rank = 0;
@@ -220,9 +269,21 @@ world_description read_environment(const Lookup& lookup) {
   return world;
 }
 
+namespace detail {
+
+inline constexpr auto variable_of_this_process = [](const char* name) -> const char* { return std::getenv(name); };
+
+}  // namespace detail
+
 /// Reads the world from the variables of this process.
-inline world_description read_environment() {
-  return read_environment([](const char* name) -> const char* { return std::getenv(name); });
+inline world_description read_environment() { return read_environment(detail::variable_of_this_process); }
+
+/// Whether a launcher has made this process a rank, by any of these variables. Of mpirun, mpiexec and srun: one of several.
+inline bool is_rank() {
+  const detail::variable_reader variables(detail::variable_of_this_process);
+  if (variables.has("HOCKET_RANK") || (variables.has("RANK") && variables.has("WORLD_SIZE"))) return true;
+  const detail::launcher* const launcher = detail::launcher_of(variables);
+  return launcher != nullptr && variables.text(launcher->ranks) != "1";
 }
 
 }  // namespace bootstrap

@@ -59,15 +59,8 @@ struct process_options {
   std::string directory;  ///< as in `spawn_options`
 };
 
-/// Whether something has made this process a rank already: `spawn`, or another launcher by its variables. One that is
-/// set to nothing counts as not set, as in bootstrap/environment.hpp.
-inline bool is_rank() noexcept {
-  const auto is_set = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr && *value != '\0';
-  };
-  return is_set("HOCKET_RANK") || (is_set("RANK") && is_set("WORLD_SIZE"));
-}
+/// Whether something has made this process a rank already: `spawn`, or another launcher by its variables.
+using bootstrap::is_rank;
 
 namespace detail {
 
@@ -353,11 +346,15 @@ inline void check_ranks(int ranks) {
 /// Returns 0, or the status of the first rank that failed (its exit code, or 128 plus its signal); 124 at the time
 /// limit. SIGINT, SIGTERM and SIGHUP are passed on while it waits. Rank 0 keeps stdin unless it is a terminal, the
 /// others have none.
-/// **Errors.** `invalid_argument`: no command, or it cannot be run. **Threads.** Signals reach it only where the
+/// **Errors.** `invalid_argument`: no command, or it cannot be run; this process is a rank itself. **Threads.** Signals reach it only where the
 /// other threads of the program block them.
 inline int spawn(int ranks, std::vector<std::string> command, const spawn_options& options = {}) {
   detail::check_ranks(ranks);
   if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");
+  if (is_rank()) {
+    raise(errc::invalid_argument, "this process is a rank itself, and each of its ranks would start " +
+                                      std::to_string(ranks) + " more: call spawn only where launch::is_rank() is false");
+  }
   return detail::command_group(ranks, std::move(command), options).run();
 }
 
