@@ -73,6 +73,7 @@ TEST_CASE("arguments that can't be right are refused, and nothing else changes")
     check_refused(me, "peer is 9",
                   [&] { hocket::send_recv(comm, five, hocket::peer{0}, std::span(six), hocket::peer{9}); });
     check_refused(me, "tag is 65536", [&] { hocket::send(comm, five, hocket::peer{0}, hocket::tag{65536}); });
+    check_refused(me, "tag is -1", [&] { hocket::recv(comm, five, hocket::peer{0}, hocket::tag{-1}); });
     check_refused(me, "in has 5 elements and out 6", [&] { auto lost = hocket::all_reduce_async(comm, five, six); });
     const auto past = hocket::with(hocket::timeout(-5s));
     const char* const refusal = "timeout is -5000000000 ns; it must be at least 0";

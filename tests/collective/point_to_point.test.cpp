@@ -47,24 +47,24 @@ TEST_CASE("send_recv passes messages around a ring") {
 
 TEST_CASE("messages arrive by tag, in any order of tags, and in order within one") {
   on_ranks(3, [](thread_rank& me) {
-    constexpr unsigned tags = 6;
+    constexpr int tags = 6;
     constexpr int rounds = 5;
     for (const std::size_t size : {std::size_t{1}, std::size_t{500}}) {
       if (me.rank() != 0) {
         for (int round = 0; round < rounds; ++round) {
-          for (unsigned t = 0; t < tags; ++t) {
-            hocket::send(me.comm(), std::vector<int>(size, 100 * me.rank() + 10 * round + static_cast<int>(t)), peer{0},
+          for (int t = 0; t < tags; ++t) {
+            hocket::send(me.comm(), std::vector<int>(size, 100 * me.rank() + 10 * round + t), peer{0},
                          tag{t});
           }
         }
         continue;
       }
-      for (unsigned t = tags; t-- > 0;) {
+      for (int t = tags; t-- > 0;) {
         for (int round = 0; round < rounds; ++round) {
           for (const int from : {2, 1}) {
             std::vector<int> found(size);
             hocket::recv(me.comm(), found, peer{from}, tag{t});
-            me.check(found.back() == 100 * from + 10 * round + static_cast<int>(t), [&] {
+            me.check(found.back() == 100 * from + 10 * round + t, [&] {
               return "tag " + std::to_string(t) + ", round " + std::to_string(round) + ": " +
                      std::to_string(found.back());
             });

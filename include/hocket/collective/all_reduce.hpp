@@ -109,7 +109,7 @@ struct all_reduce_t {
 struct all_reduce_async_t {
   /// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
   /// for what is wrong with the call itself.
-  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>,
+  template <class Wire, lasting_buffer In, writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {}, const Options& options = {},

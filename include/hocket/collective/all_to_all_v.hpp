@@ -73,7 +73,7 @@ struct all_to_all_v_t {
 struct all_to_all_v_async_t {
   /// As `all_to_all_v`, but returns at once. The buffers belong to the operation until the request is over, the counts
   /// do not.
-  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, call_options Options = options<>>
+  template <class Wire, lasting_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, In&& in, Out&& out, send_counts sent, receive_counts received,
                      const Options& options = {},

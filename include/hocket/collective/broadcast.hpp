@@ -57,7 +57,7 @@ struct broadcast_t {
 
 struct broadcast_async_t {
   /// As `broadcast`, but returns at once. The buffer belongs to the operation until the request is over.
-  template <class Wire, lasting_writable_buffer Buffer, call_options Options = options<>>
+  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, root from = {}, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {

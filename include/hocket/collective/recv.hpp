@@ -12,6 +12,7 @@
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 
+#include <cstdint>
 #include <source_location>
 #include <span>
 #include <system_error>
@@ -48,14 +49,14 @@ struct recv_t {
     return {.name = name,
             .in = std::as_writable_bytes(buffer),
             .from = from.rank,
-            .tag = label.value,
+            .tag = static_cast<std::uint32_t>(label.value),
             .received_type = detail::element_signature<T>()};
   }
 };
 
 struct recv_async_t {
   /// As `recv`, but returns at once. The buffer belongs to the operation until the request is over.
-  template <class Wire, lasting_writable_buffer Buffer, call_options Options = options<>>
+  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {},
                      const Options& options = {},

@@ -70,7 +70,7 @@ struct reduce_scatter_v_t {
 struct reduce_scatter_v_async_t {
   /// As `reduce_scatter_v`, but returns at once. The buffers belong to the operation until the request is over, the
   /// counts do not.
-  template <class Wire, lasting_buffer In, lasting_writable_buffer Out, class Op = std::plus<>,
+  template <class Wire, lasting_buffer In, writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
   request operator()(const communicator<Wire>& comm, In&& in, Out&& out, counts lengths, const Op& op = {},

@@ -12,6 +12,7 @@
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 
+#include <cstdint>
 #include <source_location>
 #include <span>
 #include <system_error>
@@ -52,7 +53,7 @@ struct send_t {
     return {.name = name,
             .out = std::as_bytes(buffer),
             .to = to.rank,
-            .tag = label.value,
+            .tag = static_cast<std::uint32_t>(label.value),
             .sent_type = detail::element_signature<T>()};
   }
 };

@@ -12,6 +12,7 @@
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 
+#include <cstdint>
 #include <source_location>
 #include <span>
 #include <system_error>
@@ -54,7 +55,7 @@ struct send_recv_t {
             .in = std::as_writable_bytes(in),
             .to = to.rank,
             .from = from.rank,
-            .tag = label.value,
+            .tag = static_cast<std::uint32_t>(label.value),
             .sent_type = detail::element_signature<Sent>(),
             .received_type = detail::element_signature<Received>()};
   }
@@ -62,7 +63,7 @@ struct send_recv_t {
 
 struct send_recv_async_t {
   /// As `send_recv`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, lasting_buffer Out, lasting_writable_buffer In, call_options Options = options<>>
+  template <class Wire, lasting_buffer Out, writable_buffer In, call_options Options = options<>>
     requires(element<element_type_t<Out>> && element<element_type_t<In>>)
   request operator()(const communicator<Wire>& comm, Out&& out, peer to, In&& in, peer from, tag label = {},
                      const Options& options = {},

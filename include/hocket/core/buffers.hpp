@@ -23,24 +23,21 @@ struct in_place_buffer {
 template <class Range>
 concept contiguous_buffer = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
 
-/// ... that can be written to.
-template <class Range>
-concept writable_buffer =
-    contiguous_buffer<Range> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
-
 /// ... that outlives the call: not a temporary container. For what returns before the operation is over. `Range` is the
 /// type of the argument with its reference.
 template <class Range>
 concept lasting_buffer = contiguous_buffer<Range> && std::ranges::borrowed_range<Range>;
 
+/// ... that can be written to. A temporary would take the result with it.
 template <class Range>
-concept lasting_writable_buffer = writable_buffer<Range> && std::ranges::borrowed_range<Range>;
+concept writable_buffer =
+    lasting_buffer<Range> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 
 /// The element type of a range, without const.
 template <class Range>
 using element_type_t = std::ranges::range_value_t<Range>;
 
-template <lasting_writable_buffer Range>
+template <writable_buffer Range>
 constexpr auto in_place(Range&& buffer) {
   return in_place_buffer<element_type_t<Range>>{{std::ranges::data(buffer), std::ranges::size(buffer)}};
 }
@@ -55,17 +52,18 @@ consteval void explain_in_place() {
       range,
       "in_place(buffer): a buffer must be a contiguous range that knows its size: a vector, an array, a span; "
       "of one value x that is std::span(&x, 1)");
-  constexpr bool writable = !range || writable_buffer<Value>;
-  static_assert(writable, "in_place(buffer): the result overwrites the buffer, whose elements are const here");
-  static_assert(!range || !writable || lasting_buffer<Value>,
+  constexpr bool lasting = !range || lasting_buffer<Value>;
+  static_assert(lasting,
                 "in_place(buffer): the buffer is a temporary, which would be gone with the result: give it a name");
+  static_assert(!range || !lasting || writable_buffer<Value>,
+                "in_place(buffer): the result overwrites the buffer, whose elements are const here");
 }
 
 }  // namespace detail
 
 /// For what is no such buffer: a compile error in words.
 template <class Value>
-  requires(!lasting_writable_buffer<Value>)
+  requires(!writable_buffer<Value>)
 constexpr auto in_place(Value&&) {
   detail::explain_in_place<Value>();
   return in_place_buffer<int>{};

@@ -158,15 +158,24 @@ concept call_options = detail::is_options<T>;
 
 namespace detail {
 
+/// Stands for what was not understood, so that there is one error alone.
+struct never_stops {
+  constexpr bool stop_requested() const noexcept { return false; }
+};
+
 template <class Value>
 constexpr auto as_property(Value value) {
   if constexpr (property<Value>) {
     return value;
+  } else if constexpr (stop_token_like<Value>) {
+    return stop_property<Value>{std::move(value)};
   } else {
-    static_assert(stop_token_like<Value>,
+    constexpr bool is_duration = requires { typename Value::period; };
+    static_assert(!is_duration, "with(...): a duration is said with what it limits: with(timeout(5s))");
+    static_assert(is_duration || property<Value>,
                   "with(...): not a property. Properties are algorithms (ring, two_shot, ...), timeout(...), "
                   "wire<T>, require(...), hint(...), observe(...) and stop tokens");
-    return stop_property<Value>{std::move(value)};
+    return stop_property<never_stops>{};
   }
 }
 

@@ -22,7 +22,7 @@ struct peer {
 
 /// Tells messages between the same two ranks apart: 0 … 65535.
 struct tag {
-  unsigned value = 0;
+  int value = 0;
 };
 
 /// Ranks of equal colour end up in the same part of a split communicator.

@@ -56,21 +56,45 @@ consteval bool explain_communicator() {
   return first;
 }
 
+/// What `T` is, where it is clear that it was meant for another place.
+template <class T>
+consteval bool explain_stray() {
+  constexpr bool code = std::is_same_v<T, std::error_code>;
+  static_assert(!code,
+                "the std::error_code comes last, and nothing before it can be left out: std::plus<>{} where there is an "
+                "operation, and with(), as in (comm, in, out, std::plus<>{}, with(), code)");
+  constexpr bool in_place = is_in_place<T>::value;
+  static_assert(!in_place,
+                "in_place(buffer) stands for both in and out of all_reduce, once: all_reduce(comm, in_place(buffer)); other "
+                "calls take two buffers");
+  return !code && !in_place;
+}
+
 template <class Range>
 consteval bool explain_input() {
-  constexpr bool bits = std::is_same_v<std::remove_cvref_t<Range>, std::vector<bool>>;
-  static_assert(!bits, "std::vector<bool> keeps bits, which can't be sent as elements: use a vector of unsigned char");
-  constexpr bool range = bits || contiguous_buffer<std::remove_reference_t<Range>>;
-  static_assert(range, "a buffer must be a contiguous range that knows its size: a vector, an array, a span");
-  return range && !bits;
+  using plain = std::remove_cvref_t<Range>;
+  if constexpr (explain_stray<plain>()) {
+    constexpr bool bits = std::is_same_v<plain, std::vector<bool>>;
+    static_assert(!bits,
+                  "std::vector<bool> keeps bits, which can't be sent as elements: use a vector of unsigned char");
+    constexpr bool pointer = std::is_pointer_v<plain>;
+    static_assert(!pointer, "a buffer must know its size, and a pointer does not: std::span(pointer, count)");
+    constexpr bool range = bits || pointer || contiguous_buffer<std::remove_reference_t<Range>>;
+    static_assert(range, "a buffer must be a contiguous range that knows its size: a vector, an array, a span");
+    return range && !bits && !pointer;
+  } else {
+    return false;
+  }
 }
 
 template <class Range>
 consteval bool explain_output() {
   if constexpr (explain_input<Range>()) {
-    constexpr bool writable = writable_buffer<Range>;
+    constexpr bool lasting = lasting_buffer<Range>;
+    static_assert(lasting, "a buffer that receives a result is a temporary, and gone with it: give it a name");
+    constexpr bool writable = !lasting || writable_buffer<Range>;
     static_assert(writable, "a buffer that receives a result must be writable; its elements are const here");
-    return writable;
+    return lasting && writable;
   } else {
     return false;
   }
@@ -91,37 +115,55 @@ consteval bool explain_same_elements() {
   return equal;
 }
 
-template <class Op, class T>
-consteval bool explain_operation() {
+/// Whether `Op` may be meant as an operation.
+template <class Op>
+consteval bool explain_place_of_operation() {
   static_assert(!is_options<Op>, "the operation comes before with(...): say std::plus<>{} for a sum");
   static_assert(!property<Op>,
                 "an algorithm, a timeout and other properties are options, made by with(...), and come after the "
                 "operation: std::plus<>{}, with(ring)");
-  constexpr bool optional = is_options<Op> || property<Op>;
-  constexpr bool copyable = optional || std::is_trivially_copyable_v<Op>;
-  static_assert(copyable, "the reduction operation must be trivially copyable: capture values, not containers");
-  constexpr bool as_they_are = !rounds_first<Op, T>;
-  static_assert(as_they_are,
-                "the reduction operation works on another type, to which the elements, or its factor, would be rounded "
-                "first: std::plus<>{} adds elements as what they are");
-  constexpr bool callable = optional || !copyable || !as_they_are || reduction_for<Op, T>;
-  static_assert(callable,
-                "the reduction operation must be callable as op(a, b) on const elements and give one of them, "
-                "or have prepare, combine and finish: see hocket/operation/traits.hpp");
-  return !optional && copyable && as_they_are && callable;
+  constexpr bool number = std::is_arithmetic_v<Op>;
+  static_assert(!number,
+                "a number in the place of the operation: the buffers say how many elements there are, and the "
+                "operation is a function object, as std::plus<>{}");
+  return !is_options<Op> && !property<Op> && !number && explain_stray<Op>();
+}
+
+template <class Op, class T>
+consteval bool explain_operation() {
+  if constexpr (explain_place_of_operation<Op>()) {
+    constexpr bool copyable = std::is_trivially_copyable_v<Op>;
+    static_assert(copyable, "the reduction operation must be trivially copyable: capture values, not containers");
+    constexpr bool as_they_are = !rounds_first<Op, T>;
+    static_assert(as_they_are,
+                  "the reduction operation works on another type, to which the elements, or its factor, would be "
+                  "rounded first: std::plus<>{} adds elements as what they are");
+    constexpr bool callable = !copyable || !as_they_are || reduction_for<Op, T>;
+    static_assert(callable,
+                  "the reduction operation must be callable as op(a, b) on const elements and give one of them, "
+                  "or have prepare, combine and finish: see hocket/operation/traits.hpp");
+    return copyable && as_they_are && callable;
+  } else {
+    return false;
+  }
 }
 
 /// The end of every call: with(...), and a std::error_code for those who want no exception.
 template <class Arguments, std::size_t I>
 consteval bool explain_options() {
-  constexpr bool options = !Arguments::template has<I> || is_options<typename Arguments::template plain<I>>;
-  static_assert(options,
-                "the argument in the place of the options must be made by with(...), as in "
-                "with(ring, timeout(5s)); those before it must not be left out");
-  constexpr bool code = !options || !Arguments::template has<I + 1> ||
-                        std::is_same_v<typename Arguments::template at<I + 1>, std::error_code&>;
-  static_assert(code, "the last argument can be a std::error_code, which must not be const or a temporary");
-  return options && code;
+  using last = typename Arguments::template plain<I>;
+  if constexpr (explain_stray<last>()) {
+    constexpr bool options = !Arguments::template has<I> || is_options<last>;
+    static_assert(options,
+                  "the argument in the place of the options must be made by with(...), as in "
+                  "with(ring, timeout(5s)); those before it must not be left out");
+    constexpr bool code = !options || !Arguments::template has<I + 1> ||
+                          std::is_same_v<typename Arguments::template at<I + 1>, std::error_code&>;
+    static_assert(code, "the last argument can be a std::error_code, which must not be const or a temporary");
+    return options && code;
+  } else {
+    return false;
+  }
 }
 
 /// Only the _async forms refuse what is otherwise a buffer.

@@ -53,7 +53,8 @@ struct message_job {
                                                       std::to_string(state.size() - 1));
     }
     if (tag > 0xffff) {
-      return make_failure(errc::invalid_argument, "tag is " + std::to_string(tag) + "; it must be at most 65535");
+      return make_failure(errc::invalid_argument, "tag is " + std::to_string(static_cast<std::int32_t>(tag)) +
+                                                      "; it must be one of 0 to 65535");
     }
     return {};
   }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a buffer must know its size, and a pointer does not: std::span\(pointer, count\)
+//
+// As MPI and NCCL want it.
+#include <hocket/hocket.hpp>
+
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, std::vector<float>& in, std::vector<float>& out) {
+  hocket::all_reduce(comm, in.data(), out.data());
+}

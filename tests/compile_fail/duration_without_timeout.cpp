@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a duration is said with what it limits: with\(timeout\(5s\)\)
+//
+// A duration alone may mean anything.
+#include <hocket/hocket.hpp>
+
+#include <chrono>
+#include <vector>
+
+void misuse(const hocket::local::communicator& comm, std::vector<float>& in, std::vector<float>& out) {
+  hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(std::chrono::seconds(5)));
+}
