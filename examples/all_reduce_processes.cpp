@@ -2,7 +2,7 @@
 // Four processes, each a rank, add up their vectors; every one of them gets the sum. Started by hand, the program
 // starts itself once more for each rank. Under a launcher, on one host or many, `connect` is all that is needed.
 // needs: ucx
-// expect: 1 \+ 2 \+ 3 \+ 4 = 10, a million times
+// expect: 1 \+ \.\.\. \+ 4 = 10, a million times
 #include <hocket/bootstrap/launch.hpp>
 #include <hocket/ucx.hpp>
 
@@ -16,5 +16,5 @@ int main(int count, char** arguments) {
   const std::vector<double> mine(1'000'000, comm.rank() + 1.0);
   std::vector<double> sum(mine.size());
   hocket::all_reduce(comm, mine, sum);
-  if (comm.rank() == 0) std::printf("1 + 2 + 3 + 4 = %g, a million times\n", sum.back());
+  if (comm.rank() == 0) std::printf("1 + ... + %d = %g, a million times\n", comm.size(), sum.back());
 }

@@ -140,6 +140,15 @@ inline constexpr bool gives_only_some<std::logical_or<U>, T> = !std::is_same_v<T
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whether a loop that combines two operands at a time, again and again, is faster than one that combines more at once.
+/// Nothing is rounded in between.
+template <class Op, class T>
+inline constexpr bool best_in_pairs = false;
+
+}  // namespace detail
+
 /// Elements that can travel: their bytes are their value.
 template <class T>
 concept element =

@@ -140,7 +140,26 @@ HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::par
   }
 }
 
-/// The same in the fixed tree: of each level a tile of partial results, or of a source.
+/// Any number of sources, two operands at a time.
+template <class Op, class T>
+void combine_in_pairs(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
+                      std::size_t sources, std::size_t count) {
+  using partial = typename reduction<Op, T>::partial;
+  constexpr std::size_t tile_size = std::max<std::size_t>(1, 4096 / sizeof(partial));
+  alignas(partial) std::byte tile[tile_size * sizeof(partial)];
+  for (std::size_t begin = 0; begin < count; begin += tile_size) {
+    const std::size_t size = std::min(tile_size, count - begin);
+    const auto source = [&](std::size_t k) { return static_cast<const partial*>(from[k]) + begin; };
+    const void* combined = source(0);
+    for (std::size_t k = 1; k < sources; ++k) {
+      void* const result = k + 1 < sources ? static_cast<void*>(tile) : to + begin;
+      combine_two<Op, T>(&op, result, combined, source(k), size);
+      combined = result;
+    }
+  }
+}
+
+/// Any number of sources in the fixed tree: of each level a tile of partial results, or of a source.
 template <class Op, class T>
 HOCKET_VECTORIZE void combine_tiled_tree(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
                                          std::size_t sources, std::size_t count) {
@@ -172,23 +191,33 @@ void combine_known(const Op& op, void* to, const void* const* from, std::size_t 
 
 /// Up to 8 sources have a loop each: in tiles, those of 5 to 7 took three times as long.
 template <class Op, class T>
-void combine_many(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) {
-  using partial = typename reduction<Op, T>::partial;
-  const Op& combine = *static_cast<const Op*>(op);
+void combine_at_once(const Op& op, void* to, const void* const* from, std::size_t sources, std::size_t count) {
   switch (sources) {
-    case 2: return combine_known<Op, T>(combine, to, from, count, std::make_index_sequence<2>());
-    case 3: return combine_known<Op, T>(combine, to, from, count, std::make_index_sequence<3>());
-    case 4: return combine_known<Op, T>(combine, to, from, count, std::make_index_sequence<4>());
-    case 5: return combine_known<Op, T>(combine, to, from, count, std::make_index_sequence<5>());
-    case 6: return combine_known<Op, T>(combine, to, from, count, std::make_index_sequence<6>());
-    case 7: return combine_known<Op, T>(combine, to, from, count, std::make_index_sequence<7>());
-    case 8: return combine_known<Op, T>(combine, to, from, count, std::make_index_sequence<8>());
+    case 2: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<2>());
+    case 3: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<3>());
+    case 4: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<4>());
+    case 5: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<5>());
+    case 6: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<6>());
+    case 7: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<7>());
+    case 8: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<8>());
     default: break;
   }
+  auto* const result = static_cast<typename reduction<Op, T>::partial*>(to);
   if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
-    combine_tiled_tree<Op, T>(combine, static_cast<partial*>(to), from, sources, count);
+    combine_tiled_tree<Op, T>(op, result, from, sources, count);
   } else {
-    combine_tiled<Op, T>(combine, static_cast<partial*>(to), from, sources, count);
+    combine_tiled<Op, T>(op, result, from, sources, count);
+  }
+}
+
+template <class Op, class T>
+void combine_many(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) {
+  const Op& combine = *static_cast<const Op*>(op);
+  if constexpr (hocket::detail::best_in_pairs<Op, T>) {
+    auto* const result = static_cast<typename reduction<Op, T>::partial*>(to);
+    combine_in_pairs<Op, T>(combine, result, from, sources, count);
+  } else {
+    combine_at_once<Op, T>(combine, to, from, sources, count);
   }
 }
 
