@@ -53,8 +53,7 @@ TEST_CASE("messages arrive by tag, in any order of tags, and in order within one
       if (me.rank() != 0) {
         for (int round = 0; round < rounds; ++round) {
           for (int t = 0; t < tags; ++t) {
-            hocket::send(me.comm(), std::vector<int>(size, 100 * me.rank() + 10 * round + t), peer{0},
-                         tag{t});
+            hocket::send(me.comm(), std::vector<int>(size, 100 * me.rank() + 10 * round + t), peer{0}, tag{t});
           }
         }
         continue;

@@ -353,7 +353,8 @@ inline int spawn(int ranks, std::vector<std::string> command, const spawn_option
   if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");
   if (is_rank()) {
     raise(errc::invalid_argument, "this process is a rank itself, and each of its ranks would start " +
-                                      std::to_string(ranks) + " more: call spawn only where launch::is_rank() is false");
+                                      std::to_string(ranks) +
+                                      " more: call spawn only where launch::is_rank() is false");
   }
   return detail::command_group(ranks, std::move(command), options).run();
 }

@@ -60,13 +60,15 @@ consteval bool explain_communicator() {
 template <class T>
 consteval bool explain_stray() {
   constexpr bool code = std::is_same_v<T, std::error_code>;
-  static_assert(!code,
-                "the std::error_code comes last, and nothing before it can be left out: std::plus<>{} where there is an "
-                "operation, and with(), as in (comm, in, out, std::plus<>{}, with(), code)");
+  static_assert(
+      !code,
+      "the std::error_code comes last, and nothing before it can be left out: std::plus<>{} where there is an "
+      "operation, and with(), as in (comm, in, out, std::plus<>{}, with(), code)");
   constexpr bool in_place = is_in_place<T>::value;
-  static_assert(!in_place,
-                "in_place(buffer) stands for both in and out of all_reduce, once: all_reduce(comm, in_place(buffer)); other "
-                "calls take two buffers");
+  static_assert(
+      !in_place,
+      "in_place(buffer) stands for both in and out of all_reduce, once: all_reduce(comm, in_place(buffer)); other "
+      "calls take two buffers");
   return !code && !in_place;
 }
 

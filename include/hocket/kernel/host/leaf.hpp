@@ -53,7 +53,8 @@ struct leaf {
 namespace detail {
 
 template <class Op, class T>
-HOCKET_VECTORIZE_AND_UNROLL void combine_two(const void* op, void* to, const void* a, const void* b, std::size_t count) {
+HOCKET_VECTORIZE_AND_UNROLL void combine_two(const void* op, void* to, const void* a, const void* b,
+                                             std::size_t count) {
   using reduction = hocket::reduction<Op, T>;
   using partial = typename reduction::partial;
   using accumulator = typename reduction::accumulator;
