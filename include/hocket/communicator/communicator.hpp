@@ -26,6 +26,15 @@ namespace detail {
 
 struct communicator_access;
 
+/// Deletes the state of a communicator, but in a copy of the process by `fork`: there, the end of connections and memory
+/// would be theirs for the rank too.
+struct delete_unless_copied {
+  template <class State>
+  void operator()(State* state) const noexcept {
+    if (!state->in_a_copy()) delete state;
+  }
+};
+
 /// Of what was asked of a communicator that is none any more.
 HOCKET_COLD inline failure used_after_move(const char* operation = nullptr, const std::source_location& site = {}) {
   return make_failure(errc::invalid_argument, "this communicator was moved from: use the one that it was moved to",
@@ -43,6 +52,8 @@ HOCKET_COLD inline failure used_after_move(const char* operation = nullptr, cons
 /// **Failure.** The first failure of a call on any rank ends the communicator on all of them; then only `shrink` goes
 /// on.
 /// **Destruction.** Local: no other rank is waited for. Requests must be waited for before.
+/// **Copies.** A process that a rank has copied by `fork` is no rank: its calls fail with `invalid_argument`, and what it
+/// destroys stays with the rank.
 /// **Once moved from** it can be assigned to and destroyed. Unless assertions are off, calls on it fail with
 /// `invalid_argument`; its own members, which can't fail, end the program with these words.
 template <class Wire>
@@ -52,7 +63,7 @@ class communicator {
 
   /// For transports: a communicator of `how.members` on `through`. Collective over the members.
   communicator(std::shared_ptr<Wire> through, transport::opening how, std::size_t staging_bytes)
-      : state_(std::make_shared<state_type>(std::move(through), std::move(how), staging_bytes)) {}
+      : state_(new state_type(std::move(through), std::move(how), staging_bytes), detail::delete_unless_copied()) {}
 
   communicator(communicator&&) noexcept = default;
   communicator& operator=(communicator&&) noexcept = default;

@@ -107,6 +107,8 @@ class communicator_state {
   port_type& port() noexcept { return *port_; }
   const port_type& port() const noexcept { return *port_; }
   const std::shared_ptr<Wire>& wire() const noexcept { return wire_; }
+  /// Whether this process is a copy of the rank, by `fork`: then it may do nothing with this.
+  bool in_a_copy() const noexcept { return transport::in_a_copy(*wire_); }
   /// Ranks on the wire of this communicator's ranks.
   const std::shared_ptr<const std::vector<int>>& members() const noexcept { return members_; }
   const window_layout& layout() const noexcept { return layout_; }
@@ -221,7 +223,7 @@ class communicator_state {
 
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Begins a call; false if another thread is in one. What is read from peers between `enter` and `leave` stays as
+  /// Begins a call; false if another thread is in one, or this process is no rank. What is read from peers between `enter` and `leave` stays as
   /// long.
   bool enter() noexcept {
     const bool alone = occupy(occupancy::reads);
@@ -350,6 +352,8 @@ class communicator_state {
   /// Without assertions there is no locked instruction, which would have to wait for all stores of the call before; two
   /// threads that begin a call within the same few nanoseconds do not find each other then.
   bool occupy(std::uint32_t how) noexcept {
+    if (in_a_copy()) [[unlikely]]
+      return false;
     if constexpr (HOCKET_ASSERTION_LEVEL > 0) {
       std::uint32_t nobody = occupancy::none;
       return occupied_->compare_exchange_strong(nobody, how, std::memory_order_seq_cst);

@@ -3,7 +3,8 @@
 /// One thread's stay in a communicator, for the length of a call.
 ///
 /// A communicator is used by one thread at a time. Programs that forget that would otherwise corrupt each other's
-/// calls, now and then; so each call enters the communicator, and finds out if another thread has not left it.
+/// calls, now and then; so each call enters the communicator, and finds out if another thread has not left it. A copy of the
+/// process that `fork` has made is never let in.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,10 +17,23 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-HOCKET_NO_INLINE inline failure another_thread() {
+inline failure another_thread() {
   return make_failure(errc::concurrent_use,
                       "another thread is in a call on this communicator: use it from one thread at a time, or give "
                       "each thread one of its own (split)");
+}
+
+inline failure no_rank() {
+  return make_failure(
+      errc::invalid_argument,
+      "this process is a copy, by fork, of the rank that opened the communicator, and no rank itself: only "
+      "that one may use it");
+}
+
+/// Why a call can't begin that `state` has not let in.
+template <class State>
+HOCKET_NO_INLINE failure not_let_in(const State& state) {
+  return state.in_a_copy() ? no_rank() : another_thread();
 }
 
 template <class State>
@@ -29,7 +43,7 @@ class visit {
   /// Waits for another thread to leave, for at most `longest`.
   visit(State& state, std::chrono::nanoseconds longest) noexcept : visit(state) {
     const deadline last = deadline::after(longest);
-    while (!alone_ && !last.passed()) {
+    while (!alone_ && !state_.in_a_copy() && !last.passed()) {
       platform::yield();
       alone_ = state_.enter();
     }
@@ -44,7 +58,7 @@ class visit {
   outcome refused() const {
     if (alone_) [[likely]]
       return {};
-    return another_thread();
+    return not_let_in(state_);
   }
 
  private:

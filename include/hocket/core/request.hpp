@@ -30,6 +30,8 @@ class pending {
   virtual void wait_unheard() { wait(); }
   /// Why it failed, or the latest `test` or `wait` was refused; no failure while it runs and after success.
   virtual const failure& cause() const = 0;
+  /// Whether this process is a copy, by `fork`, of the one that has started it, where it stays.
+  virtual bool in_a_copy() const noexcept { return false; }
 };
 
 }  // namespace detail
@@ -78,6 +80,7 @@ class [[nodiscard]] request {
 
  private:
   void finish() noexcept {
+    if (started_ && started_->in_a_copy()) static_cast<void>(started_.release());
     if (started_) started_->wait_unheard();
     started_.reset();
   }

@@ -240,6 +240,17 @@ std::string how_gone(Port& through, int peer) {
   }
 }
 
+/// Whether this process is a copy of the one that `through` was made in, by `fork`, and must leave it alone. A wire whose
+/// ranks are no processes needs not know.
+template <class Wire>
+bool in_a_copy(const Wire& through) noexcept {
+  if constexpr (requires { through.in_a_copy(); }) {
+    return through.in_a_copy();
+  } else {
+    return false;
+  }
+}
+
 /// One rank's share of a transport, from which ports are opened.
 template <class Wire>
 concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, opening& changing) {

@@ -413,6 +413,7 @@ class started_call : public pending {
   }
 
   const failure& cause() const final { return cause_ ? cause_ : refused_; }
+  bool in_a_copy() const noexcept final { return state_->in_a_copy(); }
 
  protected:
   /// `work` is a member of the derived class: it exists between `enter` and `finish` only.

@@ -338,7 +338,7 @@ template <class State, class Op, class T, class Options>
 outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                         const char* name, const Options& options, const std::source_location& site) {
   if (!state.enter_to_talk()) [[unlikely]] {
-    return in_context(another_thread(), state, site_of(state, name, options, site));
+    return in_context(not_let_in(state), state, site_of(state, name, options, site));
   }
 #if HOCKET_HAS_EXCEPTIONS
   try {

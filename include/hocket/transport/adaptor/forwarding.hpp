@@ -137,6 +137,7 @@ class adapted_wire {
   int rank() const noexcept { return inner_->rank(); }
   int size() const noexcept { return inner_->size(); }
   transport::contexts& contexts() noexcept { return inner_->contexts(); }
+  bool in_a_copy() const noexcept { return transport::in_a_copy(*inner_); }
   transport::link_costs costs() const noexcept { return inner_->costs(); }
   const std::shared_ptr<Shared>& shared() const noexcept { return shared_; }
 

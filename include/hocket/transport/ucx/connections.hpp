@@ -11,6 +11,7 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/fork_mark.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
 #include <hocket/transport/ucx/hang_up.hpp>
@@ -86,6 +87,8 @@ class connections {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
   const std::shared_ptr<worker>& through() const noexcept { return worker_; }
+  /// Whether this process is a copy of the rank, which must leave all this alone.
+  bool in_a_copy() const noexcept { return mark_.in_a_copy(); }
   spin_lock& lock() noexcept { return worker_->lock(); }
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
   /// Whether the end of that rank's process shows here.
@@ -587,6 +590,7 @@ class connections {
   const std::shared_ptr<worker> worker_;
   const int rank_;
   const int size_;
+  const platform::fork_mark mark_;
   const std::unique_ptr<peer[]> peers_;
   std::atomic<std::uint32_t> news_{0};
   std::atomic<std::chrono::steady_clock::rep> next_look_{0};

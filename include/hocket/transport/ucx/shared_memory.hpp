@@ -54,7 +54,7 @@ class shared_memory {
 
   /// Marks, and frees, this rank's piece. Those of the peers stay. `culprit`: the rank that this one found lost, or -1.
   void give_up(ownership how, int culprit = -1) noexcept {
-    if (own_.data() == nullptr) return;
+    if (own_.data() == nullptr || links_->in_a_copy()) return;
     header& mark = *header_of(bases_[index(rank_)]);
     mark.culprit.store(culprit, std::memory_order_relaxed);
     mark.state.store(how, std::memory_order_release);

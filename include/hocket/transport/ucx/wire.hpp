@@ -67,6 +67,7 @@ class wire {
   int rank() const noexcept { return links_->rank(); }
   int size() const noexcept { return links_->size(); }
   transport::contexts& contexts() noexcept { return contexts_; }
+  bool in_a_copy() const noexcept { return links_->in_a_copy(); }
   transport::link_costs costs() const noexcept { return costs_; }
 
   /// Connections are made on first use. This one is made now. Why it can't be, if it can't.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Copies of ranks by `fork`: they are refused, and what they destroy stays with the rank.
+#include "support/catch.hpp"
+#include "ucx/ranks.hpp"
+
+#include <hocket/communicator/shrink.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace ucx_test;
+using hocket::errc;
+
+/// Ends a copy as programs do that know nothing of communicators.
+[[noreturn]] void end(int status) {
+#if defined(__SANITIZE_ADDRESS__)
+  ::_exit(status);  // what a copy leaves alone would be a leak
+#else
+  std::exit(status);
+#endif
+}
+
+/// Whether `act` did what it should in a copy of this process.
+template <class Act>
+bool holds_in_a_copy(Act act) {
+  const pid_t copy = ::fork();
+  if (copy == 0) end(act() ? 0 : 1);
+  int status = 0;
+  return ::waitpid(copy, &status, 0) == copy && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool is_refused(const hocket::failure& cause) {
+  return cause.reason.find("this process is a copy, by fork, of the rank") != std::string::npos;
+}
+
+void check_sum(communicator& comm, std::size_t count, findings& found) {
+  const std::vector<int> in(count, comm.rank() + 1);
+  std::vector<int> out(count);
+  hocket::all_reduce(comm, in, out);
+  found.equal(out.back(), comm.size() * (comm.size() + 1) / 2, "sum of " + std::to_string(count));
+}
+
+}  // namespace
+
+TEST_CASE("a copy of a rank is refused, and what it destroys stays with the rank") {
+  for (const route& by : {shared_memory, network}) {
+    INFO(by.name);
+    CHECK(run_worlds(3, by, [](const world& where, findings& found) {
+            std::optional comm(hocket::ucx::connect(where));
+            std::optional part(hocket::split(*comm, hocket::color{0}));
+            std::optional memory(hocket::allocate<int>(*comm, 1000));
+            check_sum(*comm, 1, found);
+            check_sum(*comm, 100'000, found);
+            const bool fine = holds_in_a_copy([&] {
+              std::vector<int> data(100'000);
+              std::error_code code;
+              bool refused = true;
+              for (const std::size_t count : {std::size_t{1}, data.size()}) {
+                const auto some = std::span(data).first(count);
+                const auto why = found.fails(errc::invalid_argument, "a copy's all_reduce",
+                                             [&] { hocket::all_reduce(*comm, hocket::in_place(some)); });
+                refused = refused && is_refused(why);
+              }
+              const auto why = found.fails(errc::invalid_argument, "a copy's send",
+                                           [&] { hocket::send(*part, data, hocket::peer{(where.rank + 1) % 3}); });
+              found.fails(errc::invalid_argument, "a copy's split", [&] { hocket::split(*comm, hocket::color{0}); });
+              found.fails(errc::invalid_argument, "a copy's shrink", [&] { hocket::shrink(*comm); });
+              memory.reset();
+              part.reset();
+              comm.reset();
+              return refused && is_refused(why) && !found.any();
+            });
+            found.expect(fine, "the copy was not refused");
+            check_sum(*comm, 1, found);
+            check_sum(*part, 100'000, found);
+            std::fill(memory->begin(), memory->end(), 1);
+            hocket::all_reduce(*comm, hocket::in_place(*memory));
+            found.equal(*memory->begin(), 3, "sum in shared memory");
+            check_sum(*comm, 100'000, found);
+          }) == "");
+  }
+}
+
+TEST_CASE("a request under way stays with the rank, whatever its copy does with it") {
+  for (const route& by : {shared_memory, network}) {
+    INFO(by.name);
+    CHECK(run_worlds(2, by, [](const world& where, findings& found) {
+            auto comm = hocket::ucx::connect(where);
+            const std::vector<int> out(300'000, where.rank);
+            std::vector<int> in(out.size(), -1);
+            const hocket::peer other{1 - where.rank};
+            std::optional received(hocket::recv_async(comm, in, other));
+            std::optional sent(hocket::send_async(comm, out, other));
+            const bool fine = holds_in_a_copy([&] {
+              const auto why = found.fails(errc::invalid_argument, "a copy's wait", [&] { received->wait(); });
+              received.reset();
+              sent.reset();
+              return is_refused(why) && !found.any();
+            });
+            found.expect(fine, "the copy was not refused");
+            sent->wait();
+            received->wait();
+            found.equal(in.back(), other.rank, "received");
+          }) == "");
+  }
+}
