@@ -35,7 +35,7 @@ class spare_memory {
   spare_memory(const spare_memory&) = delete;
   spare_memory& operator=(const spare_memory&) = delete;
   ~spare_memory() {
-    while (unused_ != nullptr) ::operator delete(std::exchange(unused_, unused_->next), size, alignment);
+    while (unused_ != nullptr) ::operator delete(std::exchange(unused_, unused_->next), alignment);
   }
 
   /// Null if there is no memory.
