@@ -93,6 +93,16 @@ TEST_CASE("processes with different layouts are told which parameter differs") {
   }
 }
 
+/// Stops this process, which is killed when the others have waited for it in vain.
+void stop_and_die() {
+  if (::fork() == 0) {
+    ::sleep(3);
+    ::kill(::getppid(), SIGKILL);
+    ::_exit(0);
+  }
+  ::raise(SIGSTOP);
+}
+
 /// Steps of zero<3> on shards and replicas, until one fails. Rank 2 stops after the fifth.
 void train_until_failure(const communicator& comm, findings& found) {
   const auto ranks = hocket::mesh<"replica", "shard">(comm, {2, 2});
@@ -105,7 +115,7 @@ void train_until_failure(const communicator& comm, findings& found) {
   auto parameters = hocket::parameters<float>(hocket::hybrid(fetching, replicas), layout, hocket::zero<3>);
   auto optimizer = hocket::make_optimizer<float>(parameters, hocket::adamw{});
   for (int step = 0;; ++step) {
-    if (comm.rank() == 2 && step == 5) ::raise(SIGSTOP);
+    if (comm.rank() == 2 && step == 5) stop_and_die();
     for (int m = 0; m < 2; ++m) {
       parameters.hold(0, 3);
       gradients.begin_microbatch(m, 2);
@@ -126,11 +136,6 @@ void train_until_failure(const communicator& comm, findings& found) {
 TEST_CASE("where a process is stopped in a step, each of the others ends with an error") {
   const auto train = [](const world& where, findings& found) {
     ::mallopt(M_PERTURB, 0xa5);  // memory that is used after it was freed makes no sense
-    if (where.rank == 2 && ::fork() == 0) {
-      ::sleep(3);
-      ::kill(::getppid(), SIGKILL);
-      ::_exit(0);
-    }
     const auto cause = found.fails(hocket::errc::timeout, "training", [&] {
       const auto comm = hocket::ucx::connect(where, {.timeout = 1s});
       train_until_failure(comm, found);

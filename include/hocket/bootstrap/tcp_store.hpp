@@ -59,10 +59,11 @@ inline failure open_listener(const tcp_store_options& options, platform::file_de
   if (error == EADDRINUSE) {
     const std::string port = std::to_string(options.port);
     const std::string place = platform::endpoint_text(options.host, options.port);
-    cause = make_failure(errc::bad_environment,
-                         "port " + port + " is in use by another program: set HOCKET_STORE=" + "tcp://" + place +
-                             " with another port instead of " + port +
-                             ", the same on every rank; it goes before the MASTER_PORT of torchrun");
+    cause =
+        make_failure(errc::bad_environment,
+                     "port " + port + " is in use by another program, or another rank 0: set HOCKET_STORE=" + "tcp://" +
+                         place + " with another port instead of " + port +
+                         ", the same on every rank; it goes before the MASTER_PORT of torchrun");
   } else if (error == EACCES) {
     cause = make_failure(errc::bad_environment, "this user may not listen on port " + std::to_string(options.port) +
                                                     ": set a port of 1024 or more in HOCKET_STORE");

@@ -158,6 +158,21 @@ class start_up {
   bool store_failed_ = false;  ///< it has said who was lost first, or is gone itself
 };
 
+/// Caught here, an error unwinds the stack also in a program that catches none: it would end at once, and what the store of
+/// rank 0 has to say at its end would never reach the others.
+inline communicator start_up_whole(const bootstrap::world_description& world, std::chrono::nanoseconds timeout,
+                                   const connect_options& options) {
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    return start_up(world, timeout, options.stop).run(options);
+  } catch (const error&) {
+    throw;
+  }
+#else
+  return start_up(world, timeout, options.stop).run(options);
+#endif
+}
+
 }  // namespace detail
 
 /// Joins the world that `world` describes, and returns the communicator of all its ranks.
@@ -175,7 +190,7 @@ class start_up {
 template <class = void>
 communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
   const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
-  communicator made = detail::start_up(world, timeout, options.stop).run(options);
+  communicator made = detail::start_up_whole(world, timeout, options);
   made.set_timeout(timeout);
   made.set_flight_recorder(world.flight_recorder);
   return made;

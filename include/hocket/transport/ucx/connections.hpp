@@ -456,7 +456,7 @@ class connections {
   /// there by now, those that they have made and those that this rank has.
   void greet() {
     for (const int each : std::exchange(greeters_, {})) {
-      if (connect(each, false) != UCS_OK || at(each).listens.empty()) continue;
+      if (has_ended(each) || connect(each, false) != UCS_OK || at(each).listens.empty()) continue;
       std::vector<tcp_address> calls;
       for (const tcp_socket& own : own_tcp_sockets()) {
         if (is_ours(own)) own.keep_from_programs();
@@ -524,12 +524,13 @@ class connections {
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// A peer that connects for the first time when this process has ended finds nobody, and UCX says so in lines of its own,
-  /// although what the peer waits for has come: who waits gets a moment to do so.
+  /// although what the peer waits for has come: who waits gets a moment to do so. So does who was only greeted, in start-up,
+  /// and will greet back.
   void let_peers_connect() noexcept {
     const deadline last = deadline::after(std::chrono::milliseconds(20));
     const auto is_about_to = [this](int rank) {
       const peer& to = at(rank);
-      return rank != rank_ && to.talks && to.link && !to.has_greeted && presence_of(rank) == presence::here;
+      return rank != rank_ && to.link && !to.has_greeted && presence_of(rank) == presence::here;
     };
     for (int rank = 0; rank < size_; ++rank) {
       while (is_about_to(rank) && !last.passed()) {

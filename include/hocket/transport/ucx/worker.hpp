@@ -56,10 +56,10 @@ class context {
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its variables");
     // Else shared memory is left out where peers' deaths are to be noticed.
-    const bool shares_memory = watches_memory && may_use({"sm", "shm", "mm", "posix", "sysv", "xpmem"});
+    const bool shares_memory = watches_memory && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
     // Else whoever sends first to a peer behind a broken link waits inside of UCX, for minutes, until TCP gives up.
-    const bool connects = may_use({"tcp"}) && has_interface();
+    const bool connects = may_use({"tcp"}, {}) && has_interface();
     if (connects) {
       prefer(config, "TCP_CONN_NB", names_transports() ? "TCP_CONN_NB" : "CONN_NB", "y");
       // A piece (see piece_format.hpp) goes as one.
@@ -103,16 +103,17 @@ class context {
   /// Whether settings of a transport are called by its name too; UCX before 1.17 wants the rest alone.
   static bool names_transports() { return at_least(17); }
 
-  /// False if UCX_TLS rules out these transports; then UCX would warn of a setting that it has no use for.
-  static bool may_use(std::initializer_list<const char*> transports) {
+  /// False if UCX_TLS rules out these transports, by the names of them all or of some; then UCX would warn of a setting that
+  /// it has no use for.
+  static bool may_use(std::initializer_list<const char*> all, std::initializer_list<const char*> some) {
     const char* const value = std::getenv("UCX_TLS");
-    if (value == nullptr || *value == '^') return true;
-    const std::string list = ',' + std::string(value) + ',';
-    if (list.find(",all,") != std::string::npos) return true;
-    for (const char* const each : transports) {
-      if (list.find(',' + std::string(each) + ',') != std::string::npos) return true;
-    }
-    return false;
+    if (value == nullptr) return true;
+    const bool excludes = *value == '^';
+    const std::string list = ',' + std::string(value + (excludes ? 1 : 0)) + ',';
+    const auto is_listed = [&](const char* each) { return list.find(',' + std::string(each) + ',') != list.npos; };
+    if (excludes) return std::none_of(all.begin(), all.end(), is_listed);
+    return is_listed("all") || std::any_of(all.begin(), all.end(), is_listed) ||
+           std::any_of(some.begin(), some.end(), is_listed);
   }
 
   /// The same for UCX_NET_DEVICES: false if it names nothing but ports of adapters ("mlx5_0:1").
