@@ -525,12 +525,13 @@ class connections {
 
   /// A peer that connects for the first time when this process has ended finds nobody, and UCX says so in lines of its own,
   /// although what the peer waits for has come: who waits gets a moment to do so. So does who was only greeted, in start-up,
-  /// and will greet back.
-  void let_peers_connect() noexcept {
+  /// and will greet back; but not after an error, as that one may have gone.
+  void let_peers_connect(bool after_error) noexcept {
     const deadline last = deadline::after(std::chrono::milliseconds(20));
-    const auto is_about_to = [this](int rank) {
+    const auto is_about_to = [&](int rank) {
       const peer& to = at(rank);
-      return rank != rank_ && to.link && !to.has_greeted && presence_of(rank) == presence::here;
+      const bool comes = to.talks || !after_error;
+      return rank != rank_ && comes && to.link && !to.has_greeted && presence_of(rank) == presence::here;
     };
     for (int rank = 0; rank < size_; ++rank) {
       while (is_about_to(rank) && !last.passed()) {
@@ -540,8 +541,8 @@ class connections {
   }
 
   void say_goodbye() noexcept {
-    let_peers_connect();
     const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
+    let_peers_connect(unwinding);
     const deadline last = deadline::after(std::chrono::milliseconds(500));
     tell_all(notice::kind::goodbye, first_lost_ < 0 && unwinding ? rank_ : first_lost_);
     finish_kept(last);
