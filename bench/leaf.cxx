@@ -82,13 +82,13 @@ void plain_two(benchmark::State& state) {
   time_loop<T>(state, op, loop, 2);
 }
 
-template <class T>
+template <class T, class Op>
 void leaf_four(benchmark::State& state) {
-  const std::plus<> op;
+  const Op op;
   const auto loop = [&](operands<T>& data, std::size_t count) {
     const void* const from[] = {data.sources[0].data(), data.sources[1].data(), data.sources[2].data(),
                                 data.sources[3].data()};
-    hocket::kernel::leaf_of<std::plus<>, T>.many(&op, data.to.data(), from, 4, count);
+    hocket::kernel::leaf_of<Op, T>.many(&op, data.to.data(), from, 4, count);
   };
   time_loop<T>(state, op, loop, 4);
 }
@@ -100,6 +100,14 @@ void plain_four(benchmark::State& state) {
                     data.sources[3].data(), count);
   };
   time_loop<T>(state, std::plus<>(), loop, 4);
+}
+
+void plain_minimum_of_four(benchmark::State& state) {
+  const auto loop = [](operands<float>& data, std::size_t count) {
+    plain::minimum_of_four(data.to.data(), data.sources[0].data(), data.sources[1].data(), data.sources[2].data(),
+                           data.sources[3].data(), count);
+  };
+  time_loop<float>(state, hocket::minimum(), loop, 4);
 }
 
 struct pair_of_loops {
@@ -114,8 +122,9 @@ constexpr pair_of_loops pairs[] = {{"float", leaf_two<float, sum>, plain_two<flo
                                    {"double", leaf_two<double, sum>, plain_two<double, sum>},
                                    {"int32", leaf_two<std::int32_t, sum>, plain_two<std::int32_t, sum>},
                                    {"minimum", leaf_two<float, hocket::minimum>, plain_two<float, hocket::minimum>},
-                                   {"four_floats", leaf_four<float>, plain_four<float>},
-                                   {"four_bytes", leaf_four<std::uint8_t>, plain_four<std::uint8_t>}};
+                                   {"four_floats", leaf_four<float, sum>, plain_four<float>},
+                                   {"minimum_of_four", leaf_four<float, hocket::minimum>, plain_minimum_of_four},
+                                   {"four_bytes", leaf_four<std::uint8_t, sum>, plain_four<std::uint8_t>}};
 
 /// Collects medians, to compare them in the end.
 class medians final : public benchmark::ConsoleReporter {
@@ -141,7 +150,7 @@ class medians final : public benchmark::ConsoleReporter {
 
 bool compare(const medians& found) {
   bool within = !found.wrong();
-  std::printf("\n%14s %10s %12s %12s %8s\n", "loop", "elements", "-O3 (ns)", "leaf (ns)", "ratio");
+  std::printf("\n%16s %10s %12s %12s %8s\n", "loop", "elements", "-O3 (ns)", "leaf (ns)", "ratio");
   for (const pair_of_loops& each : pairs) {
     for (const std::size_t count : counts) {
       const double plain = found.of(std::string("plain_") + each.name, count);
@@ -149,7 +158,7 @@ bool compare(const medians& found) {
       if (plain == 0 || leaf == 0) continue;
       const bool kept = leaf <= 1.15 * plain;
       within = within && kept;
-      std::printf("%14s %10zu %12.1f %12.1f %8.3f%s\n", each.name, count, plain, leaf, leaf / plain,
+      std::printf("%16s %10zu %12.1f %12.1f %8.3f%s\n", each.name, count, plain, leaf, leaf / plain,
                   kept ? "" : "  EXCEEDED");
     }
   }

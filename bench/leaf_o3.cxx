@@ -26,6 +26,11 @@ void add_four(float* to, const float* a, const float* b, const float* c, const f
   for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + b[i] + c[i] + d[i];
 }
 
+void minimum_of_four(float* to, const float* a, const float* b, const float* c, const float* d, std::size_t count) {
+  constexpr hocket::minimum smaller;
+  for (std::size_t i = 0; i < count; ++i) to[i] = smaller(smaller(smaller(a[i], b[i]), c[i]), d[i]);
+}
+
 void add_four(std::uint8_t* to, const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* c,
               const std::uint8_t* d, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<std::uint8_t>(a[i] + b[i] + c[i] + d[i]);

@@ -47,13 +47,6 @@ std::set<std::string> segments_since(const std::set<std::string>& before) {
   return added;
 }
 
-void check_sum_of_one(const communicator& comm, findings& found) {
-  const int one = 1;
-  int sum = 0;
-  hocket::all_reduce(comm, std::span(&one, 1), std::span(&sum, 1));
-  found.equal(sum, comm.size(), "sum of ones");
-}
-
 std::size_t open_descriptors() { return hocket::platform::list_directory("/proc/self/fd").size(); }
 
 }  // namespace
@@ -129,8 +122,7 @@ TEST_CASE("a rank that never comes is named to all, also by programs that catch 
       const auto& each = results[static_cast<std::size_t>(rank)];
       INFO("rank " << rank);
       CHECK(each.signal == SIGABRT);
-      CHECK_THAT(each.output, Catch::Contains("rank 2"));
-      CHECK_THAT(each.output, !Catch::Contains("rank 0, which serves the store, is gone"));
+      CHECK_THAT(each.output, Catch::Contains("timed out: rank 2 of 5 has not shown up"));
     }
   }
 }
@@ -361,14 +353,24 @@ TEST_CASE("memory that peers can read is not limited by /dev/shm, but by that of
 }
 
 TEST_CASE("a rank may end as soon as its first call is over, though others have not connected with it yet") {
-  for (const route* way : {&shared_memory, &network}) {
+  struct first_call {
+    const route& way;
+    const char* name;
+    void (*make)(communicator&, findings&);
+  };
+  // In a barrier of five each rank hears from others than those that it tells. A short sum goes through shared memory
+  // without a message; over TCP one in some 500 runs is not silent (docs/when-it-fails.md).
+  const auto barrier = [](communicator& comm, findings&) { hocket::barrier(comm); };
+  const auto sum = [](communicator& comm, findings& found) { check_sum(comm, 1, found); };
+  const first_call calls[] = {
+      {shared_memory, "barrier", barrier}, {network, "barrier", barrier}, {shared_memory, "sum", sum}};
+  for (const first_call& call : calls) {
     for (int round = 0; round < 40; ++round) {
-      const auto results = results_of(5, *way, [&](const world& where, findings& found) {
-        const auto comm = hocket::ucx::connect(where);
-        if (way == &network || round % 2 == 0) return hocket::barrier(comm);  // each hears from others than it tells
-        check_sum_of_one(comm, found);                                        // without any message
+      const auto results = results_of(5, call.way, [&](const world& where, findings& found) {
+        auto comm = hocket::ucx::connect(where);
+        call.make(comm, found);
       });
-      INFO(way->name << ", round " << round);
+      INFO(call.name << " over " << call.way.name << ", round " << round);
       for (const auto& each : results) {
         CHECK(each.succeeded());
         CHECK(each.output == "");  // UCX complains of memory that went with the rank

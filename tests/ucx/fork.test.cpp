@@ -42,13 +42,6 @@ bool is_refused(const hocket::failure& cause) {
   return cause.reason.find("this process is a copy, by fork, of the rank") != std::string::npos;
 }
 
-void check_sum(communicator& comm, std::size_t count, findings& found) {
-  const std::vector<int> in(count, comm.rank() + 1);
-  std::vector<int> out(count);
-  hocket::all_reduce(comm, in, out);
-  found.equal(out.back(), comm.size() * (comm.size() + 1) / 2, "sum of " + std::to_string(count));
-}
-
 }  // namespace
 
 TEST_CASE("a copy of a rank is refused, and what it destroys stays with the rank") {
@@ -62,7 +55,6 @@ TEST_CASE("a copy of a rank is refused, and what it destroys stays with the rank
             check_sum(*comm, 100'000, found);
             const bool fine = holds_in_a_copy([&] {
               std::vector<int> data(100'000);
-              std::error_code code;
               bool refused = true;
               for (const std::size_t count : {std::size_t{1}, data.size()}) {
                 const auto some = std::span(data).first(count);

@@ -130,6 +130,14 @@ std::string run_worlds(int ranks, const route& way, Body body, std::chrono::nano
   return hocket::launch::describe_failures(results_of(ranks, way, body, timeout));
 }
 
+/// Adds up `count` ranks' numbers, from 1, and checks the sum.
+inline void check_sum(const communicator& comm, std::size_t count, findings& found) {
+  const std::vector<int> in(count, comm.rank() + 1);
+  std::vector<int> out(count);
+  hocket::all_reduce(comm, in, out);
+  found.equal(out.back(), comm.size() * (comm.size() + 1) / 2, "sum of " + std::to_string(count));
+}
+
 /// Runs `body(communicator, findings)` on each rank.
 template <class Body>
 std::string run_ranks(int ranks, const route& way, Body body) {

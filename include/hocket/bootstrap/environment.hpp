@@ -218,7 +218,7 @@ inline constexpr launcher launchers[] = {
 };
 
 /// The launcher that has started this process; null if none of these has.
-inline const launcher* launcher_of(const variable_reader& variables) {
+inline const launcher* launcher_of(const variable_reader& variables) noexcept {
   for (const launcher& each : launchers) {
     if (variables.has(each.rank) && variables.has(each.ranks)) return &each;
   }
@@ -279,7 +279,7 @@ inline constexpr auto variable_of_this_process = [](const char* name) -> const c
 inline world_description read_environment() { return read_environment(detail::variable_of_this_process); }
 
 /// Whether a launcher has made this process a rank, by any of these variables. Of mpirun, mpiexec and srun: one of several.
-inline bool is_rank() {
+inline bool is_rank() noexcept {
   const detail::variable_reader variables(detail::variable_of_this_process);
   if (variables.has("HOCKET_RANK") || (variables.has("RANK") && variables.has("WORLD_SIZE"))) return true;
   const detail::launcher* const launcher = detail::launcher_of(variables);

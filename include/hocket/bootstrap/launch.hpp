@@ -346,8 +346,8 @@ inline void check_ranks(int ranks) {
 /// Returns 0, or the status of the first rank that failed (its exit code, or 128 plus its signal); 124 at the time
 /// limit. SIGINT, SIGTERM and SIGHUP are passed on while it waits. Rank 0 keeps stdin unless it is a terminal, the
 /// others have none.
-/// **Errors.** `invalid_argument`: no command, or it cannot be run; this process is a rank itself. **Threads.** Signals reach it only where the
-/// other threads of the program block them.
+/// **Errors.** `invalid_argument`: no command, or it cannot be run; this process is a rank itself. **Threads.** Signals
+/// reach it only where the other threads of the program block them.
 inline int spawn(int ranks, std::vector<std::string> command, const spawn_options& options = {}) {
   detail::check_ranks(ranks);
   if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");

@@ -223,8 +223,8 @@ class communicator_state {
 
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Begins a call; false if another thread is in one, or this process is no rank. What is read from peers between `enter` and `leave` stays as
-  /// long.
+  /// Begins a call; false if another thread is in one, or this process is no rank. What is read from peers between
+  /// `enter` and `leave` stays as long.
   bool enter() noexcept {
     const bool alone = occupy(occupancy::reads);
     platform::light_fence();  // then `flagged` is asked; the other side is `wait_for_readers`

@@ -160,12 +160,12 @@ class start_up {
 
 /// Caught here, an error unwinds the stack also in a program that catches none: it would end at once, and what the store of
 /// rank 0 has to say at its end would never reach the others.
-inline communicator start_up_whole(const bootstrap::world_description& world, std::chrono::nanoseconds timeout,
-                                   const connect_options& options) {
+inline communicator start_up_unwinding(const bootstrap::world_description& world, std::chrono::nanoseconds timeout,
+                                       const connect_options& options) {
 #if HOCKET_HAS_EXCEPTIONS
   try {
     return start_up(world, timeout, options.stop).run(options);
-  } catch (const error&) {
+  } catch (...) {
     throw;
   }
 #else
@@ -190,7 +190,7 @@ inline communicator start_up_whole(const bootstrap::world_description& world, st
 template <class = void>
 communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
   const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
-  communicator made = detail::start_up_whole(world, timeout, options);
+  communicator made = detail::start_up_unwinding(world, timeout, options);
   made.set_timeout(timeout);
   made.set_flight_recorder(world.flight_recorder);
   return made;

@@ -159,7 +159,7 @@ concept call_options = detail::is_options<T>;
 namespace detail {
 
 /// Stands for what was not understood, so that there is one error alone.
-struct never_stops {
+struct not_a_token {
   constexpr bool stop_requested() const noexcept { return false; }
 };
 
@@ -175,7 +175,7 @@ constexpr auto as_property(Value value) {
     static_assert(is_duration || property<Value>,
                   "with(...): not a property. Properties are algorithms (ring, two_shot, ...), timeout(...), "
                   "wire<T>, require(...), hint(...), observe(...) and stop tokens");
-    return stop_property<never_stops>{};
+    return stop_property<not_a_token>{};
   }
 }
 

@@ -138,10 +138,6 @@ inline constexpr bool gives_only_some<std::logical_and<U>, T> = !std::is_same_v<
 template <class T, class U>
 inline constexpr bool gives_only_some<std::logical_or<U>, T> = !std::is_same_v<T, bool>;
 
-}  // namespace detail
-
-namespace detail {
-
 /// Whether a loop that combines two operands at a time, again and again, is faster than one that combines more at once.
 /// Nothing is rounded in between.
 template <class Op, class T>

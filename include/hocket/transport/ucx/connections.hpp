@@ -452,7 +452,7 @@ class connections {
     for (const int each : lost) tell_all(notice::kind::rank_lost, each);
   }
 
-  /// Greets back those that connected first, and tells all which of their sockets lead here. Connections with them are
+  /// Greets back those that connected first and live, and tells all which of their sockets lead here. Connections with them are
   /// there by now, those that they have made and those that this rank has.
   void greet() {
     for (const int each : std::exchange(greeters_, {})) {
