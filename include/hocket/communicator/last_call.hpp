@@ -34,6 +34,7 @@ struct call_request {
   plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
   bool in_place = false;
   bool checksummed = false;
+  bool on_device = false;  ///< messages carry memory of devices, which no peer reads by itself
   std::uint32_t type_signature = 0;
   const char* types = "";  ///< for people
   block_lengths lengths = block_lengths::equal;

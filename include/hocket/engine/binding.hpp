@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/engine/device_copies.hpp>
 #include <hocket/engine/step_event.hpp>
 #include <hocket/kernel/host/leaf.hpp>
 #include <hocket/plan/layout.hpp>
@@ -30,6 +31,8 @@ struct binding {
   /// Of `out`, where its blocks have other lengths than those of `in`, and every block goes from the `in` of one rank
   /// to the `out` of another; null: `layout` is that of both.
   const plan::layout* out_layout = nullptr;
+  /// Where `in` and `out` are memory of a device: who copies there. The plan moves elements by messages alone then.
+  device_copies* on_device = nullptr;
 };
 
 /// The elements of the whole vector that a rank's buffer holds: all, or only the rank's own block.

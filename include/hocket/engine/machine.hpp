@@ -240,6 +240,7 @@ class machine {
     transport::message_id id{sequence_, what.channel};
     std::uint8_t& number = state_.numbers().sent(what.peer, id);
     id.signature = message_signature(bound_.signature, number);
+    id.on_device = bound_.on_device != nullptr;
     const std::size_t bytes = at.size * element_size();
     if (bound_.checksummed && at.sealed.empty()) at.sealed = sealed(operands_.source(what), bytes);
     const void* const data = bound_.checksummed ? at.sealed.data() : operands_.source(what);
@@ -263,6 +264,7 @@ class machine {
     transport::message_id id{sequence_, what.channel};
     std::uint8_t& expected = state_.numbers().received(what.peer, id);
     id.signature = message_signature(bound_.signature, expected);
+    id.on_device = bound_.on_device != nullptr;
     std::size_t bytes = at.size * element_size();
     if (bound_.checksummed) {
       bytes += sizeof(std::uint64_t);
@@ -373,6 +375,8 @@ class machine {
   }
 
   machine_status copy_slice(lane& at, const std::byte* from) {
+    if (bound_.on_device != nullptr) [[unlikely]]
+      return copy_on_device(at, from);
     const std::size_t first = at.elements;
     const std::size_t count = next_slice(at, copy_slice_bytes);
     std::byte* const to = operands_.destination(at.current) + first * element_size();
@@ -380,6 +384,18 @@ class machine {
     if (count > 0 && to != from) bound_.leaf->copy(to, from, count * element_size());
     operands_.copy_to_staging(at.current, first, count);
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
+  }
+
+  machine_status copy_on_device(lane& at, const std::byte* from) {
+    std::byte* const to = operands_.destination(at.current);
+    if (at.size == 0 || to == from) return machine_status::done;
+    if (at.elements == 0) {
+      cause_ = bound_.on_device->begin(to, from, at.size * element_size());
+      at.elements = at.size;
+    }
+    bool over = false;
+    if (!cause_) cause_ = bound_.on_device->look(over);
+    return over ? machine_status::done : blocked_or_failed();
   }
 
   std::size_t next_slice(const lane& at, std::size_t bytes = slice_bytes) const noexcept {

@@ -59,6 +59,8 @@ struct message_id {
   /// Of the call, or of the elements of a message from `send` to `recv`, where 0 is raw bytes; takes no part in matching,
   /// but the receiver compares it.
   std::uint32_t signature = 0;
+  /// What is sent or received may lie where the processor can't read it. Equal on both sides; takes no part in matching.
+  bool on_device = false;
 
   /// Whether it belongs to no plan, and `sequence` is its tag.
   constexpr bool point_to_point() const noexcept { return channel >= point_to_point_channel; }
@@ -246,6 +248,17 @@ template <class Wire>
 bool in_a_copy(const Wire& through) noexcept {
   if constexpr (requires { through.in_a_copy(); }) {
     return through.in_a_copy();
+  } else {
+    return false;
+  }
+}
+
+/// Whether messages of `through` may be marked `message_id::on_device`: then all of its ranks send and receive memory of
+/// devices as it is.
+template <class Wire>
+bool carries_device_memory(const Wire& through) noexcept {
+  if constexpr (requires { through.carries_device_memory(); }) {
+    return through.carries_device_memory();
   } else {
     return false;
   }

@@ -52,7 +52,7 @@ selection::query query_of(const State& state, const call_request& asked) {
           .bytes = known ? asked.block_elements * asked.element_size : selection::guessed_block_bytes,
           .ranks = state.size(),
           .order = asked.order,
-          .peer_pointers = state.has_windows() && !asked.checksummed,
+          .peer_pointers = state.has_windows() && !asked.checksummed && !asked.on_device,
           .staging_bytes = state.layout().staging_bytes,
           .costs = state.wire()->costs(),
           .total_bytes = asked.total_elements * asked.element_size,
@@ -131,6 +131,9 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   }
   if (shape.peer_pointers && state.size() > 1 && asked.checksummed) {
     return "the plan reads peers' memory, where require(checksummed) checks nothing; choose one that sends messages";
+  }
+  if (shape.peer_pointers && state.size() > 1 && asked.on_device) {
+    return "the plan reads peers' memory, and here messages carry that of devices; choose one that sends messages";
   }
   if (shape.order > asked.order && asked.order == plan::combination_order::fixed_tree) {
     return "the plan does not combine in the fixed tree, or its shape does not say so, and require(fixed_tree) asks "

@@ -100,12 +100,13 @@ template <plan::goal_kind Kind, class T, class Blocks>
 template <class State>
 class moving_job<Kind, T, Blocks>::work final : public operation {
  public:
-  work(State& state, const moving_job& job, const planned_call& call, step_observer observer)
+  work(State& state, const moving_job& job, const planned_call& call, step_observer observer,
+       device_copies* on_device = nullptr)
       : places_(state, job.blocks, call),
         run_(state,
              binding{call.plan, places_.layout(call), &kernel::moving_leaf_of<T>, nullptr,
                      reinterpret_cast<const std::byte*>(job.in.data()), reinterpret_cast<std::byte*>(job.out.data()),
-                     call.signature, observer, call.checksummed, places_.out_layout()},
+                     call.signature, observer, call.checksummed, places_.out_layout(), on_device},
              call) {}
 
   machine_status advance() override { return run_.advance(); }

@@ -21,6 +21,7 @@
 ///   (ring, halving_doubling), or a choice that depends on the size, gives the same bits on all ranks and from run to run,
 ///   which may be others than the host's.
 /// **Pinned memory** is copied only where blocks must be cut.
+/// **What only moves** is carried by the transport instead where it can be: see device/carried.hpp. All but `Chunks` holds there too.
 /// **Errors.** As for the host's call. `invalid_argument` before anything is sent if memory is not what its tag says. What the
 ///   driver complains of, at any time, ends the communicator; work that `stream` was given before and that does not end is a
 ///   `timeout`. What `out` has then is not defined, but what is still under way comes before what `stream` is given next.
@@ -31,7 +32,9 @@
 #include <hocket/collective/detail/move.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/detail/run.hpp>
+#include <hocket/collective/device/carried.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/device/session.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
@@ -72,83 +75,6 @@ inline constexpr bool works_on_copy = false;
 template <plan::goal_kind Kind, class Op, class T, class Blocks>
 inline constexpr bool works_on_copy<reduction_job<Kind, Op, T, Blocks>> = reduction<Op, T>::prepares;
 
-/// The driver, context and lane of one call.
-template <class Driver>
-class staging_session {
- public:
-  explicit staging_session(const cuda::stream_of<Driver>& stream) noexcept
-      : through_(stream.through), stream_(stream.handle) {}
-  staging_session(const staging_session&) = delete;
-  staging_session& operator=(const staging_session&) = delete;
-  ~staging_session() {
-    if (lane_ != nullptr) lanes_->give_back(std::move(lane_));
-  }
-
-  struct buffer {
-    const char* name;
-    cuda_ipc::memory_space tag;
-    const void* data;
-    std::size_t bytes;
-  };
-
-  /// What is wrong with the call. What the driver complains of is kept for `take_complaint`: others may be in the call.
-  outcome check(cuda_ipc::staging_lanes<Driver>& lanes, std::span<const buffer> buffers) {
-    if (stream_ == nullptr) {
-      return make_failure(errc::invalid_argument,
-                          "the stream is null, and no default is taken: say cudaStreamLegacy or cudaStreamPerThread if "
-                          "one of these is meant");
-    }
-    lanes_ = &lanes;
-    failure misuse;
-    complaint_ = examine(buffers, misuse);
-    return misuse;
-  }
-  failure take_complaint() { return std::exchange(complaint_, failure()); }
-
-  Driver& driver() const noexcept { return *through_; }
-  cuda_ipc::context_handle context() const noexcept { return context_; }
-  cuda_ipc::stream_handle stream() const noexcept { return stream_; }
-  cuda_ipc::staging_lane<Driver>* lane() const noexcept { return lane_.get(); }
-
- private:
-  failure examine(std::span<const buffer> buffers, failure& misuse) {
-    if (failure found = lanes_->find(through_)) return found;
-    cuda_ipc::status said = driver().stream_get_ctx(stream_, &context_);
-    if (said != cuda_ipc::status::success) return status_failure(driver(), "asking for the stream's context", said);
-    const cuda_ipc::context_scope scope(driver(), context_);
-    if (scope.said() != cuda_ipc::status::success) {
-      return status_failure(driver(), "entering the stream's context", scope.said());
-    }
-    auto capturing = cuda_ipc::capture_status::none;
-    said = driver().stream_is_capturing(stream_, &capturing);
-    if (said != cuda_ipc::status::success) return status_failure(driver(), "asking what the stream does", said);
-    if (capturing != cuda_ipc::capture_status::none) {
-      misuse =
-          make_failure(errc::invalid_argument,
-                       "the stream is being captured into a graph, in which the host can't take part; this call is "
-                       "staged through the host: call it outside the capture");
-      return {};
-    }
-    for (const buffer& each : buffers) {
-      if (each.bytes == 0) continue;
-      auto is = cuda_ipc::memory_space::plain;
-      failure found = space_of(driver(), reinterpret_cast<cuda_ipc::address>(each.data), is);
-      if (found) return found;
-      if (is == each.tag) continue;
-      misuse = wrong_tag(each.name, each.tag, is);
-      return {};
-    }
-    return lanes_->take({through_, context_}, lane_);
-  }
-
-  Driver* through_;
-  const cuda_ipc::stream_handle stream_;
-  cuda_ipc::context_handle context_ = nullptr;
-  cuda_ipc::staging_lanes<Driver>* lanes_ = nullptr;
-  std::unique_ptr<cuda_ipc::staging_lane<Driver>> lane_;
-  failure complaint_;
-};
-
 /// A host's job whose `in` and `out` are elsewhere.
 template <class HostJob, class Driver>
 struct staged_job {
@@ -164,16 +90,11 @@ struct staged_job {
   cuda_ipc::memory_space in_tag;
   cuda_ipc::memory_space out_tag;
   std::size_t chunk_bytes;
-  std::shared_ptr<staging_session<Driver>> session;
+  std::shared_ptr<device_session<Driver>> session;
 
   template <class State>
   outcome check(State& state) const {
-    outcome wrong = host.check(state);
-    if (wrong.failed()) return wrong;
-    const typename staging_session<Driver>::buffer buffers[] = {
-        {"in", in_tag, host.in.data(), host.in.size_bytes()},
-        {has_input ? "out" : "the buffer", out_tag, host.out.data(), host.out.size_bytes()}};
-    return session->check(state.kept().template get<cuda_ipc::staging_lanes<Driver>>(), buffers);
+    return session->check(state, host, in_tag, out_tag);
   }
 
   template <class State>
@@ -233,7 +154,7 @@ class staged_job<HostJob, Driver>::work final : public operation {
     slot_bytes_ = out_.at + (out_.is_copied ? bytes_of(out_, largest()) : 0);
   }
   ~work() override {
-    if (begun_ && !joined_) settle();
+    if (begun_ && !joined_) session_->settle();
   }
 
   machine_status advance() override {
@@ -265,10 +186,7 @@ class staged_job<HostJob, Driver>::work final : public operation {
   bool explained() const override { return cause_ || (part_ && part_->explained()); }
   failure overdue() const override {
     if (part_) return part_->overdue();
-    return make_failure(
-        errc::timeout,
-        "the work that the stream was given before this call, or a copy after it, did not end: nothing of "
-        "the call is wrong on other ranks");
+    return device_session<Driver>::overdue();
   }
   void locate(error_context& context) override {
     if (part_) return part_->locate(context);
@@ -387,15 +305,9 @@ class staged_job<HostJob, Driver>::work final : public operation {
     return machine_status::failed;
   }
 
-  /// The call has failed: what is still copied must be over before the caller's memory is freed in the stream's order.
-  void settle() noexcept {
-    const cuda_ipc::context_scope scope(session_->driver(), session_->context());
-    if (lane().join_both(session_->stream())) lane().quiet(deadline::after(std::chrono::seconds(1)));
-  }
-
   State& state_;
   const HostJob host_;
-  const std::shared_ptr<staging_session<Driver>> session_;
+  const std::shared_ptr<device_session<Driver>> session_;
   planned_call call_;
   const step_observer observer_;
   const std::uint32_t chunks_;
@@ -411,7 +323,7 @@ class staged_job<HostJob, Driver>::work final : public operation {
   failure cause_;
 };
 
-/// The calls over CUDA's kinds of memory: all staged.
+/// The calls over CUDA's kinds of memory: carried by the transport where it can do all there is to do, else staged.
 template <cuda::memory Space>
 struct placed_calls<Space> {
   template <class Options>
@@ -457,10 +369,15 @@ struct placed_calls<Space> {
                   const std::source_location& site) {
     const auto stream = options.template get<kind::stream>(0);
     using driver_type = typename decltype(stream)::driver_type;
-    const staged_job<HostJob, driver_type> job{host, From::space, Space::space,
-                                               options.template get<kind::staging>(cuda::staging{}).chunk_bytes,
-                                               std::make_shared<staging_session<driver_type>>(stream)};
-    return How::run(comm, job, hosts, site);
+    const auto session = std::make_shared<device_session<driver_type>>(stream);
+    if constexpr (may_be_carried<HostJob, Options, Wire>) {
+      if (carries_device_memory(comm)) {
+        return How::run(comm, carried_job<HostJob, driver_type>{host, From::space, Space::space, session}, hosts, site);
+      }
+    }
+    const std::size_t chunk_bytes = options.template get<kind::staging>(cuda::staging{}).chunk_bytes;
+    return How::run(comm, staged_job<HostJob, driver_type>{host, From::space, Space::space, chunk_bytes, session},
+                    hosts, site);
   }
 };
 

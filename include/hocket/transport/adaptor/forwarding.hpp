@@ -139,6 +139,10 @@ class adapted_wire {
   transport::contexts& contexts() noexcept { return inner_->contexts(); }
   bool in_a_copy() const noexcept { return transport::in_a_copy(*inner_); }
   transport::link_costs costs() const noexcept { return inner_->costs(); }
+  /// Who only watches does not look into messages.
+  bool carries_device_memory() const noexcept {
+    return transport::only_watches<Port> && transport::carries_device_memory(*inner_);
+  }
   const std::shared_ptr<Shared>& shared() const noexcept { return shared_; }
 
   static std::unique_ptr<Port> open(const std::shared_ptr<adapted_wire>& self, const transport::opening& how) {

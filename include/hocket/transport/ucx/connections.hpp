@@ -114,9 +114,13 @@ class connections {
     return bytes <= memory_pieces.bytes || rank == rank_ || at(rank).has_greeted;
   }
   /// How messages to `rank`, to which there is a connection, are cut.
-  const piece_format& outgoing(int rank) const noexcept { return at(rank).outgoing; }
+  const piece_format& outgoing(int rank, bool on_device) const noexcept {
+    return on_device ? device_pieces : at(rank).outgoing;
+  }
   /// With the lock. How long the pieces are in which `rank` sends messages; 0 until it has greeted.
-  std::size_t piece_bytes_from(int rank) const noexcept { return at(rank).incoming_bytes; }
+  std::size_t piece_bytes_from(int rank, bool on_device) const noexcept {
+    return on_device ? device_pieces.bytes : at(rank).incoming_bytes;
+  }
   /// Makes the connection, and says why that can't be done.
   failure reach(int rank) {
     if (rank == rank_) return {};

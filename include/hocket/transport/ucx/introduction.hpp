@@ -25,17 +25,19 @@ struct introduction {
   process_identity identity;
   std::vector<std::byte> address;
   std::vector<tcp_address> listens;
+  bool carries_device_memory = false;
 };
 
 inline constexpr std::byte no_ways_mark{255};
 inline constexpr std::size_t most_listens = 254;
 
-/// The address of a worker and where it listens, to be sent.
+/// The address of a worker, where it listens, and whether it sends memory of devices, to be sent.
 inline std::vector<std::byte> ways_to(const worker& through) {
   const std::size_t count = std::min(through.listens().size(), most_listens);
   const auto listens = std::as_bytes(std::span(through.listens()).first(count));
   std::vector<std::byte> result = through.address();
   result.insert(result.end(), listens.begin(), listens.end());
+  result.push_back(static_cast<std::byte>(through.carries_device_memory()));
   result.push_back(static_cast<std::byte>(count));
   return result;
 }
@@ -60,13 +62,16 @@ inline failure why_no_ways(int rank, std::span<const std::byte> ways) {
 }
 
 inline introduction introduce(const process_identity& who, std::vector<std::byte> ways) {
-  introduction result{who, std::move(ways), {}};
+  introduction result{who, std::move(ways), {}, false};
   auto& address = result.address;
-  if (address.empty()) return result;
-  const std::size_t room = (address.size() - 1) / sizeof(tcp_address);
+  constexpr std::size_t last_bytes = 2;
+  if (address.size() < last_bytes) return result;
+  const auto last = address.end() - last_bytes;
+  result.carries_device_memory = *last != std::byte{0};
+  const std::size_t room = (address.size() - last_bytes) / sizeof(tcp_address);
   result.listens.resize(std::min(room, std::to_integer<std::size_t>(address.back())));
   const std::size_t bytes = result.listens.size() * sizeof(tcp_address);
-  const auto listens = address.end() - 1 - static_cast<std::ptrdiff_t>(bytes);
+  const auto listens = last - static_cast<std::ptrdiff_t>(bytes);
   if (bytes > 0) std::memcpy(result.listens.data(), &*listens, bytes);
   address.erase(listens, address.end());
   return result;

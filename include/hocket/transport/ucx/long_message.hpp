@@ -65,10 +65,10 @@ class unfinished {
 /// A message on its way out: a long one, or one that must wait for a long one. Stays where it is.
 class long_sending {
  public:
-  long_sending(connections& links, int rank_on_wire, ucp_tag_t tag, const void* data, std::size_t size,
+  long_sending(connections& links, int rank_on_wire, ucp_tag_t tag, bool on_device, const void* data, std::size_t size,
                traffic& counted, unfinished<long_sending>& others) noexcept
-      : links_(links), rank_(rank_on_wire), tag_(tag), data_(static_cast<const std::byte*>(data)), size_(size),
-        counted_(counted), others_(others) {
+      : links_(links), rank_(rank_on_wire), tag_(tag), on_device_(on_device),
+        data_(static_cast<const std::byte*>(data)), size_(size), counted_(counted), others_(others) {
     ++counted_.waiting;
     others_.enter(*this);
   }
@@ -85,7 +85,7 @@ class long_sending {
     while (ended_ < number_ && has_ended(place_of(ended_))) ++ended_;
     if (links_.presence_of(rank_) != presence::here) cut_ = true;
     if (!all_gone() && others_.precede(*this)) return;
-    const piece_format& format = links_.outgoing(rank_);
+    const piece_format& format = links_.outgoing(rank_, on_device_);
     while (!all_gone()) {
       if (number_ - ended_ == format.under_way || !send_piece(format)) return;
     }
@@ -144,6 +144,7 @@ class long_sending {
   connections& links_;
   const int rank_;
   const ucp_tag_t tag_;
+  const bool on_device_;
   const std::byte* const data_;
   const std::size_t size_;
   std::size_t gone_ = 0;    ///< bytes of which UCX knows
@@ -160,10 +161,10 @@ class long_sending {
 /// it need not keep a copy of what comes before this rank looks again. Stays where it is.
 class long_receiving {
  public:
-  long_receiving(connections& links, int rank_on_wire, ucp_tag_t tag, void* buffer, std::size_t size, traffic& counted,
-                 unfinished<long_receiving>& others) noexcept
+  long_receiving(connections& links, int rank_on_wire, ucp_tag_t tag, std::size_t piece_bytes, void* buffer,
+                 std::size_t size, traffic& counted, unfinished<long_receiving>& others) noexcept
       : links_(links), rank_(rank_on_wire), tag_(tag), buffer_(static_cast<std::byte*>(buffer)), size_(size),
-        piece_bytes_(links.piece_bytes_from(rank_on_wire)), counted_(counted), others_(others) {
+        piece_bytes_(piece_bytes), counted_(counted), others_(others) {
     others_.enter(*this);
   }
   long_receiving(const long_receiving&) = delete;

@@ -10,7 +10,8 @@
 /// which takes longer over TCP.
 ///
 /// Over adapters that move messages by themselves that would cost too much. There, and where UCX_RNDV_THRESH says how
-/// UCX is to move long messages, they are sent from where they lie, and few pieces are under way at any time.
+/// UCX is to move long messages, they are sent from where they lie, and few pieces are under way at any time. Memory of
+/// devices, which can't be copied here, goes so on all ways; each piece costs a handshake there.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -42,6 +43,8 @@ inline constexpr piece_format tcp_pieces{60U << 10U, 16, true};
 /// Shared memory is cut into segments of so many bytes, and some of UCX's own.
 inline constexpr piece_format memory_pieces{8U << 10U, 32, true};
 inline constexpr piece_format direct_pieces{512U << 10U, 2, false};
+/// Not yet measured on a GPU.
+inline constexpr piece_format device_pieces{4U << 20U, 2, false};
 
 }  // namespace ucx
 HOCKET_END_NAMESPACE

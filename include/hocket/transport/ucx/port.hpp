@@ -93,10 +93,11 @@ class port {
       return false;
     const ucp_tag_t tag = message_tag::make(context_, rank_, id);
     const bool waits = unsent_.precede(to, tag);
-    if (waits || bytes > links_->outgoing(to).bytes) return send_in_pieces(state, peer, tag, data, bytes, fail);
+    const piece_format& format = links_->outgoing(to, id.on_device);
+    if (waits || bytes > format.bytes) return send_in_pieces(state, peer, tag, id.on_device, data, bytes, fail);
     parcels::pointer sent;
     ucs_status_ptr_t request = nullptr;
-    if (links_->outgoing(to).at_once || bytes <= parcel::most_copied) {
+    if (format.at_once || (bytes <= parcel::most_copied && !id.on_device)) {
       sent = links_->outbox().fill(data, bytes);
       if (sent == nullptr) [[unlikely]]
         return lacks_memory(peer, fail);
@@ -305,7 +306,7 @@ class port {
       return false;
     }
     const ucp_tag_t tag = message_tag::make(context_, peer, id);
-    const std::size_t piece_bytes = links_->piece_bytes_from(from);
+    const std::size_t piece_bytes = links_->piece_bytes_from(from, id.on_device);
     const bool is_short = bytes <= memory_pieces.bytes;
     if (!is_short && piece_bytes == 0) [[unlikely]] {
       static_cast<void>(is_broken(peer));
@@ -316,7 +317,8 @@ class port {
     if (is_short || bytes <= piece_bytes) {
       status = ask(state.request, *links_, from, tag, buffer, bytes, with_[index(peer)]);
     } else {
-      state.in_pieces = long_receives_.make(*links_, from, tag, buffer, bytes, with_[index(peer)], unasked_);
+      state.in_pieces =
+          long_receives_.make(*links_, from, tag, piece_bytes, buffer, bytes, with_[index(peer)], unasked_);
       if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
       status = state.in_pieces->advance();
     }
@@ -352,9 +354,10 @@ class port {
   }
 
   /// With the lock.
-  bool send_in_pieces(sending& state, int peer, ucp_tag_t tag, const void* data, std::size_t bytes,
+  bool send_in_pieces(sending& state, int peer, ucp_tag_t tag, bool on_device, const void* data, std::size_t bytes,
                       failure& fail) noexcept {
-    state.in_pieces = long_sends_.make(*links_, rank_on_wire(peer), tag, data, bytes, with_[index(peer)], unsent_);
+    state.in_pieces =
+        long_sends_.make(*links_, rank_on_wire(peer), tag, on_device, data, bytes, with_[index(peer)], unsent_);
     if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
     state.in_pieces->advance();
     return true;
@@ -403,7 +406,7 @@ class port {
     const bool more = (info.sender_tag & message_tag::more) != 0;
     // Where UCX cuts a message off, it does not promise to tell the length; but only the last piece is shorter.
     const std::size_t length =
-        expected.before + (more ? links_->piece_bytes_from(rank_on_wire(peer)) : info.length) + rest;
+        expected.before + (more ? links_->piece_bytes_from(rank_on_wire(peer), id.on_device) : info.length) + rest;
     const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || (more && expected.last()) || length > expected.message;
     const bool told = more ? rest > 0 : !too_long || length > expected.message;
     const std::string sent = told ? std::to_string(length) : "more than " + std::to_string(expected.message);

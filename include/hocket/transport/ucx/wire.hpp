@@ -14,6 +14,7 @@
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/worker.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -31,8 +32,8 @@ class wire {
   using port_type = port;
   static constexpr const char* name = "ucx";
 
-  wire(std::shared_ptr<connections> links, bool oversubscribed)
-      : links_(std::move(links)), oversubscribed_(oversubscribed) {}
+  wire(std::shared_ptr<connections> links, bool oversubscribed, bool carries_device_memory)
+      : links_(std::move(links)), oversubscribed_(oversubscribed), carries_device_memory_(carries_device_memory) {}
 
   /// Rank `rank` of a world whose ranks are those processes. Collective over them; connects to none of them yet.
   static std::shared_ptr<wire> join(int rank, const std::vector<process_identity>& processes,
@@ -48,8 +49,9 @@ class wire {
       if (failure theirs = why_no_ways(static_cast<int>(i), ways[i])) raise(std::move(theirs));
       all.push_back(introduce(processes[i], std::move(ways[i])));
     }
+    const bool carry = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.carries_device_memory; });
     return std::make_shared<wire>(std::make_shared<connections>(std::move(through), rank, std::move(all)),
-                                  here.ranks > here.cores);
+                                  here.ranks > here.cores, carry);
   }
 
   /// Another worker, with connections of its own: a process that died while it wrote into a queue of UCX's in shared
@@ -69,6 +71,8 @@ class wire {
   transport::contexts& contexts() noexcept { return contexts_; }
   bool in_a_copy() const noexcept { return links_->in_a_copy(); }
   transport::link_costs costs() const noexcept { return costs_; }
+  /// Whether the UCX of each rank does.
+  bool carries_device_memory() const noexcept { return carries_device_memory_; }
 
   /// Connections are made on first use. This one is made now. Why it can't be, if it can't.
   failure reach(int rank) { return links_->reach(rank); }
@@ -111,6 +115,7 @@ class wire {
 
   const std::shared_ptr<connections> links_;
   const bool oversubscribed_;
+  const bool carries_device_memory_;
   transport::contexts contexts_;
   transport::link_costs costs_ = network();
 };

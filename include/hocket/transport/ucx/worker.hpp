@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
@@ -69,6 +70,8 @@ class context {
     // which takes two to three times as long, and between processes of one host is no faster either.
     leaves_long_messages_ = std::getenv("UCX_RNDV_THRESH") != nullptr;
     if (!has_adapter()) prefer(config, "RNDV_THRESH", "RNDV_THRESH", "64k");
+    // Of a device's memory UCX would take 128 fragments of 4 MiB with the first long message, and keep them.
+    prefer(config, "RNDV_FRAG_ALLOC_COUNT", "RNDV_FRAG_ALLOC_COUNT", "host:128,cuda:4");
     prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "200ms");
     // A process that is killed early would leave its System V segments for ever; POSIX ones do all that these do.
     prefer(config, "TLS", "TLS", "^sysv");
@@ -89,6 +92,13 @@ class context {
   }
 
   ucp_context_h get() const noexcept { return handle_; }
+  /// Whether messages may be memory of CUDA's devices, by modules of UCX that find a driver.
+  bool carries_device_memory() const noexcept {
+    ucp_context_attr_t asked{};
+    asked.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+    const std::uint64_t wanted = UCS_BIT(UCS_MEMORY_TYPE_CUDA) | UCS_BIT(UCS_MEMORY_TYPE_CUDA_MANAGED);
+    return ucp_context_query(handle_, &asked) == UCS_OK && (asked.memory_types & wanted) == wanted;
+  }
   /// Whether the user has said how UCX is to move long messages.
   bool leaves_long_messages() const noexcept { return leaves_long_messages_; }
   /// Until the process ends.
@@ -169,6 +179,7 @@ class worker {
   ucp_worker_h get() const noexcept { return handle_; }
   ucp_context_h library() const noexcept { return context_.get(); }
   bool leaves_long_messages() const noexcept { return context_.leaves_long_messages(); }
+  bool carries_device_memory() const noexcept { return context_.carries_device_memory(); }
   const parcel_type& type_of_parcels() const noexcept { return parcels_; }
   spin_lock& lock() noexcept { return lock_; }
 

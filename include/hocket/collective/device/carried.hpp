@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Collectives that move memory of devices over a transport that takes it as it is: UCX, where it has modules for CUDA and
+/// these find a driver. What adapters or links between GPUs can do then is UCX's to find out; nothing is staged by hocket.
+///
+/// These are `all_gather`, `all_to_all` and `broadcast`. Stream, return and errors are as in device/staged.hpp, from where
+/// they are chosen: where all ranks' UCX has CUDA, and the caller asks for nothing that only the other way has
+/// (`cuda::staging`, `require(checksummed)`, a plan that reads peers' memory or is the caller's own).
+#pragma once
+
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/device/session.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/signature.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/engine/device_copies.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/engine/step_event.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/memory_space.hpp>
+#include <hocket/transport/cuda_ipc/staging.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Job>
+inline constexpr bool is_moving_job = false;
+template <plan::goal_kind Kind, class T, class Blocks>
+inline constexpr bool is_moving_job<moving_job<Kind, T, Blocks>> = true;
+
+/// Whether the options name a plan that sends messages and makes no copies but to where the result is to be, or none.
+template <class Options>
+constexpr bool lets_messages_carry() noexcept {
+  if constexpr (Options::template has<kind::staging> || Options::template has<kind::integrity>) {
+    return false;
+  } else if constexpr (Options::template has<kind::algorithm>) {
+    using named = std::remove_cvref_t<decltype(std::declval<const Options&>().template get<kind::algorithm>(0))>;
+    return !std::is_same_v<named, own_plan> && !std::is_same_v<named, direct_t>;
+  } else {
+    return true;
+  }
+}
+
+/// Whether a call may be carried, if all ranks turn out to be able to.
+template <class Job, class Options, class Wire>
+inline constexpr bool may_be_carried = is_moving_job<Job> && lets_messages_carry<Options>() &&
+                                       requires(const Wire& through) { through.carries_device_memory(); };
+
+/// Whether it can be on this communicator: equal on all ranks.
+template <class Wire>
+bool carries_device_memory(const communicator<Wire>& comm) {
+  if (communicator_access::is_moved_from(comm)) return false;  // the call will say so
+  return transport::carries_device_memory(*communicator_access::state(comm).wire());
+}
+
+/// A host's job whose `in` and `out` are elsewhere, and are sent and received there.
+template <class HostJob, class Driver>
+struct carried_job {
+  static constexpr plan::goal_kind goal = HostJob::goal;
+  static constexpr const char* name = HostJob::name;
+
+  template <class State>
+  class work;
+
+  HostJob host;
+  cuda_ipc::memory_space in_tag;
+  cuda_ipc::memory_space out_tag;
+  std::shared_ptr<device_session<Driver>> session;
+
+  template <class State>
+  outcome check(State& state) const {
+    return session->check(state, host, in_tag, out_tag);
+  }
+
+  template <class State>
+  call_request asked(const State& state) const {
+    call_request request = host.asked(state);
+    request.on_device = true;
+    request.type_signature = mix(request.type_signature, hash_text("carried"));
+    return request;
+  }
+};
+
+/// Such a call under way: the host's, as soon as the stream has come so far. What a rank copies for itself is copied on a
+/// stream of the communicator's.
+template <class HostJob, class Driver>
+template <class State>
+class carried_job<HostJob, Driver>::work final : public operation, private device_copies {
+ public:
+  work(State& state, const carried_job& job, const planned_call& call, step_observer observer)
+      : session_(job.session), moving_(state, job.host, call, observer, this) {}
+  ~work() override {
+    if (begun_ && !done_) session_->settle();
+  }
+
+  machine_status advance() override {
+    if (failure found = session_->take_complaint()) return fail(std::move(found));
+    const cuda_ipc::context_scope scope(session_->driver(), session_->context());
+    if (scope.said() != cuda_ipc::status::success) {
+      return fail(status_failure(session_->driver(), "entering the stream's context", scope.said()));
+    }
+    if (failure found = await_stream()) return fail(std::move(found));
+    if (!reached_) return machine_status::blocked;
+    const machine_status status = moving_.advance();
+    done_ = status == machine_status::done;
+    return status;
+  }
+
+  const failure& reported() const override { return cause_ ? cause_ : moving_.reported(); }
+  bool explained() const override { return cause_ || moving_.explained(); }
+  failure overdue() const override { return reached_ && copied_ ? failure() : device_session<Driver>::overdue(); }
+  void locate(error_context& context) override {
+    moving_.locate(context);
+    if (!reached_) context.lane = context.step = context.peer = -1;
+  }
+
+ private:
+  static constexpr std::size_t slot = 0;  // of the lane: its event alone is used
+
+  cuda_ipc::staging_lane<Driver>& lane() const noexcept { return *session_->lane(); }
+
+  /// Until all is done that the stream was given before the call.
+  failure await_stream() {
+    if (reached_) return {};
+    if (!begun_) {
+      begun_ = true;
+      if (failure found = lane().follow(session_->stream())) return found;
+      if (failure found = lane().note_down(slot)) return found;
+    }
+    return lane().is_down(slot, reached_);
+  }
+
+  failure begin(void* to, const void* from, std::size_t bytes) override {
+    copied_ = false;
+    failure found = lane().copy_down(to, from, bytes);
+    return found ? found : lane().note_down(slot);
+  }
+  failure look(bool& over) override {
+    failure found = lane().is_down(slot, copied_);
+    over = copied_;
+    return found;
+  }
+
+  machine_status fail(failure cause) {
+    cause_ = std::move(cause);
+    return machine_status::failed;
+  }
+
+  const std::shared_ptr<device_session<Driver>> session_;
+  typename HostJob::template work<State> moving_;
+  bool begun_ = false;
+  bool reached_ = false;  ///< the stream has come to this call
+  bool copied_ = true;    ///< all that this rank was to copy, so far
+  bool done_ = false;
+  failure cause_;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
