@@ -208,6 +208,9 @@ status cuStreamDestroy_v2(stream_handle which) { return destroy(which); }
 status cuStreamQuery(stream_handle) { return status::success; }
 status cuStreamSynchronize(stream_handle) { return status::success; }
 status cuStreamGetCtx(stream_handle, context_handle* result) { return *result = the_context(), status::success; }
+status cuStreamGetFlags(stream_handle, unsigned* result) { return *result = stream_non_blocking, status::success; }
+status cuThreadExchangeStreamCaptureMode(capture_mode*) { return status::success; }
+status cuModuleGetLoadingMode(loading_mode* result) { return *result = loading_mode::eager, status::success; }
 status cuStreamIsCapturing(stream_handle, capture_status* result) {
   return *result = capture_status::none, status::success;
 }

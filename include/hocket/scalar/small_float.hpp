@@ -12,10 +12,11 @@
 ///   8-bit formats turn what is too large, infinity included, into their largest finite value (a NaN stays one).
 ///
 /// Conversions are one or two dozen instructions without branches, so that compilers turn loops over them into vector
-/// code for any target.
+/// code for any target. In kernels they are what the GPU has for it, with the same bits.
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/scalar/device_conversions.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -74,6 +75,11 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr std::int32_t encode_subnormal(
 
 template <class Layout>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr typename Layout::bits_type encode(float value) noexcept {
+#if defined(__CUDA_ARCH__)
+  if constexpr (has_encoding_instruction<Layout>) {
+    if (!__builtin_is_constant_evaluated()) return encode_by_instruction<Layout>(value);
+  }
+#endif
   const auto bits = __builtin_bit_cast(std::uint32_t, value);
   const auto magnitude = static_cast<std::int32_t>(bits & 0x7fffffffU);
   const auto sign = static_cast<std::int32_t>(bits >> (32 - Layout::width)) & Layout::sign;
@@ -95,6 +101,11 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr typename Layout::bits_type enc
 
 template <class Layout>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr float decode(typename Layout::bits_type bits) noexcept {
+#if defined(__CUDA_ARCH__)
+  if constexpr (has_decoding_instruction<Layout>) {
+    if (!__builtin_is_constant_evaluated()) return decode_by_instruction<Layout>(bits);
+  }
+#endif
   if constexpr (Layout::rebias == 0) {
     return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << Layout::extra_bits);
   } else {

@@ -360,6 +360,37 @@ TEST_CASE("a rank that does not enqueue ends the others' wait, which names it, a
   }
 }
 
+TEST_CASE("calls that ranks enqueue in another order are found, and nobody goes on with their results") {
+  for (const int ranks : {2, 3}) {
+    for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes}) {
+      on_peers(ranks, kind, [](peer_rank& me) {
+        {
+          auto peers = me.reach();
+          const auto in = me.buffer<float>(100), out = me.buffer<float>(100), other = me.buffer<float>(100);
+          auto first = peers.all_reduce(in, out, std::plus<>{});
+          auto second = peers.all_reduce(in, other, std::plus<>{});
+          for (int i = 0; i < 40; ++i) first.enqueue(me.order());
+          first.wait();
+          const bool turns = me.rank() == 1;
+          const auto cause = me.me().expect(errc::mismatch, [&] {
+            (turns ? second : first).enqueue(me.order());
+            (turns ? first : second).enqueue(me.order());
+            (turns ? first : second).wait();
+            for (;;) hocket::barrier(me.comm());  // the last to enqueue has seen it, and tells
+          });
+          me.me().check(cause && std::string(cause->what()).find("operation 41") != std::string::npos,
+                        [&] { return std::string("says another thing: ") + (cause ? cause->what() : ""); });
+          try {
+            peers.close();
+          } catch (const hocket::error&) {}  // of the streams that were given up
+        }
+        auto next = hocket::shrink(me.comm());
+        hocket::barrier(next);
+      });
+    }
+  }
+}
+
 TEST_CASE("a request tells the host when a bound call is done") {
   for (const int ranks : {1, 2, 3, 5}) {
     on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {

@@ -141,11 +141,9 @@ class device_rank {
   bool joined() const { return group_ != nullptr; }
 
   // What a program does of its own is tried once more, where a fault was meant for the library.
-  ipc::stream_handle stream() {
+  ipc::stream_handle stream(unsigned flags = ipc::stream_non_blocking) {
     ipc::stream_handle made = nullptr;
-    if (driver().stream_create(&made, ipc::stream_non_blocking) != status::success) {
-      driver().stream_create(&made, ipc::stream_non_blocking);
-    }
+    if (driver().stream_create(&made, flags) != status::success) driver().stream_create(&made, flags);
     streams_.push_back(made);
     return made;
   }

@@ -75,18 +75,22 @@ class gpu_rank {
   cudaStream_t stream() const { return stream_; }
   ipc::stream_handle handle() const { return reinterpret_cast<ipc::stream_handle>(stream_); }
   gpu_group& group() { return *group_; }
+  /// What every rank passed. Collective.
+  std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> blob) { return exchange_(blob); }
 
   template <class T>
   T* allocate(std::size_t count) {
     void* at = nullptr;
     check_cuda(cudaMalloc(&at, (count + 1) * sizeof(T)));
-    check_cuda(cudaMemset(at, 0xa5, (count + 1) * sizeof(T)));
     buffers_.push_back(at);
+    check_cuda(cudaMemset(at, 0xa5, (count + 1) * sizeof(T)));
+    finish_filling();
     return static_cast<T*>(at);
   }
   template <class T>
   void upload(T* to, const std::vector<T>& values) {
     check_cuda(cudaMemcpy(to, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    finish_filling();
   }
   template <class T>
   std::vector<T> download(const T* from, std::size_t count) {

@@ -409,3 +409,19 @@ TEST_CASE("what streams can't run is refused on all ranks, in words, and the gro
     return text + (found ? found.message() : "");
   });
 }
+
+TEST_CASE("threads on a device are refused a stream that waits for the default one, processes are not") {
+  for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
+    device_ranks(2, kind).run_in_group([&](device_rank& me) -> std::string {
+      const std::plus<> op;
+      device_case<float> one;
+      hocket::failure found = one.bind(me, plan::two_shot{}, 12, false, op);
+      if (!found) found = one.work->enqueue(me.stream(0));
+      std::string text;
+      if ((found.code == hocket::errc::invalid_argument) != (kind == kind_of_ranks::threads)) text = found.message();
+      if (found) found = one.work->enqueue(me.stream());  // nothing has ended
+      if (!found) found = one.work->finish(soon());
+      return text + (found ? found.message() : "");
+    });
+  }
+}

@@ -34,6 +34,10 @@ inline void check_cuda(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
 }
 
+/// Waits for a cudaMemset, or for a cudaMemcpy from memory of the host that is not pinned: both may return before they
+/// are done, and streams that do not block are not ordered behind them.
+inline void finish_filling() { check_cuda(cudaStreamSynchronize(cudaStreamLegacy)); }
+
 /// Elements in the GPU's memory, the first `offset` elements after what cudaMalloc gave.
 template <class T>
 class device_vector {
@@ -41,9 +45,11 @@ class device_vector {
   explicit device_vector(std::size_t size, std::size_t offset = 0) : size_(size), offset_(offset) {
     check_cuda(cudaMalloc(&memory_, (size + offset + 1) * sizeof(T)));
     check_cuda(cudaMemset(memory_, 0xa5, (size + offset + 1) * sizeof(T)));
+    finish_filling();
   }
   explicit device_vector(const std::vector<T>& values, std::size_t offset = 0) : device_vector(values.size(), offset) {
     check_cuda(cudaMemcpy(data(), values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+    finish_filling();
   }
   device_vector(const device_vector&) = delete;
   device_vector& operator=(const device_vector&) = delete;

@@ -328,11 +328,15 @@ class host_driver {
     return now;
   }
 
-  status stream_create(ipc::stream_handle* result, unsigned) {
+  status stream_create(ipc::stream_handle* result, unsigned flags) {
     if (const status now = begin("stream_create"); now != status::success) return now;
     *result = queued_ ? make_queue() : reinterpret_cast<ipc::stream_handle>(++streams_made_);
     streams_[*result] = {};
+    stream_flags_[*result] = flags;
     return status::success;
+  }
+  status stream_get_flags(ipc::stream_handle what, unsigned* result) {
+    return give("stream_get_flags", result, stream_flags_[what]);
   }
   status stream_destroy(ipc::stream_handle what) {
     const status now = begin("stream_destroy");
@@ -389,6 +393,14 @@ class host_driver {
     }
     return status::success;
   }
+  status thread_exchange_stream_capture_mode(ipc::capture_mode* mode) {
+    const status now = begin("thread_exchange_stream_capture_mode");
+    if (now == status::success) std::swap(*mode, mode_);
+    return now;
+  }
+  status module_get_loading_mode(ipc::loading_mode* result) {
+    return give("module_get_loading_mode", result, loading_);
+  }
   status stream_is_capturing(ipc::stream_handle on, ipc::capture_status* result) {
     const bool is = capturing_ || (queued_ && host_queue::of(on).capturing());
     return give("stream_is_capturing", result, is ? ipc::capture_status::active : ipc::capture_status::none);
@@ -430,6 +442,10 @@ class host_driver {
     do_one();
     return found->second->load(std::memory_order_acquire) ? status::success : status::not_ready;
   }
+  /// Kernels come to the device when they are first launched.
+  void load_late() { loading_ = ipc::loading_mode::lazy; }
+  /// What the thread may do while another captures.
+  ipc::capture_mode mode() const { return mode_; }
   /// Writes of streams get lost.
   void lose_words() { loses_words_ = true; }
   /// The attribute is not there.
@@ -591,6 +607,9 @@ class host_driver {
   bool spoils_reads_ = false;
   bool loses_writes_ = false;
   ipc::device_attribute lacks_{};
+  ipc::capture_mode mode_ = ipc::capture_mode::of_all;
+  ipc::loading_mode loading_ = ipc::loading_mode::eager;
+  std::map<ipc::stream_handle, unsigned> stream_flags_;
   int copies_that_end_ = -1;
   bool peers_enabled_ = false;
   int copies_ = 0;

@@ -271,7 +271,7 @@ TEST_CASE("where there is no room for a mapping, unused ones make some") {
     cache::lease used;
     CHECK_FALSE(two.kept.open(to_first, used));
     used = {};
-    two.own.inject(1, code);  // ctx_get_current, ipc_open_mem_handle
+    two.own.inject(2, code);  // the first two are of the context
     CHECK_FALSE(two.kept.open(to_second, used));
     CHECK(two.own.has_failed());
     CHECK(std::string(two.own.failed_call()) == "ipc_open_mem_handle");

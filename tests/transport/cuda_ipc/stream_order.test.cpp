@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "transport/cuda_ipc/processes.hpp"
 
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/stream_order.hpp>
 
 #include <chrono>
@@ -29,6 +31,16 @@ struct alone {
 };
 
 }  // namespace
+
+TEST_CASE("who talks to the driver is kept from nothing by captures elsewhere, and leaves the thread as it was") {
+  alone one;
+  {
+    const ipc::context_scope scope(one.driver(), one.all.place(0).where);
+    CHECK(scope.said() == status::success);
+    CHECK(one.driver().mode() == ipc::capture_mode::relaxed);
+  }
+  CHECK(one.driver().mode() == ipc::capture_mode::of_all);
+}
 
 TEST_CASE("streams that keep words in order are found to do so, and nothing is left") {
   alone one;

@@ -126,6 +126,22 @@ TEST_CASE("a peer that does not come: the wait ends, names it, and frees nothing
   hocket_test::check_clean(all.machine, all.all);
 }
 
+TEST_CASE("who is told to wait no longer waits as long as streams may need, says why, and can go on later") {
+  company all(2);
+  const auto called_off = [] { return hocket::make_failure(hocket::errc::aborted, "called off"); };
+  const auto begun = std::chrono::steady_clock::now();
+  const auto found = all[0].end(all[0].peers, hocket::deadline::after(std::chrono::seconds(20)), called_off,
+                                std::chrono::milliseconds(30));
+  const auto took = std::chrono::steady_clock::now() - begun;
+  CHECK(found.code == hocket::errc::aborted);
+  CHECK(took >= std::chrono::milliseconds(30));
+  CHECK(took < std::chrono::seconds(10));
+  CHECK_FALSE(all[0].end.done());
+  CHECK_FALSE(all[1].leave());
+  CHECK_FALSE(all[0].leave());
+  hocket_test::check_clean(all.machine, all.all);
+}
+
 TEST_CASE("a peer that has died is named, and does not keep memory from being freed") {
   company all(4);
   all.seen.dead[2] = true;

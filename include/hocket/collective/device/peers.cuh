@@ -43,5 +43,9 @@ peers<Wire> reach_peers(const communicator<Wire>& comm, const stream_ref& stream
   return peers<Wire>::reach(comm, stream, longest, {}, site);
 }
 
+/// The communicator must stay where it is until the last bound call is gone: a temporary does not.
+template <class Wire, class... More>
+void reach_peers(const communicator<Wire>&&, const More&...) = delete;
+
 }  // namespace cuda
 HOCKET_END_NAMESPACE

@@ -14,10 +14,11 @@
 ///     peers.close();  // collective
 ///
 /// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; two of them never overlap.
+///   Another order is a `mismatch` of `wait`.
 ///   What `enqueue` is followed by on its stream finds the result, and may overwrite `in`.
 /// **Graphs.** `enqueue` on a stream that is being captured adds the call to the graph. Graphs are launched one after the
 ///   other, in the same order on all ranks, and not beside calls that are enqueued.
-/// **Buffers** are device memory of cudaMalloc or cuMemAlloc, or of a pool that can be exported, and stay until the bound
+/// **Buffers** are device memory of cudaMalloc or cuMemAlloc, not of a pool, as that of cudaMallocAsync, and stay until the bound
 ///   call is gone; after a failure, until `close`. `in` may be where the result will be, and overlap `out` in no other way.
 /// **Algorithms.** Ranks on one device: for all_reduce one kernel for all of them, launched by rank 0. Else one_shot for
 ///   small vectors and two_shot, and `direct` for what is not reduced; `with(ring)` and so on choose. What these combine in
@@ -29,6 +30,8 @@
 ///   calls), `mismatch`, `invalid_argument`. A failure of `enqueue` or `wait` ends the communicator on all ranks. `wait`
 ///   ends by its deadline, by `abort`, and when a peer has ended or given up; streams run dry then, results mean nothing, and
 ///   that may take as long as work of the caller's on them.
+/// **Ranks that are threads on one device** share what waits for all streams of a context: see docs/device-memory.md for
+///   what to set before, and what to leave alone.
 /// **Threads.** As for the communicator, which must stay where it is until the last bound call is gone.
 #pragma once
 
@@ -199,6 +202,12 @@ class bound_call {
     if (!found) return;
     if (found.code == errc::invalid_argument) raise(hocket::detail::refuse(state, std::move(found), call));
     hocket::detail::raise_and_revoke(state, std::move(found), call);
+  }
+
+  void enqueue(const stream_ref& stream, const std::source_location& site = std::source_location::current())
+    requires std::is_same_v<Driver, cuda_ipc::driver>
+  {
+    enqueue(static_cast<const stream_of<Driver>&>(stream), site);
   }
 
   /// Waits until what was enqueued last is done on this rank. Local, but that ends when all ranks have enqueued it. Not

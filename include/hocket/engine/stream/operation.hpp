@@ -63,15 +63,13 @@ class stream_operation {
   /// Puts it on `stream`. Local; waits for nobody. Each rank enqueues the operations of a group in the same order. After a
   /// failure the group is over, and what was enqueued has run dry.
   failure enqueue(cuda_ipc::stream_handle stream) {
-    if (cuda_ipc::is_default_stream(stream)) {
-      return make_failure(errc::invalid_argument,
-                          "the default stream holds up all others, and so those that it would wait for: make one with "
-                          "cudaStreamNonBlocking");
-    }
     const cuda_ipc::context_scope scope(group_.through(), group_.where().where);
     if (failure found = group_.usable()) return found;
+    failure misuse;
+    failure found = group_.check(stream, misuse);
+    if (misuse) return misuse;
     bool capturing = false;
-    failure found = group_.begin(stream, capturing);
+    if (!found) found = group_.begin(stream, capturing);
     for (std::size_t i = 0; i < program_.steps.size() && !found;) {
       const std::size_t next = group_.batches() ? end_of_words(i) : i;
       found = next > i + 1 ? put_words(stream, i, next) : put(stream, program_.steps[i]);
@@ -176,6 +174,7 @@ class stream_operation {
   }
 
   failure accept(const std::vector<std::vector<std::byte>>& told) {
+    group_.free_reaped();
     stream_buffers at;
     for (int peer = 0; peer < group_.size(); ++peer) {
       bootstrap::detail::blob_reader from(told[static_cast<std::size_t>(peer)]);
@@ -303,7 +302,7 @@ class stream_operation {
                                        .bytes = what.bytes});
   }
 
-  static constexpr std::size_t most_words = 256;
+  static constexpr std::size_t most_words = 255;  // at once, says the driver
 
   group_type& group_;
   stream_binding bound_;

@@ -38,8 +38,10 @@ struct accumulation {
   HOCKET_HOST_DEVICE void on_element(std::size_t i) const { sum[i] = sum_of(sum[i], from[i]); }
 
   HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
-    group<Sum, group_size> sums = load_group<group_size>(sum + first);
-    const auto values = load_group<group_size>(from + first);
+    const packs_around<Sum, group_size> before(sum + first);
+    const packs_around<From, group_size> added(from + first);
+    group<Sum, group_size> sums = before.elements();
+    const auto values = added.elements();
     HOCKET_DETAIL_UNROLL
     for (std::size_t i = 0; i < group_size; ++i) sums.set(i, sum_of(sums.get(i), values.get(i)));
     store_group(sum + first, sums);
@@ -69,8 +71,10 @@ struct accumulation_and_cast {
   }
 
   HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
-    group<Sum, group_size> sums = load_group<group_size>(addition.sum + first);
-    const auto values = load_group<group_size>(addition.from + first);
+    const packs_around<Sum, group_size> before(addition.sum + first);
+    const packs_around<From, group_size> added(addition.from + first);
+    group<Sum, group_size> sums = before.elements();
+    const auto values = added.elements();
     group<To, group_size> results;
     HOCKET_DETAIL_UNROLL
     for (std::size_t i = 0; i < group_size; ++i) {

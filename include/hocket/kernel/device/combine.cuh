@@ -145,13 +145,7 @@ struct combination {
   HOCKET_HOST_DEVICE void on_element(std::size_t i) const { to[i] = combined(row{*this, i}); }
 
   HOCKET_HOST_DEVICE group<element, group_size> combined_group(std::size_t first) const {
-    group<element, group_size> sources[Sources];  // all loads are under way before the first value is used
-    HOCKET_DETAIL_UNROLL
-    for (std::size_t k = 0; k < Sources; ++k) sources[k] = load_group<group_size>(from[k] + first);
-    group<element, group_size> result;
-    HOCKET_DETAIL_UNROLL
-    for (std::size_t i = 0; i < group_size; ++i) result.set(i, combined(row_of_groups{*this, sources, i}));
-    return result;
+    return combined_group(first, std::make_index_sequence<Sources>());
   }
 
   HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
@@ -168,6 +162,16 @@ struct combination {
  private:
   HOCKET_HOST_DEVICE element written(const partial& sum) const {
     return form::written(op, sum, static_cast<int>(Sources));
+  }
+
+  template <std::size_t... K>
+  HOCKET_HOST_DEVICE group<element, group_size> combined_group(std::size_t first, std::index_sequence<K...>) const {
+    const packs_around<element, group_size> packs[] = {packs_around<element, group_size>(from[K] + first)...};
+    const group<element, group_size> sources[] = {packs[K].elements()...};
+    group<element, group_size> result;
+    HOCKET_DETAIL_UNROLL
+    for (std::size_t i = 0; i < group_size; ++i) result.set(i, combined(row_of_groups{*this, sources, i}));
+    return result;
   }
 
   template <std::size_t... K>

@@ -21,11 +21,11 @@ namespace device {
 
 /// `Count` values of T, as bytes: elements need no default constructor, and indices known to the compiler leave all of it in
 /// registers.
-template <class T, std::size_t Count, std::size_t Alignment = alignof(T)>
+template <class T, std::size_t Count>
 struct values_of {
   static_assert(std::is_trivially_copyable_v<T>);
 
-  alignas(Alignment) unsigned char bytes[Count * sizeof(T)];
+  alignas(T) unsigned char bytes[Count * sizeof(T)];
 
   HOCKET_HOST_DEVICE T get(std::size_t i) const {
     struct alignas(T) image {
@@ -81,41 +81,86 @@ HOCKET_HOST_DEVICE inline pack shifted(const pack& low, const pack& high, unsign
   return result;
 }
 
-/// `Count` elements that fill whole packs.
+/// `Count` elements that fill whole packs, kept as words: kept as bytes, the first are taken apart before the next are
+/// asked for, and memory waits.
 template <class T, std::size_t Count>
-struct group : values_of<T, Count, (alignof(T) > pack_bytes ? alignof(T) : pack_bytes)> {
-  static_assert(Count * sizeof(T) % pack_bytes == 0);
+struct group {
+  static_assert(std::is_trivially_copyable_v<T> && Count * sizeof(T) % pack_bytes == 0);
   static constexpr std::size_t packs = Count * sizeof(T) / pack_bytes;
 
-  HOCKET_HOST_DEVICE void set_pack(std::size_t i, const pack& value) {
-    memcpy(this->bytes + i * pack_bytes, &value, pack_bytes);
+  pack all[packs];
+
+  HOCKET_HOST_DEVICE T get(std::size_t i) const {
+    if constexpr (is_short) {
+      return __builtin_bit_cast(T, static_cast<bits_of_short>(word(i / in_word) >> (i % in_word * short_bits)));
+    } else {
+      struct alignas(T) image {
+        unsigned char bytes[sizeof(T)];
+      } one;
+      memcpy(one.bytes, bytes() + i * sizeof(T), sizeof(T));
+      return __builtin_bit_cast(T, one);
+    }
   }
-  HOCKET_HOST_DEVICE pack get_pack(std::size_t i) const {
-    pack value;
-    memcpy(&value, this->bytes + i * pack_bytes, pack_bytes);
-    return value;
+  /// One after the other, from 0 on.
+  HOCKET_HOST_DEVICE void set(std::size_t i, const T& value) {
+    if constexpr (is_short) {
+      bits_of_short bits = 0;
+      memcpy(&bits, &value, sizeof(T));
+      const std::size_t at = i % in_word * short_bits;
+      const std::uint32_t before = at == 0 ? 0 : word(i / in_word);
+      word(i / in_word) = before | std::uint32_t{bits} << at;  // devices have the low bytes first, as their hosts do
+    } else {
+      memcpy(bytes() + i * sizeof(T), &value, sizeof(T));
+    }
   }
+
+ private:
+  static constexpr bool is_short = sizeof(T) <= 2;
+  using bits_of_short = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+  static constexpr std::size_t in_word = is_short ? sizeof(std::uint32_t) / sizeof(T) : 1;
+  static constexpr std::size_t short_bits = 8 * sizeof(T);
+
+  HOCKET_HOST_DEVICE std::uint32_t word(std::size_t i) const { return all[i / 4].words[i % 4]; }
+  HOCKET_HOST_DEVICE std::uint32_t& word(std::size_t i) { return all[i / 4].words[i % 4]; }
+  HOCKET_HOST_DEVICE const unsigned char* bytes() const { return reinterpret_cast<const unsigned char*>(all); }
+  HOCKET_HOST_DEVICE unsigned char* bytes() { return reinterpret_cast<unsigned char*>(all); }
 };
 
-/// The elements from `from` on. Reads the packs around them, which `cut()` has kept within their buffer.
-template <std::size_t Count, class T>
-HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> load_group(const T* from) {
-  group<T, Count> result;
-  const unsigned shift = shift_of(reinterpret_cast<std::uintptr_t>(from));
-  const unsigned char* const begin = reinterpret_cast<const unsigned char*>(from) - shift;
-  if (shift == 0) {  // on all threads alike
+/// The packs around `Count` elements, as they were read. Nothing is done with them yet: who makes these of all sources first
+/// has all loads under way before the first has come.
+template <class T, std::size_t Count>
+struct packs_around {
+  static constexpr std::size_t packs = group<T, Count>::packs;
+
+  /// Reads what `cut()` has kept within the elements' buffer.
+  HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE explicit packs_around(const T* from)
+      : shift(shift_of(reinterpret_cast<std::uintptr_t>(from))) {
+    const unsigned char* const begin = reinterpret_cast<const unsigned char*>(from) - shift;
     HOCKET_DETAIL_UNROLL
-    for (std::size_t i = 0; i < result.packs; ++i) result.set_pack(i, load_pack(begin + i * pack_bytes));
+    for (std::size_t i = 0; i < packs; ++i) all[i] = load_pack(begin + i * pack_bytes);
+    all[packs] = shift == 0 ? pack{} : load_pack(begin + packs * pack_bytes);
+  }
+
+  HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> elements() const {
+    group<T, Count> result;
+    if (shift == 0) {  // on all threads alike
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t i = 0; i < packs; ++i) result.all[i] = all[i];
+    } else {
+      HOCKET_DETAIL_UNROLL
+      for (std::size_t i = 0; i < packs; ++i) result.all[i] = shifted(all[i], all[i + 1], shift);
+    }
     return result;
   }
-  pack low = load_pack(begin);
-  HOCKET_DETAIL_UNROLL
-  for (std::size_t i = 0; i < result.packs; ++i) {
-    const pack high = load_pack(begin + (i + 1) * pack_bytes);
-    result.set_pack(i, shifted(low, high, shift));
-    low = high;
-  }
-  return result;
+
+  pack all[packs + 1];
+  unsigned shift;
+};
+
+/// The elements from `from` on.
+template <std::size_t Count, class T>
+HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> load_group(const T* from) {
+  return packs_around<T, Count>(from).elements();
 }
 
 /// The elements from `first` on of a buffer of `count`, wherever they are in it: zeros stand for those behind its end. For
@@ -138,7 +183,7 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE void store_group(T* to, const group<T, C
   if (shift_of(reinterpret_cast<std::uintptr_t>(to)) == 0) {
     auto* const begin = reinterpret_cast<unsigned char*>(to);
     HOCKET_DETAIL_UNROLL
-    for (std::size_t i = 0; i < values.packs; ++i) store_pack(begin + i * pack_bytes, values.get_pack(i));
+    for (std::size_t i = 0; i < values.packs; ++i) store_pack(begin + i * pack_bytes, values.all[i]);
     return;
   }
   HOCKET_DETAIL_UNROLL

@@ -14,6 +14,8 @@
 #include <cuda_runtime.h>
 #include <cuda/stream_ref>
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -76,11 +78,26 @@ HOCKET_HOST_DEVICE extent extent_of(const T* pointer) noexcept {
 
 HOCKET_BEGIN_LAUNCHERS
 
-/// Multiprocessors of the current device.
-inline cudaError_t count_multiprocessors(int& count) {
+/// Blocks of `kernel` that the current device runs side by side. For each `Body` there is one kernel; what CUDA has worked
+/// out is remembered.
+template <class Body, class Kernel>
+cudaError_t count_resident_blocks(Kernel* kernel, int& count) {
+  static std::array<std::atomic<int>, 64> known{};
   int device = 0;
-  const cudaError_t status = cudaGetDevice(&device);
-  return status != cudaSuccess ? status : cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  cudaError_t status = cudaGetDevice(&device);
+  if (status != cudaSuccess) return status;
+  std::atomic<int>* const place =
+      device < static_cast<int>(known.size()) ? &known[static_cast<std::size_t>(device)] : nullptr;
+  count = place == nullptr ? 0 : place->load(std::memory_order_relaxed);
+  if (count != 0) return status;
+  int multiprocessors = 0;
+  status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (status == cudaSuccess) {
+    status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, static_cast<int>(launch_shape{}.threads), 0);
+  }
+  count *= multiprocessors;
+  if (status == cudaSuccess && place != nullptr) place->store(count, std::memory_order_relaxed);
+  return status;
 }
 
 /// Does with every element what `body` does: `on_group(first)` for the groups of `parts`, `on_element(i)` for the others.
@@ -113,11 +130,11 @@ template <class Body>
 failure launch(const char* operation, const Body& body, const partition& parts, std::size_t bytes,
                ::cuda::stream_ref stream) {
   if (parts.count == 0) return {};
-  int multiprocessors = 0;
-  if (const cudaError_t status = count_multiprocessors(multiprocessors); status != cudaSuccess) {
+  int resident = 0;
+  if (const cudaError_t status = count_resident_blocks<Body>(&visit_all<Body>, resident); status != cudaSuccess) {
     return failure_of(status, operation);
   }
-  const launch_shape shape = shape_of(bytes, multiprocessors);
+  const launch_shape shape = shape_of(bytes, resident);
   cudaLaunchConfig_t configuration{};
   configuration.gridDim = dim3(shape.blocks);
   configuration.blockDim = dim3(shape.threads);

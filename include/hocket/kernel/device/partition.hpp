@@ -151,16 +151,14 @@ struct launch_shape {
   unsigned threads = 256;
 };
 
-/// The shape of a launch that moves so many packs per thread: enough threads to fill the GPU and no more, as each thread goes on
-/// with the next group of its own. 2048 threads are all that a multiprocessor holds.
-HOCKET_HOST_DEVICE constexpr launch_shape shape_of(std::size_t bytes, int multiprocessors) noexcept {
+/// The shape of a launch that moves so many packs per thread: enough blocks for that, and no more than `resident`, which
+/// the GPU runs side by side, as each thread goes on with the next group of its own. What came later would run alone.
+HOCKET_HOST_DEVICE constexpr launch_shape shape_of(std::size_t bytes, int resident) noexcept {
   constexpr std::size_t packs_per_thread = 2;
-  constexpr std::size_t resident_threads = 2048;
   launch_shape shape;
   const std::size_t bytes_per_block = shape.threads * packs_per_thread * pack_bytes;
   const std::size_t useful = bytes / bytes_per_block + (bytes % bytes_per_block != 0 ? 1 : 0);
-  const std::size_t most =
-      static_cast<std::size_t>(multiprocessors < 1 ? 1 : multiprocessors) * (resident_threads / shape.threads);
+  const std::size_t most = static_cast<std::size_t>(resident < 1 ? 1 : resident);
   shape.blocks = static_cast<unsigned>(useful < 1 ? 1 : useful < most ? useful : most);
   return shape;
 }

@@ -188,10 +188,11 @@ template <std::size_t Block, class T, class Quantized>
 failure quantize(::cuda::stream_ref stream, Quantized* to, float* scales, const T* from, std::size_t count) {
   if (count == 0) return {};
   const quantization<T, Quantized, Block> body{to, scales, from, count};
-  int multiprocessors = 0;
-  cudaError_t status = count_multiprocessors(multiprocessors);
+  int resident = 0;
+  cudaError_t status = count_resident_blocks<quantization<T, Quantized, Block>>(
+      &quantize_blocks<quantization<T, Quantized, Block>>, resident);
   if (status == cudaSuccess) {
-    const launch_shape shape = shape_of(count * (sizeof(T) + sizeof(Quantized)), multiprocessors);
+    const launch_shape shape = shape_of(count * (sizeof(T) + sizeof(Quantized)), resident);
     cudaLaunchConfig_t configuration{};
     configuration.gridDim = dim3(shape.blocks);
     configuration.blockDim = dim3(shape.threads);

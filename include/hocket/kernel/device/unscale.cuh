@@ -70,11 +70,11 @@ struct unscaling {
   HOCKET_HOST_DEVICE static bool is_finite(const wide& value) { return value - value == 0; }
 };
 
-/// As if every GPU had so many multiprocessors, so that all add in the same order.
-inline constexpr int unscale_multiprocessors = 128;
+/// As if every GPU ran so many blocks side by side, so that all add in the same order.
+inline constexpr int unscale_blocks_at_once = 832;
 
 /// Tallies that `unscale` needs room for.
-inline constexpr std::size_t unscale_scratch = shape_of(~std::size_t{0} / 2, unscale_multiprocessors).blocks;
+inline constexpr std::size_t unscale_scratch = unscale_blocks_at_once;
 
 HOCKET_BEGIN_LAUNCHERS
 
@@ -124,7 +124,7 @@ template <class T>
 failure unscale(::cuda::stream_ref stream, T* to, const T* from, accumulator_t<T> inverse_scale, std::size_t count,
                 gradient_tally* scratch, gradient_tally* result) {
   const unscaling<T> body{to, from, inverse_scale};
-  const launch_shape shape = shape_of(2 * count * sizeof(T), unscale_multiprocessors);
+  const launch_shape shape = shape_of(2 * count * sizeof(T), unscale_blocks_at_once);
   cudaLaunchConfig_t configuration{};
   configuration.gridDim = dim3(shape.blocks);
   configuration.blockDim = dim3(shape.threads);

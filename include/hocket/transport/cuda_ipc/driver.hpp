@@ -43,6 +43,7 @@ struct driver_functions {
   status (*ctx_set_current)(context_handle) = nullptr;
   status (*ctx_get_device)(device_number*) = nullptr;
   status (*ctx_enable_peer_access)(context_handle of_peer, unsigned flags) = nullptr;
+  status (*module_get_loading_mode)(loading_mode*) = nullptr;
 
   status (*mem_alloc)(address*, std::size_t) = nullptr;
   status (*mem_alloc_managed)(address*, std::size_t, unsigned flags) = nullptr;
@@ -65,7 +66,9 @@ struct driver_functions {
   status (*stream_query)(stream_handle) = nullptr;
   status (*stream_synchronize)(stream_handle) = nullptr;
   status (*stream_get_ctx)(stream_handle, context_handle*) = nullptr;
+  status (*stream_get_flags)(stream_handle, unsigned*) = nullptr;
   status (*stream_is_capturing)(stream_handle, capture_status*) = nullptr;
+  status (*thread_exchange_stream_capture_mode)(capture_mode*) = nullptr;
   status (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;
   status (*stream_write_value_32)(stream_handle, address, std::uint32_t, unsigned flags) = nullptr;
   status (*stream_write_value_64)(stream_handle, address, std::uint64_t, unsigned flags) = nullptr;
@@ -98,6 +101,7 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuCtxSetCurrent", all.ctx_set_current);
   each("cuCtxGetDevice", all.ctx_get_device);
   each("cuCtxEnablePeerAccess", all.ctx_enable_peer_access);
+  each("cuModuleGetLoadingMode", all.module_get_loading_mode);
   each("cuMemAlloc_v2", all.mem_alloc);
   each("cuMemAllocManaged", all.mem_alloc_managed);
   each("cuMemFree_v2", all.mem_free);
@@ -117,7 +121,9 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuStreamQuery", all.stream_query);
   each("cuStreamSynchronize", all.stream_synchronize);
   each("cuStreamGetCtx", all.stream_get_ctx);
+  each("cuStreamGetFlags", all.stream_get_flags);
   each("cuStreamIsCapturing", all.stream_is_capturing);
+  each("cuThreadExchangeStreamCaptureMode", all.thread_exchange_stream_capture_mode);
   each("cuStreamWaitEvent", all.stream_wait_event);
   each("cuStreamWriteValue32_v2", all.stream_write_value_32);
   each("cuStreamWriteValue64_v2", all.stream_write_value_64);

@@ -108,6 +108,12 @@ inline constexpr unsigned word_write_32 = 2;
 /// Whether work on a stream is done, or written down for a graph.
 enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
 
+/// What a thread may not do while a stream is captured: by any thread, or by itself.
+enum class capture_mode : int { of_all = 0, of_thread = 1, relaxed = 2 };
+
+/// When kernels come to a device: all at first, or each before it is first launched.
+enum class loading_mode : int { eager = 1, lazy = 2 };
+
 inline constexpr unsigned open_with_peer_access = 1;  ///< the only way in which a handle may be opened
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_without_timing = 2;

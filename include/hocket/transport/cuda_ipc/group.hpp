@@ -107,6 +107,7 @@ class group {
 
   /// What one bound operation holds while a stream may touch it.
   struct flight {
+    std::uint64_t number = 0;  ///< the same on all ranks, as they bind together
     std::vector<lease> leases;
     device_memory<Driver> scratch;
     address lent = 0;            ///< scratch that peers read
@@ -132,7 +133,7 @@ class group {
 
   /// Makes the group. Collective over the `ranks` that `exchange` joins; milliseconds. All ranks get one, or the same
   /// error, which names a rank: `unreachable` if two can't reach each other's memory, or a stream can't wait for words;
-  /// `bad_environment` if streams of too many ranks of a process would hold each other up; what the driver says. Throws what
+  /// `bad_environment` if ranks of a process would hold each other up on a device; what the driver says. Throws what
   /// `exchange` throws. Driver and context must outlive the group.
   static failure make(const place<Driver>& at, int rank, int ranks, const transport::exchange_function& exchange,
                       group_options options, std::unique_ptr<group>& result) {
@@ -175,12 +176,37 @@ class group {
                         {.peer = over_.context.peer});
   }
 
+  /// Whether a stream can wait for others; `misuse` says why it can't.
+  failure check(stream_handle stream, failure& misuse) {
+    if (is_default_stream(stream)) {
+      misuse =
+          make_failure(errc::invalid_argument,
+                       "the default stream holds up all others, and so those that it would wait for: make one with "
+                       "cudaStreamNonBlocking");
+    }
+    if (misuse || !shares_context_) return {};
+    unsigned flags = 0;
+    const status said = through().stream_get_flags(stream, &flags);
+    if (said != status::success) return status_failure(through(), "asking how a stream was made", said);
+    if ((flags & stream_non_blocking) != 0) return {};
+    misuse = make_failure(errc::invalid_argument,
+                          "the stream waits for the default stream, and that for it: a copy there by one rank would "
+                          "hold up what another waits for, as ranks are threads on one device; make streams with "
+                          "cudaStreamNonBlocking");
+    return {};
+  }
+
   /// A flight that this group keeps until it has passed.
   std::shared_ptr<flight> new_flight() {
     reap();
     flights_.push_back(std::make_shared<flight>());
+    flights_.back()->number = ++bound_;
     return flights_.back();
   }
+
+  /// Frees what flights had that are over. The driver may wait for streams then, and these for ranks that have yet to enqueue:
+  /// so when all have enqueued what they had to.
+  void free_reaped() { reaped_.clear(); }
 
   /// Scratch that peers may map, kept as long as `what` is; then the next one gets it. Local.
   failure lend(flight& what, std::size_t bytes) { return lent_.allocate(bytes, what.lent); }
@@ -208,13 +234,15 @@ class group {
     if (said != status::success) return status_failure(through(), "marking the end of an operation", said);
     what->recorded = true;
     last_ = what;
-    host_.arrive(++operations_);
+    history_ = (history_ ^ what->number) * 0x9e3779b97f4a7c15U;
+    history_ ^= history_ >> 29U;
+    host_.arrive(++operations_, history_);
     return {};
   }
 
   /// Waits until all that was enqueued on `stream` is done. Local. `timeout` at `until`, with the name of a rank that has
-  /// not come to an operation that this one has enqueued; `aborted` if a peer has given up; `peer_lost` if its process has
-  /// ended; what the driver says. After any of these the group is over, and results mean nothing.
+  /// not come to an operation that this one has enqueued; `mismatch` if a rank has enqueued operations in another order;
+  /// `aborted` if a peer has given up; `peer_lost` if its process has ended; what the driver says. After any of these the group is over, and results mean nothing.
   failure finish(stream_handle stream, const deadline& until) {
     const context_scope scope(through(), at_.where);
     return wait_for([&] { return through().stream_query(stream); }, stream, until);
@@ -249,7 +277,7 @@ class group {
   /// and frees. Graphs that replay operations of this group must be done. May be called again after `timeout`.
   ///
   /// - what `finish` says of an operation that is under way: all is freed nevertheless, if streams have run dry.
-  /// - what teardown says: see there.
+  /// - what teardown says: see there. What has interrupted waits leaves others as long as streams may take to run dry.
   failure close(const deadline& until) {
     if (closed_) return {};
     failure first;
@@ -265,14 +293,12 @@ class group {
                                   "a stream of this rank does not end: what it may touch is left to the end of the "
                                   "process");
     }
-    for (const std::shared_ptr<flight>& each : flights_) forget(*each);
-    flights_.clear();
-    last_.reset();
+    for (const std::shared_ptr<flight>& each : flights_) each->leases.clear();
     their_words_.clear();
-    rescue_ = {};
     auto peers = host_.farewell(has_ended_);
-    failure ending = teardown_(peers, until);
+    failure ending = teardown_(peers, until, options_.interrupted, options_.drain);
     closed_ = teardown_.done();
+    if (closed_) free_all();
     return first ? std::move(first) : std::move(ending);
   }
 
@@ -315,6 +341,7 @@ class group {
     failure found = host_.make();
     if (!found) found = lent_.allocate(layout_.bytes(), own_words_);
     if (!found) found = clear_words();
+    if (!found) found = owned_stream<Driver>::make(at_, rescue_);
     if (!found) found = exports_.publish(own_words_, layout_.bytes(), words);
     if (found) return found;
     order_ = stream_order_of(at_, options_.device, options_.until);
@@ -379,14 +406,28 @@ class group {
     return {};
   }
 
-  /// Streams that share a connection to the device hold each other up: a wait of one, for a signal of the other, for ever.
-  failure room_for_streams(const std::vector<memory_handle>& all) const {
+  /// Streams that share a connection to the device hold each other up: a wait of one, for a signal of the other, for ever. So
+  /// does a kernel that is brought to the device when it is first launched: that waits for all streams of the context.
+  failure room_for_streams(const std::vector<memory_handle>& all) {
     int together = 0;
     for (const memory_handle& each : all) {
       together += each.process.same_process(options_.process) && each.device == all[index(rank_)].device ? 1 : 0;
     }
+    shares_context_ = together > 1;
+    if (!shares_context_) return {};
+    auto loading = loading_mode::eager;
+    const status said = through().module_get_loading_mode(&loading);
+    if (said != status::success) return status_failure(through(), "asking when kernels are loaded", said);
+    if (loading == loading_mode::lazy) {
+      return make_failure(
+          errc::bad_environment,
+          std::to_string(together) +
+              " ranks of one process use one device, and the first launch of each kernel waits there until "
+              "all streams are idle, also those that wait for the launching rank: set "
+              "CUDA_MODULE_LOADING=EAGER before the process uses CUDA");
+    }
     const int room = connections();
-    if (2 * together <= room || together == 1) return {};
+    if (2 * together <= room) return {};
     return make_failure(errc::bad_environment,
                         std::to_string(together) + " ranks of one process use one device, which has " +
                             std::to_string(room) +
@@ -449,7 +490,11 @@ class group {
     }
     // A peer that has given up has said so before it signalled what it had not done.
     if (failure found = peers_failed(ask_kernel && !done)) return give_up(stream, said_by(std::move(found)));
-    if (!done && until.passed()) return give_up(stream, late_failure());
+    const bool late = !done && until.passed();
+    if (done || late) {
+      if (failure found = order_failure()) return give_up(stream, std::move(found));
+    }
+    if (late) return give_up(stream, late_failure());
     return done && over_ ? usable() : failure();
   }
 
@@ -477,6 +522,19 @@ class group {
     return {};
   }
 
+  failure order_failure() const {
+    for (int peer = 0; peer < ranks_; ++peer) {
+      const std::uint64_t other = peer == rank_ ? 0 : host_.first_difference(peer);
+      if (other == 0) continue;
+      return make_failure(errc::mismatch,
+                          "operation " + std::to_string(other) + " that rank " + std::to_string(peer) +
+                              " has enqueued is another than this rank's: all ranks must enqueue the same calls in the "
+                              "same order",
+                          {.peer = peer});
+    }
+    return {};
+  }
+
   failure late_failure() const {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_ || host_.arrived(peer) >= operations_) continue;
@@ -493,16 +551,17 @@ class group {
   bool drained(stream_handle stream) {
     const context_scope scope(through(), at_.where);
     const deadline until = deadline::after(options_.drain);
+    bool rescued = false;
     while (!at_rest(stream)) {
       if (until.passed()) return false;
-      if (!rescue_ && owned_stream<Driver>::make(at_, rescue_)) continue;
       for (std::size_t i = 0; i < layout_.count(); ++i) {
         static_cast<void>(
             through().stream_write_value_32(rescue_.get(), own_words_ + i * sizeof(std::uint32_t), 1U, 0U));
       }
+      rescued = true;
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
-    while (rescue_ && through().stream_query(rescue_.get()) != status::success) {
+    while (rescued && through().stream_query(rescue_.get()) != status::success) {
       if (until.passed()) return false;
       std::this_thread::yield();
     }
@@ -525,19 +584,28 @@ class group {
       if (!each->dropped || each->captured || each == last_ || stuck_) return false;
       if (each->recorded && through().event_query(each->passed.get()) != status::success) return false;
       lent_.give_back(each->lent);
+      reaped_.push_back(each);
       return true;
     });
   }
 
-  static void forget(flight& which) {
-    which.leases.clear();
-    which.scratch = {};
-    which.passed = {};
-    which.recorded = false;
+  /// Operations may still hold their flights.
+  void free_all() {
+    for (const std::shared_ptr<flight>& each : flights_) {
+      each->scratch = {};
+      each->passed = {};
+      each->recorded = false;
+    }
+    flights_.clear();
+    reaped_.clear();
+    last_.reset();
+    rescue_ = {};
   }
 
   void abandon() noexcept {
-    for (const std::shared_ptr<flight>& each : flights_) each->abandon();
+    for (const auto* const all : {&flights_, &reaped_}) {
+      for (const std::shared_ptr<flight>& each : *all) each->abandon();
+    }
     for (lease& each : their_words_) each.abandon();
     rescue_.abandon();
   }
@@ -560,10 +628,14 @@ class group {
   owned_stream<Driver> rescue_;
   std::function<bool(int)> has_ended_;
   std::vector<std::shared_ptr<flight>> flights_;
+  std::vector<std::shared_ptr<flight>> reaped_;  ///< are over, and not freed yet
   std::shared_ptr<flight> last_;
-  std::uint64_t operations_ = 0;
+  std::uint64_t bound_ = 0;       ///< operations, by all ranks together
+  std::uint64_t operations_ = 0;  ///< that were enqueued
+  std::uint64_t history_ = 0;     ///< which these were, in their order
   failure over_;
   bool one_device_ = false;
+  bool shares_context_ = false;  ///< with other ranks
   bool stuck_ = false;
   bool closed_ = false;
 };

@@ -12,6 +12,7 @@
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
 #include <hocket/transport/process_identity.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -55,13 +56,34 @@ class host_words {
   /// When all have opened it, nobody else is to find it.
   void hide() noexcept { own_.hide(); }
 
-  void arrive(std::uint64_t operation) noexcept { at(rank_).arrived.store(operation, std::memory_order_release); }
+  /// `history` stands for all operations up to this one, in their order.
+  void arrive(std::uint64_t operation, std::uint64_t history) noexcept {
+    at(rank_).histories[operation % kept_histories].store(history, std::memory_order_relaxed);
+    at(rank_).arrived.store(operation, std::memory_order_release);
+  }
   /// `blamed`: whose fault it was; this rank, or one that it waited for.
   void give_up(int blamed) noexcept {
     at(rank_).gave_up.store(static_cast<std::uint32_t>(blamed) + 1, std::memory_order_release);
   }
 
   std::uint64_t arrived(int peer) const noexcept { return at(peer).arrived.load(std::memory_order_acquire); }
+  /// The first operation, of the last ones that both have come to, up to which the peer's history is another than this
+  /// rank's; 0 if there is none.
+  std::uint64_t first_difference(int peer) const noexcept {
+    const std::uint64_t own = arrived(rank_), theirs = arrived(peer);
+    const std::uint64_t common = std::min(own, theirs);
+    const std::uint64_t newest = std::max(own, theirs);
+    std::uint64_t result = 0;
+    for (std::uint64_t i = common; i > 0 && newest - i < kept_histories / 2; --i) {
+      const std::size_t place = i % kept_histories;
+      const std::uint64_t history = at(peer).histories[place].load(std::memory_order_relaxed);
+      if (history == at(rank_).histories[place].load(std::memory_order_relaxed)) break;
+      result = i;
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const bool overwritten = arrived(peer) - common >= kept_histories / 2;
+    return overwritten ? 0 : result;
+  }
   /// Whom it blames; -1 if it has not given up.
   int blamed_by(int peer) const noexcept {
     return static_cast<int>(at(peer).gave_up.load(std::memory_order_acquire)) - 1;
@@ -75,10 +97,12 @@ class host_words {
   }
 
  private:
+  static constexpr std::size_t kept_histories = 64;
   struct page {  // zeroed
     farewell_words::word unmapped;
     std::atomic<std::uint32_t> gave_up;  ///< 1 more than whose fault it was
     std::atomic<std::uint64_t> arrived;
+    std::atomic<std::uint64_t> histories[kept_histories];  ///< by operation, modulo their count
   };
 
   page& at(int rank) const noexcept { return *reinterpret_cast<page*>(pages_[static_cast<std::size_t>(rank)].data()); }

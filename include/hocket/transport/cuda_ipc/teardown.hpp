@@ -12,6 +12,8 @@
 #include <hocket/transport/cuda_ipc/lent_memory.hpp>
 #include <hocket/transport/cuda_ipc/mapping_cache.hpp>
 
+#include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,14 +29,16 @@ class teardown {
   teardown(mapping_cache<Driver>& of_peers, lent_memory<Driver>& own) : of_peers_(of_peers), own_(own) {}
 
   /// Unmaps, tells the others, waits for them until `until`, and frees. Collective; ranks may come at any time. May be
-  /// called again after each failure but the last two; once it is `done()` it does nothing.
+  /// called again after each failure but the last two; once it is `done()` it does nothing. When there is a reason to
+  /// wait no longer, `interrupted` says it: then others, whose streams may still have to run dry, get `grace` more.
   ///
   /// - `invalid_argument`: mappings are in use by this rank. Nobody was told, nothing freed.
   /// - `timeout`: a peer that lives still has memory mapped. Nothing was freed: it may be read.
   /// - `peer_lost`: a peer has ended without a word. All others have unmapped; everything was freed.
   /// - what the driver complained of. Everything was freed, or the driver can't any more.
   template <farewell Peers>
-  failure operator()(Peers& peers, const deadline& until) {
+  failure operator()(Peers& peers, const deadline& until, const std::function<failure()>& interrupted = {},
+                     std::chrono::nanoseconds grace = {}) {
     if (done_) return {};
     if (!announced_) {
       if (failure found = unmap()) return found;
@@ -42,7 +46,7 @@ class teardown {
       announced_ = true;
     }
     int lost = -1;
-    if (failure found = wait_for_all(peers, until, lost)) return found;
+    if (failure found = wait_for_all(peers, until, interrupted, grace, lost)) return found;
     done_ = true;
     failure freeing = own_.free_all();
     if (lost >= 0) return lost_failure(lost);
@@ -62,12 +66,16 @@ class teardown {
   }
 
   template <class Peers>
-  failure wait_for_all(Peers& peers, const deadline& until, int& lost) {
+  failure wait_for_all(Peers& peers, const deadline& until, const std::function<failure()>& interrupted,
+                       std::chrono::nanoseconds grace, int& lost) {
+    failure cause;
+    deadline last = until;
     for (int peer = 0; peer < static_cast<int>(peers.size()); ++peer) {
       if (peer == static_cast<int>(peers.rank())) continue;
       standing now = peers.standing_of(peer);
       while (now == standing::mapped) {
-        if (until.passed()) return late_failure(peer);
+        if (until.passed() || last.passed()) return cause ? cause : late_failure(peer);
+        if (interrupted && !cause && (cause = interrupted())) last = deadline::after(grace);
         std::this_thread::yield();
         now = peers.standing_of(peer);
       }
