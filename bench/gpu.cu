@@ -16,6 +16,7 @@
 #include <hocket/kernel/device/pack_blocks.cuh>
 #include <hocket/kernel/device/quantize.cuh>
 #include <hocket/kernel/device/top_k.cuh>
+#include <hocket/kernel/device/unscale.cuh>
 #include <hocket/plan/collective/one_shot.hpp>
 #include <hocket/plan/collective/two_shot.hpp>
 #include <hocket/plan/plan.hpp>
@@ -175,6 +176,24 @@ void time_combine(cudaStream_t stream, std::size_t bytes) {
   print_row("combine " + std::to_string(Sources) + " (other: cub transform)", bytes, own, (Sources + 1) * bytes, cub);
 }
 
+/// Two bytes each, which are converted on the way.
+void time_combine_small(cudaStream_t stream, std::size_t bytes) {
+  const std::size_t count = bytes / sizeof(hocket::bfloat16);
+  const std::vector<float> values = noise(1, count);
+  const std::vector<hocket::bfloat16> rounded(values.begin(), values.end());
+  device_vector<hocket::bfloat16> one(rounded), other(rounded);
+  device_vector<hocket::bfloat16> to(count);
+  const hocket::bfloat16* const from[] = {one.data(), other.data()};
+  timer clock;
+  const auto [own] = clock.medians(
+      stream, [&] { must(device::combine<hocket::bfloat16>(stream, std::plus<>(), to.data(), from, count)); });
+  const std::vector<hocket::bfloat16> sums = to.values();
+  for (std::size_t i = 0; i < 8192; ++i) {
+    require(sums[i].bits() == hocket::bfloat16(rounded[i] + rounded[i]).bits(), "combine and the host differ");
+  }
+  print_row("combine 2 of bfloat16", bytes, own, 3 * bytes);
+}
+
 struct accumulated {
   float scale;
   __device__ float operator()(float sum, __half from) const {
@@ -201,11 +220,12 @@ void time_accumulate(cudaStream_t stream, std::size_t bytes) {
 }
 
 /// Whether the first blocks are what the host makes of `values`.
-bool quantized_as_on_host(const std::vector<float>& values, const std::vector<std::int8_t>& numbers,
+template <class Quantized>
+bool quantized_as_on_host(const std::vector<float>& values, const std::vector<Quantized>& numbers,
                           const std::vector<float>& scales) {
-  using body_type = device::quantization<float, std::int8_t, 128>;
+  using body_type = device::quantization<float, Quantized, 128>;
   constexpr std::size_t blocks = 64, count = blocks * 128;
-  std::vector<std::int8_t> expected(count);
+  std::vector<Quantized> expected(count);
   std::vector<float> expected_scales(blocks);
   const body_type body{expected.data(), expected_scales.data(), values.data(), count};
   for (std::size_t block = 0; block < blocks; ++block) {
@@ -219,21 +239,40 @@ bool quantized_as_on_host(const std::vector<float>& values, const std::vector<st
       body.store(first(lane), body.load(first(lane)), expected_scales[block]);
     }
   }
-  return std::equal(expected.begin(), expected.end(), numbers.begin()) &&
+  return std::memcmp(expected.data(), numbers.data(), count) == 0 &&
          std::equal(expected_scales.begin(), expected_scales.end(), scales.begin());
 }
 
-void time_quantize(cudaStream_t stream, std::size_t bytes) {
+template <class Quantized>
+void time_quantize(const char* type, cudaStream_t stream, std::size_t bytes) {
   const std::size_t count = bytes / sizeof(float);
   const std::vector<float> values = noise(1, count);
   device_vector<float> from(values);
-  device_vector<std::int8_t> to(count);
+  device_vector<Quantized> to(count);
   device_vector<float> scales(count / 128 + 1);
   timer clock;
   const auto [own] =
       clock.medians(stream, [&] { must(device::quantize<128>(stream, to.data(), scales.data(), from.data(), count)); });
   require(quantized_as_on_host(values, to.values(), scales.values()), "quantize and the host differ");
-  print_row("quantize float to int8, blocks of 128", bytes, own, bytes + bytes / 4 + bytes / 32);
+  print_row(std::string("quantize float to ") + type + ", blocks of 128", bytes, own, bytes + bytes / 4 + bytes / 32);
+}
+
+void time_unscale(cudaStream_t stream, std::size_t bytes) {
+  const std::size_t count = bytes / sizeof(float);
+  const std::vector<float> values = noise(1, count);
+  device_vector<float> from(values);
+  device_vector<float> to(count);
+  device_vector<device::gradient_tally> scratch(device::unscale_scratch), found(1);
+  timer clock;
+  const auto [own] = clock.medians(stream, [&] {
+    must(device::unscale(stream, to.data(), from.data(), 0.5F, count, scratch.data(), found.data()));
+  });
+  const std::vector<float> halves = to.values();
+  require(
+      std::equal(halves.begin(), halves.begin() + 8192, values.begin(), [](float a, float b) { return a == 0.5F * b; }),
+      "unscale and the host differ");
+  require(found.values()[0].not_finite == 0, "unscale finds what is not there");
+  print_row("unscale, check and norm of floats", bytes, own, 2 * bytes);
 }
 
 /// 64 blocks of unequal lengths, in another order than they lie in; other: a copy of the driver for each.
@@ -498,8 +537,11 @@ void time_everything() {
     time_combine<2>(stream, bytes);
     time_combine<4>(stream, bytes);
     time_combine<8>(stream, bytes);
+    time_combine_small(stream, bytes);
     time_accumulate(stream, bytes);
-    time_quantize(stream, bytes);
+    time_quantize<std::int8_t>("int8", stream, bytes);
+    time_quantize<hocket::float8_e4m3>("float8_e4m3", stream, bytes);
+    time_unscale(stream, bytes);
     time_pack(stream, bytes);
     time_top_k(stream, bytes);
   }

@@ -20,7 +20,7 @@ class device_copies {
   device_copies& operator=(const device_copies&) = delete;
   virtual ~device_copies() = default;
 
-  /// Begins a copy, and returns at once.
+  /// Begins a copy. Where the host's memory takes part, it may be over when this returns.
   virtual failure begin(void* to, const void* from, std::size_t bytes) = 0;
   /// Whether all that were begun are `over`.
   virtual failure look(bool& over) = 0;

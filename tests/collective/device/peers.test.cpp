@@ -360,6 +360,42 @@ TEST_CASE("a rank that does not enqueue ends the others' wait, which names it, a
   }
 }
 
+TEST_CASE("a group closes although the last call that was bound was refused, and the one before it is gone") {
+  for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes}) {
+    on_peers(3, kind, [](peer_rank& me) {
+      auto peers = me.reach();
+      const auto in = me.buffer<float>(100), out = me.buffer<float>(100), small = me.buffer<float>(10);
+      {
+        auto sum = peers.all_reduce(in, out, std::plus<>{}, hocket::with(hocket::two_shot));
+        sum.enqueue(me.order());
+        sum.wait();
+      }
+      me.me().expect(errc::invalid_argument, [&] { peers.all_reduce(in, small, std::plus<>{}); });
+      peers.close(hocket::with(hocket::timeout(20s)));
+    });
+  }
+}
+
+TEST_CASE("abort ends a close that waits for others, and the communicator") {
+  on_peers(2, layout_of_ranks::processes, [](peer_rank& me) {
+    {
+      auto peers = me.reach();
+      if (me.rank() == 0) {
+        me.comm().abort();
+        me.me().expect(errc::aborted, [&] { peers.close(hocket::with(hocket::timeout(20s))); });
+        me.me().check(me.comm().revoked(), "the communicator goes on");
+      } else {
+        std::this_thread::sleep_for(50ms);
+        try {
+          peers.close(hocket::with(hocket::timeout(20s)));
+        } catch (const hocket::error&) {}  // of the abort
+      }
+    }
+    auto next = hocket::shrink(me.comm());
+    hocket::barrier(next);
+  });
+}
+
 TEST_CASE("calls that ranks enqueue in another order are found, and nobody goes on with their results") {
   for (const int ranks : {2, 3}) {
     for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes}) {

@@ -24,8 +24,8 @@ struct expectation {
 
   expectation(const std::vector<Sum>& before, const std::vector<From>& values, Sum scale, Sum cast_scale) {
     for (std::size_t i = 0; i < before.size(); ++i) {
-      volatile Sum product = scale * static_cast<Sum>(values[i]);  // no fused operation on any host
-      const Sum sum = before[i] + product;
+      volatile auto product = scale * static_cast<Sum>(values[i]);  // no fused operation on any host
+      const auto sum = static_cast<Sum>(before[i] + product);
       sums.push_back(sum);
       results.push_back(static_cast<To>(cast_scale * sum));
     }
@@ -109,6 +109,8 @@ TEST_CASE("sum += scale * gradient, and its cast, are the bits of plain loops") 
   check<float, hocket::half, float>();
   check<float, hocket::float8_e5m2, hocket::half>();
   check<double, float, hocket::bfloat16>();
+  check<hocket::bfloat16, hocket::bfloat16, hocket::bfloat16>();
+  check<hocket::half, float, hocket::float8_e4m3>();
 }
 
 TEST_CASE("kernels accumulate the host's bits", "[gpu]") {

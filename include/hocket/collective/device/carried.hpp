@@ -14,6 +14,7 @@
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/engine/device_copies.hpp>
@@ -27,6 +28,7 @@
 #include <hocket/transport/cuda_ipc/memory_space.hpp>
 #include <hocket/transport/cuda_ipc/staging.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <type_traits>
@@ -102,7 +104,9 @@ class carried_job<HostJob, Driver>::work final : public operation, private devic
   work(State& state, const carried_job& job, const planned_call& call, step_observer observer)
       : session_(job.session), moving_(state, job.host, call, observer, this) {}
   ~work() override {
-    if (begun_ && !done_) session_->settle();
+    if (!begun_ || done_) return;
+    session_->settle();
+    if (!copied_) lane().quiet(deadline::after(std::chrono::seconds(1)));  // from scratch of the host, maybe
   }
 
   machine_status advance() override {

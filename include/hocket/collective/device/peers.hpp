@@ -14,7 +14,8 @@
 ///     peers.close();  // collective
 ///
 /// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; two of them never overlap.
-///   Another order is a `mismatch` of `wait`.
+///   Another order is a `mismatch` of that `wait`, or a later one. Calls are bound, too, at the same place among those that
+///   are enqueued.
 ///   What `enqueue` is followed by on its stream finds the result, and may overwrite `in`.
 /// **Graphs.** `enqueue` on a stream that is being captured adds the call to the graph. Graphs are launched one after the
 ///   other, in the same order on all ranks, and not beside calls that are enqueued.
@@ -345,7 +346,8 @@ class peers_of {
   }
 
   /// Ends it. Ranks may come at any time; waits for what is under way, and for the others, before memory is unmapped and
-  /// freed. Without it what peers may have mapped stays until the end of the process. May be called again after `timeout`.
+  /// freed. Without it what peers may have mapped stays until the end of the process. May be called again after `timeout`, and
+  /// after `abort`, which leaves the others five seconds.
   template <call_options Options = options<>>
   void close(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): close takes a timeout and nothing else");

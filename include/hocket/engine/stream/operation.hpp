@@ -56,6 +56,7 @@ class stream_operation {
     std::vector<std::vector<std::byte>> told;
     if (failure found = cuda_ipc::detail::decode_answers(exchange(made->offer()), ranks, told)) return found;
     if (failure found = cuda_ipc::detail::agreed(made->accept(told), ranks, exchange)) return found;
+    on.admit(*made->flight_);
     result = std::move(made);
     return {};
   }

@@ -40,11 +40,12 @@ struct accumulation {
   HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
     const packs_around<Sum, group_size> before(sum + first);
     const packs_around<From, group_size> added(from + first);
-    group<Sum, group_size> sums = before.elements();
+    const auto sums = before.elements();
     const auto values = added.elements();
+    group<Sum, group_size> results;
     HOCKET_DETAIL_UNROLL
-    for (std::size_t i = 0; i < group_size; ++i) sums.set(i, sum_of(sums.get(i), values.get(i)));
-    store_group(sum + first, sums);
+    for (std::size_t i = 0; i < group_size; ++i) results.set(i, sum_of(sums.get(i), values.get(i)));
+    store_group(sum + first, results);
   }
 
   HOCKET_HOST_DEVICE partition parts(std::size_t count) const {
@@ -73,17 +74,18 @@ struct accumulation_and_cast {
   HOCKET_HOST_DEVICE void on_group(std::size_t first) const {
     const packs_around<Sum, group_size> before(addition.sum + first);
     const packs_around<From, group_size> added(addition.from + first);
-    group<Sum, group_size> sums = before.elements();
+    const auto sums = before.elements();
     const auto values = added.elements();
-    group<To, group_size> results;
+    group<Sum, group_size> results;
+    group<To, group_size> casts;
     HOCKET_DETAIL_UNROLL
     for (std::size_t i = 0; i < group_size; ++i) {
       const Sum sum = addition.sum_of(sums.get(i), values.get(i));
-      sums.set(i, sum);
-      results.set(i, cast(sum));
+      results.set(i, sum);
+      casts.set(i, cast(sum));
     }
-    store_group(addition.sum + first, sums);
-    store_group(to + first, results);
+    store_group(addition.sum + first, results);
+    store_group(to + first, casts);
   }
 
   HOCKET_HOST_DEVICE partition parts(std::size_t count) const {

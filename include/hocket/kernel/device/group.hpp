@@ -101,7 +101,7 @@ struct group {
       return __builtin_bit_cast(T, one);
     }
   }
-  /// One after the other, from 0 on.
+  /// One after the other, from 0 on, in a group of which nothing is read any more: the first of a word makes the others zero.
   HOCKET_HOST_DEVICE void set(std::size_t i, const T& value) {
     if constexpr (is_short) {
       bits_of_short bits = 0;

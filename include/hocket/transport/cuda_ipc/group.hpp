@@ -107,7 +107,7 @@ class group {
 
   /// What one bound operation holds while a stream may touch it.
   struct flight {
-    std::uint64_t number = 0;  ///< the same on all ranks, as they bind together
+    std::uint64_t number = 0;  ///< of those that all ranks have bound
     std::vector<lease> leases;
     device_memory<Driver> scratch;
     address lent = 0;            ///< scratch that peers read
@@ -200,9 +200,11 @@ class group {
   std::shared_ptr<flight> new_flight() {
     reap();
     flights_.push_back(std::make_shared<flight>());
-    flights_.back()->number = ++bound_;
     return flights_.back();
   }
+
+  /// All ranks have bound the operation.
+  void admit(flight& what) noexcept { what.number = ++bound_; }
 
   /// Frees what flights had that are over. The driver may wait for streams then, and these for ranks that have yet to enqueue:
   /// so when all have enqueued what they had to.
@@ -277,7 +279,8 @@ class group {
   /// and frees. Graphs that replay operations of this group must be done. May be called again after `timeout`.
   ///
   /// - what `finish` says of an operation that is under way: all is freed nevertheless, if streams have run dry.
-  /// - what teardown says: see there. What has interrupted waits leaves others as long as streams may take to run dry.
+  /// - what teardown says: see there. What interrupts waits leaves others as long as streams may take to run dry, and is the result, whether all was freed or
+  ///   not.
   failure close(const deadline& until) {
     if (closed_) return {};
     failure first;
@@ -293,12 +296,24 @@ class group {
                                   "a stream of this rank does not end: what it may touch is left to the end of the "
                                   "process");
     }
-    for (const std::shared_ptr<flight>& each : flights_) each->leases.clear();
+    for (const auto* const all : {&flights_, &reaped_}) {
+      for (const std::shared_ptr<flight>& each : *all) each->leases.clear();
+    }
     their_words_.clear();
     auto peers = host_.farewell(has_ended_);
-    failure ending = teardown_(peers, until, options_.interrupted, options_.drain);
+    failure called_off;
+    const auto interrupted = [&] {
+      if (!called_off) called_off = interruption();
+      return called_off;
+    };
+    failure ending = teardown_(peers, until, interrupted, options_.drain);
     closed_ = teardown_.done();
     if (closed_) free_all();
+    if (called_off && !over_) {  // and nobody has heard of it
+      over_ = called_off;
+      if (options_.ends) options_.ends(called_off);
+      if (!first) first = std::move(called_off);
+    }
     return first ? std::move(first) : std::move(ending);
   }
 

@@ -58,7 +58,7 @@ class host_words {
 
   /// `history` stands for all operations up to this one, in their order.
   void arrive(std::uint64_t operation, std::uint64_t history) noexcept {
-    at(rank_).histories[operation % kept_histories].store(history, std::memory_order_relaxed);
+    at(rank_).histories[operation % kept_histories].store(history, std::memory_order_release);
     at(rank_).arrived.store(operation, std::memory_order_release);
   }
   /// `blamed`: whose fault it was; this rank, or one that it waited for.
