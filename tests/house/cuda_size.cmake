@@ -2,8 +2,8 @@
 #
 # cmake -D root=REPOSITORY -D nvcc=NVCC -D scratch=FOLDER -D architectures=NUMBERS -P cuda_size.cmake
 #
-# What a program with the door to devices and one all_reduce of float there carries for devices: at most 300 KB for each
-# architecture. That is all of such a program's code for devices, so what the call adds to another program is no more. Code for
+# What a program with the door to devices and one all_reduce of float there, staged or bound, carries for devices: at most 300 KB
+# for each architecture. That is all of such a program's code for devices, so what the call adds to another program is no more. Code for
 # the host is not made.
 
 cmake_minimum_required(VERSION 3.25)
@@ -18,17 +18,19 @@ foreach(architecture IN LISTS architectures)
 endforeach()
 list(LENGTH architectures count)
 
-set(code "${scratch}/all_reduce.fatbin")
-file(REMOVE "${code}")
-execute_process(COMMAND "${nvcc}" -std=c++20 -O2 ${targets} -I "${root}/include" -fatbin
-                        "${CMAKE_CURRENT_LIST_DIR}/cuda_cost/all_reduce.cu" -o "${code}"
-                COMMAND_ERROR_IS_FATAL ANY)
-file(SIZE "${code}" size)
-if(size EQUAL 0)
-  message(FATAL_ERROR "nvcc made no code for devices")
-endif()
-math(EXPR each "${size} / ${count}")
-message("the door and one all_reduce of float on a device are ${each} bytes for each of ${count} architectures (at most ${most})")
-if(each GREATER most)
-  message(FATAL_ERROR "that is too much")
-endif()
+foreach(call IN ITEMS all_reduce bound_all_reduce)
+  set(code "${scratch}/${call}.fatbin")
+  file(REMOVE "${code}")
+  execute_process(COMMAND "${nvcc}" -std=c++20 -O2 ${targets} -I "${root}/include" -fatbin
+                          "${CMAKE_CURRENT_LIST_DIR}/cuda_cost/${call}.cu" -o "${code}"
+                  COMMAND_ERROR_IS_FATAL ANY)
+  file(SIZE "${code}" size)
+  if(size EQUAL 0)
+    message(FATAL_ERROR "nvcc made no code for devices")
+  endif()
+  math(EXPR each "${size} / ${count}")
+  message("the door and one ${call} of float on a device are ${each} bytes for each of ${count} architectures (at most ${most})")
+  if(each GREATER most)
+    message(FATAL_ERROR "that is too much")
+  endif()
+endforeach()

@@ -41,6 +41,14 @@ HOCKET_HOST_DEVICE void convert(sink& out, double value) {
   out(Small::from_bits(Small(value).bits()));
   out(std::numeric_limits<Small>::max());
   out(std::numeric_limits<Small>::quiet_NaN());
+  // Bits of all kinds; with all ones in the exponent: NaNs with and without a sign, infinities too.
+  const std::uint64_t mixed = __builtin_bit_cast(std::uint64_t, value) * 0x9e3779b97f4a7c15U;
+  const auto bits = static_cast<std::uint32_t>(mixed >> 32);
+  out(Small(__builtin_bit_cast(float, bits)));
+  out(Small(__builtin_bit_cast(float, bits | 0x7f800000U)));
+  out(Small(__builtin_bit_cast(float, (bits & 0x80000000U) | 0x7f800000U)));
+  out(Small(__builtin_bit_cast(float, bits & 0x807fffffU)));
+  out(static_cast<float>(Small::from_bits(static_cast<typename Small::bits_type>(mixed >> 40))));
 }
 
 template <class Op, class T>
