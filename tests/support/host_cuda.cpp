@@ -193,7 +193,7 @@ status cuPointerGetAttributes(unsigned count, pointer_attribute* which, void** r
 }
 status cuPointerSetAttribute(const void*, pointer_attribute, address) { return status::success; }
 status cuMemcpyAsync(address to, address from, std::size_t bytes, stream_handle) {
-  std::memmove(open_at(to), open_at(from), bytes);
+  if (bytes > 0) std::memmove(open_at(to), open_at(from), bytes);
   return status::success;
 }
 status cuMemcpyDtoDAsync_v2(address to, address from, std::size_t bytes, stream_handle on) {
