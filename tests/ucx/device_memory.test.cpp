@@ -8,12 +8,16 @@
 
 #include <hocket/collective/device/staged.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 using namespace ucx_test;
@@ -144,10 +148,10 @@ void check_all(const communicator& comm, device& on, std::size_t size, findings&
   found.expect(sums.values() == sum_of(comm.size(), size), "all_reduce" + what);
 }
 
-/// The way that UCX chooses for memory of a host is left to it, and that between devices too.
+/// UCX_TLS has to name what moves memory of devices.
 constexpr route over_sockets{"the network, with CUDA", "tcp,self,cuda_copy", false};
 
-/// Whether it is known to: another one may.
+/// Whether this UCX is known to have modules for CUDA, as `./dev newest-ucx` says; another one may have them, too.
 bool ucx_has_cuda() { return std::getenv("HOCKET_TEST_UCX_HAS_CUDA") != nullptr; }
 
 std::vector<route> routes() {

@@ -205,6 +205,7 @@ class bound_call {
     hocket::detail::raise_and_revoke(state, std::move(found), call);
   }
 
+  /// The same on what converts to `stream_ref`, as a cudaStream_t does.
   void enqueue(const stream_ref& stream, const std::source_location& site = std::source_location::current())
     requires std::is_same_v<Driver, cuda_ipc::driver>
   {
