@@ -1,15 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-#   bench/gpu.sh [FOLDER]
+#   bench/gpu.sh [--sanitize] [FOLDER]
 #
 # On a machine with a GPU, CUDA and CMake: builds into FOLDER (build/gpu), checks with `ctest -L gpu`, times against a plain
 # copy of the device and what CUB and Thrust have, and prints a table. The checks need Catch2; where CMake does not find
 # it, CATCH2 names a folder with catch2/catch.hpp. The figures belong in docs/performance.md, with date and GPU.
 #
+# With --sanitize, nothing is timed: the checks run under compute-sanitizer, all of them under memcheck and those of the
+# kernels, which use shared memory, under racecheck.
+#
 # Ends within 8 minutes: what is not done by then is left out, in words. The status is that of the timing, or of the
 # checks where that went well.
 set -eu
+sanitize=
+if [ "${1:-}" = --sanitize ]; then
+  sanitize=yes
+  shift
+fi
 case ${1:-} in
   -*) sed -n '3,/^set/{/^#/{s/^# \{0,1\}//;p;}}' "$0"; [ "$1" = --help ] || exit 2; exit 0 ;;
 esac
@@ -32,8 +40,9 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || 
 date
 
 # The benchmark is built beside the checks.
-"$nvcc" -std=c++20 -O2 -arch="$([ $architecture = native ] && echo native || echo sm_90)" -I "$root/include" -I "$root/tests" \
-        "$root/bench/gpu.cu" -o gpu >gpu.log 2>&1 &
+[ -n "$sanitize" ] ||
+  "$nvcc" -std=c++20 -O2 -arch="$([ $architecture = native ] && echo native || echo sm_90)" -I "$root/include" \
+          -I "$root/tests" "$root/bench/gpu.cu" -o gpu >gpu.log 2>&1 &
 benchmark=$!
 
 find_catch=
@@ -47,6 +56,23 @@ endif()
 END
   find_catch="-D Catch2_DIR=$folder/catch2"
 fi
+# sanitized TOOL TEST: the program of a test, without what compute-sanitizer itself prints where nothing was found.
+sanitized() {
+  echo "$1, $2:"
+  status=0
+  timeout -k 10 "$(left 10)" "$sanitizer" --tool "$1" --error-exitcode 99 --target-processes all \
+    "checks/tests/hocket.tests.$2.cuda" "[gpu]" >"$1.$2.log" 2>&1 || status=$?
+  [ $status = 0 ] || tail -n 40 "$1.$2.log"
+  tail -n 3 "$1.$2.log"
+  outcomes="$outcomes
+$1, $2: status $status$([ $status != 124 ] || echo ', as the time was over')"
+  [ $status = 0 ] || checks=$status
+}
+sanitizer=$(command -v compute-sanitizer || echo "$(dirname "$nvcc")/compute-sanitizer")
+if [ -n "$sanitize" ] && [ ! -x "$sanitizer" ]; then
+  echo "gpu.sh: there is no compute-sanitizer, which comes with CUDA, on the PATH or beside $nvcc" >&2
+  exit 2
+fi
 checks=0
 : >ctest.log
 # shellcheck disable=SC2086 # one word, or none
@@ -56,6 +82,15 @@ if cmake -S "$root" -B checks -D CMAKE_BUILD_TYPE=Release -D CMAKE_CUDA_COMPILER
      -D HOCKET_BUILD_BENCHMARKS=OFF -D HOCKET_BUILD_TOOLS=OFF $find_catch >checks.log 2>&1 &&
    timeout "$(left 150)" cmake --build checks -j "$jobs" --target hocket.tests.kernel.device.cuda \
      hocket.tests.engine.stream.cuda hocket.tests.collective.device.cuda >>checks.log 2>&1; then
+  if [ -n "$sanitize" ]; then
+    outcomes=
+    sanitized memcheck kernel.device
+    sanitized racecheck kernel.device
+    sanitized memcheck collective.device
+    sanitized memcheck engine.stream
+    echo "$outcomes"
+    exit "$checks"
+  fi
   echo 0 >checks.status # that of a pipe is tee's
   { timeout -k 10 "$(left 120)" ctest --test-dir checks -L gpu --output-on-failure 2>&1 || echo $? >checks.status; } |
     tee ctest.log
@@ -65,6 +100,8 @@ else
   tail -n 15 checks.log
   checks=1
 fi
+
+[ -z "$sanitize" ] || exit $checks
 
 timing=0
 if wait $benchmark; then

@@ -148,6 +148,63 @@ void check_all(const communicator& comm, device& on, std::size_t size, findings&
   found.expect(sums.values() == sum_of(comm.size(), size), "all_reduce" + what);
 }
 
+/// The same with blocks of given lengths, and messages between neighbours: those of rank 0 are the shortest.
+template <class... More>
+void check_uneven(const communicator& comm, device& on, std::size_t size, findings& found, More... more) {
+  const auto p = static_cast<std::size_t>(comm.size()), r = static_cast<std::size_t>(comm.rank());
+  const auto options = with(on.order(), more...);
+  const std::string what = " from " + std::to_string(size) + " on, with " + std::to_string(sizeof...(more)) + " more";
+
+  std::vector<std::size_t> lengths(p);
+  for (std::size_t each = 0; each < p; ++each) lengths[each] = each * size;
+  std::vector<std::uint64_t> gathered;
+  for (int each = 0; each < comm.size(); ++each) {
+    const auto theirs = vector_of(each, lengths[static_cast<std::size_t>(each)]);
+    gathered.insert(gathered.end(), theirs.begin(), theirs.end());
+  }
+  device_vector own(on, vector_of(comm.rank(), lengths[r])), all(on, gathered.size());
+  hocket::all_gather_v(comm, cuda::device(own.span()), cuda::device(all.span()), hocket::counts{lengths}, options);
+  found.expect(all.values() == gathered, "all_gather_v" + what);
+
+  device_vector block(on, lengths[r]);
+  hocket::reduce_scatter_v(comm, cuda::device(all.span()), cuda::device(block.span()), hocket::counts{lengths},
+                           std::plus<>{}, with(on.order()));
+  auto sums = vector_of(comm.rank(), lengths[r]);
+  for (std::uint64_t& each : sums) each *= p;
+  found.expect(block.values() == sums, "reduce_scatter_v" + what);
+
+  // Rank s has (s + d) % p times as many for rank d: its own first ones.
+  std::vector<std::size_t> counts(p);
+  std::vector<std::uint64_t> sent, expected;
+  for (std::size_t other = 0; other < p; ++other) {
+    counts[other] = (r + other) % p * size;
+    const auto mine = vector_of(comm.rank(), counts[other]), theirs = vector_of(static_cast<int>(other), counts[other]);
+    sent.insert(sent.end(), mine.begin(), mine.end());
+    expected.insert(expected.end(), theirs.begin(), theirs.end());
+  }
+  device_vector given(on, sent), taken(on, expected.size());
+  hocket::all_to_all_v(comm, cuda::device(given.span()), cuda::device(taken.span()), hocket::send_counts{counts},
+                       hocket::receive_counts{counts}, options);
+  found.expect(taken.values() == expected, "all_to_all_v" + what);
+
+  const hocket::peer next{(comm.rank() + 1) % comm.size()}, previous{(comm.rank() + comm.size() - 1) % comm.size()};
+  const std::size_t comes = lengths[static_cast<std::size_t>(previous.rank)];
+  device_vector in(on, comes);
+  hocket::send_recv(comm, cuda::device(own.span()), next, cuda::device(in.span()), previous, hocket::tag{5}, options);
+  found.expect(in.values() == vector_of(previous.rank, comes), "send_recv" + what);
+  if (comm.size() == 1) return;
+
+  device_vector first(on, comes), second(on, comes);
+  std::vector<hocket::request> requests;
+  for (device_vector* const each : {&first, &second}) {
+    requests.push_back(hocket::recv_async(comm, cuda::device(each->span()), previous, hocket::tag{6}, options));
+  }
+  for (int i = 0; i < 2; ++i) hocket::send(comm, cuda::device(own.span()), next, hocket::tag{6}, options);
+  requests[1].wait();
+  requests[0].wait();
+  found.expect(first.values() == in.values() && second.values() == in.values(), "two messages" + what);
+}
+
 /// UCX_TLS has to name what moves memory of devices.
 constexpr route over_sockets{"the network, with CUDA", "tcp,self,cuda_copy", false};
 
@@ -169,12 +226,15 @@ TEST_CASE("memory of a device goes between processes without the processor", "[.
         if (ucx_has_cuda())
           found.equal(carried(comm), way.name != network.name, "whether UCX carries memory of devices");
         for (const std::size_t size : {0U, 1U, 100U, 1025U, 70'001U}) check_all(comm, on, size, found);
+        for (const std::size_t size : {0U, 1U, 1025U, 70'001U}) check_uneven(comm, on, size, found);
         check_all(comm, on, 5000, found, cuda::staging{4096});
+        check_uneven(comm, on, 5000, found, cuda::staging{4096});
         check_all(comm, on, 5000, found, hocket::require(hocket::checksummed));
         auto half = hocket::split(comm, hocket::color{comm.rank() % 2});
         check_all(half, on, 3000, found);
         // More than UCX is given at once.
         if (ranks == 3) check_all(comm, on, 700'001, found);
+        if (ranks == 3) check_uneven(comm, on, 700'001, found);
       });
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(wrong == "");
@@ -196,6 +256,22 @@ TEST_CASE("calls on memory of devices that differ between ranks are told as thos
     });
     INFO(way.name);
     CHECK(wrong == "");
+    const std::string also_wrong = run_worlds(2, way, [&](const world& where, findings& found) {
+      device on;
+      auto comm = hocket::ucx::connect(where);
+      device_vector buffer(on, 100'000);
+      std::vector<std::uint64_t> hosts(100'000);
+      found.fails(hocket::errc::mismatch, "a message to memory of the host without a tag", [&] {
+        if (comm.rank() == 0) {
+          hocket::send(comm, cuda::device(buffer.span()), hocket::peer{1}, hocket::tag{0}, with(on.order()));
+        } else {
+          hocket::recv(comm, hosts, hocket::peer{0});
+        }
+        hocket::barrier(comm);
+      });
+    });
+    INFO(way.name);
+    CHECK(also_wrong == "");
   }
 }
 

@@ -69,7 +69,12 @@ class moving_trial final : public buffered_trial<Wire, T> {
 
   void run_placed(placement where) {
     const hocket::cuda::stream_ref stream(this->device()->stream());
-    if (what_.algorithm) {
+    if (what_.what == collective::send_recv) {
+      this->placed([&](const auto& place) {
+        hocket::send_recv(comm_, place(this->input(where)), hocket::peer{this->next()}, place(this->output(where)),
+                          hocket::peer{this->previous()}, hocket::tag{0}, hocket::with(stream));
+      });
+    } else if (what_.algorithm) {
       call_placed(where, hocket::with(hocket::algorithm(*what_.algorithm), stream));
     } else {
       call_placed(where, hocket::with(stream));

@@ -220,10 +220,7 @@ void check_memory(settings& read) {
   if (read.cold) refuse("--cold empties the caches of the host, not those of a device: leave it out");
   if (read.explain)
     refuse("--explain tells what is chosen for a vector of the host, and here it is cut into chunks: leave it out");
-  if (read.collectives.size() > 1) std::erase(read.collectives, collective::send_recv);  // of "all"
   for (const collective what : read.collectives) {
-    if (what == collective::send_recv)
-      refuse("send_recv takes memory of the host only; the others take all: see --collective");
     if (!reduces(what)) continue;
     for (const operation op : read.operations) {
       for (const datatype type : read.types) {

@@ -61,8 +61,10 @@ struct all_gather_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_move<all_gather_t>, detail::moving_form> all_gather{};
-inline constexpr detail::explained<detail::placed_move_async<all_gather_async_t, all_gather_t::goal>,
+inline constexpr detail::explained<detail::placed_move<all_gather_t, all_gather_t::goal, detail::blocks>,
+                                   detail::moving_form>
+    all_gather{};
+inline constexpr detail::explained<detail::placed_move<all_gather_async_t, all_gather_t::goal, detail::starts>,
                                    detail::moving_form>
     all_gather_async{};
 

@@ -7,6 +7,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -58,7 +59,7 @@ struct all_gather_v_t {
 
   template <class T, class Options>
   static auto job(std::span<const T> in, std::span<T> out, counts lengths, const Options& options) {
-    return detail::make_moving_job<goal>(in, out, 0, options, detail::given_blocks(goal, lengths.of_ranks));
+    return detail::make_moving_job<goal>(in, out, 0, options, detail::blocks_of<goal>(lengths));
   }
 };
 
@@ -74,7 +75,12 @@ struct all_gather_v_async_t {
   }
 };
 
-inline constexpr detail::explained<all_gather_v_t, detail::uneven_form<false, counts>> all_gather_v{};
-inline constexpr detail::explained<all_gather_v_async_t, detail::uneven_form<false, counts>> all_gather_v_async{};
+inline constexpr detail::explained<detail::placed_move<all_gather_v_t, all_gather_v_t::goal, detail::blocks, counts>,
+                                   detail::uneven_form<false, counts>>
+    all_gather_v{};
+inline constexpr detail::explained<
+    detail::placed_move<all_gather_v_async_t, all_gather_v_t::goal, detail::starts, counts>,
+    detail::uneven_form<false, counts>>
+    all_gather_v_async{};
 
 HOCKET_END_NAMESPACE

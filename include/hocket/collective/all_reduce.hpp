@@ -132,8 +132,10 @@ struct all_reduce_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_reduction<all_reduce_t>, detail::reduction_form> all_reduce{};
-inline constexpr detail::explained<detail::placed_reduction_async<all_reduce_async_t, all_reduce_t::goal>,
+inline constexpr detail::explained<detail::placed_reduction<all_reduce_t, all_reduce_t::goal, detail::blocks>,
+                                   detail::reduction_form>
+    all_reduce{};
+inline constexpr detail::explained<detail::placed_reduction<all_reduce_async_t, all_reduce_t::goal, detail::starts>,
                                    detail::reduction_form>
     all_reduce_async{};
 

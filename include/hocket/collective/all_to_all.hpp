@@ -61,8 +61,10 @@ struct all_to_all_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_move<all_to_all_t>, detail::moving_form> all_to_all{};
-inline constexpr detail::explained<detail::placed_move_async<all_to_all_async_t, all_to_all_t::goal>,
+inline constexpr detail::explained<detail::placed_move<all_to_all_t, all_to_all_t::goal, detail::blocks>,
+                                   detail::moving_form>
+    all_to_all{};
+inline constexpr detail::explained<detail::placed_move<all_to_all_async_t, all_to_all_t::goal, detail::starts>,
                                    detail::moving_form>
     all_to_all_async{};
 

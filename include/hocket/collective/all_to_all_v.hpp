@@ -7,6 +7,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -65,8 +66,7 @@ struct all_to_all_v_t {
   template <class T, class Options>
   static auto job(std::span<const T> in, std::span<T> out, send_counts sent, receive_counts received,
                   const Options& options) {
-    return detail::make_moving_job<goal>(in, out, 0, options,
-                                         detail::exchanged_blocks(sent.of_ranks, received.of_ranks));
+    return detail::make_moving_job<goal>(in, out, 0, options, detail::blocks_of<goal>(sent, received));
   }
 };
 
@@ -84,9 +84,13 @@ struct all_to_all_v_async_t {
   }
 };
 
-inline constexpr detail::explained<all_to_all_v_t, detail::uneven_form<false, send_counts, receive_counts>>
+inline constexpr detail::explained<
+    detail::placed_move<all_to_all_v_t, all_to_all_v_t::goal, detail::blocks, send_counts, receive_counts>,
+    detail::uneven_form<false, send_counts, receive_counts>>
     all_to_all_v{};
-inline constexpr detail::explained<all_to_all_v_async_t, detail::uneven_form<false, send_counts, receive_counts>>
+inline constexpr detail::explained<
+    detail::placed_move<all_to_all_v_async_t, all_to_all_v_t::goal, detail::starts, send_counts, receive_counts>,
+    detail::uneven_form<false, send_counts, receive_counts>>
     all_to_all_v_async{};
 
 HOCKET_END_NAMESPACE

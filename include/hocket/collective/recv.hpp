@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -20,6 +21,8 @@
 HOCKET_BEGIN_NAMESPACE
 
 struct recv_t {
+  static constexpr const char* name = "recv";
+
   /// Fills `buffer` with the next message from rank `from.rank` of `comm` that has the same tag.
   ///
   /// The sender must have sent as many elements as `buffer` has; else the call fails with `mismatch` or `truncated`.
@@ -29,7 +32,7 @@ struct recv_t {
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_message(comm, job("recv", detail::as_output(buffer), from, label), options, site));
+    detail::deliver(detail::run_message(comm, job(name, detail::as_output(buffer), from, label), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
@@ -38,15 +41,15 @@ struct recv_t {
   void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_message(comm, job("recv", detail::as_output(buffer), from, label), options, site).code();
+    code = detail::run_message(comm, job(name, detail::as_output(buffer), from, label), options, site).code();
   }
 
  private:
   friend struct recv_async_t;
 
   template <class T>
-  static detail::message_job job(const char* name, std::span<T> buffer, peer from, tag label) {
-    return {.name = name,
+  static detail::message_job job(const char* called, std::span<T> buffer, peer from, tag label) {
+    return {.name = called,
             .in = std::as_writable_bytes(buffer),
             .from = from.rank,
             .tag = static_cast<std::uint32_t>(label.value),
@@ -55,18 +58,22 @@ struct recv_t {
 };
 
 struct recv_async_t {
+  static constexpr const char* name = "recv_async";
+
   /// As `recv`, but returns at once. The buffer belongs to the operation until the request is over.
   template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    return detail::start_message(comm, recv_t::job("recv_async", detail::as_output(buffer), from, label), options,
-                                 site);
+    return detail::start_message(comm, recv_t::job(name, detail::as_output(buffer), from, label), options, site);
   }
 };
 
-inline constexpr detail::explained<recv_t, detail::message_form<true>> recv{};
-inline constexpr detail::explained<recv_async_t, detail::message_form<true>> recv_async{};
+inline constexpr detail::explained<detail::placed_one_way<recv_t, true, detail::blocks>, detail::message_form<true>>
+    recv{};
+inline constexpr detail::explained<detail::placed_one_way<recv_async_t, true, detail::starts>,
+                                   detail::message_form<true>>
+    recv_async{};
 
 HOCKET_END_NAMESPACE

@@ -66,9 +66,11 @@ struct reduce_scatter_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_reduction<reduce_scatter_t>, detail::reduction_form> reduce_scatter{};
-inline constexpr detail::explained<detail::placed_reduction_async<reduce_scatter_async_t, reduce_scatter_t::goal>,
+inline constexpr detail::explained<detail::placed_reduction<reduce_scatter_t, reduce_scatter_t::goal, detail::blocks>,
                                    detail::reduction_form>
+    reduce_scatter{};
+inline constexpr detail::explained<
+    detail::placed_reduction<reduce_scatter_async_t, reduce_scatter_t::goal, detail::starts>, detail::reduction_form>
     reduce_scatter_async{};
 
 HOCKET_END_NAMESPACE

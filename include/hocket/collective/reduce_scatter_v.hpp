@@ -6,6 +6,7 @@
 #include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
@@ -63,7 +64,7 @@ struct reduce_scatter_v_t {
 
   template <class T, class Op, class Options>
   static auto job(std::span<const T> in, std::span<T> out, counts lengths, const Op& op, const Options& options) {
-    return detail::make_reduction_job<goal>(in, out, op, options, detail::given_blocks(goal, lengths.of_ranks));
+    return detail::make_reduction_job<goal>(in, out, op, options, detail::blocks_of<goal>(lengths));
   }
 };
 
@@ -82,8 +83,13 @@ struct reduce_scatter_v_async_t {
   }
 };
 
-inline constexpr detail::explained<reduce_scatter_v_t, detail::uneven_form<true, counts>> reduce_scatter_v{};
-inline constexpr detail::explained<reduce_scatter_v_async_t, detail::uneven_form<true, counts>>
+inline constexpr detail::explained<
+    detail::placed_uneven_reduction<reduce_scatter_v_t, reduce_scatter_v_t::goal, detail::blocks>,
+    detail::uneven_form<true, counts>>
+    reduce_scatter_v{};
+inline constexpr detail::explained<
+    detail::placed_uneven_reduction<reduce_scatter_v_async_t, reduce_scatter_v_t::goal, detail::starts>,
+    detail::uneven_form<true, counts>>
     reduce_scatter_v_async{};
 
 HOCKET_END_NAMESPACE

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -20,6 +21,8 @@
 HOCKET_BEGIN_NAMESPACE
 
 struct send_t {
+  static constexpr const char* name = "send";
+
   /// Sends `buffer` to rank `to.rank` of `comm`, where `recv` with the same tag takes it.
   ///
   /// Messages between two ranks that have the same tag arrive in order. The receiver must ask for as many elements as are
@@ -33,7 +36,7 @@ struct send_t {
   void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_message(comm, job("send", detail::as_input(buffer), to, label), options, site));
+    detail::deliver(detail::run_message(comm, job(name, detail::as_input(buffer), to, label), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
@@ -42,15 +45,15 @@ struct send_t {
   void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_message(comm, job("send", detail::as_input(buffer), to, label), options, site).code();
+    code = detail::run_message(comm, job(name, detail::as_input(buffer), to, label), options, site).code();
   }
 
  private:
   friend struct send_async_t;
 
   template <class T>
-  static detail::message_job job(const char* name, std::span<const T> buffer, peer to, tag label) {
-    return {.name = name,
+  static detail::message_job job(const char* called, std::span<const T> buffer, peer to, tag label) {
+    return {.name = called,
             .out = std::as_bytes(buffer),
             .to = to.rank,
             .tag = static_cast<std::uint32_t>(label.value),
@@ -59,17 +62,22 @@ struct send_t {
 };
 
 struct send_async_t {
+  static constexpr const char* name = "send_async";
+
   /// As `send`, but returns at once. The buffer must not change until the request is over.
   template <class Wire, lasting_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
   request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer to, tag label = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    return detail::start_message(comm, send_t::job("send_async", detail::as_input(buffer), to, label), options, site);
+    return detail::start_message(comm, send_t::job(name, detail::as_input(buffer), to, label), options, site);
   }
 };
 
-inline constexpr detail::explained<send_t, detail::message_form<false>> send{};
-inline constexpr detail::explained<send_async_t, detail::message_form<false>> send_async{};
+inline constexpr detail::explained<detail::placed_one_way<send_t, false, detail::blocks>, detail::message_form<false>>
+    send{};
+inline constexpr detail::explained<detail::placed_one_way<send_async_t, false, detail::starts>,
+                                   detail::message_form<false>>
+    send_async{};
 
 HOCKET_END_NAMESPACE

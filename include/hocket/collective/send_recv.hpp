@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -20,6 +21,8 @@
 HOCKET_BEGIN_NAMESPACE
 
 struct send_recv_t {
+  static constexpr const char* name = "send_recv";
+
   /// Sends `out` to rank `to.rank` and fills `in` with a message from rank `from.rank`, both with the same tag; returns
   /// when both are done. Ranks may so exchange data in pairs or in a circle without one having to be first.
   ///
@@ -30,8 +33,8 @@ struct send_recv_t {
   void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_message(
-        comm, job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label), options, site));
+    detail::deliver(detail::run_message(comm, job(name, detail::as_input(out), to, detail::as_output(in), from, label),
+                                        options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
@@ -40,7 +43,7 @@ struct send_recv_t {
   void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    const auto asked = job("send_recv", detail::as_input(out), to, detail::as_output(in), from, label);
+    const auto asked = job(name, detail::as_input(out), to, detail::as_output(in), from, label);
     code = detail::run_message(comm, asked, options, site).code();
   }
 
@@ -48,9 +51,9 @@ struct send_recv_t {
   friend struct send_recv_async_t;
 
   template <class Sent, class Received>
-  static detail::message_job job(const char* name, std::span<const Sent> out, peer to, std::span<Received> in,
+  static detail::message_job job(const char* called, std::span<const Sent> out, peer to, std::span<Received> in,
                                  peer from, tag label) {
-    return {.name = name,
+    return {.name = called,
             .out = std::as_bytes(out),
             .in = std::as_writable_bytes(in),
             .to = to.rank,
@@ -62,19 +65,22 @@ struct send_recv_t {
 };
 
 struct send_recv_async_t {
+  static constexpr const char* name = "send_recv_async";
+
   /// As `send_recv`, but returns at once. The buffers belong to the operation until the request is over.
   template <class Wire, lasting_buffer Out, writable_buffer In, call_options Options = options<>>
     requires(element<element_type_t<Out>> && element<element_type_t<In>>)
   request operator()(const communicator<Wire>& comm, Out&& out, peer to, In&& in, peer from, tag label = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    const auto asked =
-        send_recv_t::job("send_recv_async", detail::as_input(out), to, detail::as_output(in), from, label);
+    const auto asked = send_recv_t::job(name, detail::as_input(out), to, detail::as_output(in), from, label);
     return detail::start_message(comm, asked, options, site);
   }
 };
 
-inline constexpr detail::explained<send_recv_t, detail::exchange_form> send_recv{};
-inline constexpr detail::explained<send_recv_async_t, detail::exchange_form> send_recv_async{};
+inline constexpr detail::explained<detail::placed_exchange<send_recv_t, detail::blocks>, detail::exchange_form>
+    send_recv{};
+inline constexpr detail::explained<detail::placed_exchange<send_recv_async_t, detail::starts>, detail::exchange_form>
+    send_recv_async{};
 
 HOCKET_END_NAMESPACE

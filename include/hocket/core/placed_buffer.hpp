@@ -10,6 +10,7 @@
 #include <hocket/core/config.hpp>
 
 #include <cstddef>
+#include <span>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -54,8 +55,19 @@ inline constexpr bool is_placed<placed_buffer<T, Space>> = true;
 template <class T, class Space>
 inline constexpr bool is_placed<placed_in_place<T, Space>> = true;
 
+/// Its bytes, not to be looked at either.
+template <class T, class Space>
+auto bytes_of(placed_buffer<T, Space> buffer) noexcept {
+  const std::span<T> elements(buffer.data(), buffer.size());
+  if constexpr (std::is_const_v<T>) {
+    return std::as_bytes(elements);
+  } else {
+    return std::as_writable_bytes(elements);
+  }
+}
+
 /// Says how calls over buffers in `Space` are run: `takes<Options>`, whether that is enough to be told, and `reduce`,
-/// `move` and `broadcast`, which do it; `How` is one of the two of collective/detail/placed.hpp.
+/// `move`, `broadcast` and `exchange`, which do it; `How` is one of the two of collective/detail/placed.hpp.
 template <class Space>
 struct placed_calls;
 

@@ -99,9 +99,10 @@ inline failure differing_calls(const call_record& own, bool is_last, int rank, i
   reason += theirs.call;
   if (without_site(theirs.call) == without_site(ours)) {
     const std::string_view counts = std::string_view(own.operation).ends_with("_v") ? "counts for some rank or " : "";
-    reason += own.signature == theirs.signature ? " after other calls than those of " + me
-                                                : " with other " + std::string(counts) +
-                                                      "options, such as require(checksummed) or pieces of double_tree";
+    reason += own.signature == theirs.signature
+                  ? " after other calls than those of " + me
+                  : " with other " + std::string(counts) +
+                        "options, such as require(checksummed), cuda::staging or pieces of double_tree";
   }
   reason += ", " + me + " was in " + ours +
             ": operation, count, type, reduction operation, root, algorithm and the order of calls must be equal on "

@@ -87,7 +87,8 @@ HOCKET_NO_INLINE inline failure misfit(int peer, message_id id) {
   if (!id.point_to_point()) return other_call(peer);
   return make_failure(errc::mismatch,
                       "the peer sent elements of another type: sender and receiver must name the same type, or one of "
-                      "them std::byte",
+                      "them std::byte. Or one has a tagged buffer, such as cuda::device(...): then both must, with as "
+                      "many elements and an equal cuda::staging",
                       {.peer = peer});
 }
 

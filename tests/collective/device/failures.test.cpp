@@ -67,10 +67,18 @@ TEST_CASE("a wrong tag is told before anything is sent, with the right one, and 
     me.check(contains(said(in_device, cuda::pinned(device.data() + 50, 50)), "in has 100 elements and out 50"),
              "sizes");
     me.check(
-        contains(said(cuda::pinned(plain), in_device),
-                 "in was passed as cuda::pinned(...) and lies in plain memory of the host; pass all buffers of a call "
-                 "as they are, without tags"),
+        contains(
+            said(cuda::pinned(plain), in_device),
+            "in was passed as cuda::pinned(...) and lies in plain memory of the host, or in memory that was freed; "
+            "pass all buffers of a call as they are, without tags"),
         "plain as pinned");
+    me.check(contains(said(cuda::device(static_cast<const float*>(nullptr), 100), in_device),
+                      "in was passed as cuda::device(...) and is a null pointer, though its size is not 0"),
+             "null");
+    const auto no_chunks = me.expect(errc::invalid_argument, [&] {
+      hocket::all_reduce(me.comm(), hocket::in_place(in_device), std::plus<>{}, options.and_also(cuda::staging{0}));
+    });
+    me.check(no_chunks && contains(no_chunks->reason(), "cuda::staging says chunks of 0 bytes"), "no chunks");
     me.check(contains(said(cuda::device(plain), in_device), "lies in plain memory"), "plain as device");
     me.check(contains(said(cuda::managed(pinned.span()), in_device), "the right tag is cuda::pinned(...)"),
              "pinned as managed");
@@ -140,7 +148,7 @@ TEST_CASE("ranks that cut or place differently find a mismatch") {
       host_driver& driver = all.driver(static_cast<std::size_t>(me.rank()));
       const rank_device mine(driver);
       placed_vector<float> buffer(driver, 2000, memory_space::device);
-      me.expect(errc::mismatch, [&] {
+      const auto said = me.expect(errc::mismatch, [&] {
         if (me.rank() == 0) {
           reduce(me, mine, buffer, with());
         } else if (hosts) {
@@ -150,6 +158,8 @@ TEST_CASE("ranks that cut or place differently find a mismatch") {
                              with(mine.order(), cuda::staging{2048}));
         }
       });
+      me.check(said && contains(said->what(), hosts ? "cuda::tagged_memory" : "cuda::staging"),
+               [&] { return said ? said->what() : "nothing"; });
     });
     check_clean(machine, all);
   }

@@ -2,6 +2,7 @@
 //
 // Collectives over memory of devices, staged through the host, between threads: against the host's calls on the same
 // values, with streams that do what they are given whenever they like.
+#include "collective/device/checked_call.hpp"
 #include "collective/device/devices.hpp"
 #include "support/elements.hpp"
 
@@ -41,56 +42,10 @@ static_assert(
     !compiles<decltype(hocket::all_reduce), view, std::vector<float>&, std::plus<>, in_order>(hocket::all_reduce));
 static_assert(compiles<decltype(hocket::broadcast), view, hocket::root, in_order>(hocket::broadcast));
 static_assert(!compiles<decltype(hocket::send), view, hocket::peer>(hocket::send));
+static_assert(compiles<decltype(hocket::send), view, hocket::peer, hocket::tag, in_order>(hocket::send));
 static_assert(std::is_same_v<decltype(with(hocket::ring, cuda::staging{1}).without<hocket::kind::staging>()),
                              decltype(with(hocket::ring))>);
 static_assert(std::is_same_v<decltype(with(cuda::staging{1}).without<hocket::kind::staging>()), hocket::options<>>);
-
-constexpr std::size_t chunk_bytes = 1024;
-constexpr cuda::staging small_chunks{chunk_bytes};
-
-/// None, one, odd; one chunk of 8-byte elements to the byte, one more; many chunks.
-const std::vector<std::size_t> sizes = {0, 1, 7, 127, 128, 129, 1000, 4097};
-
-/// Which kind of memory, by turns; another one on each rank where `turn` is large enough.
-memory_space kind_of(std::size_t turn, int rank) {
-  constexpr memory_space kinds[] = {memory_space::device, memory_space::pinned, memory_space::managed};
-  return kinds[(turn + (turn >= 3 ? static_cast<std::size_t>(rank) : 0)) % 3];
-}
-
-/// Calls `call` with a view of `what` as what it is.
-template <class T, class Call>
-void as_placed(const placed_vector<T>& what, memory_space where, Call call) {
-  switch (where) {
-    case memory_space::pinned: return call(cuda::pinned(what.span()));
-    case memory_space::managed: return call(cuda::managed(what.span()));
-    default: return call(cuda::device(what.span()));
-  }
-}
-
-/// One call on one rank: from `values`, by `call(in, out)` on placed buffers, what is expected there.
-template <class T, class Call>
-void check_call(thread_rank& me, const rank_device& mine, std::size_t turn, const std::vector<T>& values,
-                const std::vector<T>& expected, Call call) {
-  host_driver& driver = mine.driver();
-  const memory_space from = kind_of(turn, me.rank()), to = kind_of(turn / 2 + turn, me.rank());
-  placed_vector<T> in(driver, values.size(), from, turn % 3), out(driver, expected.size(), to, turn % 2);
-  in.write(mine.stream(), values);
-  std::vector<T> before;
-  out.read(mine.stream(), before);  // what is written later must not be seen here
-  as_placed(in, from,
-            [&](auto placed_in) { as_placed(out, to, [&](auto placed_out) { call(placed_in, placed_out); }); });
-  std::vector<T> found, after;
-  out.read(mine.stream(), found);
-  in.read(mine.stream(), after);
-  driver.finish_streams();
-  me.check(same_bytes(std::span<const T>(found), std::span<const T>(expected)),
-           [&] { return first_difference(std::span<const T>(found), std::span<const T>(expected)); });
-  me.check(same_bytes(std::span<const T>(after), std::span<const T>(values)), "changed `in`");
-  std::vector<T> untouched(before.size());
-  if (!before.empty()) std::memset(static_cast<void*>(untouched.data()), 0xa5, untouched.size() * sizeof(T));
-  me.check(same_bytes(std::span<const T>(before), std::span<const T>(untouched)), "wrote `out` too early");
-  me.check(in.intact() && out.intact(), "wrote beside the buffers");
-}
 
 template <class T, class Op, class Options>
 void check_all_reduce(thread_rank& me, const rank_device& mine, std::size_t size, const Op& op,
@@ -110,7 +65,7 @@ void check_all_reduce(thread_rank& me, const rank_device& mine, std::size_t size
     const memory_space where = kind_of(turn, me.rank());
     placed_vector<T> both(mine.driver(), size, where, turn % 2);
     both.write(mine.stream(), values);
-    as_placed(both, where, [&](auto placed) {
+    as_placed(both.span(), where, [&](auto placed) {
       hocket::all_reduce(me.comm(), hocket::in_place(placed), op,
                          options.and_also(mine.order()).and_also(small_chunks));
     });
@@ -188,15 +143,20 @@ TEST_CASE("a reduce_scatter on a device is the host's") {
           });
         }
         // `out` is a block of `in`; the others stay.
-        placed_vector<affine_map> whole(mine.driver(), p * size, memory_space::device);
-        whole.write(mine.stream(), values);
-        hocket::reduce_scatter(me.comm(), cuda::device(whole.span()),
-                               cuda::device(whole.span().subspan(r * size, size)), compose{}, options);
-        std::vector<affine_map> found, wanted = values;
+        std::vector<affine_map> wanted = values;
         std::copy(expected.begin(), expected.end(), wanted.begin() + static_cast<std::ptrdiff_t>(r * size));
-        whole.read(mine.stream(), found);
-        mine.driver().finish_streams();
-        me.check(found == wanted && whole.intact(), "reduce_scatter in place of " + std::to_string(size));
+        for (const memory_space where : {memory_space::device, memory_space::pinned}) {
+          placed_vector<affine_map> whole(mine.driver(), p * size, where);
+          whole.write(mine.stream(), values);
+          as_placed(whole.span(), where, [&](auto in) {
+            as_placed(whole.span().subspan(r * size, size), where,
+                      [&](auto out) { hocket::reduce_scatter(me.comm(), in, out, compose{}, options); });
+          });
+          std::vector<affine_map> found;
+          whole.read(mine.stream(), found);
+          mine.driver().finish_streams();
+          me.check(found == wanted && whole.intact(), "reduce_scatter in place of " + std::to_string(size));
+        }
       }
     });
   }
@@ -216,14 +176,18 @@ TEST_CASE("an all_gather on a device is the host's") {
           check_call<triple>(me, mine, turn, values, expected,
                              [&](auto in, auto out) { hocket::all_gather(me.comm(), in, out, options); });
         }
-        placed_vector<triple> whole(mine.driver(), p * size, memory_space::device);
-        const std::span<triple> own = whole.span().subspan(r * size, size);
-        mine.driver().queue(mine.stream(), [&] { std::copy(values.begin(), values.end(), own.begin()); });
-        hocket::all_gather(me.comm(), cuda::device(std::span<const triple>(own)), cuda::device(whole.span()), options);
-        std::vector<triple> found;
-        whole.read(mine.stream(), found);
-        mine.driver().finish_streams();
-        me.check(found == expected && whole.intact(), "all_gather in place of " + std::to_string(size));
+        for (const memory_space where : {memory_space::device, memory_space::pinned}) {
+          placed_vector<triple> whole(mine.driver(), p * size, where);
+          const std::span<triple> own = whole.span().subspan(r * size, size);
+          mine.driver().queue(mine.stream(), [&] { std::copy(values.begin(), values.end(), own.begin()); });
+          as_placed(std::span<const triple>(own), where, [&](auto in) {
+            as_placed(whole.span(), where, [&](auto out) { hocket::all_gather(me.comm(), in, out, options); });
+          });
+          std::vector<triple> found;
+          whole.read(mine.stream(), found);
+          mine.driver().finish_streams();
+          me.check(found == expected && whole.intact(), "all_gather in place of " + std::to_string(size));
+        }
       }
     });
   }
@@ -246,7 +210,7 @@ TEST_CASE("an all_to_all on a device is the host's") {
         for (const memory_space where : {memory_space::device, memory_space::pinned}) {
           placed_vector<std::uint16_t> both(mine.driver(), p * size, where);
           both.write(mine.stream(), values);
-          as_placed(both, where, [&](auto placed) { hocket::all_to_all(me.comm(), placed, placed, options); });
+          as_placed(both.span(), where, [&](auto placed) { hocket::all_to_all(me.comm(), placed, placed, options); });
           std::vector<std::uint16_t> found;
           both.read(mine.stream(), found);
           mine.driver().finish_streams();
@@ -267,7 +231,7 @@ TEST_CASE("a broadcast on a device is the host's") {
           const memory_space where = kind_of(turn, me.rank());
           placed_vector<float> buffer(mine.driver(), size, where, turn % 2);
           buffer.write(mine.stream(), samples<float>(me.rank(), size));
-          as_placed(buffer, where, [&](auto placed) {
+          as_placed(buffer.span(), where, [&](auto placed) {
             hocket::broadcast(me.comm(), placed, hocket::root{root}, with(mine.order(), small_chunks));
           });
           std::vector<float> found;

@@ -13,6 +13,7 @@
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/strong_types.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
 
@@ -24,6 +25,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -142,12 +144,31 @@ class given_blocks {
 
   void describe(call_request& request) const noexcept {
     request.lengths = block_lengths::known_to_all;
-    request.block_elements = 0;
-    for (const std::size_t each : counts_) {
-      request.block_elements = std::max(request.block_elements, each);
-      request.total_elements += each;
-      request.lengths_signature = mix(request.lengths_signature + 1, each);
-    }
+    request.block_elements = longest();
+    request.total_elements = total(request.block_elements);
+    for (const std::size_t each : counts_) request.lengths_signature = mix(request.lengths_signature + 1, each);
+  }
+
+  std::size_t longest() const noexcept { return counts_.empty() ? 0 : *std::ranges::max_element(counts_); }
+  /// Elements of all blocks, of each `most` at most.
+  std::size_t total(std::size_t most) const noexcept {
+    std::size_t sum = 0;
+    for (const std::size_t each : counts_) sum += std::min(each, most);
+    return sum;
+  }
+
+  /// The lengths of the blocks of `in` and `out` on a rank.
+  void copy_lengths(int rank, std::vector<std::size_t>& in, std::vector<std::size_t>& out) const {
+    std::vector<std::size_t>& block = gathers_ ? in : out;
+    std::vector<std::size_t>& whole = gathers_ ? out : in;
+    block.assign(1, counts_[static_cast<std::size_t>(rank)]);
+    whole.assign(counts_.begin(), counts_.end());
+  }
+  /// With such other ones.
+  given_blocks of_lengths(std::span<const std::size_t> in, std::span<const std::size_t> out) const noexcept {
+    given_blocks result = *this;
+    result.counts_ = gathers_ ? out : in;
+    return result;
   }
 
  private:
@@ -205,6 +226,14 @@ class exchanged_blocks {
     request.block_elements = 0;  // what a rank knows of its own may not count
   }
 
+  void copy_lengths(int, std::vector<std::size_t>& in, std::vector<std::size_t>& out) const {
+    in.assign(sent_.begin(), sent_.end());
+    out.assign(received_.begin(), received_.end());
+  }
+  static exchanged_blocks of_lengths(std::span<const std::size_t> in, std::span<const std::size_t> out) noexcept {
+    return {in, out};
+  }
+
  private:
   std::span<const std::size_t> sent_;
   std::span<const std::size_t> received_;
@@ -228,6 +257,20 @@ class exchanged_blocks::places {
   plan::layout in_;
   plan::layout out_;
 };
+
+/// What a call of that kind has, by what its caller says of lengths.
+template <plan::goal_kind Kind>
+constexpr equal_blocks blocks_of() noexcept {
+  return {};
+}
+template <plan::goal_kind Kind>
+given_blocks blocks_of(counts lengths) noexcept {
+  return {Kind, lengths.of_ranks};
+}
+template <plan::goal_kind Kind>
+exchanged_blocks blocks_of(send_counts sent, receive_counts received) noexcept {
+  return {sent.of_ranks, received.of_ranks};
+}
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

@@ -26,6 +26,11 @@ struct moving_job {
 
   template <class State>
   class work;
+  /// For people, where `More` is said of the call, too.
+  template <class... More>
+  static constexpr const char* types() noexcept {
+    return types_name<T, More...>();
+  }
 
   std::span<const T> in;
   std::span<T> out;
@@ -84,7 +89,7 @@ struct moving_job {
                          .element_size = sizeof(T),
                          .in_place = works_in_place(state),
                          .type_signature = type_signature,
-                         .types = types_name<T>()};
+                         .types = types()};
     if constexpr (Blocks::are_given) blocks.describe(request);
     return request;
   }

@@ -32,8 +32,14 @@ constexpr std::uint32_t element_signature() noexcept {
   return type_signature<T>();
 }
 
+template <class State>
+class message_exchange;
+
 /// At most one message out and one message in. A missing half is over from the start.
 struct message_job {
+  template <class State>
+  using work = message_exchange<State>;
+
   const char* name = "";
   std::span<const std::byte> out = {};
   std::span<std::byte> in = {};
@@ -43,6 +49,8 @@ struct message_job {
   std::uint32_t channel = transport::point_to_point_channel;
   std::uint32_t sent_type = 0;  ///< of the elements: see `element_signature`
   std::uint32_t received_type = 0;
+
+  const message_job& message() const noexcept { return *this; }
 
   template <class State>
   outcome check(const State& state) const {
@@ -71,30 +79,30 @@ struct posted_message {
   bool received = false;
 };
 
+/// A message's place among those of its communicator, as long as it is under way.
 template <class State>
-class message_exchange final : public operation {
+class message_turn {
  public:
-  message_exchange(State& state, const message_job& job)
-      : state_(state), job_(job),
-        posted_{job.to, job.from, job.tag, job.channel, job.to == no_peer, job.from == no_peer},
-        drained_(job.to == no_peer) {
+  message_turn(State& state, const message_job& job)
+      : state_(state), posted_{job.to, job.from, job.tag, job.channel, job.to == no_peer, job.from == no_peer} {
     state_.messages().push_back(&posted_);
   }
-  ~message_exchange() override { std::erase(state_.messages(), &posted_); }
+  message_turn(const message_turn&) = delete;
+  message_turn& operator=(const message_turn&) = delete;
+  ~message_turn() { std::erase(state_.messages(), &posted_); }
 
-  machine_status advance() override {
-    const bool sent_now = send();
-    const bool moved = receive() || sent_now;
-    if (cause_) return machine_status::failed;
-    if (posted_.received && drained_) return machine_status::done;
-    return moved ? machine_status::progressed : machine_status::blocked;
+  bool may_send() const noexcept {
+    return is_next([this](const auto& each) { return each.to == posted_.to && !each.sent; });
   }
-  const failure& reported() const override { return cause_; }
-  void locate(error_context& context) override { context.peer = posted_.received ? job_.to : job_.from; }
+  bool may_receive() const noexcept {
+    return is_next([this](const auto& each) { return each.from == posted_.from && !each.received; });
+  }
+  /// All of it is on its way, or here.
+  void note_sent() noexcept { posted_.sent = true; }
+  void note_received() noexcept { posted_.received = true; }
+  bool received() const noexcept { return posted_.received; }
 
  private:
-  transport::message_id id(std::uint32_t type) const noexcept { return {job_.tag, job_.channel, type}; }
-
   /// Whether `earlier(message)` holds for none of those that were asked for before this one.
   template <class Earlier>
   bool is_next(Earlier earlier) const noexcept {
@@ -105,37 +113,90 @@ class message_exchange final : public operation {
     return true;
   }
 
+  State& state_;
+  posted_message posted_;
+};
+
+/// What goes to a peer in one piece.
+template <class State>
+class outgoing_message {
+ public:
+  /// Whether it is on its way; tries to get it there. With the same arguments until it is.
+  bool begin(State& state, int to, const transport::message_id& id, std::span<const std::byte> bytes, failure& fail) {
+    if (begun_) return true;
+    begun_ = state.port().try_send(sending_, to, id, bytes.data(), bytes.size(), fail);
+    if (begun_) state.moved().sent += bytes.size();
+    return begun_;
+  }
+  bool begun() const noexcept { return begun_; }
+  /// After `begin`: whether the peer needs what was sent no longer.
+  bool drained(State& state) { return state.port().drained(sending_); }
+
+ private:
+  typename State::port_type::sending sending_{};
+  bool begun_ = false;
+};
+
+/// What comes from a peer in one piece.
+template <class State>
+class incoming_message {
+ public:
+  /// Whether it is in `bytes`. With the same arguments until it is.
+  bool arrived(State& state, int from, const transport::message_id& id, std::span<std::byte> bytes, failure& fail) {
+    const void* const message = state.port().try_receive(receiving_, from, id, bytes.data(), bytes.size(), fail);
+    if (message == nullptr) return false;
+    if (message != bytes.data() && !bytes.empty()) std::memcpy(bytes.data(), message, bytes.size());
+    state.port().release(receiving_);
+    return true;
+  }
+
+ private:
+  typename State::port_type::receiving receiving_{};
+};
+
+template <class State>
+class message_exchange final : public operation {
+ public:
+  message_exchange(State& state, const message_job& job, bool on_device = false)
+      : state_(state), job_(job), on_device_(on_device), turn_(state, job), drained_(job.to == no_peer) {}
+
+  machine_status advance() override {
+    const bool sent_now = send();
+    const bool moved = receive() || sent_now;
+    if (cause_) return machine_status::failed;
+    if (turn_.received() && drained_) return machine_status::done;
+    return moved ? machine_status::progressed : machine_status::blocked;
+  }
+  const failure& reported() const override { return cause_; }
+  void locate(error_context& context) override { context.peer = turn_.received() ? job_.to : job_.from; }
+
+ private:
+  transport::message_id id(std::uint32_t type) const noexcept { return {job_.tag, job_.channel, type, on_device_}; }
+
   bool send() {
     if (drained_) return false;
-    if (!posted_.sent) {
-      if (!is_next([&](const auto& each) { return each.to == job_.to && !each.sent; })) return false;
-      posted_.sent =
-          state_.port().try_send(sending_, job_.to, id(job_.sent_type), job_.out.data(), job_.out.size(), cause_);
-      if (!posted_.sent) return false;
-      state_.moved().sent += job_.out.size();
+    if (!out_.begun()) {
+      if (!turn_.may_send() || !out_.begin(state_, job_.to, id(job_.sent_type), job_.out, cause_)) return false;
+      turn_.note_sent();
     }
-    drained_ = state_.port().drained(sending_);
+    drained_ = out_.drained(state_);
     return drained_;
   }
 
   bool receive() {
-    if (posted_.received) return false;
-    if (!is_next([&](const auto& each) { return each.from == job_.from && !each.received; })) return false;
-    const void* const message = state_.port().try_receive(receiving_, job_.from, id(job_.received_type), job_.in.data(),
-                                                          job_.in.size(), cause_);
-    if (message == nullptr) return false;
-    if (message != job_.in.data() && !job_.in.empty()) std::memcpy(job_.in.data(), message, job_.in.size());
-    state_.port().release(receiving_);
-    posted_.received = true;
+    if (turn_.received() || !turn_.may_receive()) return false;
+    if (!in_.arrived(state_, job_.from, id(job_.received_type), job_.in, cause_)) return false;
+    turn_.note_received();
     return true;
   }
 
   State& state_;
   const message_job job_;
-  posted_message posted_;
+  const bool on_device_;
+  message_turn<State> turn_;
   bool drained_;
-  typename State::port_type::sending sending_{};
-  typename State::port_type::receiving receiving_{};
+  outgoing_message<State> out_;
+  incoming_message<State> in_;
   failure cause_;
 };
 
@@ -159,9 +220,8 @@ struct no_place {
 };
 
 /// After entering.
-template <class State, class Options>
-outcome check_message(State& state, const message_job& job, const Options& options, stop_query stop,
-                      const call_site& call) {
+template <class State, class Job, class Options>
+outcome check_message(State& state, const Job& job, const Options& options, stop_query stop, const call_site& call) {
   outcome refused = refuse_if_over(state, stop, call.timeout);
   if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(call.timeout);
   if (!refused.failed()) refused = job.check(state);
@@ -169,46 +229,47 @@ outcome check_message(State& state, const message_job& job, const Options& optio
   return {};
 }
 
-template <class Wire, class Options>
-outcome run_message(const communicator<Wire>& comm, const message_job& job, const Options& options,
+/// `Job` is `message_job`, or one for messages from and to elsewhere than the host's memory.
+template <class Wire, class Job, class Options>
+outcome run_message(const communicator<Wire>& comm, const Job& job, const Options& options,
                     const std::source_location& site) {
   check_message_options<Options>();
   if (communicator_access::is_moved_from(comm)) [[unlikely]]
-    return used_after_move(job.name, site);
+    return used_after_move(job.message().name, site);
   auto& state = communicator_access::state(comm);
-  const call_site call = site_of(state, job.name, options, site);
+  const call_site call = site_of(state, job.message().name, options, site);
   const auto stop = stop_of(options);
   const visit here(state);
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
   return if_memory_lasts(state, call, no_place{}, [&] {
     if (outcome wrong = check_message(state, job, options, stop, call); wrong.failed()) return wrong;
-    message_exchange<communicator_state<Wire>> work(state, job);
+    typename Job::template work<communicator_state<Wire>> work(state, job);
     // While the peer reads what the work holds: it must not go before the peer has been told.
     return if_memory_lasts(state, call, no_place{}, [&] {
       const bool over = work.poll() == machine_status::done;
-      work.set_entry(log_message(state, job, call, over));
+      work.set_entry(log_message(state, job.message(), call, over));
       return drive(state, work, stop, call);
     });
   });
 }
 
-template <class Wire, class Options>
-request start_message(const communicator<Wire>& comm, const message_job& job, const Options& options,
+template <class Wire, class Job, class Options>
+request start_message(const communicator<Wire>& comm, const Job& job, const Options& options,
                       const std::source_location& site) {
   check_message_options<Options>();
   using state_type = communicator_state<Wire>;
   const auto& state = communicator_access::shared_state(comm);
-  const call_site call = site_of(*state, job.name, options, site);
+  const call_site call = site_of(*state, job.message().name, options, site);
   auto stop = stop_of(options);
   const visit here(*state);
   const outcome refused = here.refused();
   if (refused.failed()) raise(in_context(refused.cause(), *state, call));
-  using started_type = started<state_type, message_exchange<state_type>, decltype(stop)>;
+  using started_type = started<state_type, typename Job::template work<state_type>, decltype(stop)>;
   std::unique_ptr<started_type> pending;
   deliver(if_memory_lasts(*state, call, no_place{}, [&]() -> outcome {
     if (outcome wrong = check_message(*state, job, options, stop, call); wrong.failed()) return wrong;
-    const log_entry entry = log_message(*state, job, call, false);
+    const log_entry entry = log_message(*state, job.message(), call, false);
     pending = std::make_unique<started_type>(state, call, stop, job);
     pending->set_entry(entry);
     pending->move_on();

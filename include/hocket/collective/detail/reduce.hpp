@@ -51,6 +51,11 @@ struct reduction_job {
 
   template <class State>
   class work;
+  /// For people, where `More` is said of the call, too.
+  template <class... More>
+  static constexpr const char* types() noexcept {
+    return types_name<T, Op, More...>();
+  }
 
   std::span<const T> in;
   std::span<T> out;
@@ -90,7 +95,7 @@ struct reduction_job {
                          .order = weakest_order<Op, T>(),
                          .in_place = works_in_place(state),
                          .type_signature = type_signature,
-                         .types = types_name<T, Op>()};
+                         .types = types()};
     if constexpr (Blocks::are_given) blocks.describe(request);
     return request;
   }

@@ -3,12 +3,15 @@
 /// Collectives that move memory of devices over a transport that takes it as it is: UCX, where it has modules for CUDA and
 /// these find a driver. What adapters or links between GPUs can do then is UCX's to find out; nothing is staged by hocket.
 ///
-/// These are `all_gather`, `all_to_all` and `broadcast`. Stream, return and errors are as in device/staged.hpp, from where
+/// These are `all_gather`, `all_to_all`, both with blocks of given lengths too, and `broadcast`; messages between two ranks are in
+/// device/message.hpp. Stream, return and errors are as in device/staged.hpp, from where
 /// they are chosen: where all ranks' UCX has CUDA, and the caller asks for nothing that only the other way has
 /// (`cuda::staging`, `require(checksummed)`, a plan that reads peers' memory or is the caller's own).
 #pragma once
 
 #include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/device/placed_job.hpp>
 #include <hocket/collective/device/session.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
@@ -24,13 +27,12 @@
 #include <hocket/selection/algorithm.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
-#include <hocket/transport/cuda_ipc/driver_status.hpp>
-#include <hocket/transport/cuda_ipc/memory_space.hpp>
 #include <hocket/transport/cuda_ipc/staging.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -55,10 +57,13 @@ constexpr bool lets_messages_carry() noexcept {
   }
 }
 
+/// Whether the transport has ranks that can.
+template <class Wire>
+inline constexpr bool can_carry = requires(const Wire& through) { through.carries_device_memory(); };
+
 /// Whether a call may be carried, if all ranks turn out to be able to.
 template <class Job, class Options, class Wire>
-inline constexpr bool may_be_carried = is_moving_job<Job> && lets_messages_carry<Options>() &&
-                                       requires(const Wire& through) { through.carries_device_memory(); };
+inline constexpr bool may_be_carried = is_moving_job<Job> && lets_messages_carry<Options>() && can_carry<Wire>;
 
 /// Whether it can be on this communicator: equal on all ranks.
 template <class Wire>
@@ -67,30 +72,18 @@ bool carries_device_memory(const communicator<Wire>& comm) {
   return transport::carries_device_memory(*communicator_access::state(comm).wire());
 }
 
-/// A host's job whose `in` and `out` are elsewhere, and are sent and received there.
+/// One whose messages carry the memory as it is.
 template <class HostJob, class Driver>
-struct carried_job {
-  static constexpr plan::goal_kind goal = HostJob::goal;
-  static constexpr const char* name = HostJob::name;
-
+struct carried_job : placed_job<HostJob, Driver> {
   template <class State>
   class work;
 
-  HostJob host;
-  cuda_ipc::memory_space in_tag;
-  cuda_ipc::memory_space out_tag;
-  std::shared_ptr<device_session<Driver>> session;
-
-  template <class State>
-  outcome check(State& state) const {
-    return session->check(state, host, in_tag, out_tag);
-  }
-
   template <class State>
   call_request asked(const State& state) const {
-    call_request request = host.asked(state);
+    call_request request = this->host.asked(state);
     request.on_device = true;
     request.type_signature = mix(request.type_signature, hash_text("carried"));
+    request.types = HostJob::template types<cuda::tagged_memory>();
     return request;
   }
 };
@@ -104,18 +97,15 @@ class carried_job<HostJob, Driver>::work final : public operation, private devic
   work(State& state, const carried_job& job, const planned_call& call, step_observer observer)
       : session_(job.session), moving_(state, job.host, call, observer, this) {}
   ~work() override {
-    if (!begun_ || done_) return;
+    if (done_) return;
     session_->settle();
     if (!copied_) lane().quiet(deadline::after(std::chrono::seconds(1)));  // from scratch of the host, maybe
   }
 
   machine_status advance() override {
-    if (failure found = session_->take_complaint()) return fail(std::move(found));
-    const cuda_ipc::context_scope scope(session_->driver(), session_->context());
-    if (scope.said() != cuda_ipc::status::success) {
-      return fail(status_failure(session_->driver(), "entering the stream's context", scope.said()));
-    }
-    if (failure found = await_stream()) return fail(std::move(found));
+    std::optional<cuda_ipc::context_scope<Driver>> scope;
+    if (failure found = session_->enter(scope)) return fail(std::move(found));
+    if (failure found = session_->await_stream(reached_)) return fail(std::move(found));
     if (!reached_) return machine_status::blocked;
     const machine_status status = moving_.advance();
     done_ = status == machine_status::done;
@@ -133,18 +123,7 @@ class carried_job<HostJob, Driver>::work final : public operation, private devic
  private:
   static constexpr std::size_t slot = 0;  // of the lane: its event alone is used
 
-  cuda_ipc::staging_lane<Driver>& lane() const noexcept { return *session_->lane(); }
-
-  /// Until all is done that the stream was given before the call.
-  failure await_stream() {
-    if (reached_) return {};
-    if (!begun_) {
-      begun_ = true;
-      if (failure found = lane().follow(session_->stream())) return found;
-      if (failure found = lane().note_down(slot)) return found;
-    }
-    return lane().is_down(slot, reached_);
-  }
+  cuda_ipc::staging_lane<Driver>& lane() const noexcept { return session_->lane(); }
 
   failure begin(void* to, const void* from, std::size_t bytes) override {
     copied_ = false;
@@ -164,7 +143,6 @@ class carried_job<HostJob, Driver>::work final : public operation, private devic
 
   const std::shared_ptr<device_session<Driver>> session_;
   typename HostJob::template work<State> moving_;
-  bool begun_ = false;
   bool reached_ = false;  ///< the stream has come to this call
   bool copied_ = true;    ///< all that this rank was to copy, so far
   bool done_ = false;

@@ -43,6 +43,9 @@ struct managed_memory {
   static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::managed;
 };
 
+/// What errors say of a call whose buffers have one of these, beside its types: on all ranks they must, or on none.
+struct tagged_memory {};
+
 /// What of CUDA's kinds of memory a space is one of.
 template <class Space>
 concept memory = requires {
@@ -135,13 +138,29 @@ inline const char* tag_for(cuda_ipc::memory_space what) noexcept {
   return "";
 }
 
-/// A buffer whose memory is not what its tag says.
-HOCKET_COLD inline failure wrong_tag(const char* buffer, cuda_ipc::memory_space said, cuda_ipc::memory_space is) {
-  std::string text = std::string(buffer) + " was passed as " + tag_for(said) + " and lies in " + words_for(is) + "; ";
-  text += is == cuda_ipc::memory_space::plain
-              ? "pass all buffers of a call as they are, without tags, if they are the host's"
-              : std::string("the right tag is ") + tag_for(is);
+/// A buffer whose memory, of one element at least, is not what its tag says.
+HOCKET_COLD inline failure wrong_tag(const char* buffer, const void* data, cuda_ipc::memory_space said,
+                                     cuda_ipc::memory_space is) {
+  std::string text = std::string(buffer) + " was passed as " + tag_for(said) + " and ";
+  if (data == nullptr) {
+    text += "is a null pointer, though its size is not 0: has its allocation failed?";
+  } else if (is == cuda_ipc::memory_space::plain) {
+    text +=
+        "lies in plain memory of the host, or in memory that was freed; pass all buffers of a call as they are, "
+        "without tags, if they are the host's";
+  } else {
+    text += std::string("lies in ") + words_for(is) + "; the right tag is " + tag_for(is);
+  }
   return make_failure(errc::invalid_argument, std::move(text));
+}
+
+/// What is wrong with how a call is to be staged.
+inline outcome check_chunk(std::size_t chunk_bytes) {
+  if (chunk_bytes != 0) [[likely]]
+    return {};
+  return make_failure(errc::invalid_argument,
+                      "cuda::staging says chunks of 0 bytes: name a number, or leave it out for " +
+                          std::to_string(cuda::staging{}.chunk_bytes));
 }
 
 }  // namespace detail

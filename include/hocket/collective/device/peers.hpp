@@ -477,7 +477,7 @@ class peers_of {
       auto is = cuda_ipc::memory_space::plain;
       failure found = space_of(*where.through, reinterpret_cast<cuda_ipc::address>(each.data), is);
       if (found) return found;
-      if (is != device_memory::space) return hocket::detail::wrong_tag(each.name, device_memory::space, is);
+      if (is != device_memory::space) return hocket::detail::wrong_tag(each.name, each.data, device_memory::space, is);
     }
     return {};
   }

@@ -8,7 +8,6 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/plan.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
@@ -16,9 +15,11 @@
 #include <hocket/transport/cuda_ipc/memory_space.hpp>
 #include <hocket/transport/cuda_ipc/staging.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -34,18 +35,23 @@ class device_session {
   device_session(const device_session&) = delete;
   device_session& operator=(const device_session&) = delete;
   ~device_session() {
-    if (lane_ != nullptr) lanes_->give_back(std::move(lane_));
+    for (lane_in_use& each : in_use_) {
+      if (each.lane != nullptr) lanes_->give_back(std::move(each.lane));
+    }
   }
 
-  /// What is wrong with the call `host`, had it buffers of the host, whose `in` and `out` were passed with these tags. What
-  /// the driver complains of is kept for `take_complaint`: others may be in the call.
-  template <class State, class HostJob>
-  outcome check(State& state, const HostJob& host, cuda_ipc::memory_space in_tag, cuda_ipc::memory_space out_tag) {
-    outcome wrong = host.check(state);
-    if (wrong.failed()) return wrong;
-    constexpr bool has_input = HostJob::goal != plan::goal_kind::broadcast;
-    const buffer buffers[] = {{"in", in_tag, host.in.data(), host.in.size_bytes()},
-                              {has_input ? "out" : "the buffer", out_tag, host.out.data(), host.out.size_bytes()}};
+  /// One of the caller's buffers, as it was passed.
+  struct buffer {
+    const char* name;
+    cuda_ipc::memory_space tag;
+    const void* data;
+    std::size_t bytes;
+  };
+
+  /// What is wrong with a call on these that needs so many lanes. What the driver complains of is kept for `enter`: others may
+  /// be in the call.
+  template <class State>
+  outcome check(State& state, std::span<const buffer> buffers, std::size_t lanes = 1) {
     if (stream_ == nullptr) {
       return make_failure(errc::invalid_argument,
                           "the stream is null, and no default is taken: say cudaStreamLegacy or cudaStreamPerThread if "
@@ -53,10 +59,36 @@ class device_session {
     }
     lanes_ = &state.kept().template get<cuda_ipc::staging_lanes<Driver>>();
     failure misuse;
-    complaint_ = examine(buffers, misuse);
+    complaint_ = examine(buffers, lanes, misuse);
     return misuse;
   }
-  failure take_complaint() { return std::exchange(complaint_, failure()); }
+
+  /// Enters the stream's context for as long as `scope` lives; or why the call ends.
+  failure enter(std::optional<cuda_ipc::context_scope<Driver>>& scope) {
+    if (complaint_) return std::exchange(complaint_, failure());
+    scope.emplace(driver(), context_);
+    const cuda_ipc::status said = scope->said();
+    if (said == cuda_ipc::status::success) return {};
+    return status_failure(driver(), "entering the stream's context", said);
+  }
+
+  /// What a lane is given from now on comes after what the stream was given before the call.
+  failure follow(std::size_t which = 0) {
+    lane_in_use& one = in_use_[which];
+    if (one.follows) return {};
+    one.follows = true;
+    return one.lane->follow(stream_);
+  }
+  /// Until `reached`: whether all is done that the stream was given before the call. For what is done without a copy to the
+  /// host, which would say so.
+  failure await_stream(bool& reached, std::size_t which = 0) {
+    if (reached) return {};
+    if (!in_use_[which].follows) {
+      if (failure found = follow(which)) return found;
+      if (failure found = in_use_[which].lane->note_down(0)) return found;
+    }
+    return in_use_[which].lane->is_down(0, reached);
+  }
 
   /// Why a call ends that still waits for the driver.
   static failure overdue() {
@@ -68,24 +100,28 @@ class device_session {
 
   /// The call has failed: what is still copied must be over before the caller's memory is freed in the stream's order.
   void settle() noexcept {
-    const cuda_ipc::context_scope scope(driver(), context_);
-    if (lane_->join_both(stream_)) lane_->quiet(deadline::after(std::chrono::seconds(1)));
+    for (const lane_in_use& each : in_use_) {
+      if (!each.follows) continue;
+      const cuda_ipc::context_scope scope(driver(), context_);
+      if (each.lane->join_both(stream_)) each.lane->quiet(deadline::after(std::chrono::seconds(1)));
+    }
   }
 
   Driver& driver() const noexcept { return *through_; }
   cuda_ipc::context_handle context() const noexcept { return context_; }
   cuda_ipc::stream_handle stream() const noexcept { return stream_; }
-  cuda_ipc::staging_lane<Driver>* lane() const noexcept { return lane_.get(); }
+  cuda_ipc::staging_lane<Driver>& lane(std::size_t which = 0) const noexcept { return *in_use_[which].lane; }
 
  private:
-  struct buffer {
-    const char* name;
-    cuda_ipc::memory_space tag;
-    const void* data;
-    std::size_t bytes;
+  /// One direction of a message has a lane of its own.
+  static constexpr std::size_t most_lanes = 2;
+
+  struct lane_in_use {
+    std::unique_ptr<cuda_ipc::staging_lane<Driver>> lane;
+    bool follows = false;  ///< the stream
   };
 
-  failure examine(std::span<const buffer> buffers, failure& misuse) {
+  failure examine(std::span<const buffer> buffers, std::size_t lanes, failure& misuse) {
     if (failure found = lanes_->find(through_)) return found;
     cuda_ipc::status said = driver().stream_get_ctx(stream_, &context_);
     if (said != cuda_ipc::status::success) return status_failure(driver(), "asking for the stream's context", said);
@@ -109,17 +145,20 @@ class device_session {
       failure found = space_of(driver(), reinterpret_cast<cuda_ipc::address>(each.data), is);
       if (found) return found;
       if (is == each.tag) continue;
-      misuse = wrong_tag(each.name, each.tag, is);
+      misuse = wrong_tag(each.name, each.data, each.tag, is);
       return {};
     }
-    return lanes_->take({through_, context_}, lane_);
+    for (std::size_t i = 0; i < lanes; ++i) {
+      if (failure found = lanes_->take({through_, context_}, in_use_[i].lane)) return found;
+    }
+    return {};
   }
 
   Driver* through_;
   const cuda_ipc::stream_handle stream_;
   cuda_ipc::context_handle context_ = nullptr;
   cuda_ipc::staging_lanes<Driver>* lanes_ = nullptr;
-  std::unique_ptr<cuda_ipc::staging_lane<Driver>> lane_;
+  std::array<lane_in_use, most_lanes> in_use_;
   failure complaint_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this call takes no buffers in memory of a device
+// expect: said as counts\{lengths\}
 //
-// Blocks of given lengths are not staged.
+// A bare vector could be anything.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 
@@ -9,6 +9,6 @@
 
 void misuse(const hocket::local::communicator& comm, float* in, float* out, CUstream_st* stream,
             const std::vector<std::size_t>& lengths) {
-  hocket::all_gather_v(comm, hocket::cuda::device(in, 3), hocket::cuda::device(out, 9), hocket::counts{lengths},
+  hocket::all_gather_v(comm, hocket::cuda::device(in, 3), hocket::cuda::device(out, 9), lengths,
                        hocket::with(hocket::cuda::stream_ref(stream)));
 }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of a call on buffers in memory of devices that fits no overload.
+#pragma once
+
+#include <hocket/collective/detail/explain_arguments.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/placed_buffer.hpp>
+#include <hocket/core/strong_types.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// The type of elements of `Value`, if it is a buffer in memory of a device, or void.
+template <class Value>
+struct placed_element {
+  using type = void;
+};
+template <class T, class Space>
+struct placed_element<placed_buffer<T, Space>> {
+  using type = T;
+};
+template <class T, class Space>
+struct placed_element<placed_in_place<T, Space>> {
+  using type = T;
+};
+
+template <class Arguments, std::size_t I>
+using placed_element_t = typename placed_element<typename Arguments::template plain<I>>::type;
+
+template <class Options>
+consteval bool explain_stream() {
+  static_assert(
+      is_options<Options>,
+      "a call on buffers in memory of a device needs its operation, root, counts or tag, and then a stream, in whose "
+      "order they are read and written: std::plus<>{}, with(cuda::stream_ref(stream)); there is no default stream");
+  if constexpr (is_options<Options>) {
+    constexpr bool said = Options::template has<kind::stream>;
+    static_assert(said,
+                  "a call on buffers in memory of a device needs the stream in whose order they are read and written: "
+                  "with(cuda::stream_ref(stream)); there is no default stream");
+    return said;
+  } else {
+    return false;
+  }
+}
+
+/// What is wrong with two buffers of which one at least is in such memory.
+template <class Arguments, std::size_t In, std::size_t Out>
+consteval bool explain_placed_pair() {
+  constexpr bool both =
+      is_placed<typename Arguments::template plain<In>> && is_placed<typename Arguments::template plain<Out>>;
+  static_assert(both,
+                "in and out must both be in memory that devices know, or both be the host's: say cuda::device(...), "
+                "cuda::pinned(...) or cuda::managed(...) of both, or copy one of them");
+  return both;
+}
+
+template <class T>
+consteval bool explain_placed_output() {
+  constexpr bool writable = !std::is_const_v<T>;
+  static_assert(writable, "a buffer that receives a result must be writable; its elements are const here");
+  if constexpr (writable) {
+    return explain_element<T>();
+  } else {
+    return false;
+  }
+}
+
+template <class In, class Out>
+consteval bool explain_placed_elements() {
+  constexpr bool equal = std::is_same_v<std::remove_const_t<In>, std::remove_const_t<Out>>;
+  if constexpr (explain_placed_output<Out>()) {
+    static_assert(equal, "in and out must have the same type of elements; convert one of them first");
+    return equal;
+  } else {
+    return false;
+  }
+}
+
+/// A stream among the options at I, which can't be left out, and what comes after them.
+template <class Arguments, std::size_t I>
+consteval bool explain_placed_options() {
+  if constexpr (explain_stream<typename Arguments::template plain<I>>()) {
+    return explain_options<Arguments, I>();
+  } else {
+    return false;
+  }
+}
+
+/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code); without `op` if
+/// nothing is combined; (communicator, buffer, root, options, code).
+template <class Form, class Arguments>
+consteval bool explain_placed_collective() {
+  using first = typename Arguments::template plain<1>;
+  using second = typename Arguments::template plain<2>;
+  constexpr bool rooted = Form::is_rooted;
+  constexpr bool pair = !rooted && !requires(first each) { each.elements; };
+  if constexpr (pair) {
+    if constexpr (!explain_placed_pair<Arguments, 1, 2>()) return false;
+  }
+  constexpr std::size_t result = pair ? 2 : 1;
+  using in = placed_element_t<Arguments, 1>;
+  using out = placed_element_t<Arguments, result>;
+  if constexpr (explain_placed_elements<in, out>()) {
+    if constexpr (Form::combines && is_options<typename Arguments::template plain<result + 1>>) {
+      return explain_operation<typename Arguments::template plain<result + 1>, out>();
+    } else if constexpr (rooted && !is_options<second> && Arguments::template has<2> && !std::is_same_v<second, root>) {
+      static_assert(!rooted, "the root is said as root{0}, after the buffer and before with(...)");
+    } else {
+      constexpr std::size_t options = result + (Form::combines || rooted ? 2 : 1);
+      if constexpr (explain_stream<typename Arguments::template plain<options>>()) {
+        if constexpr (Form::combines) {
+          if constexpr (!explain_operation<typename Arguments::template plain<result + 1>, out>()) return false;
+        }
+        return explain_options<Arguments, options>();
+      }
+    }
+  }
+  return false;
+}
+
+/// (communicator, in, out, counts, options, code), with an operation after the counts if it `Reduces`.
+template <bool Reduces, class Arguments, class... Counts>
+consteval bool explain_placed_uneven() {
+  if constexpr (explain_placed_pair<Arguments, 1, 2>()) {
+    using in = placed_element_t<Arguments, 1>;
+    using out = placed_element_t<Arguments, 2>;
+    if constexpr (explain_placed_elements<in, out>() && explain_all_counts<Arguments, 3, Counts...>()) {
+      constexpr std::size_t after_counts = 3 + sizeof...(Counts);
+      if constexpr (!Reduces) {
+        return explain_placed_options<Arguments, after_counts>();
+      } else if constexpr (explain_operation<typename Arguments::template plain<after_counts>, out>()) {
+        return explain_placed_options<Arguments, after_counts + 1>();
+      }
+    }
+  }
+  return false;
+}
+
+/// (communicator, buffer, peer, tag, options, code)
+template <bool Receives, class Arguments>
+consteval bool explain_placed_one_way() {
+  using element = placed_element_t<Arguments, 1>;
+  constexpr bool first = is_placed<typename Arguments::template plain<1>>;
+  static_assert(first, "the buffer comes right after the communicator");
+  if constexpr (first) {
+    if constexpr (Receives) {
+      if constexpr (!explain_placed_output<element>()) return false;
+    }
+    if constexpr (explain_element<std::remove_const_t<element>>() && explain_peer<Arguments, 2>()) {
+      if constexpr (explain_said_tag<Arguments, 3>()) return explain_placed_options<Arguments, 4>();
+    }
+  }
+  return false;
+}
+
+/// (communicator, out, peer, in, peer, tag, options, code)
+template <class Arguments>
+consteval bool explain_placed_exchange() {
+  if constexpr (explain_placed_pair<Arguments, 1, 3>()) {
+    if constexpr (explain_element<std::remove_const_t<placed_element_t<Arguments, 1>>>() &&
+                  explain_placed_output<placed_element_t<Arguments, 3>>()) {
+      if constexpr (explain_peer<Arguments, 2>() && explain_peer<Arguments, 4>()) {
+        if constexpr (explain_said_tag<Arguments, 5>()) return explain_placed_options<Arguments, 6>();
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

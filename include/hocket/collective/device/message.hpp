@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Messages between two ranks whose buffers are in memory of devices: `send`, `recv` and both at once.
+///
+/// Where the transport carries such memory, the host's message has it as it is. Elsewhere a message goes in chunks, through pinned
+/// memory on both sides: while one travels, the next comes from the sender's device and the last goes to the receiver's. Each direction
+/// goes on by itself, as those of a host's `send_recv` do, so that a peer may do the one before the other.
+#pragma once
+
+#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/device/session.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/signature.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/memory_space.hpp>
+#include <hocket/transport/cuda_ipc/staging.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// A host's message whose buffers are elsewhere.
+template <class Driver>
+struct placed_message {
+  message_job host;
+  cuda_ipc::memory_space out_tag;
+  cuda_ipc::memory_space in_tag;
+  std::shared_ptr<device_session<Driver>> session;
+
+  const message_job& message() const noexcept { return host; }
+  bool sends() const noexcept { return host.to != no_peer; }
+  bool receives() const noexcept { return host.from != no_peer; }
+
+ protected:
+  template <class State>
+  outcome check(State& state, std::size_t lanes) const {
+    outcome wrong = host.check(state);
+    if (wrong.failed()) return wrong;
+    using buffer = typename device_session<Driver>::buffer;
+    const bool both = sends() && receives();
+    const buffer out{both ? "out" : "the buffer", out_tag, host.out.data(), host.out.size()};
+    const buffer in{both ? "in" : "the buffer", in_tag, host.in.data(), host.in.size()};
+    const buffer buffers[] = {sends() ? out : in, in};
+    return session->check(state, std::span(buffers).first(both ? 2 : 1), lanes);
+  }
+};
+
+/// What travels with such a message, instead of what does with a host's: both must be one or the other, and raw bytes go with raw
+/// bytes. A message of several chunks is not told from a shorter one by its length, so that is in it, too.
+template <class T>
+std::uint32_t placed_signature(const char* way, std::size_t bytes, std::size_t chunk_bytes) noexcept {
+  if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
+  return mix(mix(mix(type_signature<T>(), hash_text(way)), bytes), chunk_bytes);
+}
+
+// ── Carried ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Driver>
+struct carried_message : placed_message<Driver> {
+  template <class State>
+  class work;
+
+  template <class State>
+  outcome check(State& state) const {
+    return placed_message<Driver>::check(state, 1);
+  }
+};
+
+/// The host's, as soon as the stream has come so far.
+template <class Driver>
+template <class State>
+class carried_message<Driver>::work final : public operation {
+ public:
+  work(State& state, const carried_message& job) : session_(job.session), exchange_(state, job.host, true) {}
+
+  machine_status advance() override {
+    std::optional<cuda_ipc::context_scope<Driver>> scope;
+    cause_ = session_->enter(scope);
+    if (!cause_) cause_ = session_->await_stream(reached_);
+    if (cause_) return machine_status::failed;
+    return reached_ ? exchange_.advance() : machine_status::blocked;
+  }
+
+  const failure& reported() const override { return cause_ ? cause_ : exchange_.reported(); }
+  bool explained() const override { return cause_ || exchange_.explained(); }
+  failure overdue() const override { return reached_ ? failure() : device_session<Driver>::overdue(); }
+  void locate(error_context& context) override {
+    if (reached_) exchange_.locate(context);
+  }
+
+ private:
+  const std::shared_ptr<device_session<Driver>> session_;
+  message_exchange<State> exchange_;
+  bool reached_ = false;  ///< the stream has come to this call
+  failure cause_;
+};
+
+// ── Staged ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// How a message is cut.
+class message_chunks {
+ public:
+  message_chunks(std::size_t bytes, std::size_t chunk_bytes) noexcept
+      : bytes_(bytes), cut_(chunk_bytes), count_(segments_of(bytes_, cut_)) {}
+
+  std::uint32_t count() const noexcept { return count_; }  ///< one at least: an empty message is one, too
+  std::size_t largest() const noexcept { return std::min(bytes_, cut_); }
+  std::size_t begin(std::uint32_t chunk) const noexcept { return chunk * cut_; }
+  std::size_t size(std::uint32_t chunk) const noexcept { return std::min(cut_, bytes_ - begin(chunk)); }
+
+ private:
+  std::size_t bytes_;
+  std::size_t cut_;
+  std::uint32_t count_;
+};
+
+/// Where one direction stands, and with whom.
+template <class State, class Driver>
+class staged_direction {
+ public:
+  struct opening {
+    device_session<Driver>& session;
+    std::size_t lane;  ///< of the session's
+    bool is_direct;    ///< the host reads or writes the buffer where it is
+    int peer;
+    transport::message_id id;
+    std::size_t chunk_bytes;
+  };
+
+  staged_direction(State& state, const opening& how, std::size_t bytes)
+      : state_(state), session_(how.session), lane_(how.lane), is_direct_(how.is_direct), peer_(how.peer), id_(how.id),
+        chunks_(bytes, how.chunk_bytes) {}
+  staged_direction(const staged_direction&) = delete;
+  staged_direction& operator=(const staged_direction&) = delete;
+
+  bool over() const noexcept { return over_; }
+  /// ... or for a copy, and not for the peer.
+  bool waits_for_stream() const noexcept { return waits_ && !over_; }
+  int peer() const noexcept { return peer_; }
+
+ protected:
+  static constexpr std::uint32_t slots = cuda_ipc::staging_slots;
+
+  ~staged_direction() = default;
+
+  cuda_ipc::staging_lane<Driver>& lane() const noexcept { return session_.lane(lane_); }
+  failure await_stream() { return session_.await_stream(reached_, lane_); }
+
+  State& state_;
+  device_session<Driver>& session_;
+  const std::size_t lane_;
+  const bool is_direct_;
+  const int peer_;
+  const transport::message_id id_;
+  const message_chunks chunks_;
+  bool reached_ = false;  ///< the stream has come to this call
+  bool waits_ = true;
+  bool over_ = false;
+};
+
+template <class State, class Driver>
+class staged_sending : public staged_direction<State, Driver> {
+ public:
+  using typename staged_direction<State, Driver>::opening;
+
+  staged_sending(State& state, const opening& how, std::span<const std::byte> bytes)
+      : staged_direction<State, Driver>(state, how, bytes.size()), bytes_(bytes) {}
+
+  /// In the stream's context.
+  failure advance(message_turn<State>& turn, bool& moved) {
+    failure found = this->is_direct_ ? this->await_stream() : this->session_.follow(this->lane_);
+    if (!found && (this->reached_ || !this->is_direct_)) found = bring();
+    if (!found) found = send(turn, moved);
+    while (!found && drained_ < sent_ && under_way(drained_)->drained(this->state_)) {
+      under_way(drained_++).reset();
+      moved = true;
+    }
+    this->waits_ = sent_ == drained_ && !held_;
+    this->over_ = drained_ == this->chunks_.count();
+    return found;
+  }
+
+ private:
+  std::optional<outgoing_message<State>>& under_way(std::uint32_t chunk) noexcept {
+    return under_way_[chunk % under_way_.size()];
+  }
+
+  /// Begins copies to the host, as far as there are slots.
+  failure bring() {
+    while (brought_ < this->chunks_.count() && brought_ < drained_ + this->slots) {
+      if (!this->is_direct_) {
+        bool ready = false;
+        failure found = this->lane().prepare(brought_ % this->slots, this->chunks_.largest(), ready);
+        if (found || !ready) return found;
+        const std::span<const std::byte> theirs = part(brought_);
+        if (!theirs.empty()) {
+          found = this->lane().copy_down(this->lane().memory(brought_ % this->slots), theirs.data(), theirs.size());
+        }
+        if (!found) found = this->lane().note_down(brought_ % this->slots);
+        if (found) return found;
+      }
+      ++brought_;
+    }
+    return {};
+  }
+
+  /// What has come to the host, in order.
+  failure send(message_turn<State>& turn, bool& moved) {
+    held_ = false;
+    while (sent_ < brought_) {
+      bool ready = this->is_direct_;
+      failure found;
+      if (!ready) found = this->lane().is_down(sent_ % this->slots, ready);
+      if (found || !ready) return found;
+      held_ = true;
+      if (!turn.may_send()) return found;
+      auto& message = under_way(sent_);
+      if (!message) message.emplace();
+      const std::byte* const from = this->is_direct_ ? part(sent_).data() : this->lane().memory(sent_ % this->slots);
+      if (!message->begin(this->state_, this->peer_, this->id_, {from, part(sent_).size()}, found)) return found;
+      held_ = false;
+      moved = true;
+      if (++sent_ == this->chunks_.count()) turn.note_sent();
+    }
+    return {};
+  }
+
+  std::span<const std::byte> part(std::uint32_t chunk) const noexcept {
+    return bytes_.subspan(this->chunks_.begin(chunk), this->chunks_.size(chunk));
+  }
+
+  const std::span<const std::byte> bytes_;
+  std::uint32_t brought_ = 0;  ///< chunks whose copy to the host has begun
+  std::uint32_t sent_ = 0;
+  std::uint32_t drained_ = 0;  ///< those that the peer needs no longer
+  bool held_ = false;          ///< by the peer, or by a message before this one
+  std::array<std::optional<outgoing_message<State>>, cuda_ipc::staging_slots> under_way_;
+};
+
+template <class State, class Driver>
+class staged_receiving : public staged_direction<State, Driver> {
+ public:
+  using typename staged_direction<State, Driver>::opening;
+
+  staged_receiving(State& state, const opening& how, std::span<std::byte> bytes)
+      : staged_direction<State, Driver>(state, how, bytes.size()), bytes_(bytes) {}
+
+  /// In the stream's context.
+  failure advance(message_turn<State>& turn, bool& moved) {
+    failure found = this->await_stream();
+    for (bool more = true; more && !found;) {
+      more = false;
+      found = receive(turn, more);
+      if (!found) found = take_up(more);
+      moved = moved || more;
+    }
+    if (found || taken_ < this->chunks_.count()) return found;
+    if (!this->is_direct_) found = this->lane().join(this->session_.stream());
+    this->over_ = !found;
+    return found;
+  }
+
+ private:
+  /// One chunk, if it has come and there is where to put it.
+  failure receive(message_turn<State>& turn, bool& moved) {
+    if (received_ == this->chunks_.count()) return {};
+    this->waits_ = true;
+    if (this->is_direct_) {
+      if (!this->reached_) return {};
+    } else {
+      if (received_ >= taken_ + this->slots) return {};
+      bool ready = false;
+      failure found = this->lane().prepare(received_ % this->slots, this->chunks_.largest(), ready);
+      if (found || !ready) return found;
+    }
+    this->waits_ = false;
+    if (!turn.may_receive()) return {};
+    const std::span<std::byte> theirs = part(received_);
+    std::byte* const to = this->is_direct_ ? theirs.data() : this->lane().memory(received_ % this->slots);
+    failure found;
+    if (!in_.arrived(this->state_, this->peer_, this->id_, {to, theirs.size()}, found)) return found;
+    moved = true;
+    if (++received_ == this->chunks_.count()) turn.note_received();
+    return {};
+  }
+
+  /// Begins copies of what has come to the device.
+  failure take_up(bool& moved) {
+    if (this->is_direct_) {
+      taken_ = received_;
+      return {};
+    }
+    while (this->reached_ && taken_ < received_) {
+      const std::span<std::byte> theirs = part(taken_);
+      failure found;
+      if (!theirs.empty()) {
+        found = this->lane().copy_up(theirs.data(), this->lane().memory(taken_ % this->slots), theirs.size());
+      }
+      if (!found) found = this->lane().note_up(taken_ % this->slots);
+      if (found) return found;
+      ++taken_;
+      moved = true;
+    }
+    this->waits_ = this->waits_ || taken_ < received_;
+    return {};
+  }
+
+  std::span<std::byte> part(std::uint32_t chunk) const noexcept {
+    return bytes_.subspan(this->chunks_.begin(chunk), this->chunks_.size(chunk));
+  }
+
+  const std::span<std::byte> bytes_;
+  std::uint32_t received_ = 0;
+  std::uint32_t taken_ = 0;  ///< chunks whose copy to the device has begun
+  incoming_message<State> in_;
+};
+
+template <class Driver>
+struct staged_message : placed_message<Driver> {
+  template <class State>
+  class work;
+
+  std::size_t chunk_bytes;
+
+  template <class State>
+  outcome check(State& state) const {
+    outcome wrong = check_chunk(chunk_bytes);
+    if (wrong.failed()) return wrong;
+    return placed_message<Driver>::check(state, this->sends() && this->receives() ? 2 : 1);
+  }
+};
+
+template <class Driver>
+template <class State>
+class staged_message<Driver>::work final : public operation {
+ public:
+  work(State& state, const staged_message& job) : session_(job.session), turn_(state, job.host) {
+    const auto opening = [&](std::size_t lane, cuda_ipc::memory_space tag, int peer, std::uint32_t type) {
+      const transport::message_id id{.sequence = job.host.tag, .channel = job.host.channel, .signature = type};
+      const bool is_direct = tag == cuda_ipc::memory_space::pinned;
+      return typename staged_direction<State, Driver>::opening{*session_, lane, is_direct, peer, id, job.chunk_bytes};
+    };
+    if (job.sends()) out_.emplace(state, opening(0, job.out_tag, job.host.to, job.host.sent_type), job.host.out);
+    if (job.receives()) {
+      const std::size_t lane = job.sends() ? 1 : 0;
+      in_.emplace(state, opening(lane, job.in_tag, job.host.from, job.host.received_type), job.host.in);
+    }
+  }
+  ~work() override {
+    if (!is_over()) session_->settle();
+  }
+
+  machine_status advance() override {
+    std::optional<cuda_ipc::context_scope<Driver>> scope;
+    bool moved = false;
+    cause_ = session_->enter(scope);
+    if (!cause_ && out_ && !out_->over()) cause_ = out_->advance(turn_, moved);
+    if (!cause_ && in_ && !in_->over()) cause_ = in_->advance(turn_, moved);
+    if (cause_) return machine_status::failed;
+    if (is_over()) return machine_status::done;
+    return moved ? machine_status::progressed : machine_status::blocked;
+  }
+
+  const failure& reported() const override { return cause_; }
+  failure overdue() const override {
+    const bool waits = (out_ && out_->waits_for_stream()) || (in_ && in_->waits_for_stream());
+    return waits ? device_session<Driver>::overdue() : failure();
+  }
+  void locate(error_context& context) override {
+    if (overdue()) return;
+    if (in_ && !in_->over()) {
+      context.peer = in_->peer();
+    } else if (out_) {
+      context.peer = out_->peer();
+    }
+  }
+
+ private:
+  bool is_over() const noexcept { return (!out_ || out_->over()) && (!in_ || in_->over()); }
+
+  const std::shared_ptr<device_session<Driver>> session_;
+  message_turn<State> turn_;
+  std::optional<staged_sending<State, Driver>> out_;
+  std::optional<staged_receiving<State, Driver>> in_;
+  failure cause_;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

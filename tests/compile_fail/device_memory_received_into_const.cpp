@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: must be writable
+//
+// A message would be written there.
+#include <hocket/collective/device/staged.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, const float* buffer, CUstream_st* stream) {
+  hocket::recv(comm, hocket::cuda::device(buffer, 3), hocket::peer{1}, hocket::tag{7},
+               hocket::with(hocket::cuda::stream_ref(stream)));
+}

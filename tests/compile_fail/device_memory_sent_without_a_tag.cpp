@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the tag is said as tag\{7\}
+//
+// With options, nothing before them can be left out.
+#include <hocket/collective/device/staged.hpp>
+#include <hocket/hocket.hpp>
+
+void misuse(const hocket::local::communicator& comm, float* buffer, CUstream_st* stream) {
+  hocket::send(comm, hocket::cuda::device(buffer, 3), hocket::peer{1}, hocket::with(hocket::cuda::stream_ref(stream)));
+}
