@@ -101,7 +101,6 @@ endforeach()
 # ---- the benchmark of machines with a GPU: compiling is the test, bench/gpu.sh builds what runs -------------------
 if(HOCKET_BUILD_BENCHMARKS AND NOT HOCKET_TEST_FOLDERS)
   add_library(hocket.tests.bench_gpu OBJECT "${PROJECT_SOURCE_DIR}/bench/gpu.cu")
-  set_target_properties(hocket.tests.bench_gpu PROPERTIES CUDA_ARCHITECTURES 80)
   target_compile_options(hocket.tests.bench_gpu PRIVATE -Xcompiler=-O0 -Xptxas=-O0) # half the time
   target_include_directories(hocket.tests.bench_gpu PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
   target_link_libraries(hocket.tests.bench_gpu PRIVATE hocket.tests.cuda)
@@ -117,7 +116,6 @@ if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
     list(APPEND sources "${source}")
   endforeach()
   add_library(hocket.tests.device_header_alone OBJECT ${sources})
-  set_target_properties(hocket.tests.device_header_alone PROPERTIES CUDA_ARCHITECTURES 80)
   target_link_libraries(hocket.tests.device_header_alone PRIVATE hocket.tests.cuda)
 
   # ---- what devices cost those who compile and load -------------------------------------------------------------
