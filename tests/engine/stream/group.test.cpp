@@ -84,6 +84,23 @@ TEST_CASE("where streams can't wait for words there is no group") {
   CHECK(heard[0].context.peer == 1);
 }
 
+TEST_CASE("words whose clearing does not end are left, and there is no group") {
+  host_machine machine;
+  processes all(machine, {{1, 0}, {2, 0}});
+  all.driver(0).stop_streams();
+  std::vector<hocket::failure> heard(2);
+  all.run([&](std::size_t rank) {
+    std::unique_ptr<device_group> none;
+    heard[rank] = device_group::make(all.place(rank), static_cast<int>(rank), 2, all.exchange(rank),
+                                     {.process = all.driver(rank).mark(),
+                                      .until = soon(std::chrono::milliseconds(100)),
+                                      .has_ended = [](int) { return false; }},
+                                     none);
+  });
+  for (const hocket::failure& each : heard) CHECK(each.code == errc::timeout);
+  CHECK(machine.allocated() == 1);
+}
+
 TEST_CASE("more threads than a device has connections for are told what to set") {
   device_ranks threads(5, kind_of_ranks::threads);
   CHECK(contains(joining(

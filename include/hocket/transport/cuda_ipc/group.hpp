@@ -176,6 +176,12 @@ class group {
                         {.peer = over_.context.peer});
   }
 
+  /// Why the context was not entered; none if it was.
+  failure entered(const context_scope<Driver>& scope) const {
+    if (scope.said() == status::success) return {};
+    return status_failure(through(), "entering the device's context", scope.said());
+  }
+
   /// Whether a stream can wait for others; `misuse` says why it can't.
   failure check(stream_handle stream, failure& misuse) {
     if (is_default_stream(stream)) {
@@ -247,12 +253,14 @@ class group {
   /// `aborted` if a peer has given up; `peer_lost` if its process has ended; what the driver says. After any of these the group is over, and results mean nothing.
   failure finish(stream_handle stream, const deadline& until) {
     const context_scope scope(through(), at_.where);
+    if (failure found = entered(scope)) return give_up(stream, std::move(found));
     return wait_for([&] { return through().stream_query(stream); }, stream, until);
   }
   /// The same for one operation.
   failure finish(const std::shared_ptr<flight>& what, const deadline& until) {
     if (!what->recorded) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
+    if (failure found = entered(scope)) return give_up(nullptr, std::move(found));
     return wait_for([&] { return through().event_query(what->passed.get()); }, nullptr, until);
   }
   /// Whether it is `done`, without waiting; with the failures of `finish`.
@@ -260,6 +268,7 @@ class group {
     done = !what->recorded;
     if (done) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
+    if (failure found = entered(scope)) return give_up(nullptr, std::move(found));
     return look([&] { return through().event_query(what->passed.get()); }, nullptr, until, true, done);
   }
 
@@ -380,6 +389,7 @@ class group {
     bool idle = false;
     found = cuda_ipc::finish(through(), stream.get(), options_.until, idle);
     if (!idle) {
+      stuck_ = true;
       zeros.abandon();
       stream.abandon();
     }
@@ -472,7 +482,7 @@ class group {
     failure unmapping = mappings_.close_all();
     if (mappings_.size() == 0) unmapping = {};  // what the driver complains of then can't be used either
     const failure found = detail::agreed(unmapping, static_cast<std::size_t>(ranks_), exchange);
-    if (!found) static_cast<void>(lent_.free_all());
+    if (!found && !stuck_) static_cast<void>(lent_.free_all());
     closed_ = true;
   }
 
@@ -594,6 +604,7 @@ class group {
   // ── Keeping ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void reap() {
+    if (std::none_of(flights_.begin(), flights_.end(), [](const auto& each) { return each->dropped; })) return;
     const context_scope scope(through(), at_.where);
     std::erase_if(flights_, [&](const std::shared_ptr<flight>& each) {
       if (!each->dropped || each->captured || each == last_ || stuck_) return false;

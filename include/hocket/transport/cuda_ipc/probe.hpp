@@ -14,6 +14,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/mapping_cache.hpp>
 #include <hocket/transport/cuda_ipc/memory_handle.hpp>
@@ -94,27 +95,43 @@ constexpr std::uint64_t answer_seed(std::uint64_t seed, std::size_t rank) noexce
   return ~seed + (rank + 1) * 0xD1342543DE82EF95U;
 }
 
+/// How a rank begins: a text may be as long as an offer.
+inline constexpr std::uint8_t refuses = 0, offers = 1;
+
 inline std::vector<std::byte> encode_offer(const probe_offer& what) {
-  std::vector<std::byte> out = encode(what.memory);
+  std::vector<std::byte> out;
+  bootstrap::detail::append_integer(out, offers);
+  bootstrap::detail::append_bytes(out, encode(what.memory));
   bootstrap::detail::append_integer(out, what.seed);
   bootstrap::detail::append_integer(out, what.context);
+  return out;
+}
+
+inline std::vector<std::byte> encode_refusal(const std::string& why) {
+  std::vector<std::byte> out;
+  bootstrap::detail::append_integer(out, refuses);
+  bootstrap::detail::append_bytes(out, bootstrap::text_bytes(why));
   return out;
 }
 
 /// The offer, or nothing and `why`: what the rank has said instead.
 inline std::optional<probe_offer> decode_offer(std::span<const std::byte> bytes, std::size_t room, std::string& why) {
   bootstrap::detail::blob_reader from(bytes);
+  const auto begins = from.integer<std::uint8_t>();
+  if (from.ok() && begins == refuses) {
+    why = from.rest_as_text();
+    return std::nullopt;
+  }
   const std::span<const std::byte> handle = from.bytes(encoded_handle_bytes);
   const std::optional<memory_handle> memory = decode(handle);
   probe_offer result;
   result.seed = from.integer<std::uint64_t>();
   result.context = from.integer<std::uint64_t>();
-  if (memory && from.ok() && from.left() == 0 && memory->length >= room) {
+  if (begins == offers && memory && from.ok() && from.left() == 0 && memory->length >= room) {
     result.memory = *memory;
     return result;
   }
-  const bool text = !bytes.empty() && bytes.size() != encoded_handle_bytes + 2 * sizeof(std::uint64_t);
-  why = text ? bootstrap::blob_text(bytes) : "what it offers makes no sense";
+  why = "what it offers makes no sense";
   return std::nullopt;
 }
 
@@ -152,10 +169,14 @@ class prober {
     for (std::size_t peer = 0; peer < ranks && peer < offered.size(); ++peer) {
       offers_[peer] = decode_offer(offered[peer], room_for(ranks), refusals_[peer]);
     }
-    const reasons own = try_all();
+    reasons own = try_all();
+    if (stuck_ && offers_[rank_]) own[rank_] = "a copy from or to a peer did not end";
     opened_.close_all();  // before others free it: they do so after the last exchange
     const auto tried = all_reasons(exchange, own, ranks);
     const auto seen = all_reasons(exchange, look_at_answers(tried), ranks);
+    for (std::size_t peer = 0; peer < ranks; ++peer) {
+      if (!tried[peer][peer].empty()) memory_.abandon();  // that copy may touch it
+    }
     return verdict(tried, seen);
   }
 
@@ -177,11 +198,12 @@ class prober {
       found = copied(memory_.get(), pinned_address());
     }
     if (!found) return encode_offer(made);
-    return bootstrap::text_blob("it has no memory to offer: " + found.message());
+    return encode_refusal("it has no memory to offer: " + found.message());
   }
 
   failure describe_own(std::size_t bytes, memory_handle& result) {
     const context_scope scope(*at_.through, at_.where);
+    if (scope.said() != status::success) return status_failure(*at_.through, "entering the context", scope.said());
     return describe(*at_.through, memory_.get(), bytes, own_, result);
   }
 
@@ -267,9 +289,9 @@ class prober {
   /// Between devices of this process. A copy alone would not tell: the driver takes it through the host where it must.
   failure enable_access(const probe_offer& offer) {
     const context_scope scope(*at_.through, at_.where);
-    status said = scope.said();
+    if (scope.said() != status::success) return status_failure(*at_.through, "entering the context", scope.said());
     const auto theirs = reinterpret_cast<context_handle>(static_cast<std::uintptr_t>(offer.context));
-    if (said == status::success) said = at_.through->ctx_enable_peer_access(theirs, 0U);
+    const status said = at_.through->ctx_enable_peer_access(theirs, 0U);
     if (said == status::success || said == status::peer_access_already_enabled) return {};
     return status_failure(*at_.through, "enabling access between two devices", said);
   }
@@ -306,6 +328,7 @@ class prober {
     for (std::size_t a = 0; a < offers_.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         const std::size_t first = first_of(a), second = first_of(b);
+        if (first == second) continue;
         for (const std::string* const each :
              {&tried[first][second], &tried[second][first], &seen[first][second], &seen[second][first]}) {
           if (!each->empty()) {

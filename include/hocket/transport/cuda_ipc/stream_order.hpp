@@ -106,10 +106,16 @@ bool has_attribute(Driver& through, device_attribute which, device_number device
 template <class Driver>
 stream_order stream_order_of(const place<Driver>& at, device_number device, const deadline& until) {
   stream_order result;
-  result.flushes = detail::has_attribute(*at.through, device_attribute::flush_remote_writes, device);
+  int flushes = 0;
+  const status said = at.through->device_get_attribute(&flushes, device_attribute::flush_remote_writes, device);
+  result.flushes = flushes != 0;
   result.events = detail::has_attribute(*at.through, device_attribute::ipc_supported, device);
   const bool wide = detail::has_attribute(*at.through, device_attribute::stream_memory_operations_64, device);
-  const failure narrow = detail::word_trial<Driver>(at, until)(false);
+  // Without the flush, where there is one, a wait could end before what others have written is there.
+  const failure narrow =
+      said == status::success
+          ? detail::word_trial<Driver>(at, until)(false)
+          : status_failure(*at.through, "asking whether waits can flush what others have written", said);
   result.words_32 = !narrow;
   if (narrow) result.why_not = narrow.message();
   if (wide && result.words_32) result.words_64 = !detail::word_trial<Driver>(at, until)(true);
