@@ -5,6 +5,7 @@
 #include "engine/stream/device_ranks.hpp"
 #include "engine/stream/plans.hpp"
 #include "support/elements.hpp"
+#include "support/text.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/device/peers.hpp>
@@ -510,58 +511,106 @@ TEST_CASE("abort ends a wait for streams on all ranks") {
 
 namespace {
 
-/// A rank's life beside a fault of rank 0's driver: what went wrong on it, and whether results without an error are right.
+/// A rank's life beside a fault of rank 0's driver: where it was met, what went wrong on it and where, and whether results
+/// without an error are right.
 struct life {
+  stage hit = stage::none;
+  stage at = stage::none;
   std::string failed;
   bool right = true;
 };
 
-life live(peer_rank& me) {
+/// `asks`: by a request, once all is done.
+life live(peer_rank& me, bool asks) {
   life end;
+  stage now = stage::joining;
+  const auto begin = [&](stage next) {
+    if (end.hit == stage::none && me.driver().has_failed()) end.hit = now;
+    now = next;
+  };
+  const auto note = [&](const hocket::error& cause) {
+    begin(now);
+    if (!end.failed.empty()) return;
+    end.at = now;
+    end.failed = cause.what();
+  };
   try {
     auto peers = me.reach(1s);
     try {
+      begin(stage::own);
       const auto in = me.buffer<float>(100), out = me.buffer<float>(100);
       const auto mine = samples<float>(me.rank(), 100);
+      begin(stage::binding);
       auto sum = peers.all_reduce(in, out, std::plus<>{}, hocket::with(hocket::two_shot));
+      begin(stage::own);
       me.write(in, mine);
+      begin(stage::enqueueing);
       sum.enqueue(me.order());
-      sum.wait();
+      begin(stage::finishing);
+      if (asks) {
+        while (host_queue::of(me.order().handle).busy()) std::this_thread::yield();
+        hocket::request done = sum.completion();
+        if (done.test()) done.wait();
+      } else {
+        sum.wait();
+      }
       const auto expected = on_host<float>(hocket::plan::two_shot{}, me.size(), 100, std::plus<>{});
       end.right = same_bytes<float>({out.data(), 100}, expected[static_cast<std::size_t>(me.rank())]);
     } catch (const hocket::error& cause) {
-      end.failed = cause.what();
+      note(cause);
     }
+    begin(stage::closing);
     peers.close();
   } catch (const hocket::error& cause) {
-    if (end.failed.empty()) end.failed = cause.what();
+    note(cause);
   }
+  begin(stage::none);
   return end;
 }
 
 }  // namespace
 
-TEST_CASE("whatever the driver of one rank complains of, all ranks end, and no wrong result goes unnoticed") {
-  for (int call = 0, failed = 1; failed != 0; ++call) {
-    host_machine machine{2};
-    processes all(machine, {{1, 0}, {2, 0}});
-    for (std::size_t rank = 0; rank < 2; ++rank) all.driver(rank).queue_streams();
-    std::vector<life> ends(2);
-    on_ranks(2, [&](thread_rank& me) {
-      const auto rank = static_cast<std::size_t>(me.rank());
-      peer_rank mine(me, all.driver(rank));
-      if (rank == 0) all.driver(0).inject(call, static_cast<status>(719));
-      ends[rank] = live(mine);
-      if (rank == 0) {
-        failed = all.driver(0).has_failed() ? 1 : 0;
-        all.driver(0).forget_faults();
+TEST_CASE("whatever the driver of one rank complains of is told, all ranks end, and no wrong result goes unnoticed") {
+  const auto every = every_code();  // in turn: engine/stream/faults lets each function return each
+  const std::vector<status> codes(every.begin(), every.end());
+  int first_wait = 0;  // before that, no matter how it waits
+  for (const bool asks : {false, true}) {
+    for (int call = first_wait, failed = 1; failed != 0; ++call) {
+      const status code = codes[static_cast<std::size_t>(7 * call + (asks ? 31 : 0)) % codes.size()];
+      host_machine machine{2};
+      processes all(machine, {{1, 0}, {2, 0}});
+      for (std::size_t rank = 0; rank < 2; ++rank) all.driver(rank).queue_streams();
+      all.driver(0).lack(ipc::device_attribute::stream_memory_operations_64);  // no group needs these
+      bool may_be_silent = false;
+      std::vector<life> ends(2);
+      on_ranks(2, [&](thread_rank& me) {
+        const auto rank = static_cast<std::size_t>(me.rank());
+        peer_rank mine(me, all.driver(rank));
+        if (rank == 0) all.driver(0).inject(call, code);
+        ends[rank] = live(mine, asks && rank == 0);
+        if (rank == 0) {
+          may_be_silent = may_fail_silently(all.driver(0), code, ends[0].hit);
+          failed = all.driver(0).has_failed() ? 1 : 0;
+          all.driver(0).forget_faults();
+        }
+      });
+      INFO("call " << call << ", " << all.driver(0).failed_call() << " returns " << static_cast<int>(code)
+                   << " at stage " << static_cast<int>(ends[0].hit) << ": " << ends[0].failed << " | "
+                   << ends[1].failed);
+      CHECK(ends[0].right);
+      CHECK(ends[1].right);
+      CHECK(machine.freed_while_used == 0);
+      CHECK(machine.freed_while_open == 0);
+      if (first_wait == 0 && ends[0].hit == stage::finishing) first_wait = call;
+      if (failed == 0) {
+        CHECK(ends[0].failed + ends[1].failed == "");
+        continue;
       }
-    });
-    INFO("call " << call << ", " << all.driver(0).failed_call() << ": " << ends[0].failed << " | " << ends[1].failed);
-    CHECK(ends[0].right);
-    CHECK(ends[1].right);
-    CHECK(machine.freed_while_used == 0);
-    CHECK(machine.freed_while_open == 0);
-    if (failed == 0) CHECK(ends[0].failed + ends[1].failed == "");
+      CHECK((may_be_silent || !ends[0].failed.empty()));
+      if (ends[0].failed.empty()) continue;
+      CHECK(contains(ends[0].failed, words_for_failed(all.driver(0), code)));
+      CHECK(ends[0].at == ends[0].hit);
+      if (ends[0].at < stage::finishing) CHECK_FALSE(ends[1].failed.empty());  // it may be done else
+    }
   }
 }

@@ -8,6 +8,7 @@
 #include "transport/cuda_ipc/host_driver.hpp"
 #include "transport/cuda_ipc/host_queue.hpp"
 #include "transport/cuda_ipc/processes.hpp"
+#include "transport/cuda_ipc/silent_calls.hpp"
 
 #include <hocket/core/deadline.hpp>
 #include <hocket/engine/stream/operation.hpp>

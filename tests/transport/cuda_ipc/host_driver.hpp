@@ -32,6 +32,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -108,6 +109,7 @@ class host_driver {
     injected_at_ = call;
     injected_ = code;
     calls_ = 0;
+    failed_last_ = false;
   }
   /// The same for all calls from that one on, until faults are forgotten: the context is broken.
   void break_at(int call, status code) {
@@ -117,6 +119,8 @@ class host_driver {
   void forget_faults() { inject(-1, status::success); }
   bool has_failed() const { return calls_ > injected_at_ && injected_at_ >= 0; }
   const char* failed_call() const { return failed_call_; }
+  /// What was called next; empty if nothing was.
+  const char* call_after() const { return call_after_; }
   /// From now on streams do what they are given later: see above.
   void be_lazy(unsigned seed) {
     lazy_ = true;
@@ -177,7 +181,8 @@ class host_driver {
     return give("device_get_uuid", result, uuid_of(device));
   }
   status device_get_attribute(int* result, ipc::device_attribute which, ipc::device_number) {
-    return give("device_get_attribute", result, which == lacks_ ? 0 : 1);
+    const bool flushes = which == ipc::device_attribute::flush_remote_writes;
+    return give(flushes ? "device_get_attribute, of flushes" : "device_get_attribute", result, which == lacks_ ? 0 : 1);
   }
   status device_can_access_peer(int* result, ipc::device_number own, ipc::device_number peer) {
     return give("device_can_access_peer", result, own != peer && machine_.peer_access ? 1 : 0);
@@ -187,7 +192,9 @@ class host_driver {
   }
   status device_primary_ctx_release(ipc::device_number) { return begin("device_primary_ctx_release"); }
   status ctx_get_current(ipc::context_handle* result) { return give("ctx_get_current", result, current_); }
-  status ctx_set_current(ipc::context_handle what) { return give("ctx_set_current", &current_, what); }
+  status ctx_set_current(ipc::context_handle what) {
+    return give(what == context_of(device_) ? "ctx_set_current" : "ctx_set_current, back", &current_, what);
+  }
   status ctx_get_device(ipc::device_number* result) { return give("ctx_get_device", result, device_); }
   status ctx_enable_peer_access(ipc::context_handle, unsigned) {
     if (const status now = begin("ctx_enable_peer_access"); now != status::success) return now;
@@ -244,7 +251,7 @@ class host_driver {
     return found == nullptr ? status::not_found : status::success;
   }
   status pointer_get_attribute(void* result, ipc::pointer_attribute which, ipc::address at) {
-    if (const status now = begin("pointer_get_attribute"); now != status::success) return now;
+    if (const status now = begin(name_for(which)); now != status::success) return now;
     const std::lock_guard lock(machine_.mutex);
     ipc::address base = 0;
     const auto* const found = allocation_of(at, &base);
@@ -394,7 +401,10 @@ class host_driver {
     return status::success;
   }
   status thread_exchange_stream_capture_mode(ipc::capture_mode* mode) {
-    const status now = begin("thread_exchange_stream_capture_mode");
+    const std::string_view before = last_call_;  // who enters a context does so first
+    const bool enters = before == "ctx_get_current" || before == "ctx_set_current";
+    const status now =
+        begin(enters ? "thread_exchange_stream_capture_mode" : "thread_exchange_stream_capture_mode, back");
     if (now == status::success) std::swap(*mode, mode_);
     return now;
   }
@@ -459,6 +469,13 @@ class host_driver {
 
   static ipc::context_handle context_of(int device) {
     return reinterpret_cast<ipc::context_handle>(static_cast<std::uintptr_t>(device) + 1);
+  }
+  static const char* name_for(ipc::pointer_attribute which) {
+    switch (which) {
+      case ipc::pointer_attribute::memory_type: return "pointer_get_attribute, of its kind";
+      case ipc::pointer_attribute::buffer_id: return "pointer_get_attribute, of its generation";
+      default: return "pointer_get_attribute";
+    }
   }
   static ipc::uuid uuid_of(int device) {
     ipc::uuid result;
@@ -559,8 +576,13 @@ class host_driver {
   bool breaks() const { return lasts_ && injected_at_ >= 0; }
   status begin(const char* name) {
     const int call = calls_++;
+    last_call_ = name;
+    if (std::exchange(failed_last_, call == injected_at_)) call_after_ = name;
     if (call != injected_at_ && !(lasts_ && call > injected_at_)) return status::success;
-    if (call == injected_at_) failed_call_ = name;
+    if (call == injected_at_) {
+      failed_call_ = name;
+      call_after_ = "";
+    }
     return injected_;
   }
   template <class Value>
@@ -618,6 +640,9 @@ class host_driver {
   bool lasts_ = false;
   status injected_ = status::success;
   const char* failed_call_ = "";
+  const char* last_call_ = "";
+  const char* call_after_ = "";
+  bool failed_last_ = false;
 };
 
 /// Every code that CUDA 13.0 has, and one that it has not.

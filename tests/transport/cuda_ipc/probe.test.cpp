@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/text.hpp"
 #include "transport/cuda_ipc/processes.hpp"
+#include "transport/cuda_ipc/silent_calls.hpp"
 
 #include <hocket/transport/cuda_ipc/probe.hpp>
 
@@ -136,6 +137,7 @@ TEST_CASE("a copy from a peer that does not end leaves the mapping, too") {
   CHECK(contains(found.why_not(0, 1), "rank 1 does not reach the memory of rank 0"));
   CHECK(all.driver(1).opens == 1);
   CHECK(all.driver(1).closes == 0);
+  CHECK(machine.freed_while_open == 0);
 }
 
 TEST_CASE("whichever call fails with whichever code: a reason or none, equal on all ranks, and no leak") {
@@ -149,6 +151,8 @@ TEST_CASE("whichever call fails with whichever code: a reason or none, equal on 
       INFO("call " << call << ", " << all.driver(1).failed_call() << ", code " << static_cast<int>(code));
       if (!failed) CHECK(found.complete());
       if (!found.complete()) CHECK(contains(found.why_not(0, 1), "rank 1"));
+      if (failed && found.complete()) CHECK(hocket_test::may_fail_silently(all.driver(1), code));
+      if (!found.complete()) CHECK(contains(found.why_not(0, 1), hocket_test::words_for_failed(all.driver(1), code)));
       hocket_test::check_clean(machine, all);
       if (!failed) {
         CHECK(call > 30);
@@ -168,6 +172,7 @@ TEST_CASE("the same between threads of one process on two devices, beside anothe
       const ipc::reach found = probed(all);
       INFO("call " << call << ", " << all.driver(0).failed_call() << ", code " << static_cast<int>(code));
       CHECK(found.why_not(1, 2).empty());
+      if (found.complete() && all.driver(0).has_failed()) CHECK(hocket_test::may_fail_silently(all.driver(0), code));
       hocket_test::check_clean(machine, all);
       if (!all.driver(0).has_failed()) {
         CHECK(found.complete());
@@ -185,6 +190,9 @@ TEST_CASE("blobs from ranks that say nonsense make reasons, and are not followed
     CHECK_FALSE(ipc::detail::decode_offer(nonsense, 4096, why));
     CHECK_FALSE(why.empty());
     for (const std::string& each : ipc::detail::decode_reasons(nonsense, 3)) CHECK_FALSE(each.empty());
+    const std::string text(size, 'x');
+    CHECK_FALSE(ipc::detail::decode_offer(ipc::detail::encode_refusal(text), 4096, why));
+    CHECK(why == text);
   }
   const std::vector<std::string> reasons{"", "because", "x"};
   CHECK(ipc::detail::decode_reasons(ipc::detail::encode_reasons(reasons), 3) == reasons);

@@ -3,6 +3,7 @@
 // What streams can do is tried: a promise that is not kept, and a wait that does not end, are found out.
 #include "support/catch.hpp"
 #include "transport/cuda_ipc/processes.hpp"
+#include "transport/cuda_ipc/silent_calls.hpp"
 
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
@@ -81,6 +82,10 @@ TEST_CASE("whichever call fails with whichever code: less is there, and nothing 
       INFO("call " << call << ", " << one.driver().failed_call() << ", code " << static_cast<int>(code));
       CHECK(found.words_32 == found.why_not.empty());
       CHECK((found.words_32 || !found.words_64));
+      const bool all = found.words_32 && found.words_64 && found.events && found.flushes;
+      const bool lost = one.driver().has_failed() && !hocket_test::may_fail_silently(one.driver(), code);
+      CHECK((!all || !lost));
+      CHECK((!found.words_32 || found.flushes));  // waits that should flush and don't would order nothing
       hocket_test::check_clean(one.machine, one.all);
       if (!one.driver().has_failed()) {
         CHECK(found.words_64);

@@ -2,7 +2,9 @@
 //
 // Ranks go apart in two phases: nothing is freed while a rank that lives has it mapped, and no wait is without an end.
 #include "support/catch.hpp"
+#include "support/text.hpp"
 #include "transport/cuda_ipc/processes.hpp"
+#include "transport/cuda_ipc/silent_calls.hpp"
 
 #include <hocket/transport/cuda_ipc/memory_handle.hpp>
 #include <hocket/transport/cuda_ipc/teardown.hpp>
@@ -12,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -231,6 +234,10 @@ TEST_CASE("whichever call fails with whichever code: a named failure or none, al
       CHECK_FALSE(other);
       if (found) CHECK(found.code.category() == hocket::error_category());
       if (found) CHECK_FALSE(found.reason.empty());
+      // Here clean-up is all there is, and what goes wrong is told.
+      const std::string_view lost = all.all.driver(0).failed_call();
+      if (failed && hocket_test::cleans_up(lost))
+        CHECK(hocket_test::contains(found.reason, hocket_test::words_for_failed(all.all.driver(0), code)));
       CHECK(all[0].end.done());
       hocket_test::check_clean(all.machine, all.all);
       if (!failed) {
