@@ -472,7 +472,7 @@ class peers_of {
     } all[] = {{"in", in.data(), in.size()}, {"out", out.data(), out.size()}};
     const auto& where = peers_->group->where();
     const cuda_ipc::context_scope scope(*where.through, where.where);
-    if (failure found = peers_->group->entered(scope)) return found;
+    if (failure found = scope.refused()) return found;
     for (const auto& each : all) {
       if (each.size == 0) continue;
       auto is = cuda_ipc::memory_space::plain;

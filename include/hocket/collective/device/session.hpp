@@ -67,9 +67,7 @@ class device_session {
   failure enter(std::optional<cuda_ipc::context_scope<Driver>>& scope) {
     if (complaint_) return std::exchange(complaint_, failure());
     scope.emplace(driver(), context_);
-    const cuda_ipc::status said = scope->said();
-    if (said == cuda_ipc::status::success) return {};
-    return status_failure(driver(), "entering the stream's context", said);
+    return scope->refused();
   }
 
   /// What a lane is given from now on comes after what the stream was given before the call.
@@ -126,9 +124,7 @@ class device_session {
     cuda_ipc::status said = driver().stream_get_ctx(stream_, &context_);
     if (said != cuda_ipc::status::success) return status_failure(driver(), "asking for the stream's context", said);
     const cuda_ipc::context_scope scope(driver(), context_);
-    if (scope.said() != cuda_ipc::status::success) {
-      return status_failure(driver(), "entering the stream's context", scope.said());
-    }
+    if (failure found = scope.refused()) return found;
     auto capturing = cuda_ipc::capture_status::none;
     said = driver().stream_is_capturing(stream_, &capturing);
     if (said != cuda_ipc::status::success) return status_failure(driver(), "asking what the stream does", said);

@@ -67,7 +67,7 @@ class stream_operation {
     const cuda_ipc::context_scope scope(group_.through(), group_.where().where);
     if (failure found = group_.usable()) return found;
     failure misuse;
-    failure found = group_.entered(scope);
+    failure found = scope.refused();
     if (!found) found = group_.check(stream, misuse);
     if (misuse) return misuse;
     bool capturing = false;
@@ -201,7 +201,7 @@ class stream_operation {
   failure load_kernels() {
     if (bound_.leaf->load == nullptr) return {};
     const cuda_ipc::context_scope scope(group_.through(), group_.where().where);
-    failure found = group_.entered(scope);
+    failure found = scope.refused();
     if (!found) found = bound_.leaf->load(static_cast<std::size_t>(group_.size()));
     if (!found && !bound_.fused && combines_messages(order_, group_.rank())) found = bound_.leaf->load(2);
     return found;

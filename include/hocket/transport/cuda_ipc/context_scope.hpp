@@ -7,6 +7,8 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 
 HOCKET_BEGIN_NAMESPACE
@@ -35,6 +37,10 @@ class context_scope {
 
   /// Whether it could be made so.
   status said() const noexcept { return said_; }
+  /// Why not; none if it could.
+  failure refused() const {
+    return said_ == status::success ? failure() : status_failure(through_, "entering the device's context", said_);
+  }
 
  private:
   Driver& through_;

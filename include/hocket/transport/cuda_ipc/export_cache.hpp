@@ -30,7 +30,7 @@ class export_cache {
   /// What `describe` says of the buffer.
   failure publish(address data, std::uint64_t bytes, memory_handle& result) {
     const context_scope scope(*at_.through, at_.where);
-    if (scope.said() != status::success) return status_failure(*at_.through, "entering the context", scope.said());
+    if (failure found = scope.refused()) return found;
     const auto known = known_.find({data, bytes});
     if (known != known_.end()) {
       std::uint64_t generation = 0;

@@ -176,12 +176,6 @@ class group {
                         {.peer = over_.context.peer});
   }
 
-  /// Why the context was not entered; none if it was.
-  failure entered(const context_scope<Driver>& scope) const {
-    if (scope.said() == status::success) return {};
-    return status_failure(through(), "entering the device's context", scope.said());
-  }
-
   /// Whether a stream can wait for others; `misuse` says why it can't.
   failure check(stream_handle stream, failure& misuse) {
     if (is_default_stream(stream)) {
@@ -253,14 +247,14 @@ class group {
   /// `aborted` if a peer has given up; `peer_lost` if its process has ended; what the driver says. After any of these the group is over, and results mean nothing.
   failure finish(stream_handle stream, const deadline& until) {
     const context_scope scope(through(), at_.where);
-    if (failure found = entered(scope)) return give_up(stream, std::move(found));
+    if (failure found = scope.refused()) return give_up(stream, std::move(found));
     return wait_for([&] { return through().stream_query(stream); }, stream, until);
   }
   /// The same for one operation.
   failure finish(const std::shared_ptr<flight>& what, const deadline& until) {
     if (!what->recorded) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
-    if (failure found = entered(scope)) return give_up(nullptr, std::move(found));
+    if (failure found = scope.refused()) return give_up(nullptr, std::move(found));
     return wait_for([&] { return through().event_query(what->passed.get()); }, nullptr, until);
   }
   /// Whether it is `done`, without waiting; with the failures of `finish`.
@@ -268,7 +262,7 @@ class group {
     done = !what->recorded;
     if (done) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
-    if (failure found = entered(scope)) return give_up(nullptr, std::move(found));
+    if (failure found = scope.refused()) return give_up(nullptr, std::move(found));
     return look([&] { return through().event_query(what->passed.get()); }, nullptr, until, true, done);
   }
 

@@ -175,7 +175,7 @@ class mapping_cache {
 
   failure mapped(const memory_handle& of, address& at) {
     const context_scope scope(through_, context_);
-    if (scope.said() != status::success) return status_failure(through_, "entering the device's context", scope.said());
+    if (failure found = scope.refused()) return found;
     status said = through_.ipc_open_mem_handle(&at, of.allocation, open_with_peer_access);
     const bool no_room = said == status::out_of_memory || said == status::map_failed || said == status::too_many_peers;
     if (no_room && evict_oldest()) {

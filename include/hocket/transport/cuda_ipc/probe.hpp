@@ -203,7 +203,7 @@ class prober {
 
   failure describe_own(std::size_t bytes, memory_handle& result) {
     const context_scope scope(*at_.through, at_.where);
-    if (scope.said() != status::success) return status_failure(*at_.through, "entering the context", scope.said());
+    if (failure found = scope.refused()) return found;
     return describe(*at_.through, memory_.get(), bytes, own_, result);
   }
 
@@ -289,7 +289,7 @@ class prober {
   /// Between devices of this process. A copy alone would not tell: the driver takes it through the host where it must.
   failure enable_access(const probe_offer& offer) {
     const context_scope scope(*at_.through, at_.where);
-    if (scope.said() != status::success) return status_failure(*at_.through, "entering the context", scope.said());
+    if (failure found = scope.refused()) return found;
     const auto theirs = reinterpret_cast<context_handle>(static_cast<std::uintptr_t>(offer.context));
     const status said = at_.through->ctx_enable_peer_access(theirs, 0U);
     if (said == status::success || said == status::peer_access_already_enabled) return {};

@@ -40,7 +40,7 @@ class word_trial {
 
   failure operator()(bool wide) {
     const context_scope scope(*at_.through, at_.where);
-    if (scope.said() != status::success) return status_failure(*at_.through, "entering the context", scope.said());
+    if (failure found = scope.refused()) return found;
     if (failure found = make()) return found;
     const std::uint64_t value = wide ? 0x1234567890ABCDEFU : 0x76543210U;
     const std::size_t size = wide ? sizeof value : sizeof(std::uint32_t);
