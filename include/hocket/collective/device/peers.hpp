@@ -39,6 +39,7 @@
 #include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/reduce.hpp>
+#include <hocket/collective/device/explain_bound.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/exchange.hpp>
@@ -298,6 +299,8 @@ class peers_of {
   /// Whether all ranks are on one device, so that one kernel can reduce for all of them.
   bool one_device() const noexcept { return peers_->group->one_device(); }
 
+  // The last overload of each is for calls that fit no other: see explain_bound.hpp.
+
   /// `out` on each rank is the sum, or what `op` is, of all ranks' `in`: as many elements.
   template <class T, class U, class Op, call_options Options = options<>>
     requires hocket::detail::placed_pair<T, U> && reduction_for<Op, U>
@@ -311,6 +314,13 @@ class peers_of {
                        const std::source_location& site = std::source_location::current()) {
     return reduce<plan::goal_kind::all_reduce>(buffer.elements, buffer.elements, buffer.elements.size(), op, how, site);
   }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_reduction<std::remove_cvref_t<Arguments>...> &&
+             !hocket::detail::is_bound_in_place<std::remove_cvref_t<Arguments>...>)
+  auto all_reduce(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_all_reduce<hocket::detail::argument_list<Arguments...>>()>();
+  }
 
   /// `out` is this rank's block of the sum of all `in`, which have as many elements for each rank.
   template <class T, class U, class Op, call_options Options = options<>>
@@ -320,6 +330,12 @@ class peers_of {
                            const std::source_location& site = std::source_location::current()) {
     return reduce<plan::goal_kind::reduce_scatter>(in, out, out.size(), op, how, site);
   }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_reduction<std::remove_cvref_t<Arguments>...>)
+  auto reduce_scatter(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_reduction<hocket::detail::argument_list<Arguments...>>()>();
+  }
 
   /// `out` is all ranks' `in`, in their order.
   template <class T, class U, call_options Options = options<>>
@@ -327,6 +343,12 @@ class peers_of {
   call_type all_gather(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Options& how = {},
                        const std::source_location& site = std::source_location::current()) {
     return move<plan::goal_kind::all_gather>(in, out, in.size(), 0, how, site);
+  }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_move<std::remove_cvref_t<Arguments>...>)
+  auto all_gather(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_move<hocket::detail::argument_list<Arguments...>>()>();
   }
 
   /// Block r of `in` goes to rank r, and lies there in block s of `out`, where s is this rank.
@@ -336,6 +358,12 @@ class peers_of {
                        const std::source_location& site = std::source_location::current()) {
     return move<plan::goal_kind::all_to_all>(in, out, out.size() / static_cast<std::size_t>(size()), 0, how, site);
   }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_move<std::remove_cvref_t<Arguments>...>)
+  auto all_to_all(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_move<hocket::detail::argument_list<Arguments...>>()>();
+  }
 
   /// `buffer` is on all ranks what it is on `from`.
   template <class T, call_options Options = options<>>
@@ -344,6 +372,12 @@ class peers_of {
                       const std::source_location& site = std::source_location::current()) {
     return move<plan::goal_kind::broadcast>(placed_buffer<T, device_memory>(nullptr, 0), buffer, buffer.size(),
                                             from.rank, how, site);
+  }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_broadcast<std::remove_cvref_t<Arguments>...>)
+  auto broadcast(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_broadcast<hocket::detail::argument_list<Arguments...>>()>();
   }
 
   /// Ends it. Ranks may come at any time; waits for what is under way, and for the others, before memory is unmapped and

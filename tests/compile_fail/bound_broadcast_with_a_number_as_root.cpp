@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the root is said as root\{0\}
+//
+// A bare number could be anything.
+#include <hocket/collective/device/peers.hpp>
+#include <hocket/hocket.hpp>
+
+struct no_kernels {};
+using ranks = hocket::cuda::peers_of<hocket::local::wire, hocket::cuda_ipc::driver, no_kernels>;
+
+void misuse(ranks& peers, float* buffer) { auto copy = peers.broadcast(hocket::cuda::device(buffer, 3), 0); }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a bound call takes memory of devices alone
+//
+// Peers can't map it.
+#include <hocket/collective/device/peers.hpp>
+#include <hocket/hocket.hpp>
+
+struct no_kernels {};
+using ranks = hocket::cuda::peers_of<hocket::local::wire, hocket::cuda_ipc::driver, no_kernels>;
+
+void misuse(ranks& peers, float* in, float* out) {
+  auto sum = peers.all_reduce(hocket::cuda::managed(in, 3), hocket::cuda::device(out, 3), std::plus<>{});
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: said as cuda::device\(pointer, size\)
+//
+// A pointer knows no size.
+#include <hocket/collective/device/peers.hpp>
+#include <hocket/hocket.hpp>
+
+struct no_kernels {};
+using ranks = hocket::cuda::peers_of<hocket::local::wire, hocket::cuda_ipc::driver, no_kernels>;
+
+void misuse(ranks& peers, float* in, float* out) { auto all = peers.all_gather(in, out); }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: made by with
+//
+// A bound call is put on a stream by enqueue.
+#include <hocket/collective/device/peers.hpp>
+#include <hocket/hocket.hpp>
+
+struct no_kernels {};
+using ranks = hocket::cuda::peers_of<hocket::local::wire, hocket::cuda_ipc::driver, no_kernels>;
+
+void misuse(ranks& peers, const float* in, float* out, CUstream_st* stream) {
+  auto sum = peers.reduce_scatter(hocket::cuda::device(in, 6), hocket::cuda::device(out, 3), std::plus<>{}, stream);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a bound reduction needs its operation
+//
+// Elsewhere a sum is what is meant.
+#include <hocket/collective/device/peers.hpp>
+#include <hocket/hocket.hpp>
+
+struct no_kernels {};
+using ranks = hocket::cuda::peers_of<hocket::local::wire, hocket::cuda_ipc::driver, no_kernels>;
+
+void misuse(ranks& peers, float* buffer) {
+  auto sum = peers.all_reduce(hocket::in_place(hocket::cuda::device(buffer, 3)));
+}
