@@ -18,6 +18,7 @@
 #include <hocket/plan/signal_reuse.hpp>
 #include <hocket/transport/cuda_ipc/agreement.hpp>
 #include <hocket/transport/cuda_ipc/group.hpp>
+#include <hocket/transport/cuda_ipc/word_layout.hpp>
 
 #include <algorithm>
 #include <cstddef>

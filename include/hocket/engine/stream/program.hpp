@@ -11,7 +11,7 @@
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/merged_lanes.hpp>
 #include <hocket/plan/signal_reuse.hpp>
-#include <hocket/transport/cuda_ipc/group.hpp>
+#include <hocket/transport/cuda_ipc/word_layout.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -19,7 +19,6 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/merged_lanes.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cuda_ipc/agreement.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
@@ -33,14 +32,15 @@
 #include <hocket/transport/cuda_ipc/probe.hpp>
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
 #include <hocket/transport/cuda_ipc/resources.hpp>
+#include <hocket/transport/cuda_ipc/room_for_threads.hpp>
 #include <hocket/transport/cuda_ipc/stream_order.hpp>
 #include <hocket/transport/cuda_ipc/teardown.hpp>
+#include <hocket/transport/cuda_ipc/word_layout.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -53,33 +53,6 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
-
-/// Which words of a rank a signal uses: see plan/signal_reuse.hpp. A message uses one that says that it can be read, by its
-/// slot, and its receipt one of the sender's.
-enum class word_bank : unsigned { early, late, acknowledgements, arrivals, receipts };
-
-/// Where the words for the signals of each peer lie in the memory that a rank lends.
-class word_layout {
- public:
-  static constexpr unsigned tags = 5;  ///< as many as the engine on the host has
-  static constexpr unsigned slots = plan::message_slots;
-
-  explicit word_layout(int ranks) noexcept : ranks_(static_cast<std::size_t>(ranks)) {}
-
-  std::size_t count() const noexcept { return (3 * tags + 2 * slots) * ranks_; }
-  std::size_t bytes() const noexcept { return count() * sizeof(std::uint32_t); }
-  /// `number` is a tag or, of a message, its slot.
-  std::size_t offset(word_bank bank, unsigned number, int from) const noexcept {
-    return ((first_line(bank) + number) * ranks_ + static_cast<std::size_t>(from)) * sizeof(std::uint32_t);
-  }
-
- private:
-  static std::size_t first_line(word_bank bank) noexcept {
-    return bank == word_bank::receipts ? 3 * tags + slots : static_cast<unsigned>(bank) * tags;
-  }
-
-  std::size_t ranks_;
-};
 
 struct group_options {
   device_number device = 0;
@@ -404,7 +377,7 @@ class group {
     }
     if (failure found = host_.open(rank_, tickets)) return found;
     if (failure found = reached_all(reached)) return found;
-    if (failure found = room_for_streams(handles)) return found;
+    if (failure found = share(handles)) return found;
     watch(handles);
     one_device_ = std::all_of(handles.begin(), handles.end(),
                               [&](const memory_handle& each) { return each.device == handles.front().device; });
@@ -425,40 +398,13 @@ class group {
     return {};
   }
 
-  /// Streams that share a connection to the device hold each other up: a wait of one, for a signal of the other, for ever. So
-  /// does a kernel that is brought to the device when it is first launched: that waits for all streams of the context.
-  failure room_for_streams(const std::vector<memory_handle>& all) {
-    int together = 0;
-    for (const memory_handle& each : all) {
-      together += each.process.same_process(options_.process) && each.device == all[index(rank_)].device ? 1 : 0;
-    }
+  /// With other ranks of this process, on one device.
+  failure share(const std::vector<memory_handle>& all) {
+    const auto together = std::count_if(all.begin(), all.end(), [&](const memory_handle& each) {
+      return each.process.same_process(options_.process) && each.device == all[index(rank_)].device;
+    });
     shares_context_ = together > 1;
-    if (!shares_context_) return {};
-    auto loading = loading_mode::eager;
-    const status said = through().module_get_loading_mode(&loading);
-    if (said != status::success) return status_failure(through(), "asking when kernels are loaded", said);
-    if (loading == loading_mode::lazy) {
-      return make_failure(
-          errc::bad_environment,
-          std::to_string(together) +
-              " ranks of one process use one device, and the first launch of each kernel waits there until "
-              "all streams are idle, also those that wait for the launching rank: set "
-              "CUDA_MODULE_LOADING=EAGER before the process uses CUDA");
-    }
-    const int room = connections();
-    if (2 * together <= room) return {};
-    return make_failure(errc::bad_environment,
-                        std::to_string(together) + " ranks of one process use one device, which has " +
-                            std::to_string(room) +
-                            " connections for its streams: set CUDA_DEVICE_MAX_CONNECTIONS=32 before the process uses "
-                            "CUDA");
-  }
-
-  int connections() const {
-    if (options_.connections > 0) return options_.connections;
-    const char* const value = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    const int said = value == nullptr ? 0 : std::atoi(value);
-    return said > 0 ? said : 8;
+    return shares_context_ ? room_for_threads(through(), static_cast<int>(together), options_.connections) : failure();
   }
 
   void watch(const std::vector<memory_handle>& all) {

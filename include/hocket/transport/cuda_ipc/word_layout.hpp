@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Streams of several ranks are ordered by words in memory of the devices, and two signals must never meet in one: which word
+/// a signal has, by what it says, its number and who sends it.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/plan/merged_lanes.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+/// Which words of a rank a signal uses: see plan/signal_reuse.hpp. A message uses one that says that it can be read, by its
+/// slot, and its receipt one of the sender's.
+enum class word_bank : unsigned { early, late, acknowledgements, arrivals, receipts };
+
+/// Where the words for the signals of each peer lie in the memory that a rank lends.
+class word_layout {
+ public:
+  static constexpr unsigned tags = 5;  ///< as many as the engine on the host has
+  static constexpr unsigned slots = plan::message_slots;
+
+  explicit word_layout(int ranks) noexcept : ranks_(static_cast<std::size_t>(ranks)) {}
+
+  std::size_t count() const noexcept { return (3 * tags + 2 * slots) * ranks_; }
+  std::size_t bytes() const noexcept { return count() * sizeof(std::uint32_t); }
+  /// `number` is a tag or, of a message, its slot.
+  std::size_t offset(word_bank bank, unsigned number, int from) const noexcept {
+    return ((first_line(bank) + number) * ranks_ + static_cast<std::size_t>(from)) * sizeof(std::uint32_t);
+  }
+
+ private:
+  static std::size_t first_line(word_bank bank) noexcept {
+    return bank == word_bank::receipts ? 3 * tags + slots : static_cast<unsigned>(bank) * tags;
+  }
+
+  std::size_t ranks_;
+};
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE
