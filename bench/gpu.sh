@@ -34,8 +34,10 @@ cd "$folder"
 folder=$PWD
 nvcc=${CUDACXX:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 jobs=$(nproc)
+# A container may lack nvidia-smi; then what nvcc itself asks.
 architecture=native
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || architecture=90
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null ||
+  "$(dirname "$(readlink -f "$nvcc")")/__nvcc_device_query" >/dev/null 2>&1 || architecture=90
 "$nvcc" --version | tail -n 1
 date
 
