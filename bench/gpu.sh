@@ -18,6 +18,7 @@ if [ "${1:-}" = --sanitize ]; then
   sanitize=yes
   shift
 fi
+[ $# -le 1 ] || set -- --wrong
 case ${1:-} in
   -*) sed -n '3,/^set/{/^#/{s/^# \{0,1\}//;p;}}' "$0"; [ "$1" = --help ] || exit 2; exit 0 ;;
 esac
@@ -67,7 +68,7 @@ sanitized() {
   [ $status = 0 ] || tail -n 40 "$1.$2.log"
   tail -n 3 "$1.$2.log"
   outcomes="$outcomes
-$1, $2: status $status$([ $status != 124 ] || echo ', as the time was over')"
+$1, $2: status $status$([ $status != 124 ] && [ $status != 137 ] || echo ', as the time was over')"
   [ $status = 0 ] || checks=$status
 }
 sanitizer=$(command -v compute-sanitizer || echo "$(dirname "$nvcc")/compute-sanitizer")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a reduction can't use one of these properties
+// expect: goes with buffers that have a tag
 //
 // The host's memory is read at once, whatever a stream does.
 #include <hocket/collective/device/staged.hpp>

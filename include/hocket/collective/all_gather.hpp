@@ -61,10 +61,10 @@ struct all_gather_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_move<all_gather_t, all_gather_t::goal, detail::blocks>,
+inline constexpr detail::explained<detail::placed_move<all_gather_t, all_gather_t::goal, detail::blocking>,
                                    detail::moving_form>
     all_gather{};
-inline constexpr detail::explained<detail::placed_move<all_gather_async_t, all_gather_t::goal, detail::starts>,
+inline constexpr detail::explained<detail::placed_move<all_gather_async_t, all_gather_t::goal, detail::starting>,
                                    detail::moving_form>
     all_gather_async{};
 

@@ -75,11 +75,11 @@ struct all_gather_v_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_move<all_gather_v_t, all_gather_v_t::goal, detail::blocks, counts>,
+inline constexpr detail::explained<detail::placed_move<all_gather_v_t, all_gather_v_t::goal, detail::blocking, counts>,
                                    detail::uneven_form<false, counts>>
     all_gather_v{};
 inline constexpr detail::explained<
-    detail::placed_move<all_gather_v_async_t, all_gather_v_t::goal, detail::starts, counts>,
+    detail::placed_move<all_gather_v_async_t, all_gather_v_t::goal, detail::starting, counts>,
     detail::uneven_form<false, counts>>
     all_gather_v_async{};
 

@@ -132,10 +132,10 @@ struct all_reduce_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_reduction<all_reduce_t, all_reduce_t::goal, detail::blocks>,
+inline constexpr detail::explained<detail::placed_reduction<all_reduce_t, all_reduce_t::goal, detail::blocking>,
                                    detail::reduction_form>
     all_reduce{};
-inline constexpr detail::explained<detail::placed_reduction<all_reduce_async_t, all_reduce_t::goal, detail::starts>,
+inline constexpr detail::explained<detail::placed_reduction<all_reduce_async_t, all_reduce_t::goal, detail::starting>,
                                    detail::reduction_form>
     all_reduce_async{};
 

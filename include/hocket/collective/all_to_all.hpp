@@ -61,10 +61,10 @@ struct all_to_all_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_move<all_to_all_t, all_to_all_t::goal, detail::blocks>,
+inline constexpr detail::explained<detail::placed_move<all_to_all_t, all_to_all_t::goal, detail::blocking>,
                                    detail::moving_form>
     all_to_all{};
-inline constexpr detail::explained<detail::placed_move<all_to_all_async_t, all_to_all_t::goal, detail::starts>,
+inline constexpr detail::explained<detail::placed_move<all_to_all_async_t, all_to_all_t::goal, detail::starting>,
                                    detail::moving_form>
     all_to_all_async{};
 

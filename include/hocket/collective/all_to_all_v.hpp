@@ -85,11 +85,11 @@ struct all_to_all_v_async_t {
 };
 
 inline constexpr detail::explained<
-    detail::placed_move<all_to_all_v_t, all_to_all_v_t::goal, detail::blocks, send_counts, receive_counts>,
+    detail::placed_move<all_to_all_v_t, all_to_all_v_t::goal, detail::blocking, send_counts, receive_counts>,
     detail::uneven_form<false, send_counts, receive_counts>>
     all_to_all_v{};
 inline constexpr detail::explained<
-    detail::placed_move<all_to_all_v_async_t, all_to_all_v_t::goal, detail::starts, send_counts, receive_counts>,
+    detail::placed_move<all_to_all_v_async_t, all_to_all_v_t::goal, detail::starting, send_counts, receive_counts>,
     detail::uneven_form<false, send_counts, receive_counts>>
     all_to_all_v_async{};
 

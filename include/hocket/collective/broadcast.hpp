@@ -65,8 +65,9 @@ struct broadcast_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_rooted<broadcast_t, detail::blocks>, detail::rooted_form> broadcast{};
-inline constexpr detail::explained<detail::placed_rooted<broadcast_async_t, detail::starts>, detail::rooted_form>
+inline constexpr detail::explained<detail::placed_rooted<broadcast_t, detail::blocking>, detail::rooted_form>
+    broadcast{};
+inline constexpr detail::explained<detail::placed_rooted<broadcast_async_t, detail::starting>, detail::rooted_form>
     broadcast_async{};
 
 HOCKET_END_NAMESPACE

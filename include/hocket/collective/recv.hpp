@@ -26,6 +26,8 @@ struct recv_t {
   /// Fills `buffer` with the next message from rank `from.rank` of `comm` that has the same tag.
   ///
   /// The sender must have sent as many elements as `buffer` has; else the call fails with `mismatch` or `truncated`.
+  /// **Memory of devices.** Buffers with a tag, such as `cuda::device(...)`, are sent to, and received from, such buffers alone:
+  ///   see docs/device-memory.md.
   /// **Progress, threads, errors.** As for `all_reduce`.
   template <class Wire, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
@@ -70,9 +72,9 @@ struct recv_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_one_way<recv_t, true, detail::blocks>, detail::message_form<true>>
+inline constexpr detail::explained<detail::placed_one_way<recv_t, true, detail::blocking>, detail::message_form<true>>
     recv{};
-inline constexpr detail::explained<detail::placed_one_way<recv_async_t, true, detail::starts>,
+inline constexpr detail::explained<detail::placed_one_way<recv_async_t, true, detail::starting>,
                                    detail::message_form<true>>
     recv_async{};
 

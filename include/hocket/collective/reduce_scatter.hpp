@@ -66,11 +66,11 @@ struct reduce_scatter_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_reduction<reduce_scatter_t, reduce_scatter_t::goal, detail::blocks>,
+inline constexpr detail::explained<detail::placed_reduction<reduce_scatter_t, reduce_scatter_t::goal, detail::blocking>,
                                    detail::reduction_form>
     reduce_scatter{};
 inline constexpr detail::explained<
-    detail::placed_reduction<reduce_scatter_async_t, reduce_scatter_t::goal, detail::starts>, detail::reduction_form>
+    detail::placed_reduction<reduce_scatter_async_t, reduce_scatter_t::goal, detail::starting>, detail::reduction_form>
     reduce_scatter_async{};
 
 HOCKET_END_NAMESPACE

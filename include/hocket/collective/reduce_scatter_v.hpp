@@ -84,11 +84,11 @@ struct reduce_scatter_v_async_t {
 };
 
 inline constexpr detail::explained<
-    detail::placed_uneven_reduction<reduce_scatter_v_t, reduce_scatter_v_t::goal, detail::blocks>,
+    detail::placed_uneven_reduction<reduce_scatter_v_t, reduce_scatter_v_t::goal, detail::blocking>,
     detail::uneven_form<true, counts>>
     reduce_scatter_v{};
 inline constexpr detail::explained<
-    detail::placed_uneven_reduction<reduce_scatter_v_async_t, reduce_scatter_v_t::goal, detail::starts>,
+    detail::placed_uneven_reduction<reduce_scatter_v_async_t, reduce_scatter_v_t::goal, detail::starting>,
     detail::uneven_form<true, counts>>
     reduce_scatter_v_async{};
 

@@ -30,6 +30,8 @@ struct send_t {
   /// **Buffers.** `buffer` may be reused when the call returns. That may be before the message is received, so the return
   ///   says nothing of the peer; and it may be no sooner, so two ranks must not both `send` first, and none to itself
   ///   unless it has begun to receive: use `send_recv`.
+  /// **Memory of devices.** Buffers with a tag, such as `cuda::device(...)`, are sent to, and received from, such buffers alone:
+  ///   see docs/device-memory.md.
   /// **Progress, threads, errors.** As for `all_reduce`.
   template <class Wire, contiguous_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
@@ -74,9 +76,9 @@ struct send_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_one_way<send_t, false, detail::blocks>, detail::message_form<false>>
+inline constexpr detail::explained<detail::placed_one_way<send_t, false, detail::blocking>, detail::message_form<false>>
     send{};
-inline constexpr detail::explained<detail::placed_one_way<send_async_t, false, detail::starts>,
+inline constexpr detail::explained<detail::placed_one_way<send_async_t, false, detail::starting>,
                                    detail::message_form<false>>
     send_async{};
 

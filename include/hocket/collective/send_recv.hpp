@@ -78,9 +78,9 @@ struct send_recv_async_t {
   }
 };
 
-inline constexpr detail::explained<detail::placed_exchange<send_recv_t, detail::blocks>, detail::exchange_form>
+inline constexpr detail::explained<detail::placed_exchange<send_recv_t, detail::blocking>, detail::exchange_form>
     send_recv{};
-inline constexpr detail::explained<detail::placed_exchange<send_recv_async_t, detail::starts>, detail::exchange_form>
+inline constexpr detail::explained<detail::placed_exchange<send_recv_async_t, detail::starting>, detail::exchange_form>
     send_recv_async{};
 
 HOCKET_END_NAMESPACE

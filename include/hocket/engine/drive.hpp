@@ -398,5 +398,16 @@ outcome drive(State& state, operation& work, stop_query stop, const call_site& c
   }
 }
 
+/// Why an operation that was begun in an earlier call must not go on; no failure if it may. To be asked before it is polled,
+/// in each call: a peer that has failed meanwhile did not wait for this rank, as that was in no call, and what it had lent may
+/// be gone.
+template <class State>
+failure failed_meanwhile(State& state, const operation& work, stop_query stop, patience& waiting, const call_site& call,
+                         locator locate) {
+  if (!state.flagged() || state.revoked() || work.over()) [[likely]]
+    return {};
+  return in_words_of(state, work, reason_to_give_up(state, stop, waiting, call, locate));
+}
+
 }  // namespace detail
 HOCKET_END_NAMESPACE

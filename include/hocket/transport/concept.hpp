@@ -75,11 +75,15 @@ HOCKET_NO_INLINE inline failure other_call(int peer) {
                       {.peer = peer});
 }
 
-/// Whether a message with the signature `theirs` is what the receiver of `id` expects, where the lengths fit.
+/// In the signature of a message from `send`: it comes from a buffer with a tag, as one in memory of a device, and goes to no other.
+inline constexpr std::uint32_t tagged_buffer = 1;
+
+/// Whether a message with the signature `theirs` is what the receiver of `id` expects, but for its length.
 constexpr bool fits(std::uint32_t theirs, message_id id) noexcept {
   if (theirs == id.signature) [[likely]]
     return true;
-  return id.point_to_point() && (theirs == 0 || id.signature == 0);
+  const bool raw = theirs == 0 || id.signature == 0;
+  return id.point_to_point() && raw && ((theirs | id.signature) & tagged_buffer) == 0;
 }
 
 /// Of a message from `peer` that does not.
@@ -93,9 +97,10 @@ HOCKET_NO_INLINE inline failure misfit(int peer, message_id id) {
 }
 
 /// Of a message from `peer` that is longer or shorter than `wanted` bytes. `sent` says how long it is; `same_call`
-/// whether it has our call's signature otherwise: then the sequence number is filled in.
+/// whether it fits otherwise: then the sequence number is filled in.
 inline failure wrong_length(const std::string& sent, bool too_long, int peer, message_id id, std::size_t wanted,
                             bool same_call) {
+  if (id.point_to_point() && !same_call) return misfit(peer, id);
   const std::string lengths = "the peer sent " + sent + " bytes where " + std::to_string(wanted) + " were expected: ";
   if (!id.point_to_point()) {
     return make_failure(errc::mismatch,

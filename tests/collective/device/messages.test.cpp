@@ -8,6 +8,7 @@
 #include "support/text.hpp"
 #include "transport/cuda_ipc/silent_calls.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -201,9 +202,9 @@ TEST_CASE("misuse of a message is told before anything is sent, and the communic
 }
 
 TEST_CASE("sender and receiver that do not agree find a mismatch") {
-  enum class differs { by_a_chunk, by_an_element, type, chunks, host };
-  for (const differs what :
-       {differs::by_a_chunk, differs::by_an_element, differs::type, differs::chunks, differs::host}) {
+  enum class differs { by_a_chunk, by_an_element, type, chunks, host, bytes_of_host, host_sends };
+  for (const differs what : {differs::by_a_chunk, differs::by_an_element, differs::type, differs::chunks, differs::host,
+                             differs::bytes_of_host, differs::host_sends}) {
     host_machine machine;
     processes all(machine, {{0, 0}, {1, 0}});
     on_ranks(2, [&](thread_rank& me) {
@@ -214,8 +215,11 @@ TEST_CASE("sender and receiver that do not agree find a mismatch") {
       const auto options = with(mine.order(), small_chunks);
       const auto view = cuda::device(buffer.span());
       // Where less is expected than comes, a message of the host's is `truncated`; here both are the same.
-      me.expect(errc::mismatch, [&] {
-        if (me.rank() == 0) {
+      const auto said = me.expect(errc::mismatch, [&] {
+        if (me.rank() == 0 && what == differs::host_sends) {
+          hocket::send(me.comm(), buffer.span(), peer{1});
+          hocket::barrier(me.comm());
+        } else if (me.rank() == 0) {
           hocket::send(me.comm(), view, peer{1}, tag{0}, options);
           hocket::barrier(me.comm());
         } else if (what == differs::by_a_chunk) {
@@ -226,10 +230,18 @@ TEST_CASE("sender and receiver that do not agree find a mismatch") {
           hocket::recv(me.comm(), cuda::device(other.span()), peer{0}, tag{0}, options);
         } else if (what == differs::chunks) {
           hocket::recv(me.comm(), view, peer{0}, tag{0}, with(mine.order(), cuda::staging{2 * chunk_bytes}));
+        } else if (what == differs::bytes_of_host) {
+          hocket::recv(me.comm(), std::as_writable_bytes(buffer.span()), peer{0});
+        } else if (what == differs::host_sends) {
+          hocket::recv(me.comm(), view, peer{0}, tag{0}, options);
         } else {
           hocket::recv(me.comm(), buffer.span(), peer{0});
         }
       });
+      me.check(said && contains(said->what(), what == differs::by_an_element || what == differs::by_a_chunk
+                                                  ? "as many elements"
+                                                  : "tagged buffer"),
+               [&] { return said ? said->what() : "nothing"; });
       driver.finish_streams();
     });
     check_clean(machine, all);
@@ -282,6 +294,73 @@ TEST_CASE("a peer that does not send, or take, a message is who is waited for") 
       });
       if (!said || me.rank() == 1) return;
       me.check(said->context().peer == 1 && !contains(said->what(), "the stream"), said->what());
+    });
+  }
+}
+
+TEST_CASE("a message that waits for one before it says so, and blames no peer") {
+  host_machine machine;
+  processes all(machine, {{0, 0}, {1, 0}});
+  on_ranks(2, [&](thread_rank& me) {
+    host_driver& driver = all.driver(static_cast<std::size_t>(me.rank()));
+    const rank_device mine(driver);
+    doubles stuck(driver, chunk, device);
+    std::vector<double> host(chunk);
+    driver.be_lazy(1);
+    if (me.rank() == 0) driver.stop_streams(0);
+    const auto said = me.expect(errc::timeout, [&] {
+      if (me.rank() == 0) {
+        hocket::request first =
+            hocket::send_async(me.comm(), cuda::device(stuck.span()), peer{1}, tag{0}, with(mine.order()));
+        hocket::send(me.comm(), host, peer{1}, tag{0}, with(hocket::timeout(200ms)));
+      } else {
+        hocket::recv(me.comm(), cuda::device(stuck.span()), peer{0}, tag{0}, with(mine.order()));
+      }
+    });
+    if (!said || me.rank() == 1) return;
+    me.check(contains(said->what(), "an earlier message of the same tag") && said->context().peer == -1, said->what());
+    driver.finish_streams();
+  });
+}
+
+TEST_CASE("a chunk so small that chunks can't be counted is refused") {
+  on_devices(1, false, [](thread_rank& me, const rank_device& mine) {
+    doubles buffer(mine.driver(), 1, device);
+    const auto far = cuda::device(buffer.data(), std::size_t{1} << 33);
+    const auto said = me.expect(errc::invalid_argument, [&] {
+      hocket::send(me.comm(), far, peer{0}, tag{0}, with(mine.order(), cuda::staging{1}));
+    });
+    me.check(said && contains(said->reason(), "too many of them"), "words");
+  });
+}
+
+TEST_CASE(
+    "memory of a message that has failed is the caller's again, in the stream's order, while the request is there") {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    host_machine machine;
+    processes all(machine, {{0, 0}, {1, 0}});
+    on_ranks(2, [&](thread_rank& me) {
+      host_driver& driver = all.driver(static_cast<std::size_t>(me.rank()));
+      const rank_device mine(driver);
+      doubles buffer(driver, 16 * chunk, device);
+      driver.be_lazy(seed);
+      const auto options = with(mine.order(), small_chunks);
+      const auto view = cuda::device(buffer.span());
+      if (me.rank() == 0) driver.inject(40 + static_cast<int>(seed), status::illegal_address);
+      try {
+        hocket::request started = me.rank() == 0 ? hocket::send_async(me.comm(), view, peer{1}, tag{0}, options)
+                                                 : hocket::recv_async(me.comm(), view, peer{0}, tag{0}, options);
+        try {
+          started.wait();
+          hocket::barrier(me.comm());
+        } catch (const hocket::error&) {
+          driver.queue(mine.stream(), [&] { std::fill(buffer.span().begin(), buffer.span().end(), -1.0); });
+          driver.finish_streams();
+          const std::vector<double> found(buffer.span().begin(), buffer.span().end());
+          me.check(found == std::vector<double>(buffer.size(), -1.0), "written to after its call had failed");
+        }
+      } catch (const hocket::error&) {}
+      driver.finish_streams();
     });
   }
 }

@@ -26,6 +26,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -405,7 +406,7 @@ class started_call : public pending {
     run();
   }
 
-  void set_entry(const log_entry& entry) noexcept { work_.set_entry(entry); }
+  void set_entry(const log_entry& entry) noexcept { work_->set_entry(entry); }
 
   /// As `test`, for callers who have entered the communicator.
   bool move_on() {
@@ -419,11 +420,14 @@ class started_call : public pending {
   bool in_a_copy() const noexcept final { return state_->in_a_copy(); }
 
  protected:
-  /// `work` is a member of the derived class: it exists between `enter` and `finish` only.
-  started_call(std::shared_ptr<State> state, const call_site& call, operation& work)
-      : state_(std::move(state)), call_(call), waiting_(call.timeout, state_->port().oversubscribed()), work_(work) {}
+  started_call(std::shared_ptr<State> state, const call_site& call)
+      : state_(std::move(state)), call_(call), waiting_(call.timeout, state_->port().oversubscribed()) {}
 
-  void enter() { state_->active().push_back(&work_); }
+  /// `work` is the derived class's: it exists from here until `drop` or, where nothing fails, `finish`.
+  void enter(operation& work) {
+    work_ = &work;
+    state_->active().push_back(work_);
+  }
   void finish() {
     const visit here(*state_, call_.timeout);
     if (!over() && !refused(here)) return run();
@@ -435,13 +439,19 @@ class started_call : public pending {
 
  private:
   virtual bool stop_requested() const = 0;
+  /// Destroys the operation, which has failed, and with it all that still goes on to or from the caller's buffers.
+  virtual void drop() noexcept = 0;
 
-  bool over() const noexcept { return cause_ || work_.status() == machine_status::done; }
+  bool over() const noexcept { return cause_ || work_->status() == machine_status::done; }
 
   void run() {
     fail_without_memory([&] {
-      const outcome ended = drive(
-          *state_, work_, [&] { return stop_requested(); }, call_);
+      const auto locate = [&](error_context& at) { work_->locate(at); };
+      const auto stop = [&] { return stop_requested(); };
+      patience waiting(call_.timeout, state_->port().oversubscribed());
+      failure found = failed_meanwhile(*state_, *work_, stop, waiting, call_, locate);
+      const outcome ended =
+          found ? give_up(*state_, std::move(found), call_, locate) : drive(*state_, *work_, stop, call_);
       if (ended.failed()) cause_ = ended.cause();
     });
     leave();
@@ -449,27 +459,28 @@ class started_call : public pending {
 
   /// True when it is over.
   bool advance() {
-    state_->port().progress();
-    advance_others(*state_, &work_);
-    const auto locate = [&](error_context& at) { work_.locate(at); };
+    const auto locate = [&](error_context& at) { work_->locate(at); };
     const auto stop = [&] { return stop_requested(); };
-    if (state_->revoked() && !work_.over()) return end(state_->take_cause());
-    switch (work_.poll()) {
+    if (failure found = failed_meanwhile(*state_, *work_, stop, waiting_, call_, locate)) return end(std::move(found));
+    state_->port().progress();
+    advance_others(*state_, work_);
+    if (state_->revoked() && !work_->over()) return end(state_->take_cause());
+    switch (work_->poll()) {
       case machine_status::done:
-        work_.entry().ends();
+        work_->entry().ends();
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
         return state_->flagged() ? end(reason_to_give_up(*state_, stop, waiting_, call_, locate)) : true;
       case machine_status::progressed:
         waiting_.progressed();
         if (!is_to_look_up(*state_)) return false;
         break;
-      case machine_status::failed: return end(reason_of_failure(*state_, work_, stop, waiting_, call_, locate));
+      case machine_status::failed: return end(reason_of_failure(*state_, *work_, stop, waiting_, call_, locate));
       case machine_status::blocked:
         if (!waiting_.tick()) return false;
         break;
     }
     failure cause = reason_to_give_up(*state_, stop, waiting_, call_, locate);
-    return cause ? end(in_words_of(*state_, work_, std::move(cause))) : false;
+    return cause ? end(in_words_of(*state_, *work_, std::move(cause))) : false;
   }
 
   /// Runs `body`, unless memory runs out in it: then that is what the operation fails with.
@@ -479,7 +490,7 @@ class started_call : public pending {
     try {
       body();
     } catch (const std::bad_alloc& thrown) {
-      cause_ = end_without_memory(*state_, thrown, call_, [&](error_context& at) { work_.locate(at); });
+      cause_ = end_without_memory(*state_, thrown, call_, [&](error_context& at) { work_->locate(at); });
     }
 #else
     body();
@@ -497,21 +508,26 @@ class started_call : public pending {
     cause_ = in_context(std::move(cause), *state_, call_);
     state_->revoke_unheard(cause_);
     record_failure(*state_, cause_);
+    leave();
     return true;
   }
 
   /// After entering. Peers wait for an operation that is given up.
   void leave() {
+    if (work_ == nullptr) return;
     fail_without_memory([&] {
-      if (cause_ && !work_.over()) state_->revoke_unheard(cause_);
+      if (cause_ && !work_->over()) state_->revoke_unheard(cause_);
     });
-    std::erase(state_->active(), &work_);
+    std::erase(state_->active(), work_);
+    if (!cause_) return;
+    work_ = nullptr;
+    drop();
   }
 
   const std::shared_ptr<State> state_;
   const call_site call_;
-  patience waiting_;  ///< of `test`
-  operation& work_;
+  patience waiting_;           ///< of `test`
+  operation* work_ = nullptr;  ///< null once it was dropped
   failure cause_;
   failure refused_;  ///< the latest call of this request: the operation goes on
 };
@@ -521,17 +537,19 @@ class started final : public started_call<State> {
  public:
   template <class... Arguments>
   started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
-      : started_call<State>(std::move(state), call, operation_), stop_(std::move(stop)),
-        operation_(this->state(), std::forward<Arguments>(arguments)...) {
-    this->enter();
+      : started_call<State>(std::move(state), call), stop_(std::move(stop)),
+        operation_(std::in_place, this->state(), std::forward<Arguments>(arguments)...) {
+    this->enter(*operation_);
   }
   ~started() override { this->finish(); }
 
  private:
   bool stop_requested() const override { return stop_(); }
 
+  void drop() noexcept override { operation_.reset(); }
+
   const Stop stop_;
-  Operation operation_;
+  std::optional<Operation> operation_;
 };
 
 /// The `_async` form: the operation is numbered now, and moves on with the communicator.

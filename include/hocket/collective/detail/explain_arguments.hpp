@@ -208,7 +208,22 @@ consteval bool explain_two_buffers() {
 
 /// For what no rule above found wrong.
 template <class... Arguments>
-inline constexpr bool always_false = false;
+consteval void explain_surplus() {
+  constexpr bool code =
+      std::is_same_v<typename argument_list<Arguments...>::template plain<sizeof...(Arguments) - 1>, std::error_code>;
+  static_assert(!code, "an _async form takes no std::error_code: its request tells by one, as in started.wait(code)");
+  static_assert(code, "too many arguments, or one in the place of another");
+}
+
+/// Options that are for buffers with a tag alone, and even as a hint mean nothing here: whoever says them thinks of other memory.
+template <class Options>
+consteval bool explain_placed_options_of_a_host() {
+  constexpr bool has_none = !Options::template has<kind::stream> && !Options::template has<kind::staging>;
+  static_assert(has_none,
+                "with(...): a stream, or cuda::staging, goes with buffers that have a tag, such as cuda::device(...); "
+                "these have none, and the processor reads and writes them, whatever a stream does");
+  return has_none;
+}
 
 /// Whether argument I, if there is one, is a `Wanted`.
 template <class Arguments, std::size_t I, class Wanted>

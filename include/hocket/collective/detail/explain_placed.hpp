@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/explain_arguments.hpp>
+#include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/placed_buffer.hpp>
@@ -49,15 +50,39 @@ consteval bool explain_stream() {
   }
 }
 
+template <class T>
+inline constexpr bool is_placed_in_place = false;
+template <class T, class Space>
+inline constexpr bool is_placed_in_place<placed_in_place<T, Space>> = true;
+
+/// What is wrong with argument I, where a buffer is to be, in such memory or not.
+template <class Arguments, std::size_t I>
+consteval bool explain_one_buffer() {
+  using argument = typename Arguments::template plain<I>;
+  constexpr bool single = !is_placed_in_place<argument>;
+  static_assert(single,
+                "in_place(buffer) stands for both in and out of all_reduce, once: all_reduce(comm, in_place(buffer), "
+                "...); other calls take two buffers, or one");
+  constexpr bool buffer = !single || is_placed<argument> || std::is_pointer_v<argument> || contiguous_buffer<argument>;
+  static_assert(buffer,
+                "a buffer is missing, or another argument stands in its place: calls take in and out, but for "
+                "broadcast, send and recv, and all_reduce of in_place(buffer)");
+  return single && buffer;
+}
+
 /// What is wrong with two buffers of which one at least is in such memory.
 template <class Arguments, std::size_t In, std::size_t Out>
 consteval bool explain_placed_pair() {
-  constexpr bool both =
-      is_placed<typename Arguments::template plain<In>> && is_placed<typename Arguments::template plain<Out>>;
-  static_assert(both,
-                "in and out must both be in memory that devices know, or both be the host's: say cuda::device(...), "
-                "cuda::pinned(...) or cuda::managed(...) of both, or copy one of them");
-  return both;
+  if constexpr (explain_one_buffer<Arguments, In>() && explain_one_buffer<Arguments, Out>()) {
+    constexpr bool both =
+        is_placed<typename Arguments::template plain<In>> && is_placed<typename Arguments::template plain<Out>>;
+    static_assert(both,
+                  "in and out must both be in memory that devices know, or both be the host's: say cuda::device(...), "
+                  "cuda::pinned(...) or cuda::managed(...) of both, or copy one of them");
+    return both;
+  } else {
+    return false;
+  }
 }
 
 template <class T>
@@ -148,7 +173,7 @@ consteval bool explain_placed_one_way() {
   using element = placed_element_t<Arguments, 1>;
   constexpr bool first = is_placed<typename Arguments::template plain<1>>;
   static_assert(first, "the buffer comes right after the communicator");
-  if constexpr (first) {
+  if constexpr (first && explain_one_buffer<Arguments, 1>()) {
     if constexpr (Receives) {
       if constexpr (!explain_placed_output<element>()) return false;
     }
@@ -162,11 +187,15 @@ consteval bool explain_placed_one_way() {
 /// (communicator, out, peer, in, peer, tag, options, code)
 template <class Arguments>
 consteval bool explain_placed_exchange() {
-  if constexpr (explain_placed_pair<Arguments, 1, 3>()) {
-    if constexpr (explain_element<std::remove_const_t<placed_element_t<Arguments, 1>>>() &&
-                  explain_placed_output<placed_element_t<Arguments, 3>>()) {
-      if constexpr (explain_peer<Arguments, 2>() && explain_peer<Arguments, 4>()) {
-        if constexpr (explain_said_tag<Arguments, 5>()) return explain_placed_options<Arguments, 6>();
+  if constexpr (explain_one_buffer<Arguments, 1>()) {
+    if constexpr (explain_peer<Arguments, 2>()) {
+      if constexpr (explain_placed_pair<Arguments, 1, 3>()) {
+        if constexpr (explain_element<std::remove_const_t<placed_element_t<Arguments, 1>>>() &&
+                      explain_placed_output<placed_element_t<Arguments, 3>>()) {
+          if constexpr (explain_peer<Arguments, 4>()) {
+            if constexpr (explain_said_tag<Arguments, 5>()) return explain_placed_options<Arguments, 6>();
+          }
+        }
       }
     }
   }

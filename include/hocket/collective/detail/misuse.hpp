@@ -36,13 +36,9 @@ struct explained : Calls {
     if constexpr (!explain_communicator<list>()) {
       return {};
     } else if constexpr ((is_placed<std::remove_cvref_t<Arguments>> || ...)) {
-      if constexpr (Form::template explain_placed<list>()) {
-        static_assert(always_false<Arguments...>, "too many arguments, or one in the place of another");
-      }
+      if constexpr (Form::template explain_placed<list>()) explain_surplus<Arguments...>();
     } else if constexpr (Form::template explain<list>()) {
-      if constexpr (explain_lifetime<Arguments&&...>()) {
-        static_assert(always_false<Arguments...>, "too many arguments, or one in the place of another");
-      }
+      if constexpr (explain_lifetime<Arguments&&...>()) explain_surplus<Arguments...>();
     }
     return {};
   }

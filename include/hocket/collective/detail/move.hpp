@@ -6,6 +6,7 @@
 
 #include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/explain_arguments.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/kernel/host/leaf.hpp>
 
@@ -126,7 +127,8 @@ class moving_job<Kind, T, Blocks>::work final : public operation {
 
 template <plan::goal_kind Kind, class T, class Options, class Blocks = equal_blocks>
 auto make_moving_job(std::span<const T> in, std::span<T> out, int root, const Options&, const Blocks& blocks = {}) {
-  static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
+  static_assert(!explain_placed_options_of_a_host<Options>() ||
+                    Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
                 "with(...): this operation combines nothing, so it can't use one of these properties; wrap it in "
                 "hint(...) to have it ignored");
   return moving_job<Kind, T, Blocks>{in, out, root, blocks};

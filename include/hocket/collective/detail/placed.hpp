@@ -27,7 +27,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// Returns when the call is over on the host.
-struct blocks {
+struct blocking {
   template <class Job, class Wire, class Options>
   static outcome run(const communicator<Wire>& comm, const Job& job, const Options& options,
                      const std::source_location& site) {
@@ -42,7 +42,7 @@ struct blocks {
 };
 
 /// Returns at once.
-struct starts {
+struct starting {
   template <class Job, class Wire, class Options>
   static request run(const communicator<Wire>& comm, const Job& job, const Options& options,
                      const std::source_location& site) {
@@ -58,7 +58,7 @@ struct starts {
 
 /// Those that have a form with a std::error_code.
 template <class How>
-concept tells_by_code = std::is_same_v<How, blocks>;
+concept tells_by_code = std::is_same_v<How, blocking>;
 
 /// Whether in and out may be these.
 template <class T, class U>
@@ -80,7 +80,7 @@ struct placed_reduction : Calls {
              (placed_calls<To>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out, const Op& op,
                   const Options& options, std::error_code& code,
-                  const std::source_location& site = std::source_location::current()) const {
+                  const std::source_location& site = std::source_location::current()) const noexcept {
     code = placed_calls<To>::template reduce<Kind, How>(comm, in, out, op, options, site).code();
   }
 
@@ -96,7 +96,7 @@ struct placed_reduction : Calls {
              (placed_calls<Space>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_in_place<T, Space> buffer, const Op& op,
                   const Options& options, std::error_code& code,
-                  const std::source_location& site = std::source_location::current()) const {
+                  const std::source_location& site = std::source_location::current()) const noexcept {
     (*this)(comm, buffer.elements, buffer.elements, op, options, code, site);
   }
 };
@@ -119,7 +119,7 @@ struct placed_uneven_reduction : Calls {
              (placed_calls<To>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out, counts lengths,
                   const Op& op, const Options& options, std::error_code& code,
-                  const std::source_location& site = std::source_location::current()) const {
+                  const std::source_location& site = std::source_location::current()) const noexcept {
     code =
         placed_calls<To>::template reduce<Kind, How>(comm, in, out, op, options, site, blocks_of<Kind>(lengths)).code();
   }
@@ -142,7 +142,7 @@ struct placed_move : Calls {
     requires tells_by_code<How> && placed_pair<T, U> && element<U> && (placed_calls<To>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, To> out,
                   Counts... lengths, const Options& options, std::error_code& code,
-                  const std::source_location& site = std::source_location::current()) const {
+                  const std::source_location& site = std::source_location::current()) const noexcept {
     code = placed_calls<To>::template move<Kind, How>(comm, in, out, options, site, blocks_of<Kind>(lengths...)).code();
   }
 };
@@ -161,7 +161,8 @@ struct placed_rooted : Calls {
   template <class Wire, class T, class Space, call_options Options>
     requires tells_by_code<How> && (!std::is_const_v<T>) && element<T> && (placed_calls<Space>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from, const Options& options,
-                  std::error_code& code, const std::source_location& site = std::source_location::current()) const {
+                  std::error_code& code,
+                  const std::source_location& site = std::source_location::current()) const noexcept {
     code = placed_calls<Space>::template broadcast<How>(comm, buffer, from, options, site).code();
   }
 };
@@ -185,7 +186,7 @@ struct placed_one_way : Calls {
              (placed_calls<Space>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, peer other, tag label,
                   const Options& options, std::error_code& code,
-                  const std::source_location& site = std::source_location::current()) const {
+                  const std::source_location& site = std::source_location::current()) const noexcept {
     code = exchange(comm, buffer, other, label, options, site).code();
   }
 
@@ -224,7 +225,7 @@ struct placed_exchange : Calls {
              (placed_calls<To>::template takes<Options>)
   void operator()(const communicator<Wire>& comm, placed_buffer<T, From> out, peer to, placed_buffer<U, To> in,
                   peer from, tag label, const Options& options, std::error_code& code,
-                  const std::source_location& site = std::source_location::current()) const {
+                  const std::source_location& site = std::source_location::current()) const noexcept {
     code = exchange(comm, out, to, in, from, label, options, site).code();
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/explain_arguments.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/strong_types.hpp>
@@ -29,7 +30,7 @@ inline constexpr int no_peer = std::numeric_limits<int>::min();
 template <class T>
 constexpr std::uint32_t element_signature() noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION || std::is_same_v<T, std::byte>) return 0;
-  return type_signature<T>();
+  return type_signature<T>() & ~transport::tagged_buffer;
 }
 
 template <class State>
@@ -101,6 +102,12 @@ class message_turn {
   void note_sent() noexcept { posted_.sent = true; }
   void note_received() noexcept { posted_.received = true; }
   bool received() const noexcept { return posted_.received; }
+  /// Whether it waits for a message before it.
+  bool is_behind() const noexcept { return (!posted_.sent && !may_send()) || (!posted_.received && !may_receive()); }
+  failure overdue() const {
+    if (!is_behind()) return {};
+    return make_failure(errc::timeout, "an earlier message of the same tag, to or from the same rank, is not over");
+  }
 
  private:
   /// Whether `earlier(message)` holds for none of those that were asked for before this one.
@@ -168,7 +175,10 @@ class message_exchange final : public operation {
     return moved ? machine_status::progressed : machine_status::blocked;
   }
   const failure& reported() const override { return cause_; }
-  void locate(error_context& context) override { context.peer = turn_.received() ? job_.to : job_.from; }
+  failure overdue() const override { return turn_.overdue(); }
+  void locate(error_context& context) override {
+    if (!turn_.is_behind()) context.peer = turn_.received() ? job_.to : job_.from;
+  }
 
  private:
   transport::message_id id(std::uint32_t type) const noexcept { return {job_.tag, job_.channel, type, on_device_}; }
@@ -210,7 +220,7 @@ HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_job& job,
 
 template <class Options>
 constexpr void check_message_options() {
-  static_assert(Options::template only<kind::timeout, kind::stop>,
+  static_assert(!explain_placed_options_of_a_host<Options>() || Options::template only<kind::timeout, kind::stop>,
                 "with(...): a message can't use one of these properties; wrap it in hint(...) to have it ignored");
 }
 

@@ -5,6 +5,7 @@
 
 #include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/explain_arguments.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/kernel/host/leaf.hpp>
@@ -257,8 +258,9 @@ auto effective_operation(const Op& op, const Options& options) {
 template <plan::goal_kind Kind, class T, class Op, class Options, class Blocks = equal_blocks>
 auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, const Options& options,
                         const Blocks& blocks = {}) {
-  static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
-                                       kind::exactness, kind::integrity>,
+  static_assert(!explain_placed_options_of_a_host<Options>() ||
+                    Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
+                                           kind::exactness, kind::integrity>,
                 "with(...): a reduction can't use one of these properties; wrap it in hint(...) to have it ignored");
   auto effective = effective_operation<Op, T>(op, options);
   if constexpr (Options::template has<kind::algorithm> && !Options::template is_hint<kind::algorithm>) {

@@ -154,10 +154,16 @@ HOCKET_COLD inline failure wrong_tag(const char* buffer, const void* data, cuda_
   return make_failure(errc::invalid_argument, std::move(text));
 }
 
-/// What is wrong with how a call is to be staged.
-inline outcome check_chunk(std::size_t chunk_bytes) {
-  if (chunk_bytes != 0) [[likely]]
+/// What is wrong with how so many bytes are to be staged.
+inline outcome check_chunk(std::size_t chunk_bytes, std::size_t bytes) {
+  constexpr std::size_t most_chunks = std::size_t{1} << 30;  // they are counted in 32 bits
+  if (chunk_bytes != 0 && bytes / chunk_bytes < most_chunks) [[likely]]
     return {};
+  if (chunk_bytes != 0) {
+    return make_failure(errc::invalid_argument, "cuda::staging says chunks of " + std::to_string(chunk_bytes) +
+                                                    " bytes, too many of them for " + std::to_string(bytes) +
+                                                    " bytes: name a larger number");
+  }
   return make_failure(errc::invalid_argument,
                       "cuda::staging says chunks of 0 bytes: name a number, or leave it out for " +
                           std::to_string(cuda::staging{}.chunk_bytes));

@@ -38,7 +38,8 @@ struct placed_message {
   message_job host;
   cuda_ipc::memory_space out_tag;
   cuda_ipc::memory_space in_tag;
-  std::shared_ptr<device_session<Driver>> session;
+  cuda::stream_of<Driver> stream;
+  mutable std::shared_ptr<device_session<Driver>> session = nullptr;  ///< from `check` on: where memory may run out
 
   const message_job& message() const noexcept { return host; }
   bool sends() const noexcept { return host.to != no_peer; }
@@ -53,8 +54,9 @@ struct placed_message {
     const bool both = sends() && receives();
     const buffer out{both ? "out" : "the buffer", out_tag, host.out.data(), host.out.size()};
     const buffer in{both ? "in" : "the buffer", in_tag, host.in.data(), host.in.size()};
-    const buffer buffers[] = {sends() ? out : in, in};
-    return session->check(state, std::span(buffers).first(both ? 2 : 1), lanes);
+    session = std::make_shared<device_session<Driver>>(stream);
+    if (both) return session->check(state, std::array{out, in}, lanes);
+    return session->check(state, std::array{sends() ? out : in}, lanes);
   }
 };
 
@@ -63,7 +65,7 @@ struct placed_message {
 template <class T>
 std::uint32_t placed_signature(const char* way, std::size_t bytes, std::size_t chunk_bytes) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
-  return mix(mix(mix(type_signature<T>(), hash_text(way)), bytes), chunk_bytes);
+  return mix(mix(mix(type_signature<T>(), hash_text(way)), bytes), chunk_bytes) | transport::tagged_buffer;
 }
 
 // ── Carried ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -147,7 +149,7 @@ class staged_direction {
   staged_direction& operator=(const staged_direction&) = delete;
 
   bool over() const noexcept { return over_; }
-  /// ... or for a copy, and not for the peer.
+  /// Whether it waits for the stream, or a copy, and not for the peer.
   bool waits_for_stream() const noexcept { return waits_ && !over_; }
   int peer() const noexcept { return peer_; }
 
@@ -167,7 +169,7 @@ class staged_direction {
   const transport::message_id id_;
   const message_chunks chunks_;
   bool reached_ = false;  ///< the stream has come to this call
-  bool waits_ = true;
+  bool waits_ = true;     ///< see `waits_for_stream`; of what is not over
   bool over_ = false;
 };
 
@@ -198,7 +200,7 @@ class staged_sending : public staged_direction<State, Driver> {
     return under_way_[chunk % under_way_.size()];
   }
 
-  /// Begins copies to the host, as far as there are slots.
+  /// Begins copies to the host, as far as there are slots. What is there already counts as brought, no further.
   failure bring() {
     while (brought_ < this->chunks_.count() && brought_ < drained_ + this->slots) {
       if (!this->is_direct_) {
@@ -337,7 +339,7 @@ struct staged_message : placed_message<Driver> {
 
   template <class State>
   outcome check(State& state) const {
-    outcome wrong = check_chunk(chunk_bytes);
+    outcome wrong = check_chunk(chunk_bytes, std::max(this->host.in.size(), this->host.out.size()));
     if (wrong.failed()) return wrong;
     return placed_message<Driver>::check(state, this->sends() && this->receives() ? 2 : 1);
   }
@@ -377,7 +379,7 @@ class staged_message<Driver>::work final : public operation {
   const failure& reported() const override { return cause_; }
   failure overdue() const override {
     const bool waits = (out_ && out_->waits_for_stream()) || (in_ && in_->waits_for_stream());
-    return waits ? device_session<Driver>::overdue() : failure();
+    return waits ? device_session<Driver>::overdue() : turn_.overdue();
   }
   void locate(error_context& context) override {
     if (overdue()) return;

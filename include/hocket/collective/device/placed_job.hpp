@@ -3,6 +3,7 @@
 /// What a collective on memory of devices has beside the host's: where its buffers are, and the session that it runs in.
 #pragma once
 
+#include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/device/session.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -25,12 +26,14 @@ struct placed_job {
   HostJob host;
   cuda_ipc::memory_space in_tag;
   cuda_ipc::memory_space out_tag;
-  std::shared_ptr<device_session<Driver>> session;
+  cuda::stream_of<Driver> stream;
+  mutable std::shared_ptr<device_session<Driver>> session = nullptr;  ///< from `check` on: where memory may run out
 
   template <class State>
   outcome check(State& state) const {
     outcome wrong = host.check(state);
     if (wrong.failed()) return wrong;
+    session = std::make_shared<device_session<Driver>>(stream);
     const typename device_session<Driver>::buffer buffers[] = {
         {"in", in_tag, host.in.data(), host.in.size_bytes()},
         {has_input ? "out" : "the buffer", out_tag, host.out.data(), host.out.size_bytes()}};

@@ -26,7 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The driver, context and lane of one call.
+/// The driver, context and lanes of one call: one, or one for each direction of a message.
 template <class Driver>
 class device_session {
  public:

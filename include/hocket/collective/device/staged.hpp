@@ -96,8 +96,7 @@ struct placed_calls<Space> {
                        const std::source_location& site) {
     using driver_type = driver_of<Options>;
     const auto hosts = for_host(options);
-    const auto session = std::make_shared<device_session<driver_type>>(options.template get<kind::stream>(0));
-    const placed_message<driver_type> message{host, From::space, Space::space, session};
+    const placed_message<driver_type> message{host, From::space, Space::space, options.template get<kind::stream>(0)};
     const auto sign = [](message_job& signed_one, const char* way, std::size_t chunk_bytes) {
       signed_one.sent_type = placed_signature<T>(way, signed_one.out.size(), chunk_bytes);
       signed_one.received_type = placed_signature<U>(way, signed_one.in.size(), chunk_bytes);
@@ -140,8 +139,7 @@ struct placed_calls<Space> {
   static auto run(const communicator<Wire>& comm, const HostJob& host, const Options& options, const HostOptions& hosts,
                   const std::source_location& site) {
     using driver_type = driver_of<Options>;
-    const auto session = std::make_shared<device_session<driver_type>>(options.template get<kind::stream>(0));
-    const placed_job<HostJob, driver_type> job{host, From::space, Space::space, session};
+    const placed_job<HostJob, driver_type> job{host, From::space, Space::space, options.template get<kind::stream>(0)};
     if constexpr (may_be_carried<HostJob, Options, Wire>) {
       if (carries_device_memory(comm)) return How::run(comm, carried_job<HostJob, driver_type>{job}, hosts, site);
     }

@@ -56,7 +56,7 @@ struct staged_job : placed_job<HostJob, Driver> {
 
   template <class State>
   outcome check(State& state) const {
-    outcome wrong = check_chunk(chunk_bytes);
+    outcome wrong = check_chunk(chunk_bytes, std::max(this->host.in.size_bytes(), this->host.out.size_bytes()));
     return wrong.failed() ? std::move(wrong) : placed_job<HostJob, Driver>::check(state);
   }
 

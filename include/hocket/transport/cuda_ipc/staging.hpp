@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -85,7 +86,8 @@ class staging_lane {
     if (found || !ready || bytes <= one.bytes) return found;
     one.bytes = 0;
     if ((found = one.memory.give_back())) return found;
-    const std::size_t wanted = std::bit_ceil(std::max(bytes, least_bytes));
+    const std::size_t wanted = bytes <= most_rounded ? std::bit_ceil(std::max(bytes, least_bytes))
+                                                     : (bytes + least_bytes - 1) / least_bytes * least_bytes;
     if ((found = pinned_memory<Driver>::make(at_, one.memory, wanted))) return found;
     one.bytes = wanted;
     return {};
@@ -107,7 +109,8 @@ class staging_lane {
   }
 
  private:
-  static constexpr std::size_t least_bytes = std::size_t{1} << 16;  // so that slots seldom grow
+  static constexpr std::size_t least_bytes = std::size_t{1} << 16;   // so that slots seldom grow
+  static constexpr std::size_t most_rounded = std::size_t{8} << 20;  // to a power of two
 
   struct slot {
     pinned_memory<Driver> memory;
@@ -204,7 +207,16 @@ class staging_lanes {
     if (!found) result = std::move(made);
     return found;
   }
-  void give_back(std::unique_ptr<lane_type> lane) { free_.push_back(std::move(lane)); }
+  /// Where there is no memory to keep it for later calls, it goes.
+  void give_back(std::unique_ptr<lane_type> lane) noexcept {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      free_.push_back(std::move(lane));
+    } catch (const std::bad_alloc&) {}
+#else
+    free_.push_back(std::move(lane));
+#endif
+  }
 
  private:
   std::optional<Driver> loaded_;

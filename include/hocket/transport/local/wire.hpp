@@ -94,7 +94,7 @@ class port {
     // A message of another tag that came after `keep_early` looked is kept when we are asked again.
     if (id.point_to_point() && place.sequence != id.sequence) return nullptr;
     if (place.sequence != id.sequence || place.bytes != bytes || !transport::fits(place.signature, id)) [[unlikely]] {
-      fail = unexpected(place.sequence, place.bytes, peer, id, bytes, place.signature == id.signature);
+      fail = unexpected(place.sequence, place.bytes, peer, id, bytes, transport::fits(place.signature, id));
       return nullptr;
     }
     counter_of(peer, id).received = next;
@@ -154,7 +154,7 @@ class port {
     for (auto each = early_.begin(); each != early_.end(); ++each) {
       if (each->peer != peer || each->channel != id.channel || each->tag != id.sequence) continue;
       if (each->bytes.size() != bytes || !transport::fits(each->signature, id)) {
-        fail = unexpected(each->tag, each->bytes.size(), peer, id, bytes);
+        fail = unexpected(each->tag, each->bytes.size(), peer, id, bytes, transport::fits(each->signature, id));
         return nullptr;
       }
       state.through = nullptr;
@@ -188,7 +188,7 @@ class port {
   }
 
   static failure unexpected(std::uint32_t their_sequence, std::size_t their_bytes, int peer, transport::message_id id,
-                            std::size_t bytes, bool same_call = false) {
+                            std::size_t bytes, bool same_call) {
     if (their_sequence != id.sequence) {
       return make_failure(errc::mismatch,
                           "the peer is at operation #" + std::to_string(their_sequence) + " with other steps than ours",

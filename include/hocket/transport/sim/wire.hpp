@@ -168,7 +168,7 @@ class port {
     }
     if (message.bytes != bytes) {
       fail = transport::wrong_length(std::to_string(message.bytes), message.bytes > bytes, peer, id, bytes,
-                                     message.signature == id.signature);
+                                     transport::fits(message.signature, id));
       return nullptr;
     }
     if (!transport::fits(message.signature, id)) {

@@ -409,11 +409,9 @@ class port {
         expected.before + (more ? links_->piece_bytes_from(rank_on_wire(peer), id.on_device) : info.length) + rest;
     const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || (more && expected.last()) || length > expected.message;
     const bool told = more ? rest > 0 : !too_long || length > expected.message;
-    const bool same_call = message_tag::same_call(info.sender_tag, id);
-    // It came in other pieces, as from memory of another kind.
-    if (!told && !same_call && id.point_to_point()) return transport::misfit(peer, id);
     const std::string sent = told ? std::to_string(length) : "more than " + std::to_string(expected.message);
-    return transport::wrong_length(sent, too_long, peer, id, expected.message, same_call);
+    return transport::wrong_length(sent, too_long, peer, id, expected.message,
+                                   message_tag::same_call(info.sender_tag, id));
   }
 
   /// What is wrong with a peer: null if nothing is, or it has left in order; empty if `reason_of` says it.

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: goes with buffers that have a tag
+//
+// The tag was forgotten, and the processor would read memory of a device.
+#include <hocket/collective/device/staged.hpp>
+#include <hocket/hocket.hpp>
+
+#include <span>
+
+void misuse(const hocket::local::communicator& comm, std::span<const float> buffer, CUstream_st* stream) {
+  hocket::send(comm, buffer, hocket::peer{1}, hocket::tag{7}, hocket::with(hocket::cuda::stream_ref(stream)));
+}
