@@ -40,7 +40,7 @@ class mapped_numbers {
   void* at_;
 };
 
-constexpr std::size_t many = std::size_t{1} << 18;
+constexpr std::size_t lent_numbers = std::size_t{1} << 18;
 
 /// Rank 1 starts `start(comm, in, out)`, rank 0 fails in `fail(comm, in, out)` meanwhile, and its memory goes; then rank 1 asks,
 /// by `wait` or `test`.
@@ -55,13 +55,13 @@ void check_late(Start start, Fail fail) {
       if (me.rank() == 0) {
         reach(1);
         {
-          const mapped_numbers in(many), out(many);
+          const mapped_numbers in(lent_numbers), out(lent_numbers);
           me.expect(errc::timeout, [&] { fail(me.comm(), in.span(), out.span()); });
         }
         stage = 2;
         return;
       }
-      const mapped_numbers in(many), out(many);
+      const mapped_numbers in(lent_numbers), out(lent_numbers);
       hocket::request started = start(me.comm(), in.span(), out.span());
       stage = 1;
       reach(2);
