@@ -73,14 +73,14 @@ void check_late(Start start, Fail fail) {
   }
 }
 
-constexpr auto briefly = hocket::with(hocket::timeout(200ms));
+constexpr auto for_a_moment = hocket::with(hocket::timeout(200ms));
 
 }  // namespace
 
 TEST_CASE("a message whose sender has failed, and freed it, is not read by a request that is looked at later") {
   check_late([](const auto& comm, std::span<float> in, auto) { return hocket::recv_async(comm, in, hocket::peer{0}); },
              [](const auto& comm, std::span<float> in, auto) {
-               hocket::send(comm, in, hocket::peer{1}, hocket::tag{0}, briefly);
+               hocket::send(comm, in, hocket::peer{1}, hocket::tag{0}, for_a_moment);
              });
 }
 
@@ -90,13 +90,13 @@ TEST_CASE("vectors of a rank that has failed, and freed them, are not read by a 
         return hocket::all_reduce_async(comm, in, out, std::plus<>{}, hocket::with(hocket::ring));
       },
       [](const auto& comm, std::span<float> in, std::span<float> out) {
-        hocket::all_reduce(comm, in, out, std::plus<>{}, briefly.and_also(hocket::ring));
+        hocket::all_reduce(comm, in, out, std::plus<>{}, for_a_moment.and_also(hocket::ring));
       });
   check_late(
       [](const auto& comm, std::span<float> in, std::span<float> out) {
         return hocket::all_reduce_async(comm, in, out, std::plus<>{}, hocket::with(hocket::two_shot));
       },
       [](const auto& comm, std::span<float> in, std::span<float> out) {
-        hocket::all_reduce(comm, in, out, std::plus<>{}, briefly.and_also(hocket::two_shot));
+        hocket::all_reduce(comm, in, out, std::plus<>{}, for_a_moment.and_also(hocket::two_shot));
       });
 }
