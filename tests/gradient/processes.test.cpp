@@ -132,15 +132,20 @@ void train_until_failure(const communicator& comm, findings& found) {
   }
 }
 
-// What was to be sent to the one that stopped is given up when UCX's own objects go.
+// What was to be sent to the one that stopped is given up when UCX's own objects go. Rank 3 waits for it in any case; the
+// others may also wait for rank 3, and that is gone where it was the first to have waited too long.
 TEST_CASE("where a process is stopped in a step, each of the others ends with an error") {
   const auto train = [](const world& where, findings& found) {
     ::mallopt(M_PERTURB, 0xa5);  // memory that is used after it was freed makes no sense
-    const auto cause = found.fails(hocket::errc::timeout, "training", [&] {
+    try {
       const auto comm = hocket::ucx::connect(where, {.timeout = 1s});
       train_until_failure(comm, found);
-    });
-    found.expect(cause.context.peer >= 0, "nobody is blamed: " + cause.message());
+      found.expect(false, "training did not fail");
+    } catch (const hocket::error& cause) {
+      const bool others_left = where.rank != 3 && cause.code() == hocket::errc::peer_lost;
+      found.expect(cause.code() == hocket::errc::timeout || others_left, cause.what());
+      found.expect(cause.context().peer >= 0, std::string("nobody is blamed: ") + cause.what());
+    }
   };
   for (int round = 0; round < 2; ++round) {
     const auto results = results_of(4, shared_memory, train);
