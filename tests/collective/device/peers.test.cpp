@@ -428,6 +428,36 @@ TEST_CASE("calls that ranks enqueue in another order are found, and nobody goes 
   }
 }
 
+// As a program does whose buffers are others each time: the call is gone before the streams have come to it.
+TEST_CASE("calls that are bound for one time give the host's bits") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes, layout_of_ranks::pairs_of_devices}) {
+      INFO(ranks << " ranks");
+      on_peers(ranks, kind, [&](peer_rank& me) {
+        auto peers = me.reach();
+        for (int round = 0; round < 12; ++round) {
+          const std::size_t size = static_cast<std::size_t>(1 + 97 * round % 300);
+          const auto mine = samples<float>(me.rank() + 10 * round, size);
+          const auto in = me.buffer<float>(size), out = me.buffer<float>(size);
+          me.write(in, mine);
+          peers.all_reduce(in, out, std::plus<>{}).enqueue(me.order());
+          const auto all = me.buffer<float>(size * static_cast<std::size_t>(ranks));
+          auto last = peers.all_gather(out, all);
+          last.enqueue(me.order());
+          if (round % 4 != 3) continue;
+          last.wait();
+          std::vector<float> expected(size);
+          hocket::all_reduce(me.comm(), mine, expected, std::plus<>{}, hocket::with(hocket::two_shot));
+          for (int rank = 0; rank < ranks; ++rank) {
+            expect_equal(me, gpu::device(all.data() + static_cast<std::size_t>(rank) * size, size), expected, "sum");
+          }
+        }
+        peers.close();
+      });
+    }
+  }
+}
+
 TEST_CASE("a request tells the host when a bound call is done") {
   for (const int ranks : {1, 2, 3, 5}) {
     on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {

@@ -13,6 +13,10 @@
 ///     sum.wait();  // or a request for the host: hocket::request done = sum.completion();
 ///     peers.close();  // collective
 ///
+/// Buffers that are used once are bound for one time, at the price of two exchanges between hosts:
+///
+///     peers.all_reduce(gpu::device(in, n), gpu::device(out, n), std::plus<>{}).enqueue(stream);
+///
 /// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; two of them never overlap.
 ///   Another order is a `mismatch` of that `wait`, or a later one. Calls are bound, too, at the same place among those that
 ///   are enqueued.
@@ -20,7 +24,7 @@
 /// **Graphs.** `enqueue` on a stream that is being captured adds the call to the graph. Graphs are launched one after the
 ///   other, in the same order on all ranks, and not beside calls that are enqueued.
 /// **Buffers** are device memory of cudaMalloc or cuMemAlloc, not of a pool, as that of cudaMallocAsync, and stay until the bound
-///   call is gone; after a failure, until `close`. `in` may be where the result will be, and overlap `out` in no other way.
+///   call is gone and what was enqueued of it is done; after a failure, until `close`. `in` may be where the result will be, and overlap `out` in no other way.
 /// **Algorithms.** Ranks on one device: for all_reduce one kernel for all of them, launched by rank 0. Else one_shot for
 ///   small vectors and two_shot, and `direct` for what is not reduced; `with(ring)` and so on choose. What these combine in
 ///   the order of ranks has the same bits on all ranks and from run to run. Rings and trees give those of the host's call
