@@ -228,7 +228,7 @@ class group {
     if (!what->recorded) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
     if (failure found = scope.refused()) return give_up(nullptr, std::move(found));
-    return wait_for([&] { return through().event_query(what->passed.get()); }, nullptr, until);
+    return wait_for(query_of(*what), nullptr, until);
   }
   /// Whether it is `done`, without waiting; with the failures of `finish`.
   failure test(const std::shared_ptr<flight>& what, const deadline& until, bool& done) {
@@ -236,7 +236,7 @@ class group {
     if (done) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
     if (failure found = scope.refused()) return give_up(nullptr, std::move(found));
-    return look([&] { return through().event_query(what->passed.get()); }, nullptr, until, true, done);
+    return look(query_of(*what), nullptr, until, true, done);
   }
 
   /// Ends the group on this rank because of `cause`, tells the others, and lets `stream`, and what else is under way, run
@@ -428,6 +428,11 @@ class group {
 
   // ── Waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /// Asks whether an operation is done.
+  auto query_of(const flight& what) const {
+    return [this, &what] { return through().event_query(what.passed.get()); };
+  }
+
   template <class Query>
   failure wait_for(Query query, stream_handle stream, const deadline& until) {
     for (std::size_t round = 0;; ++round) {
@@ -536,7 +541,7 @@ class group {
   bool at_rest(stream_handle stream) {
     if (stream != nullptr && through().stream_query(stream) != status::success) return false;
     for (const std::shared_ptr<flight>& each : flights_) {
-      if (each->recorded && through().event_query(each->passed.get()) != status::success) return false;
+      if (each->recorded && query_of(*each)() != status::success) return false;
     }
     return true;
   }
@@ -548,7 +553,7 @@ class group {
     const context_scope scope(through(), at_.where);
     std::erase_if(flights_, [&](const std::shared_ptr<flight>& each) {
       if (!each->dropped || each->captured || each == last_ || stuck_) return false;
-      if (each->recorded && through().event_query(each->passed.get()) != status::success) return false;
+      if (each->recorded && query_of(*each)() != status::success) return false;
       lent_.give_back(each->lent);
       reaped_.push_back(each);
       return true;
