@@ -471,7 +471,8 @@ void time_group(gpu_rank& me, const rank_setting& setting) {
   }
 }
 
-void time_threads(int ranks) {
+/// False if a result was wrong, or a rank failed.
+bool time_threads(int ranks) {
   const std::vector<float> expected = sum_of_noise(ranks);
   std::barrier<> all(ranks);
   const auto complaints = run_threads(ranks, [&](gpu_rank& me) {
@@ -482,12 +483,15 @@ void time_threads(int ranks) {
     const departure at_end{all};
     time_group(me, {"threads", expected, [&] { all.arrive_and_wait(); }});
   });
+  bool right = true;
   for (const std::string& each : complaints) {
     if (!each.empty()) std::printf("%d threads: %s\n", ranks, each.c_str());
+    right = right && each.empty();
   }
+  return right;
 }
 
-void time_processes(int ranks) {
+bool time_processes(int ranks) {
   hocket::launch::process_options how;
   how.capture_output = true;
   how.timeout = std::chrono::seconds(40);  // three times, of what bench/gpu.sh leaves
@@ -497,11 +501,14 @@ void time_processes(int ranks) {
     return 126;
   };
   const auto results = hocket::launch::run_processes(ranks, body, how);
+  bool right = true;
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     std::fputs(results[rank].output.c_str(), stdout);
     if (!results[rank].succeeded()) std::printf("%d processes: rank %zu failed\n", ranks, rank);
+    right = right && results[rank].succeeded();
   }
   std::fflush(stdout);
+  return right;
 }
 
 int run_process(const char* rate) {
@@ -518,7 +525,7 @@ int run_process(const char* rate) {
   return 0;
 }
 
-void time_everything() {
+bool time_everything() {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, 0));
   const std::size_t large = 256 * mebi;
@@ -546,8 +553,10 @@ void time_everything() {
     time_top_k(stream, bytes);
   }
   check_cuda(cudaStreamDestroy(stream));
-  for (const int ranks : {2, 4, 8}) time_threads(ranks);
-  for (const int ranks : {2, 4, 8}) time_processes(ranks);
+  bool right = true;
+  for (const int ranks : {2, 4, 8}) right = time_threads(ranks) && right;
+  for (const int ranks : {2, 4, 8}) right = time_processes(ranks) && right;
+  return right;
 }
 
 }  // namespace
@@ -556,10 +565,9 @@ int main(int count, char** arguments) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);  // before anything uses CUDA: streams of 8 threads, side by side
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   if (count == 3 && std::strcmp(arguments[1], "--process") == 0) return run_process(arguments[2]);
-  if (gpu_is_missing()) {
+  if (there_is_no_gpu()) {
     std::printf("no GPU here: nothing was measured\n");
-    return 0;
+    return 1;
   }
-  time_everything();
-  return 0;
+  return time_everything() ? 0 : 1;
 }

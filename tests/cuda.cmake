@@ -5,6 +5,7 @@
 #                                        says how many cases that were
 #   tests/<folder>/compile_fail/*.cu     nvcc must refuse them, with the words of their `// expect: REGEX`
 #   include/hocket/**/*.cuh              each compiles alone
+#   include/hocket/**/*.hpp              all compile, together
 #   bench/gpu.cu                         compiles; it runs where a GPU is, by bench/gpu.sh
 #
 # The library itself never asks for the CUDA language: these targets do. Without nvcc the summary says what was left out.
@@ -117,6 +118,19 @@ if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
   endforeach()
   add_library(hocket.tests.device_header_alone OBJECT ${sources})
   target_link_libraries(hocket.tests.device_header_alone PRIVATE hocket.tests.cuda)
+
+  # Those of the host together: their users write sources for nvcc as well, whose front end rewrites them for the compiler.
+  set(includes "")
+  foreach(header IN LISTS hocket_headers)
+    cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/include" OUTPUT_VARIABLE name)
+    if(TARGET hocket::ucx OR NOT name MATCHES "ucx")
+      string(APPEND includes "#include <${name}>\n")
+    endif()
+  endforeach()
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/host_headers.cu" CONTENT "@includes@" @ONLY)
+  add_library(hocket.tests.host_headers_for_nvcc OBJECT "${CMAKE_CURRENT_BINARY_DIR}/host_headers.cu")
+  set_target_properties(hocket.tests.host_headers_for_nvcc PROPERTIES CUDA_ARCHITECTURES 90)
+  target_link_libraries(hocket.tests.host_headers_for_nvcc PRIVATE hocket.tests.cuda $<TARGET_NAME_IF_EXISTS:hocket::ucx>)
 
   # ---- what devices cost those who compile and load -------------------------------------------------------------
   add_test(

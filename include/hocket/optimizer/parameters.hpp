@@ -181,7 +181,7 @@ class flat_parameters {
     if (!under_way_[b]) return;
     const stopwatch watch(time_.exposed_seconds);
     coming_[b].wait();
-    coming_[b] = request();
+    static_cast<void>(coming_[b] = request());
     under_way_[b] = false;
   }
 

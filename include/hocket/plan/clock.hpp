@@ -202,7 +202,7 @@ class clock {
       here.out = start + model_.port(static_cast<double>(bytes));
       ++lane.undrained;
       const std::uint32_t box = office_.find(lane.rank, what.peer, message_topic(what.channel));
-      schedule(start, office_.write({number, lane.next, box, nobody, bytes, start, start}), true);
+      schedule(start, office_.write(letter{number, lane.next, box, nobody, bytes, start, start}), true);
     } else if (what.what == verb::signal || what.what == verb::push) {
       raise_flags(number, lane, what, end);
     }
@@ -218,7 +218,7 @@ class clock {
     for (int peer = first; peer < last; ++peer) {
       if (peer == lane.rank) continue;
       const std::uint32_t box = office_.find(lane.rank, peer, flag_topic(what.tag));
-      wake(office_.deliver(office_.write({number, lane.next, box, nobody, 0, end, end + model_.flag_latency})));
+      wake(office_.deliver(office_.write(letter{number, lane.next, box, nobody, 0, end, end + model_.flag_latency})));
     }
   }
 

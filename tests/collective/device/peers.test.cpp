@@ -64,13 +64,14 @@ class peer_rank {
   host_driver& driver() { return driver_; }
   gpu::stream_of<host_driver> order() const { return {&driver_, stream_}; }
 
-  peers_type reach(std::chrono::nanoseconds drain = 2s) {
+  template <class Peers = peers_type>
+  Peers reach(std::chrono::nanoseconds drain = 2s) {
     ipc::group_options how;
     how.process = driver_.mark();
     how.connections = 32;
     how.has_ended = [](int) { return false; };
     how.drain = drain;
-    return peers_type::reach(comm(), order(), rank_timeout, how, std::source_location::current());
+    return Peers::reach(comm(), order(), rank_timeout, how, std::source_location::current());
   }
 
   template <class T>
@@ -425,6 +426,41 @@ TEST_CASE("calls that ranks enqueue in another order are found, and nobody goes 
         hocket::barrier(next);
       });
     }
+  }
+}
+
+namespace {
+
+/// One launch combines for four ranks at most.
+struct kernels_for_four : queue_kernels {
+  template <class Op, class T>
+  static const hocket::kernel::stream_leaf* fused() {
+    static constexpr hocket::kernel::stream_leaf few = [] {
+      hocket::kernel::stream_leaf all = queue_leaf_of<Op, T>;
+      all.most_fused = 4;
+      return all;
+    }();
+    return &few;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("where one kernel can't combine for so many ranks of a device, each combines for itself") {
+  for (const int ranks : {4, 5}) {
+    on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {
+      auto peers = me.reach<gpu::peers_of<wire_type, host_driver, kernels_for_four>>();
+      const auto mine = samples<float>(me.rank(), 100);
+      const auto in = me.buffer<float>(100), out = me.buffer<float>(100);
+      me.write(in, mine);
+      auto sum = peers.all_reduce(in, out, std::plus<>{});
+      sum.enqueue(me.order());
+      sum.wait();
+      std::vector<float> expected(100);
+      hocket::all_reduce(me.comm(), mine, expected, std::plus<>{}, hocket::with(hocket::one_shot));
+      expect_equal(me, out, expected, "sum");
+      peers.close();
+    });
   }
 }
 

@@ -19,6 +19,7 @@
 #include <hocket/plan/listed.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/scalar/scalar.hpp>
+#include <hocket/transport/cuda_ipc/word_layout.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -424,4 +425,82 @@ TEST_CASE("threads on a device are refused a stream that waits for the default o
       return text + (found ? found.message() : "");
     });
   }
+}
+
+TEST_CASE("what a graph may replay is kept, although its operation is gone") {
+  const int ranks = 3;
+  const std::plus<> op;
+  const std::vector<plan::any> all = plans_on(ranks);
+  std::vector<vectors<float>> expected;
+  for (const plan::any& how : all) expected.push_back(on_host<float>(how, ranks, 64, op));
+  device_ranks(ranks).run_in_group([&](device_rank& me) -> std::string {
+    const ipc::stream_handle stream = me.stream();
+    host_queue& queue = host_queue::of(stream);
+    std::vector<device_case<float>> captured(all.size());
+    hocket::failure found;
+    for (std::size_t i = 0; i < all.size() && !found; ++i) found = captured[i].bind(me, all[i], 64, false, op);
+    if (found) return found.message();
+    queue.begin_capture();
+    for (std::size_t i = 0; i < all.size() && !found; ++i) found = captured[i].work->enqueue(stream);
+    const host_queue::graph graph = queue.end_capture();
+    for (device_case<float>& each : captured) each.work.reset();
+    for (int i = 0; i < 3 && !found; ++i) {  // to bind is to free what is over
+      device_case<float> other;
+      found = other.bind(me, plan::one_shot{}, 64, false, op);
+      if (!found) found = other.work->enqueue(stream);
+      if (!found) found = other.work->finish(soon());
+    }
+    queue.replay(graph);
+    if (!found) found = me.group().finish(stream, soon());
+    if (found) return found.message();
+    if (me.group().flights() < all.size()) return "mappings and scratch of a graph were let go";
+    std::string text;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      text += captured[i].compare(expected[i][static_cast<std::size_t>(me.rank())]);
+    }
+    return text;
+  });
+}
+
+TEST_CASE("waits for what peers have written flush it, where devices can") {
+  for (const bool can : {true, false}) {
+    for (const bool batches : {true, false}) {
+      device_ranks together(3);
+      if (!batches) together.without_batches();
+      for (std::size_t rank = 0; rank < 3 && !can; ++rank) {
+        together.drivers().driver(rank).lack(ipc::device_attribute::flush_remote_writes);
+      }
+      together.run_in_group([&](device_rank& me) -> std::string {
+        device_case<float> one;
+        const int before = me.driver().waits_without_flush;
+        hocket::failure found = one.bind(me, plan::two_shot{}, 100, false, std::plus<>());
+        if (!found) found = one.work->enqueue(me.stream());
+        if (!found) found = one.work->finish(soon());
+        if (found) return found.message();
+        return (me.driver().waits_without_flush == before) == can ? "" : "not as the device can";
+      });
+    }
+  }
+}
+
+TEST_CASE("more words than a stream takes at once are given to it one batch after the other") {
+  constexpr int ranks = 19;  // 5 signals to each of 18 peers, and as many waits of two words
+  plan::listed everyone("everyone", {plan::goal_kind::all_gather}, ranks, {.peer_pointers = true});
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const auto make : {plan::signal, plan::wait}) {
+      for (unsigned tag = 0; tag < ipc::word_layout::tags; ++tag) {
+        for (int peer = 0; peer < ranks; ++peer) {
+          if (peer != rank) everyone.lane(rank).push_back(make(peer, tag));
+        }
+      }
+    }
+  }
+  device_ranks(ranks).run_in_group([&](device_rank& me) -> std::string {
+    std::unique_ptr<device_operation> work;
+    hocket::failure found =
+        me.bind({.plan = everyone, .block_elements = 0, .leaf = &hocket::kernel::moving_stream_leaf_of<char>}, work);
+    for (int i = 0; i < 3 && !found; ++i) found = work->enqueue(me.stream());
+    if (!found) found = work->finish(soon());
+    return found ? found.message() : "";
+  });
 }

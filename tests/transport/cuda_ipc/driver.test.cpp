@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -301,4 +302,64 @@ static_assert(is(ipc::wait_until_at_least, CU_STREAM_WAIT_VALUE_GEQ) &&
 static_assert(is(ipc::wait_then_flush, CU_STREAM_WAIT_VALUE_FLUSH));
 
 }  // namespace
+
+// cuda.h renames a function whose signature has changed: the macro says what the library exports.
+#define HOCKET_TEST_TEXT(...) #__VA_ARGS__
+#define HOCKET_TEST_SYMBOL(function) HOCKET_TEST_TEXT(function)
+
+TEST_CASE("functions of the driver are looked up by the names that belong to their signatures") {
+  const std::set<std::string> exported = {HOCKET_TEST_SYMBOL(cuInit),
+                                          HOCKET_TEST_SYMBOL(cuDriverGetVersion),
+                                          HOCKET_TEST_SYMBOL(cuGetErrorName),
+                                          HOCKET_TEST_SYMBOL(cuGetErrorString),
+                                          HOCKET_TEST_SYMBOL(cuDeviceGetCount),
+                                          HOCKET_TEST_SYMBOL(cuDeviceGet),
+                                          HOCKET_TEST_SYMBOL(cuDeviceGetUuid),
+                                          HOCKET_TEST_SYMBOL(cuDeviceGetAttribute),
+                                          HOCKET_TEST_SYMBOL(cuDeviceCanAccessPeer),
+                                          HOCKET_TEST_SYMBOL(cuDevicePrimaryCtxRetain),
+                                          HOCKET_TEST_SYMBOL(cuDevicePrimaryCtxRelease),
+                                          HOCKET_TEST_SYMBOL(cuCtxGetCurrent),
+                                          HOCKET_TEST_SYMBOL(cuCtxSetCurrent),
+                                          HOCKET_TEST_SYMBOL(cuCtxGetDevice),
+                                          HOCKET_TEST_SYMBOL(cuCtxEnablePeerAccess),
+                                          HOCKET_TEST_SYMBOL(cuModuleGetLoadingMode),
+                                          HOCKET_TEST_SYMBOL(cuMemAlloc),
+                                          HOCKET_TEST_SYMBOL(cuMemAllocManaged),
+                                          HOCKET_TEST_SYMBOL(cuMemFree),
+                                          HOCKET_TEST_SYMBOL(cuMemHostAlloc),
+                                          HOCKET_TEST_SYMBOL(cuMemFreeHost),
+                                          HOCKET_TEST_SYMBOL(cuMemGetAddressRange),
+                                          HOCKET_TEST_SYMBOL(cuPointerGetAttribute),
+                                          HOCKET_TEST_SYMBOL(cuPointerGetAttributes),
+                                          HOCKET_TEST_SYMBOL(cuMemcpyAsync),
+                                          HOCKET_TEST_SYMBOL(cuIpcGetMemHandle),
+                                          HOCKET_TEST_SYMBOL(cuIpcOpenMemHandle),
+                                          HOCKET_TEST_SYMBOL(cuIpcCloseMemHandle),
+                                          HOCKET_TEST_SYMBOL(cuIpcGetEventHandle),
+                                          HOCKET_TEST_SYMBOL(cuIpcOpenEventHandle),
+                                          HOCKET_TEST_SYMBOL(cuStreamCreate),
+                                          HOCKET_TEST_SYMBOL(cuStreamDestroy),
+                                          HOCKET_TEST_SYMBOL(cuStreamQuery),
+                                          HOCKET_TEST_SYMBOL(cuStreamSynchronize),
+                                          HOCKET_TEST_SYMBOL(cuStreamGetCtx),
+                                          HOCKET_TEST_SYMBOL(cuStreamGetFlags),
+                                          HOCKET_TEST_SYMBOL(cuStreamIsCapturing),
+                                          HOCKET_TEST_SYMBOL(cuThreadExchangeStreamCaptureMode),
+                                          HOCKET_TEST_SYMBOL(cuStreamWaitEvent),
+                                          HOCKET_TEST_SYMBOL(cuStreamWriteValue32),
+                                          HOCKET_TEST_SYMBOL(cuStreamWriteValue64),
+                                          HOCKET_TEST_SYMBOL(cuStreamWaitValue32),
+                                          HOCKET_TEST_SYMBOL(cuStreamWaitValue64),
+                                          HOCKET_TEST_SYMBOL(cuStreamBatchMemOp),
+                                          HOCKET_TEST_SYMBOL(cuEventCreate),
+                                          HOCKET_TEST_SYMBOL(cuEventDestroy),
+                                          HOCKET_TEST_SYMBOL(cuEventRecord),
+                                          HOCKET_TEST_SYMBOL(cuEventQuery),
+                                          HOCKET_TEST_SYMBOL(cuEventSynchronize)};
+  std::set<std::string> asked;
+  ipc::driver_functions all;
+  ipc::for_each_function(all, [&](const char* name, auto&) { asked.insert(name); });
+  CHECK(asked == exported);
+}
 #endif

@@ -161,6 +161,7 @@ class host_driver {
   int streams() const { return static_cast<int>(streams_.size()); }
   int events() const { return static_cast<int>(events_.size()); }
   int calls() const { return calls_; }
+  int waits_without_flush = 0;   ///< of streams, for words
   int destroyed_while_busy = 0;  ///< streams
   int copies_of_freed = 0;       ///< from or to pinned memory that was freed before they were done
   int open_now() const { return static_cast<int>(opened_.size()); }
@@ -388,10 +389,12 @@ class host_driver {
   }
   status stream_batch_mem_op(ipc::stream_handle on, unsigned count, ipc::word_operation* all, unsigned) {
     if (const status now = begin("stream_batch_mem_op"); now != status::success) return now;
+    if (count > 255) return status::invalid_value;  // as CUDA has it
     for (unsigned i = 0; i < count; ++i) {
       const auto value = static_cast<std::uint32_t>(all[i].value);
       if (all[i].what == ipc::word_wait_32) {
-        queue_wait(on, all[i].at, value, all[i].flags);
+        const status now = queue_wait(on, all[i].at, value, all[i].flags);
+        if (now != status::success) return now;
       } else if (all[i].what == ipc::word_write_32) {
         queue_write(on, all[i].at, value);
       } else {
@@ -565,6 +568,10 @@ class host_driver {
   }
   template <class Word>
   status queue_wait(ipc::stream_handle on, ipc::address at, Word value, unsigned flags) {
+    const bool can_flush = lacks_ != ipc::device_attribute::flush_remote_writes;
+    const bool flushes = (flags & ipc::wait_then_flush) != 0;
+    if (flushes && !can_flush) return status::not_supported;
+    if (!flushes) ++waits_without_flush;
     return perform(on, {{at, sizeof value}}, [at, value, flags] {
       const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
       return (flags & ~ipc::wait_then_flush) == ipc::wait_until_equal

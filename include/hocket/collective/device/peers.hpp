@@ -185,7 +185,7 @@ namespace cuda {
 /// GPU.
 inline constexpr std::size_t most_one_shot_bytes = std::size_t{256} << 10;
 
-/// One rank's part of a collective that was bound to its buffers. Movable. See the top of this file.
+/// One rank's part of a collective that was bound to its buffers. Movable, as `peers_of`. See the top of this file.
 template <class Wire, class Driver>
 class bound_call {
  public:
@@ -268,7 +268,7 @@ class bound_call {
 };
 
 /// The ranks of a communicator, each with a device, that reach each other's memory. `Kernels` has the tables of kernels:
-/// `each<Op, T>()` and `fused<Op, T>()`. Movable.
+/// `each<Op, T>()` and `fused<Op, T>()`. Movable; what was moved from can be destroyed, or given a value.
 template <class Wire, class Driver, class Kernels>
 class peers_of {
  public:
@@ -446,8 +446,11 @@ class peers_of {
                                          .operation = kept.get(),
                                          .order = hocket::detail::weakest_order<operation, U>(),
                                          .types = hocket::detail::type_signature<U, operation>()};
-    bound.fused = Kind == plan::goal_kind::all_reduce && one_device() && !Options::template has<kind::algorithm>;
-    if (bound.fused) bound.leaf = Kernels::template fused<operation, U>();
+    if constexpr (Kind == plan::goal_kind::all_reduce && !Options::template has<kind::algorithm>) {
+      const auto* const for_all = Kernels::template fused<operation, U>();
+      bound.fused = one_device() && ranks() <= for_all->most_fused;
+      if (bound.fused) bound.leaf = for_all;
+    }
     const std::size_t expected = Kind == plan::goal_kind::reduce_scatter ? block * ranks() : block;
     return bind<Kind>(in, out, {expected, block}, 0, bound, kept, how, site);
   }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// For cuda_size.cmake: one reduce_scatter of float that is bound to its buffers: without the kernels of an all_reduce.
+#include <hocket/cuda.cuh>
+
+#include <hocket/collective/device/peers.cuh>
+#include <hocket/communicator/local.hpp>
+
+#include <cuda_runtime.h>
+
+#include <functional>
+
+int main() {
+  int devices = 0;
+  hocket::local::run(2, [](auto comm) {
+    cudaStream_t stream = nullptr;
+    float* values = nullptr;
+    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return;
+    if (cudaMalloc(&values, 8192) != cudaSuccess) return;
+    auto peers = hocket::cuda::reach_peers(comm, hocket::cuda::stream_ref(stream));
+    auto sum = peers.reduce_scatter(hocket::cuda::device(values, 1024), hocket::cuda::device(values + 1024, 512),
+                                    std::plus<>{});
+    sum.enqueue(stream);
+    sum.wait();
+    peers.close();
+  });
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? 0 : 1;
+}
