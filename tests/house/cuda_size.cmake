@@ -20,9 +20,15 @@ list(LENGTH architectures count)
 
 foreach(call IN ITEMS all_reduce bound_all_reduce bound_reduce_scatter)
   set(code "${scratch}/${call}.fatbin")
+  set(source ${call})
+  set(define "")
+  if(call MATCHES "^bound")
+    set(source bound)
+    string(TOUPPER "-D${call}" define)
+  endif()
   file(REMOVE "${code}")
-  execute_process(COMMAND "${nvcc}" -std=c++20 -O2 ${targets} -I "${root}/include" -fatbin
-                          "${CMAKE_CURRENT_LIST_DIR}/cuda_cost/${call}.cu" -o "${code}"
+  execute_process(COMMAND "${nvcc}" -std=c++20 -O2 ${targets} -I "${root}/include" ${define} -fatbin
+                          "${CMAKE_CURRENT_LIST_DIR}/cuda_cost/${source}.cu" -o "${code}"
                   COMMAND_ERROR_IS_FATAL ANY)
   file(SIZE "${code}" size)
   if(size EQUAL 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// For cuda_size.cmake: one reduce_scatter of float that is bound to its buffers: without the kernels of an all_reduce.
+// For cuda_size.cmake: one all_reduce of float that is bound to its buffers, with the kernels for it; or a reduce_scatter.
 #include <hocket/cuda.cuh>
 
 #include <hocket/collective/device/peers.cuh>
@@ -17,8 +17,12 @@ int main() {
     if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return;
     if (cudaMalloc(&values, 8192) != cudaSuccess) return;
     auto peers = hocket::cuda::reach_peers(comm, hocket::cuda::stream_ref(stream));
+#if defined(BOUND_REDUCE_SCATTER)
     auto sum = peers.reduce_scatter(hocket::cuda::device(values, 1024), hocket::cuda::device(values + 1024, 512),
                                     std::plus<>{});
+#else
+    auto sum = peers.all_reduce(hocket::in_place(hocket::cuda::device(values, 1024)), std::plus<>{});
+#endif
     sum.enqueue(stream);
     sum.wait();
     peers.close();
