@@ -215,6 +215,42 @@ TEST_CASE("a killed rank is named on every survivor, long before the deadline") 
   }
 }
 
+TEST_CASE("a rank that ends because another was killed is not named in its place, however late the launcher looks") {
+  const scratch_directory scratch;
+  const auto survivor = [](const world_description& world) {
+    auto store = connect_store(world, within(10s));
+    const std::string process = std::to_string(::getpid());
+    const auto first =
+        bootstrap::exchange(store, "first", world.rank, world.ranks, bootstrap::text_bytes(process), within(10s));
+    if (world.rank == 2) {
+      ::kill(::getppid(), SIGSTOP);
+      ::raise(SIGKILL);
+    }
+    if (world.rank == 1) {
+      // Then the launcher finds that ranks 0 and 2 have ended, and says so before this one looks.
+      if (!is_gone(std::atoi(bootstrap::blob_text(first[0]).c_str()))) return 1;
+      ::kill(::getppid(), SIGCONT);
+      bootstrap::blob ignored;
+      const std::string note = world.directory + '/' + bootstrap::detail::failed_note;
+      for (int i = 0; i < 200 && !platform::read_file(note, ignored); ++i) std::this_thread::sleep_for(10ms);
+    }
+    try {
+      bootstrap::exchange(store, "second", world.rank, world.ranks, {}, within(10s));
+    } catch (const hocket::error& cause) {
+      return cause.code() == errc::peer_lost && cause.context().peer == 2 ? 42 : 2;
+    }
+    return 3;
+  };
+  const process_result launcher = launched([&] {
+    process_options options;
+    options.directory = scratch.path();
+    const auto results = run_processes(3, survivor, options);
+    return results[0].exit_code == 42 && results[2].signal == SIGKILL ? results[1].exit_code : 4;
+  });
+  CHECK(launcher.exit_code == 42);
+  CHECK(scratch.entries() == 0);
+}
+
 TEST_CASE("a rank that fails before it comes to the store ends the others' start-up, whenever rank 0 begins to serve") {
   const scratch_directory scratch;
   for (const std::string& directory : {std::string(), scratch.path()}) {

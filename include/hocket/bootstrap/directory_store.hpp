@@ -145,9 +145,13 @@ class directory_store {
     return make_failure(errc::aborted, detail::called_off_text(rank, options_.ranks), {.peer = rank});
   }
 
-  /// The same where one has died, or has failed before it came here. Who has left in order may have ended since.
+  /// The same where one has died, or has failed before it came here. A launcher that looks late may find two that have
+  /// failed, of which one did so for the other. So whom a rank has seen die goes before whom the launcher names, and is
+  /// looked for after it: who fails for a death has noted it before.
   failure seen_death() {
-    int rank = detail::noted_end(options_.directory, detail::failed_note, options_.ranks);
+    const int failed = detail::noted_end(options_.directory, detail::failed_note, options_.ranks);
+    int rank = session_.empty() ? -1 : detail::noted_end(session_, detail::died_note, options_.ranks);
+    if (rank < 0) rank = failed;
     if (rank < 0 && !session_.empty()) rank = dead_rank();
     if (rank < 0 || rank == options_.rank) return {};
     return make_failure(errc::peer_lost,
@@ -156,9 +160,9 @@ class directory_store {
                         {.peer = rank});
   }
 
-  /// By somebody's note, or seen here: rank 0 looks after all others, and they after rank 0. -1 if there is none.
+  /// Seen here, and noted for all: rank 0 looks after all others, and they after rank 0. Who has left in order may have ended
+  /// since. -1 if there is none.
   int dead_rank() {
-    if (const int rank = detail::noted_end(session_, detail::died_note, options_.ranks); rank >= 0) return rank;
     const int first = options_.rank == 0 ? 1 : 0, last = options_.rank == 0 ? options_.ranks : 1;
     for (int rank = first; rank < last; ++rank) {
       if (!notes_.has_ended(session_, rank) || has_left(rank)) continue;
