@@ -646,7 +646,6 @@ TEST_CASE("whatever the driver of one rank complains of is told, all ranks end, 
       host_machine machine{2};
       processes all(machine, {{1, 0}, {2, 0}});
       for (std::size_t rank = 0; rank < 2; ++rank) all.driver(rank).queue_streams();
-      all.driver(0).lack(ipc::device_attribute::stream_memory_operations_64);  // no group needs these
       bool may_be_silent = false;
       std::vector<life> ends(2);
       on_ranks(2, [&](thread_rank& me) {

@@ -148,8 +148,6 @@ outcome life_with_fault(int ranks, kind_of_ranks kind, int call, status code) {
   if (ranks == 3) all[0].driver().has_context(false);
   outcome result;
   result.ranks.resize(static_cast<std::size_t>(ranks));
-  // No group needs the trial of words of 8 bytes: see stream_order.test.cpp for who hears of its end.
-  all[0].driver().lack(ipc::device_attribute::stream_memory_operations_64);
   all[0].driver().inject(call, code);
   all.run([&](device_rank& me) { result.ranks[static_cast<std::size_t>(me.rank())] = life_of(me); });
   result.failed = all[0].driver().has_failed();

@@ -185,9 +185,7 @@ static_assert(agrees<&functions::device_get_count, decltype(cuDeviceGetCount)>);
 static_assert(agrees<&functions::device_get, decltype(cuDeviceGet)>);
 static_assert(agrees<&functions::device_get_uuid, decltype(cuDeviceGetUuid)>);
 static_assert(agrees<&functions::device_get_attribute, decltype(cuDeviceGetAttribute)>);
-static_assert(agrees<&functions::device_can_access_peer, decltype(cuDeviceCanAccessPeer)>);
 static_assert(agrees<&functions::device_primary_ctx_retain, decltype(cuDevicePrimaryCtxRetain)>);
-static_assert(agrees<&functions::device_primary_ctx_release, decltype(cuDevicePrimaryCtxRelease)>);
 static_assert(agrees<&functions::ctx_get_current, decltype(cuCtxGetCurrent)>);
 static_assert(agrees<&functions::ctx_set_current, decltype(cuCtxSetCurrent)>);
 static_assert(agrees<&functions::ctx_get_device, decltype(cuCtxGetDevice)>);
@@ -204,8 +202,6 @@ static_assert(agrees<&functions::memcpy_async, decltype(cuMemcpyAsync)>);
 static_assert(agrees<&functions::ipc_get_mem_handle, decltype(cuIpcGetMemHandle)>);
 static_assert(agrees<&functions::ipc_open_mem_handle, decltype(cuIpcOpenMemHandle)>);
 static_assert(agrees<&functions::ipc_close_mem_handle, decltype(cuIpcCloseMemHandle)>);
-static_assert(agrees<&functions::ipc_get_event_handle, decltype(cuIpcGetEventHandle)>);
-static_assert(agrees<&functions::ipc_open_event_handle, decltype(cuIpcOpenEventHandle)>);
 static_assert(agrees<&functions::stream_create, decltype(cuStreamCreate)>);
 static_assert(agrees<&functions::stream_destroy, decltype(cuStreamDestroy)>);
 static_assert(agrees<&functions::stream_query, decltype(cuStreamQuery)>);
@@ -217,19 +213,15 @@ static_assert(agrees<&functions::stream_is_capturing, decltype(cuStreamIsCapturi
 static_assert(agrees<&functions::thread_exchange_stream_capture_mode, decltype(cuThreadExchangeStreamCaptureMode)>);
 static_assert(agrees<&functions::module_get_loading_mode, decltype(cuModuleGetLoadingMode)>);
 static_assert(agrees<&functions::stream_write_value_32, decltype(cuStreamWriteValue32)>);
-static_assert(agrees<&functions::stream_write_value_64, decltype(cuStreamWriteValue64)>);
 static_assert(agrees<&functions::stream_wait_value_32, decltype(cuStreamWaitValue32)>);
-static_assert(agrees<&functions::stream_wait_value_64, decltype(cuStreamWaitValue64)>);
 static_assert(agrees<&functions::stream_batch_mem_op, decltype(cuStreamBatchMemOp)>);
 static_assert(agrees<&functions::event_create, decltype(cuEventCreate)>);
 static_assert(agrees<&functions::event_destroy, decltype(cuEventDestroy)>);
 static_assert(agrees<&functions::event_record, decltype(cuEventRecord)>);
 static_assert(agrees<&functions::event_query, decltype(cuEventQuery)>);
-static_assert(agrees<&functions::event_synchronize, decltype(cuEventSynchronize)>);
 
 static_assert(std::is_same_v<ipc::address, CUdeviceptr> && std::is_same_v<ipc::device_number, CUdevice>);
 static_assert(sizeof(ipc::uuid) == sizeof(CUuuid) && sizeof(ipc::ipc_memory_handle) == sizeof(CUipcMemHandle));
-static_assert(sizeof(ipc::ipc_event_handle) == sizeof(CUipcEventHandle));
 
 template <class Ours>
 constexpr bool is(Ours ours, int theirs) {
@@ -264,10 +256,6 @@ static_assert(is(status::mps_max_clients_reached, CUDA_ERROR_MPS_MAX_CLIENTS_REA
 static_assert(is(status::mps_max_connections_reached, CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED));
 static_assert(is(ipc::device_attribute::unified_addressing, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING));
 static_assert(is(ipc::device_attribute::flush_remote_writes, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES));
-static_assert(is(ipc::device_attribute::stream_memory_operations_64,
-                 CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS));
-static_assert(is(ipc::device_attribute::stream_wait_nor, CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR));
-static_assert(is(ipc::device_attribute::ipc_supported, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED));
 static_assert(is(ipc::pointer_attribute::context, CU_POINTER_ATTRIBUTE_CONTEXT));
 static_assert(is(ipc::pointer_attribute::memory_type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE));
 static_assert(is(ipc::pointer_attribute::buffer_id, CU_POINTER_ATTRIBUTE_BUFFER_ID));
@@ -316,9 +304,7 @@ TEST_CASE("functions of the driver are looked up by the names that belong to the
                                           HOCKET_TEST_SYMBOL(cuDeviceGet),
                                           HOCKET_TEST_SYMBOL(cuDeviceGetUuid),
                                           HOCKET_TEST_SYMBOL(cuDeviceGetAttribute),
-                                          HOCKET_TEST_SYMBOL(cuDeviceCanAccessPeer),
                                           HOCKET_TEST_SYMBOL(cuDevicePrimaryCtxRetain),
-                                          HOCKET_TEST_SYMBOL(cuDevicePrimaryCtxRelease),
                                           HOCKET_TEST_SYMBOL(cuCtxGetCurrent),
                                           HOCKET_TEST_SYMBOL(cuCtxSetCurrent),
                                           HOCKET_TEST_SYMBOL(cuCtxGetDevice),
@@ -336,8 +322,6 @@ TEST_CASE("functions of the driver are looked up by the names that belong to the
                                           HOCKET_TEST_SYMBOL(cuIpcGetMemHandle),
                                           HOCKET_TEST_SYMBOL(cuIpcOpenMemHandle),
                                           HOCKET_TEST_SYMBOL(cuIpcCloseMemHandle),
-                                          HOCKET_TEST_SYMBOL(cuIpcGetEventHandle),
-                                          HOCKET_TEST_SYMBOL(cuIpcOpenEventHandle),
                                           HOCKET_TEST_SYMBOL(cuStreamCreate),
                                           HOCKET_TEST_SYMBOL(cuStreamDestroy),
                                           HOCKET_TEST_SYMBOL(cuStreamQuery),
@@ -348,15 +332,12 @@ TEST_CASE("functions of the driver are looked up by the names that belong to the
                                           HOCKET_TEST_SYMBOL(cuThreadExchangeStreamCaptureMode),
                                           HOCKET_TEST_SYMBOL(cuStreamWaitEvent),
                                           HOCKET_TEST_SYMBOL(cuStreamWriteValue32),
-                                          HOCKET_TEST_SYMBOL(cuStreamWriteValue64),
                                           HOCKET_TEST_SYMBOL(cuStreamWaitValue32),
-                                          HOCKET_TEST_SYMBOL(cuStreamWaitValue64),
                                           HOCKET_TEST_SYMBOL(cuStreamBatchMemOp),
                                           HOCKET_TEST_SYMBOL(cuEventCreate),
                                           HOCKET_TEST_SYMBOL(cuEventDestroy),
                                           HOCKET_TEST_SYMBOL(cuEventRecord),
-                                          HOCKET_TEST_SYMBOL(cuEventQuery),
-                                          HOCKET_TEST_SYMBOL(cuEventSynchronize)};
+                                          HOCKET_TEST_SYMBOL(cuEventQuery)};
   std::set<std::string> asked;
   ipc::driver_functions all;
   ipc::for_each_function(all, [&](const char* name, auto&) { asked.insert(name); });

@@ -182,16 +182,11 @@ class host_driver {
     return give("device_get_uuid", result, uuid_of(device));
   }
   status device_get_attribute(int* result, ipc::device_attribute which, ipc::device_number) {
-    const bool flushes = which == ipc::device_attribute::flush_remote_writes;
-    return give(flushes ? "device_get_attribute, of flushes" : "device_get_attribute", result, which == lacks_ ? 0 : 1);
-  }
-  status device_can_access_peer(int* result, ipc::device_number own, ipc::device_number peer) {
-    return give("device_can_access_peer", result, own != peer && machine_.peer_access ? 1 : 0);
+    return give("device_get_attribute", result, which == lacks_ ? 0 : 1);
   }
   status device_primary_ctx_retain(ipc::context_handle* result, ipc::device_number device) {
     return give("device_primary_ctx_retain", result, context_of(device));
   }
-  status device_primary_ctx_release(ipc::device_number) { return begin("device_primary_ctx_release"); }
   status ctx_get_current(ipc::context_handle* result) { return give("ctx_get_current", result, current_); }
   status ctx_set_current(ipc::context_handle what) {
     return give(what == context_of(device_) ? "ctx_set_current" : "ctx_set_current, back", &current_, what);
@@ -375,17 +370,13 @@ class host_driver {
     return give("stream_get_ctx", result, context_of(device_));
   }
   status stream_write_value_32(ipc::stream_handle on, ipc::address at, std::uint32_t value, unsigned) {
-    return write_value("stream_write_value_32", on, at, value);
-  }
-  status stream_write_value_64(ipc::stream_handle on, ipc::address at, std::uint64_t value, unsigned) {
-    return write_value("stream_write_value_64", on, at, value);
+    const status now = begin("stream_write_value_32");
+    return now == status::success ? queue_write(on, at, value) : now;
   }
   /// A wait for what is not there yet waits in a queue, and else stops the stream for good.
   status stream_wait_value_32(ipc::stream_handle on, ipc::address at, std::uint32_t value, unsigned flags) {
-    return wait_value("stream_wait_value_32", on, at, value, flags);
-  }
-  status stream_wait_value_64(ipc::stream_handle on, ipc::address at, std::uint64_t value, unsigned flags) {
-    return wait_value("stream_wait_value_64", on, at, value, flags);
+    const status now = begin("stream_wait_value_32");
+    return now == status::success ? queue_wait(on, at, value, flags) : now;
   }
   status stream_batch_mem_op(ipc::stream_handle on, unsigned count, ipc::word_operation* all, unsigned) {
     if (const status now = begin("stream_batch_mem_op"); now != status::success) return now;
@@ -461,6 +452,8 @@ class host_driver {
   ipc::capture_mode mode() const { return mode_; }
   /// Writes of streams get lost.
   void lose_words() { loses_words_ = true; }
+  /// Writes of streams write a word that is larger by one.
+  void spoil_words() { spoils_words_ = true; }
   /// The attribute is not there.
   void lack(ipc::device_attribute what) { lacks_ = what; }
 
@@ -548,35 +541,23 @@ class host_driver {
   void count_uses(const host_queue::range& memory) {
     for (host_queue* const each : machine_.queues) machine_.freed_while_used += each->uses(memory) ? 1 : 0;
   }
-  template <class Word>
-  status write_value(const char* name, ipc::stream_handle on, ipc::address at, Word value) {
-    const status now = begin(name);
-    return now == status::success ? queue_write(on, at, value) : now;
-  }
-  template <class Word>
-  status queue_write(ipc::stream_handle on, ipc::address at, Word value) {
+  status queue_write(ipc::stream_handle on, ipc::address at, std::uint32_t value) {
     if (loses_words_) return status::success;
+    if (spoils_words_) ++value;
     return perform(on, {{at, sizeof value}}, [at, value] {
-      std::atomic_ref(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_release);
+      std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).store(value, std::memory_order_release);
       return true;
     });
   }
-  template <class Word>
-  status wait_value(const char* name, ipc::stream_handle on, ipc::address at, Word value, unsigned flags) {
-    const status now = begin(name);
-    return now == status::success ? queue_wait(on, at, value, flags) : now;
-  }
-  template <class Word>
-  status queue_wait(ipc::stream_handle on, ipc::address at, Word value, unsigned flags) {
+  status queue_wait(ipc::stream_handle on, ipc::address at, std::uint32_t value, unsigned flags) {
     const bool can_flush = lacks_ != ipc::device_attribute::flush_remote_writes;
     const bool flushes = (flags & ipc::wait_then_flush) != 0;
     if (flushes && !can_flush) return status::not_supported;
     if (!flushes) ++waits_without_flush;
     return perform(on, {{at, sizeof value}}, [at, value, flags] {
-      const Word seen = std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_acquire);
-      return (flags & ~ipc::wait_then_flush) == ipc::wait_until_equal
-                 ? seen == value
-                 : static_cast<std::make_signed_t<Word>>(seen - value) >= 0;
+      const auto seen = std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(std::memory_order_acquire);
+      return (flags & ~ipc::wait_then_flush) == ipc::wait_until_equal ? seen == value
+                                                                      : static_cast<std::int32_t>(seen - value) >= 0;
     });
   }
   /// All calls fail from some call on.
@@ -633,6 +614,7 @@ class host_driver {
   ipc::address reuse_ = 0;
   bool pool_ = false;
   bool loses_words_ = false;
+  bool spoils_words_ = false;
   bool spoils_reads_ = false;
   bool loses_writes_ = false;
   ipc::device_attribute lacks_{};

@@ -60,10 +60,6 @@ enum class stage { none, joining, binding, enqueueing, finishing, closing, own }
 inline bool may_fail_silently(const host_driver& of, status code, stage when) {
   const std::string_view call = of.failed_call(), after = of.call_after();
   switch (when) {
-    case stage::joining:
-      // Whether streams keep words of 8 bytes, and events may be shared: no group needs it.
-      if (call == "device_get_attribute") return true;
-      break;
     case stage::binding:
       // What is kept of a handle is then found out anew.
       if (call == "pointer_get_attribute, of its generation" && after == "pointer_get_attribute, of its kind")

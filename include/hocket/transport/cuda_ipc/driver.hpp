@@ -36,9 +36,7 @@ struct driver_functions {
   status (*device_get)(device_number*, int ordinal) = nullptr;
   status (*device_get_uuid)(uuid*, device_number) = nullptr;
   status (*device_get_attribute)(int*, device_attribute, device_number) = nullptr;
-  status (*device_can_access_peer)(int*, device_number own, device_number of_peer) = nullptr;
   status (*device_primary_ctx_retain)(context_handle*, device_number) = nullptr;
-  status (*device_primary_ctx_release)(device_number) = nullptr;
   status (*ctx_get_current)(context_handle*) = nullptr;
   status (*ctx_set_current)(context_handle) = nullptr;
   status (*ctx_get_device)(device_number*) = nullptr;
@@ -58,8 +56,6 @@ struct driver_functions {
   status (*ipc_get_mem_handle)(ipc_memory_handle*, address) = nullptr;
   status (*ipc_open_mem_handle)(address*, ipc_memory_handle, unsigned flags) = nullptr;
   status (*ipc_close_mem_handle)(address) = nullptr;
-  status (*ipc_get_event_handle)(ipc_event_handle*, event_handle) = nullptr;
-  status (*ipc_open_event_handle)(event_handle*, ipc_event_handle) = nullptr;
 
   status (*stream_create)(stream_handle*, unsigned flags) = nullptr;
   status (*stream_destroy)(stream_handle) = nullptr;
@@ -71,16 +67,13 @@ struct driver_functions {
   status (*thread_exchange_stream_capture_mode)(capture_mode*) = nullptr;
   status (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;
   status (*stream_write_value_32)(stream_handle, address, std::uint32_t, unsigned flags) = nullptr;
-  status (*stream_write_value_64)(stream_handle, address, std::uint64_t, unsigned flags) = nullptr;
   status (*stream_wait_value_32)(stream_handle, address, std::uint32_t, unsigned flags) = nullptr;
-  status (*stream_wait_value_64)(stream_handle, address, std::uint64_t, unsigned flags) = nullptr;
   status (*stream_batch_mem_op)(stream_handle, unsigned count, word_operation*, unsigned flags) = nullptr;
 
   status (*event_create)(event_handle*, unsigned flags) = nullptr;
   status (*event_destroy)(event_handle) = nullptr;
   status (*event_record)(event_handle, stream_handle) = nullptr;
   status (*event_query)(event_handle) = nullptr;
-  status (*event_synchronize)(event_handle) = nullptr;
 };
 
 /// Calls `each(name, function)` for all of them, the name being the one that the library exports.
@@ -94,9 +87,7 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuDeviceGet", all.device_get);
   each("cuDeviceGetUuid_v2", all.device_get_uuid);
   each("cuDeviceGetAttribute", all.device_get_attribute);
-  each("cuDeviceCanAccessPeer", all.device_can_access_peer);
   each("cuDevicePrimaryCtxRetain", all.device_primary_ctx_retain);
-  each("cuDevicePrimaryCtxRelease_v2", all.device_primary_ctx_release);
   each("cuCtxGetCurrent", all.ctx_get_current);
   each("cuCtxSetCurrent", all.ctx_set_current);
   each("cuCtxGetDevice", all.ctx_get_device);
@@ -114,8 +105,6 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuIpcGetMemHandle", all.ipc_get_mem_handle);
   each("cuIpcOpenMemHandle_v2", all.ipc_open_mem_handle);
   each("cuIpcCloseMemHandle", all.ipc_close_mem_handle);
-  each("cuIpcGetEventHandle", all.ipc_get_event_handle);
-  each("cuIpcOpenEventHandle", all.ipc_open_event_handle);
   each("cuStreamCreate", all.stream_create);
   each("cuStreamDestroy_v2", all.stream_destroy);
   each("cuStreamQuery", all.stream_query);
@@ -126,15 +115,12 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuThreadExchangeStreamCaptureMode", all.thread_exchange_stream_capture_mode);
   each("cuStreamWaitEvent", all.stream_wait_event);
   each("cuStreamWriteValue32_v2", all.stream_write_value_32);
-  each("cuStreamWriteValue64_v2", all.stream_write_value_64);
   each("cuStreamWaitValue32_v2", all.stream_wait_value_32);
-  each("cuStreamWaitValue64_v2", all.stream_wait_value_64);
   each("cuStreamBatchMemOp_v2", all.stream_batch_mem_op);
   each("cuEventCreate", all.event_create);
   each("cuEventDestroy_v2", all.event_destroy);
   each("cuEventRecord", all.event_record);
   each("cuEventQuery", all.event_query);
-  each("cuEventSynchronize", all.event_synchronize);
 }
 
 /// The oldest driver that will do, as the driver says it: 12.0.

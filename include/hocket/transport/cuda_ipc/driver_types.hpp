@@ -70,17 +70,7 @@ struct ipc_memory_handle {
   friend bool operator==(const ipc_memory_handle&, const ipc_memory_handle&) = default;
 };
 
-struct ipc_event_handle {
-  std::array<unsigned char, 64> bytes{};
-};
-
-enum class device_attribute : int {
-  unified_addressing = 41,
-  flush_remote_writes = 98,
-  stream_memory_operations_64 = 122,
-  stream_wait_nor = 123,
-  ipc_supported = 125
-};
+enum class device_attribute : int { unified_addressing = 41, flush_remote_writes = 98 };
 
 enum class pointer_attribute : int {
   context = 1,

@@ -336,7 +336,7 @@ class group {
     if (!found) found = exports_.publish(own_words_, layout_.bytes(), words);
     if (found) return found;
     order_ = stream_order_of(at_, options_.device, options_.until);
-    if (order_.words_32) return {};
+    if (order_.words) return {};
     return make_failure(errc::unreachable, "streams of this device can't wait for words: " + order_.why_not);
   }
 

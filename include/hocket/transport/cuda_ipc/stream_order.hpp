@@ -23,11 +23,9 @@ namespace cuda_ipc {
 
 /// What the streams of one device can do.
 struct stream_order {
-  bool words_32 = false;  ///< write words of 4 bytes, and wait for them
-  bool words_64 = false;  ///< the same of 8
-  bool flushes = false;   ///< a wait may be followed by a flush of what others have written: `wait_then_flush`
-  bool events = false;    ///< events, and memory, may be shared between processes
-  std::string why_not;    ///< where streams can't wait for words: why
+  bool words = false;    ///< write words of 4 bytes, and wait for them
+  bool flushes = false;  ///< a wait may be followed by a flush of what others have written: `wait_then_flush`
+  std::string why_not;   ///< where streams can't wait for words: why
 };
 
 namespace detail {
@@ -38,22 +36,23 @@ class word_trial {
  public:
   word_trial(const place<Driver>& at, const deadline& until) : at_(at), until_(until) {}
 
-  failure operator()(bool wide) {
+  failure operator()() {
     const context_scope scope(*at_.through, at_.where);
     if (failure found = scope.refused()) return found;
     if (failure found = make()) return found;
-    const std::uint64_t value = wide ? 0x1234567890ABCDEFU : 0x76543210U;
-    const std::size_t size = wide ? sizeof value : sizeof(std::uint32_t);
-    status said = wide ? in_order_64(value) : in_order_32(static_cast<std::uint32_t>(value));
-    if (said == status::success) said = at_.through->memcpy_async(address_of(copy_), word_.get(), size, stream_.get());
+    constexpr std::uint32_t value = 0x76543210U;
+    status said = in_order(value);
+    if (said == status::success) {
+      said = at_.through->memcpy_async(address_of(copy_), word_.get(), sizeof value, stream_.get());
+    }
     bool idle = false;
     const failure waiting =
         finish(*at_.through, stream_.get(), until_, idle);  // for what was queued before an error, too
     if (!idle) give_up();
     if (said != status::success) return status_failure(*at_.through, "ordering words on a stream", said);
     if (!idle || waiting) return waiting;
-    std::uint64_t seen = 0;
-    std::memcpy(&seen, copy_.get(), size);  // as all devices are of hosts with the low bytes first
+    std::uint32_t seen = 0;
+    std::memcpy(&seen, copy_.get(), sizeof seen);
     return seen == value ? failure()
                          : make_failure(errc::corrupted, "a stream has written another word than it was to");
   }
@@ -62,21 +61,16 @@ class word_trial {
   static address address_of(const pinned_memory<Driver>& of) noexcept { return reinterpret_cast<address>(of.get()); }
 
   failure make() {
-    failure found = device_memory<Driver>::make(at_, word_, std::size_t{sizeof(std::uint64_t)});
-    if (!found) found = pinned_memory<Driver>::make(at_, copy_, std::size_t{sizeof(std::uint64_t)});
+    failure found = device_memory<Driver>::make(at_, word_, sizeof(std::uint32_t));
+    if (!found) found = pinned_memory<Driver>::make(at_, copy_, sizeof(std::uint32_t));
     if (!found) found = owned_stream<Driver>::make(at_, stream_);
     return found;
   }
 
-  status in_order_32(std::uint32_t value) {
+  status in_order(std::uint32_t value) {
     const status said = at_.through->stream_write_value_32(stream_.get(), word_.get(), value, 0U);
     if (said != status::success) return said;
     return at_.through->stream_wait_value_32(stream_.get(), word_.get(), value, wait_until_at_least);
-  }
-  status in_order_64(std::uint64_t value) {
-    const status said = at_.through->stream_write_value_64(stream_.get(), word_.get(), value, 0U);
-    if (said != status::success) return said;
-    return at_.through->stream_wait_value_64(stream_.get(), word_.get(), value, wait_until_at_least);
   }
 
   void give_up() noexcept {
@@ -92,13 +86,6 @@ class word_trial {
   owned_stream<Driver> stream_;
 };
 
-/// False if the device lacks it, or the driver does not say.
-template <class Driver>
-bool has_attribute(Driver& through, device_attribute which, device_number device) {
-  int has = 0;
-  return through.device_get_attribute(&has, which, device) == status::success && has != 0;
-}
-
 }  // namespace detail
 
 /// What streams of the context `at` can do. Local; once per wire. Never fails: what does not work is not there, and
@@ -109,16 +96,13 @@ stream_order stream_order_of(const place<Driver>& at, device_number device, cons
   int flushes = 0;
   const status said = at.through->device_get_attribute(&flushes, device_attribute::flush_remote_writes, device);
   result.flushes = flushes != 0;
-  result.events = detail::has_attribute(*at.through, device_attribute::ipc_supported, device);
-  const bool wide = detail::has_attribute(*at.through, device_attribute::stream_memory_operations_64, device);
   // Without the flush, where there is one, a wait could end before what others have written is there.
-  const failure narrow =
+  const failure missing =
       said == status::success
-          ? detail::word_trial<Driver>(at, until)(false)
+          ? detail::word_trial<Driver>(at, until)()
           : status_failure(*at.through, "asking whether waits can flush what others have written", said);
-  result.words_32 = !narrow;
-  if (narrow) result.why_not = narrow.message();
-  if (wide && result.words_32) result.words_64 = !detail::word_trial<Driver>(at, until)(true);
+  result.words = !missing;
+  if (missing) result.why_not = missing.message();
   return result;
 }
 
