@@ -10,12 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace gpt {
 
@@ -87,8 +85,6 @@ class bucket_sum::on_device {
     where_.wait();
   }
 
-  std::vector<float> spread;  ///< what is copied to the device, until it is there
-
  private:
   device_sums::parts& where_;
   std::size_t bytes_in_;
@@ -135,23 +131,14 @@ bucket_sum device_sums::all_reduce(const communicator& comm, std::span<float> va
   return bucket_sum(std::move(made));
 }
 
-/// Devices have blocks of equal lengths: shorter ones end in zeros.
 bucket_sum device_sums::reduce_scatter(const communicator& comm, std::span<const float> values, std::span<float> own,
                                        hocket::counts lengths) {
-  const std::size_t block = *std::max_element(lengths.of_ranks.begin(), lengths.of_ranks.end());
-  const std::size_t whole = block * lengths.of_ranks.size();
-  auto made = std::make_unique<bucket_sum::on_device>(*parts_, whole * sizeof(float), block * sizeof(float), own);
-  made->spread.resize(whole);
-  std::size_t begin = 0;
-  for (std::size_t rank = 0; rank < lengths.of_ranks.size(); begin += lengths.of_ranks[rank++]) {
-    const std::span<const float> part = values.subspan(begin, lengths.of_ranks[rank]);
-    std::copy(part.begin(), part.end(), made->spread.begin() + static_cast<std::ptrdiff_t>(rank * block));
-  }
-  parts_->copy(reinterpret_cast<std::uintptr_t>(made->in()), reinterpret_cast<std::uintptr_t>(made->spread.data()),
-               whole * sizeof(float));
-  made->starts(hocket::reduce_scatter_async(comm, hocket::cuda::device(std::as_const(*made).in(), whole),
-                                            hocket::cuda::device(made->out(), block), std::plus<>{},
-                                            hocket::with(parts_->order())));
+  auto made = std::make_unique<bucket_sum::on_device>(*parts_, values.size_bytes(), own.size_bytes(), own);
+  parts_->copy(reinterpret_cast<std::uintptr_t>(made->in()), reinterpret_cast<std::uintptr_t>(values.data()),
+               values.size_bytes());
+  made->starts(hocket::reduce_scatter_v_async(comm, hocket::cuda::device(made->in(), values.size()),
+                                              hocket::cuda::device(made->out(), own.size()), lengths, std::plus<>{},
+                                              hocket::with(parts_->order())));
   return bucket_sum(std::move(made));
 }
 
