@@ -65,6 +65,9 @@ class context {
       prefer(config, "TCP_CONN_NB", names_transports() ? "TCP_CONN_NB" : "CONN_NB", "y");
       // A piece (see piece_format.hpp) goes as one.
       prefer(config, "TCP_TX_SEG_SIZE", names_transports() ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
+      // UCX takes several events at once, and aborts the process where one of them ends a connection that another is about:
+      // rarely, when a peer dies while ranks connect.
+      prefer(config, "TCP_MAX_POLL", names_transports() ? "TCP_MAX_POLL" : "MAX_POLL", "1");
     }
     // Messages of up to a piece (see piece_format.hpp) go at once. UCX would ask the peer first from 20 KiB on over TCP,
     // which takes two to three times as long, and between processes of one host is no faster either.
