@@ -13,7 +13,6 @@
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/resources.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
