@@ -104,6 +104,16 @@ TEST_CASE("a forked process finds its world in its environment too") {
   CHECK(describe_failures(results).empty());
 }
 
+TEST_CASE("a program that replaces a forked process inherits the socket of the store") {
+  const auto results = run_processes(2, [](const world_description&) {
+    ::execl("/bin/sh", "sh", "-c", "[ -z \"$HOCKET_STORE_FD\" ] || [ -S /proc/self/fd/$HOCKET_STORE_FD ]",
+            static_cast<char*>(nullptr));
+    return 126;
+  });
+  INFO(describe_failures(results));
+  CHECK(describe_failures(results).empty());
+}
+
 TEST_CASE("a process knows by its variables whether a launcher has made it a rank") {
   const auto is_rank_with = [](const std::vector<std::pair<const char*, const char*>>& set) {
     const auto ended = run_processes(1, [&](const world_description&) {

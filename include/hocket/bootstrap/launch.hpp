@@ -376,6 +376,8 @@ std::vector<process_result> run_processes(int ranks, Function function, const pr
       group.abandon();
       const bootstrap::world_description world = place.world(rank, ranks);
       if (rank != 0) place.close_listener();
+      // `function` may replace its process by another program, which finds the number in HOCKET_STORE_FD.
+      if (place.listener() >= 0) platform::set_inherited(place.listener(), true);
       return detail::run_rank(function, world);
     });
   }
