@@ -30,18 +30,29 @@ template <class Layout>
 inline constexpr bool has_decoding_instruction =
     is_half<Layout> || is_e5m2<Layout> || (__CUDA_ARCH__ >= 890 && is_e4m3<Layout>);
 
-/// NaNs become the format's all-ones one.
+/// NaNs become the format's all-ones one. The bits come in a register of 32: where those of a 16-bit one are stored as bytes,
+/// the assembler of CUDA 13.0 takes the register for a number and converts it to an integer.
 template <class Layout>
 __device__ typename Layout::bits_type encode_by_instruction(float value) noexcept {
-  std::uint16_t bits = 0;
+  std::uint32_t bits = 0;
   if constexpr (is_half<Layout>) {
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(0.0F), "f"(value));
+#else
+    asm("{ .reg .b16 low, high; cvt.rn.f16.f32 low, %1; mov.b16 high, 0; mov.b32 %0, {low, high}; }"
+        : "=r"(bits)
+        : "f"(value));
+#endif
   } else if constexpr (is_bfloat16<Layout>) {
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(0.0F), "f"(value));
   } else if constexpr (is_e4m3<Layout>) {
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0F), "f"(value));
+    asm("{ .reg .b16 low, high; cvt.rn.satfinite.e4m3x2.f32 low, %1, %2; mov.b16 high, 0; mov.b32 %0, {low, high}; }"
+        : "=r"(bits)
+        : "f"(0.0F), "f"(value));
   } else {
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0F), "f"(value));
+    asm("{ .reg .b16 low, high; cvt.rn.satfinite.e5m2x2.f32 low, %1, %2; mov.b16 high, 0; mov.b32 %0, {low, high}; }"
+        : "=r"(bits)
+        : "f"(0.0F), "f"(value));
   }
   return static_cast<typename Layout::bits_type>(bits);
 }

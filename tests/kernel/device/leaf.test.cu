@@ -147,7 +147,7 @@ void check_fused_on_host(const Op& op) {
 }
 
 template <class T, class Op>
-void check_on_gpu(const Op& op) {
+void check_on_gpu(const char* name, const Op& op) {
   for (const std::size_t sources : {2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U, 33U}) {
     for (const std::size_t count : {1U, 1'001U, 100'003U}) {
       std::vector<std::vector<T>> values;
@@ -162,9 +162,10 @@ void check_on_gpu(const Op& op) {
       cudaStream_t stream = nullptr;
       check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
       CHECK_FALSE(device::stream_leaf_of<Op, T>.many(stream, &op, result.data(), from.data(), sources, count));
-      INFO(sources << " sources of " << count);
       const std::vector<T> got = result.values();
-      CHECK(same_bytes<T>(got, by_host(op, values, count)));
+      const std::vector<T> expected = by_host(op, values, count);
+      INFO(name << ", " << sources << " sources: " << first_difference<T>(got, expected));
+      CHECK(same_bytes<T>(got, expected));
       check_cuda(cudaStreamDestroy(stream));
     }
   }
@@ -211,10 +212,10 @@ TEST_CASE("the table refuses more sources than there is room for, and does nothi
 
 TEST_CASE("the table's kernels give the host's bits", "[gpu]") {
   if (gpu_is_missing()) return;
-  check_on_gpu<float>(std::plus<>());
-  check_on_gpu<hocket::half>(std::plus<>());
-  check_on_gpu<affine_map>(compose());
-  check_on_gpu<float>(hocket::average{});
-  check_on_gpu<float>(hocket::detail::exact_plus{});
-  check_on_gpu<hocket::bfloat16>(in_tree(std::plus<>()));
+  check_on_gpu<float>("float, plus", std::plus<>());
+  check_on_gpu<hocket::half>("half, plus", std::plus<>());
+  check_on_gpu<affine_map>("affine_map, compose", compose());
+  check_on_gpu<float>("float, average", hocket::average{});
+  check_on_gpu<float>("float, exact_plus", hocket::detail::exact_plus{});
+  check_on_gpu<hocket::bfloat16>("bfloat16, plus in the tree", in_tree(std::plus<>()));
 }
