@@ -35,6 +35,14 @@
 #include <span>
 #include <type_traits>
 
+// The compiler of CUDA 13.0, where it inlines the making of two sums and the value of a third in one function, gives the last
+// one's limbs and the digits that are made of them the same memory: the value is zero then.
+#if defined(__CUDA_ARCH__)
+#define HOCKET_DETAIL_APART_ON_DEVICE HOCKET_NO_INLINE
+#else
+#define HOCKET_DETAIL_APART_ON_DEVICE
+#endif
+
 HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
@@ -110,7 +118,9 @@ class exact_sum {
   constexpr exact_sum() noexcept = default;
 
   /// The sum of one contribution.
-  HOCKET_HOST_DEVICE constexpr explicit exact_sum(T contribution) noexcept { add(contribution); }
+  HOCKET_HOST_DEVICE HOCKET_DETAIL_APART_ON_DEVICE constexpr explicit exact_sum(T contribution) noexcept {
+    add(contribution);
+  }
 
   /// Adds one contribution, exactly.
   HOCKET_HOST_DEVICE constexpr void add(T contribution) noexcept {
@@ -151,7 +161,8 @@ class exact_sum {
     return *this = merge(*this, other);
   }
 
-  HOCKET_HOST_DEVICE friend constexpr exact_sum operator+(const exact_sum& left, const exact_sum& right) noexcept {
+  HOCKET_HOST_DEVICE HOCKET_DETAIL_APART_ON_DEVICE friend constexpr exact_sum operator+(
+      const exact_sum& left, const exact_sum& right) noexcept {
     if constexpr (limb_count == 5) {
       exact_sum sum;
       if (merge_short(left, right, sum)) [[likely]]
@@ -170,7 +181,7 @@ class exact_sum {
   }
 
   /// The sum, rounded once: to nearest, ties to even.
-  HOCKET_HOST_DEVICE constexpr T value() const noexcept {
+  HOCKET_HOST_DEVICE HOCKET_DETAIL_APART_ON_DEVICE constexpr T value() const noexcept {
     const limb flags = limbs_[0] & flag_mask;
     const bool to_positive = (flags & positive_infinity) != 0;
     const bool to_negative = (flags & negative_infinity) != 0;
@@ -347,3 +358,5 @@ static_assert(sizeof(exact_sum<double>) == 272 && exact_sum<double>::headroom_bi
 static_assert(std::is_trivially_copyable_v<exact_sum<float>> && std::is_trivially_copyable_v<exact_sum<double>>);
 
 HOCKET_END_NAMESPACE
+
+#undef HOCKET_DETAIL_APART_ON_DEVICE

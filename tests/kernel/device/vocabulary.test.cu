@@ -10,117 +10,164 @@
 #include <hocket/operation/operations.hpp>
 #include <hocket/scalar/scalar.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <sstream>
+#include <string>
 #include <vector>
 
 using namespace hocket_test;
 
 namespace {
 
-/// Any order of results; what counts is that every kind of bits goes in.
+/// Keeps each result as one number: its bits, or a hash of them where it is longer. Where there are `labels`, what each is.
 struct sink {
-  std::uint64_t hash = 0;
+  std::uint64_t* results = nullptr;
+  const char** labels = nullptr;  ///< two for each result: of which type, and of what
+  const char* type = "";
+  const char* what = "";
+  int count = 0;
 
   template <class T>
   HOCKET_HOST_DEVICE void operator()(const T& value) {
     unsigned char bytes[sizeof(T)] = {};
     memcpy(bytes, &value, sizeof(T));
-    for (unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3U;
+    std::uint64_t result = 0;
+    if constexpr (sizeof(T) <= sizeof result) {
+      for (std::size_t i = 0; i < sizeof(T); ++i) result |= std::uint64_t{bytes[i]} << (8 * i);
+    } else {
+      for (unsigned char byte : bytes) result = (result ^ byte) * 0x100000001b3U;
+    }
+    if (results != nullptr) results[count] = result;
+    if (labels != nullptr) {
+      labels[2 * count] = type;
+      labels[2 * count + 1] = what;
+    }
+    ++count;
+  }
+  template <class T>
+  HOCKET_HOST_DEVICE void operator()(const char* label, const T& value) {
+    what = label;
+    (*this)(value);
   }
 };
 
 template <class Small>
-HOCKET_HOST_DEVICE void convert(sink& out, double value) {
-  out(Small(static_cast<float>(value)));
-  out(Small(value));
-  out(Small(static_cast<std::int64_t>(value * 1000)));
-  out(Small(static_cast<std::uint8_t>(7)));
-  out(static_cast<float>(Small(value)));
-  out(Small::from_bits(Small(value).bits()));
-  out(std::numeric_limits<Small>::max());
-  out(std::numeric_limits<Small>::quiet_NaN());
+HOCKET_HOST_DEVICE void convert(sink& out, const char* type, double value) {
+  out.type = type;
+  out("from float", Small(static_cast<float>(value)));
+  out("from double", Small(value));
+  out("from int64", Small(static_cast<std::int64_t>(value * 1000)));
+  out("from uint8", Small(static_cast<std::uint8_t>(7)));
+  out("to float", static_cast<float>(Small(value)));
+  out("from bits", Small::from_bits(Small(value).bits()));
+  out("max", std::numeric_limits<Small>::max());
+  out("quiet_NaN", std::numeric_limits<Small>::quiet_NaN());
   // Bits of all kinds; with all ones in the exponent: NaNs with and without a sign, infinities too.
   const std::uint64_t mixed = __builtin_bit_cast(std::uint64_t, value) * 0x9e3779b97f4a7c15U;
   const auto bits = static_cast<std::uint32_t>(mixed >> 32);
-  out(Small(__builtin_bit_cast(float, bits)));
-  out(Small(__builtin_bit_cast(float, bits | 0x7f800000U)));
-  out(Small(__builtin_bit_cast(float, (bits & 0x80000000U) | 0x7f800000U)));
-  out(Small(__builtin_bit_cast(float, bits & 0x807fffffU)));
-  out(static_cast<float>(Small::from_bits(static_cast<typename Small::bits_type>(mixed >> 40))));
+  out("from any bits", Small(__builtin_bit_cast(float, bits)));
+  out("from NaN", Small(__builtin_bit_cast(float, bits | 0x7f800000U)));
+  out("from infinity", Small(__builtin_bit_cast(float, (bits & 0x80000000U) | 0x7f800000U)));
+  out("from subnormal", Small(__builtin_bit_cast(float, bits & 0x807fffffU)));
+  out("any bits to float", static_cast<float>(Small::from_bits(static_cast<typename Small::bits_type>(mixed >> 40))));
+}
+
+/// A NaN that arithmetic makes of numbers has the bits that its processor gives it: all are one here.
+template <class T>
+HOCKET_HOST_DEVICE T with_one_nan(const T& value) {
+  if constexpr (hocket::detail::is_float_or_double<T>) {
+    return value == value ? value : hocket::detail::quiet_nan_of<T>;  // NOLINT: NaN
+  } else {
+    return value;
+  }
 }
 
 template <class Op, class T>
-HOCKET_HOST_DEVICE void reduce(sink& out, const Op& op, const T& a, const T& b) {
+HOCKET_HOST_DEVICE void reduce(sink& out, const char* label, const Op& op, const T& a, const T& b) {
+  out.what = label;
   using reduction = hocket::reduction<Op, T>;
   using accumulator = typename reduction::accumulator;
   if constexpr (reduction::prepares) {
     const auto first = reduction::prepare(op, a);
     const auto second = reduction::prepare(op, b);
     const auto sum = reduction::combine(op, static_cast<accumulator>(first), static_cast<accumulator>(second));
-    out(static_cast<typename reduction::partial>(sum));
-    out(reduction::finish(op, static_cast<typename reduction::partial>(sum), 2));
+    out(with_one_nan(static_cast<typename reduction::partial>(sum)));
+    out(with_one_nan(reduction::finish(op, static_cast<typename reduction::partial>(sum), 2)));
   } else {
-    out(static_cast<T>(reduction::combine(op, static_cast<accumulator>(a), static_cast<accumulator>(b))));
+    out(with_one_nan(static_cast<T>(reduction::combine(op, static_cast<accumulator>(a), static_cast<accumulator>(b)))));
   }
 }
 
 template <class T>
-HOCKET_HOST_DEVICE void reduce_numbers(sink& out, T a, T b) {
-  reduce(out, std::plus<>{}, a, b);
-  reduce(out, std::plus<T>{}, a, b);
-  reduce(out, std::multiplies<>{}, a, b);
-  reduce(out, hocket::minimum{}, a, b);
-  reduce(out, hocket::maximum{}, a, b);
-  reduce(out, hocket::average{}, a, b);
-  reduce(out, hocket::scaled_sum<float>{0.7F}, a, b);
+HOCKET_HOST_DEVICE void reduce_numbers(sink& out, const char* type, T a, T b) {
+  out.type = type;
+  reduce(out, "plus", std::plus<>{}, a, b);
+  reduce(out, "plus<T>", std::plus<T>{}, a, b);
+  reduce(out, "multiplies", std::multiplies<>{}, a, b);
+  reduce(out, "minimum", hocket::minimum{}, a, b);
+  reduce(out, "maximum", hocket::maximum{}, a, b);
+  reduce(out, "average", hocket::average{}, a, b);
+  reduce(out, "scaled_sum", hocket::scaled_sum<float>{0.7F}, a, b);
   if constexpr (hocket::is_floating<T>) {
-    reduce(out, hocket::minimum{}, a, std::numeric_limits<hocket::half>::quiet_NaN() < 1 ? b : a);
-    reduce(out, hocket::maximum{}, static_cast<T>(-0.0F), static_cast<T>(0.0F));
+    reduce(out, "minimum of one", hocket::minimum{}, a, std::numeric_limits<hocket::half>::quiet_NaN() < 1 ? b : a);
+    reduce(out, "maximum of zeros", hocket::maximum{}, static_cast<T>(-0.0F), static_cast<T>(0.0F));
   }
 }
 
-HOCKET_HOST_DEVICE std::uint64_t call_everything(double a, double b) {
-  sink out;
-  convert<hocket::half>(out, a);
-  convert<hocket::bfloat16>(out, a);
-  convert<hocket::float8_e4m3>(out, a);
-  convert<hocket::float8_e5m2>(out, a);
+HOCKET_HOST_DEVICE int call_everything(sink out, double a, double b) {
+  convert<hocket::half>(out, "half", a);
+  convert<hocket::bfloat16>(out, "bfloat16", a);
+  convert<hocket::float8_e4m3>(out, "float8_e4m3", a);
+  convert<hocket::float8_e5m2>(out, "float8_e5m2", a);
 
-  reduce_numbers(out, static_cast<float>(a), static_cast<float>(b));
-  reduce_numbers(out, a, b);
-  reduce_numbers(out, static_cast<hocket::half>(a), static_cast<hocket::half>(b));
-  reduce_numbers(out, static_cast<hocket::bfloat16>(a), static_cast<hocket::bfloat16>(b));
-  reduce_numbers(out, static_cast<hocket::float8_e4m3>(a), static_cast<hocket::float8_e4m3>(b));
-  reduce_numbers(out, static_cast<hocket::float8_e5m2>(a), static_cast<hocket::float8_e5m2>(b));
+  reduce_numbers(out, "float", static_cast<float>(a), static_cast<float>(b));
+  reduce_numbers(out, "double", a, b);
+  reduce_numbers(out, "half", static_cast<hocket::half>(a), static_cast<hocket::half>(b));
+  reduce_numbers(out, "bfloat16", static_cast<hocket::bfloat16>(a), static_cast<hocket::bfloat16>(b));
+  reduce_numbers(out, "float8_e4m3", static_cast<hocket::float8_e4m3>(a), static_cast<hocket::float8_e4m3>(b));
+  reduce_numbers(out, "float8_e5m2", static_cast<hocket::float8_e5m2>(a), static_cast<hocket::float8_e5m2>(b));
 
-  const auto i = static_cast<std::int32_t>(a * 4);
-  const auto j = static_cast<std::int32_t>(b * 4);
-  reduce_numbers(out, i, j);
-  reduce_numbers(out, static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
-  reduce(out, std::bit_and<>{}, i, j);
-  reduce(out, std::bit_or<>{}, i, j);
-  reduce(out, std::bit_xor<>{}, i, j);
-  reduce(out, std::logical_and<>{}, i, j);
-  reduce(out, std::logical_or<>{}, i, j);
+  // Small enough for their product: what is out of range has no value that both could give.
+  const auto i = static_cast<std::int32_t>(static_cast<std::int64_t>(a * 4) % 10'007);
+  const auto j = static_cast<std::int32_t>(static_cast<std::int64_t>(b * 4) % 10'007);
+  reduce_numbers(out, "int32", i, j);
+  reduce_numbers(out, "int64", static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+  out.type = "int32";
+  reduce(out, "bit_and", std::bit_and<>{}, i, j);
+  reduce(out, "bit_or", std::bit_or<>{}, i, j);
+  reduce(out, "bit_xor", std::bit_xor<>{}, i, j);
+  reduce(out, "logical_and", std::logical_and<>{}, i, j);
+  reduce(out, "logical_or", std::logical_or<>{}, i, j);
 
-  reduce(out, hocket::detail::wired<std::plus<>, hocket::bfloat16>{}, static_cast<float>(a), static_cast<float>(b));
-  reduce(out, hocket::detail::exact_plus{}, static_cast<float>(a), static_cast<float>(b));
-  reduce(out, hocket::detail::exact_plus{}, a, b);
-  return out.hash;
+  out.type = "float";
+  reduce(out, "plus by way of bfloat16", hocket::detail::wired<std::plus<>, hocket::bfloat16>{}, static_cast<float>(a),
+         static_cast<float>(b));
+  reduce(out, "exact_plus", hocket::detail::exact_plus{}, static_cast<float>(a), static_cast<float>(b));
+  out.type = "double";
+  reduce(out, "exact_plus", hocket::detail::exact_plus{}, a, b);
+  return out.count;
 }
 
-__global__ void call_everything_there(const double* a, const double* b, std::uint64_t* hashes, int count) {
+__global__ void call_everything_there(const double* a, const double* b, std::uint64_t* results, int each, int count) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < count) hashes[i] = call_everything(a[i], b[i]);
+  if (i < count)
+    call_everything({.results = results + static_cast<std::size_t>(i) * static_cast<std::size_t>(each)}, a[i], b[i]);
+}
+
+std::vector<std::uint64_t> results_of(double a, double b) {
+  std::vector<std::uint64_t> results(static_cast<std::size_t>(call_everything({}, a, b)));
+  call_everything({.results = results.data()}, a, b);
+  return results;
 }
 
 }  // namespace
 
 TEST_CASE("the function that kernels call tells values apart on the host") {
-  CHECK(call_everything(1.5, 2.25) == call_everything(1.5, 2.25));
-  CHECK(call_everything(1.5, 2.25) != call_everything(1.5, 2.5));
+  CHECK(results_of(1.5, 2.25) == results_of(1.5, 2.25));
+  CHECK(results_of(1.5, 2.25) != results_of(1.5, 2.5));
 }
 
 TEST_CASE("every conversion and operation gives the host's bits on the GPU", "[gpu]") {
@@ -128,15 +175,30 @@ TEST_CASE("every conversion and operation gives the host's bits on the GPU", "[g
   const int count = 4096;
   const std::vector<double> a = samples<double>(0, count);
   const std::vector<double> b = samples<double>(1, count);
-  std::vector<std::uint64_t> expected;
-  for (int i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    expected.push_back(call_everything(a[at], b[at]));
-  }
+  const auto each = static_cast<std::size_t>(call_everything({}, a[0], b[0]));
+  std::vector<const char*> labels(2 * each);
+  call_everything({.labels = labels.data()}, a[0], b[0]);
   device_vector<double> first(a);
   device_vector<double> second(b);
-  device_vector<std::uint64_t> hashes(count);
-  call_everything_there<<<(count + 127) / 128, 128>>>(first.data(), second.data(), hashes.data(), count);
+  device_vector<std::uint64_t> results(each * count);
+  call_everything_there<<<(count + 127) / 128, 128>>>(first.data(), second.data(), results.data(),
+                                                      static_cast<int>(each), count);
   REQUIRE(cudaGetLastError() == cudaSuccess);
-  CHECK(hashes.values() == expected);
+  const std::vector<std::uint64_t> got = results.values();
+  std::vector<int> wrong(each);
+  std::vector<std::string> examples(each);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::vector<std::uint64_t> expected = results_of(a[i], b[i]);
+    for (std::size_t k = 0; k < each; ++k) {
+      if (got[i * each + k] == expected[k] || wrong[k]++ != 0) continue;
+      std::ostringstream text;
+      text << std::hex << got[i * each + k] << " instead of " << expected[k] << std::hexfloat << " of " << a[i]
+           << " and " << b[i];
+      examples[k] = text.str();
+    }
+  }
+  for (std::size_t k = 0; k < each; ++k) {
+    INFO(labels[2 * k] << ", " << labels[2 * k + 1] << ": " << examples[k]);
+    CHECK(wrong[k] == 0);
+  }
 }
