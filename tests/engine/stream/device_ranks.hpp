@@ -131,6 +131,7 @@ class device_rank {
                               {.device = driver().device(),
                                .process = driver().mark(),
                                .until = soon(),
+                               .stream = works_on,
                                .connections = 32,
                                .batches = batches,
                                .has_ended = std::move(has_ended),
@@ -138,6 +139,7 @@ class device_rank {
                               group_);
   }
   bool batches = true;
+  ipc::stream_handle works_on = nullptr;  ///< what the group is told of
   device_group& group() { return *group_; }
   bool joined() const { return group_ != nullptr; }
 

@@ -60,8 +60,8 @@ class gpu_rank {
     ipc::context_handle context = nullptr;
     if (driver_.ctx_get_current(&context) != ipc::status::success) throw std::runtime_error("no context");
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    must(gpu_group::make({&driver_, context}, rank, ranks, exchange_, {.process = ipc::own_mark(), .until = soon()},
-                         group_));
+    must(gpu_group::make({&driver_, context}, rank, ranks, exchange_,
+                         {.process = ipc::own_mark(), .until = soon(), .stream = handle()}, group_));
   }
   gpu_rank(const gpu_rank&) = delete;
   gpu_rank& operator=(const gpu_rank&) = delete;

@@ -12,9 +12,11 @@
 #include <hocket/transport/cuda_ipc/group.hpp>
 #include <hocket/transport/cuda_ipc/host_words.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -121,6 +123,36 @@ TEST_CASE("threads on a device whose kernels come late are told what to set") {
     CHECK(contains(heard[0], "CUDA_MODULE_LOADING=EAGER") == threads);
     CHECK((heard[0].code == errc::bad_environment) == threads);
   }
+}
+
+TEST_CASE("threads have a group when the streams that they name have done what was on them") {
+  device_ranks all(2, kind_of_ranks::threads);
+  std::atomic<bool> released[2] = {};
+  std::vector<std::string> complaints(2);
+  all.run([&](device_rank& me) {
+    std::string& text = complaints[static_cast<std::size_t>(me.rank())];
+    std::atomic<bool>& mine = released[me.rank()];
+    auto* const word = me.allocate<std::uint32_t>(1);
+    me.works_on = me.stream();
+    me.driver().stream_wait_value_32(me.works_on, reinterpret_cast<ipc::address>(word), 1, ipc::wait_then_flush);
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      mine = true;
+      std::atomic_ref(*word).store(1);
+    });
+    const hocket::failure found = me.join();
+    if (found) {
+      text = found.message();
+    } else if (!released[0] || !released[1]) {
+      text = "there was a group before";
+    } else if (const hocket::failure ending = me.group().close(soon())) {
+      text = ending.message();
+    }
+    other.join();
+    me.leave();
+    me.free_all();
+  });
+  for (const std::string& each : complaints) CHECK(each == "");
 }
 
 TEST_CASE("handles of buffers are kept, and never given for another buffer") {

@@ -205,6 +205,41 @@ void replay_graph(gpu_rank& me) {
   }
 }
 
+/// The first work of all ranks' streams, at the same time: an operation, or a graph of one.
+void start_at_once(gpu_rank& me, bool graph) {
+  const std::plus<> op;
+  float* const buffer = me.allocate<float>(100);
+  me.upload(buffer, std::vector<float>(100, 1.0F));
+  std::unique_ptr<gpu_operation> work;
+  me.bind({.plan = plan::one_shot{},
+           .block_elements = 100,
+           .leaf = &hocket::kernel::device::stream_leaf_of<std::plus<>, float>,
+           .operation = &op,
+           .in = reinterpret_cast<std::uintptr_t>(buffer),
+           .out = reinterpret_cast<std::uintptr_t>(buffer)},
+          work);
+  cudaGraph_t recorded = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  if (graph) {
+    check_cuda(cudaStreamBeginCapture(me.stream(), cudaStreamCaptureModeThreadLocal));
+    me.enqueue(*work);
+    check_cuda(cudaStreamEndCapture(me.stream(), &recorded));
+    check_cuda(cudaGraphInstantiate(&ready, recorded, 0));
+  }
+  me.exchange({});
+  if (graph) {
+    check_cuda(cudaGraphLaunch(ready, me.stream()));
+  } else {
+    me.enqueue(*work);
+  }
+  me.finish();
+  if (graph) {
+    check_cuda(cudaGraphExecDestroy(ready));
+    check_cuda(cudaGraphDestroy(recorded));
+  }
+  if (me.download(buffer, 100)[99] != static_cast<float>(me.size())) throw std::runtime_error("a sum is wrong");
+}
+
 bool is_rank() { return std::getenv("HOCKET_TEST_IS_RANK") != nullptr; }
 
 void check_processes(int ranks, const char* tag) {
@@ -230,6 +265,13 @@ TEST_CASE("threads of one GPU: plans on streams give the host's bits", "[gpu]") 
 TEST_CASE("threads of one GPU: a graph is replayed 1000 times", "[gpu]") {
   if (gpu_is_missing()) return;
   for (const int ranks : {2, 4, 8}) on_threads(ranks, replay_graph);
+}
+
+TEST_CASE("threads of one GPU: streams that begin at once do not hold each other up", "[gpu]") {
+  if (gpu_is_missing()) return;
+  for (int round = 0; round < 20; ++round) {
+    on_threads(8, [&](gpu_rank& me) { start_at_once(me, round % 2 == 1); });
+  }
 }
 
 TEST_CASE("processes of one GPU: plans on streams give the host's bits", "[gpu]") {

@@ -338,6 +338,7 @@ class host_driver {
     return status::success;
   }
   status stream_get_flags(ipc::stream_handle what, unsigned* result) {
+    if (captured(what)) return static_cast<status>(900);  // as drivers do
     return give("stream_get_flags", result, stream_flags_[what]);
   }
   status stream_destroy(ipc::stream_handle what) {
@@ -405,8 +406,7 @@ class host_driver {
     return give("module_get_loading_mode", result, loading_);
   }
   status stream_is_capturing(ipc::stream_handle on, ipc::capture_status* result) {
-    const bool is = capturing_ || (queued_ && host_queue::of(on).capturing());
-    return give("stream_is_capturing", result, is ? ipc::capture_status::active : ipc::capture_status::none);
+    return give("stream_is_capturing", result, captured(on) ? ipc::capture_status::active : ipc::capture_status::none);
   }
   status stream_wait_event(ipc::stream_handle on, ipc::event_handle which, unsigned) {
     if (const status now = begin("stream_wait_event"); now != status::success) return now;
@@ -592,6 +592,8 @@ class host_driver {
     *base = begin;
     return &each;
   }
+
+  bool captured(ipc::stream_handle what) { return capturing_ || (queued_ && host_queue::of(what).capturing()); }
 
   host_machine& machine_;
   const int process_;

@@ -285,6 +285,7 @@ class peers_of {
     const hocket::detail::call_site call{"reach_peers", site, timeout};
     how.until = deadline::after(timeout);
     if (how.process == cuda_ipc::process_mark()) how.process = cuda_ipc::own_mark();
+    how.stream = order.handle;
     how.interrupted = [&state] { return hocket::detail::interruption(state); };
     how.ends = [shared = made.get()](const failure& cause) { shared->revoke(cause); };
     cuda_ipc::place<Driver> at{};

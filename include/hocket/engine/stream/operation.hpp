@@ -69,17 +69,10 @@ class stream_operation {
     if (failure found = group_.usable()) return found;
     failure misuse;
     failure found = scope.refused();
-    if (!found) found = group_.check(stream, misuse);
-    if (misuse) return misuse;
     bool capturing = false;
-    if (!found) found = group_.begin(stream, capturing);
-    for (std::size_t i = 0; i < program_.steps.size() && !found;) {
-      const std::size_t next = group_.batches() ? end_of_words(i) : i;
-      found = next > i + 1 ? put_words(stream, i, next) : put(stream, program_.steps[i]);
-      const std::size_t end = std::max(next, i + 1);
-      for (; i < end && !found; ++i) tell(program_.steps[i]);
-    }
-    if (!found) found = group_.end(stream, flight_, capturing);
+    if (!found) found = group_.check(stream, capturing, misuse);
+    if (misuse) return misuse;
+    if (!found) found = enqueue(stream, capturing);
     return found ? group_.give_up(capturing ? nullptr : stream, std::move(found)) : failure();
   }
 
@@ -236,6 +229,18 @@ class stream_operation {
   }
 
   // ── Enqueueing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  failure enqueue(cuda_ipc::stream_handle stream, bool capturing) {
+    const auto turn = group_.turn(capturing);
+    failure found = group_.begin(stream, capturing);
+    for (std::size_t i = 0; i < program_.steps.size() && !found;) {
+      const std::size_t next = group_.batches() ? end_of_words(i) : i;
+      found = next > i + 1 ? put_words(stream, i, next) : put(stream, program_.steps[i]);
+      const std::size_t end = std::max(next, i + 1);
+      for (; i < end && !found; ++i) tell(program_.steps[i]);
+    }
+    return found ? found : group_.end(stream, flight_, capturing);
+  }
 
   failure put(cuda_ipc::stream_handle stream, const stream_step& what) {
     using cuda_ipc::status;

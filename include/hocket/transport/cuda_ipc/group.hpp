@@ -44,6 +44,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,6 +59,8 @@ struct group_options {
   device_number device = 0;
   process_mark process;  ///< of this rank: `own_mark()`
   deadline until;        ///< for making the group
+  /// A stream that operations will be on: it works once while the group is made, if threads share its device.
+  stream_handle stream = nullptr;
   /// How many streams of a process work side by side on a device; 0: what CUDA_DEVICE_MAX_CONNECTIONS says, or 8.
   int connections = 0;
   /// Gives a stream all words that follow each other at once. A call for each would do the same, and costs more.
@@ -149,17 +152,23 @@ class group {
                         {.peer = over_.context.peer});
   }
 
-  /// Whether a stream can wait for others; `misuse` says why it can't.
-  failure check(stream_handle stream, failure& misuse) {
+  /// Checks that a stream can wait for others; `misuse` says why it can't. Sets `capturing` to whether it is captured: then
+  /// its flags play no part, and the driver refuses to name them.
+  failure check(stream_handle stream, bool& capturing, failure& misuse) {
     if (is_default_stream(stream)) {
       misuse =
           make_failure(errc::invalid_argument,
                        "the default stream holds up all others, and so those that it would wait for: make one with "
                        "cudaStreamNonBlocking");
     }
-    if (misuse || !shares_context_) return {};
+    if (misuse) return {};
+    capture_status now = capture_status::none;
+    status said = through().stream_is_capturing(stream, &now);
+    if (said != status::success) return status_failure(through(), "asking whether a stream is captured", said);
+    capturing = now != capture_status::none;
+    if (capturing || !shares_context_) return {};
     unsigned flags = 0;
-    const status said = through().stream_get_flags(stream, &flags);
+    said = through().stream_get_flags(stream, &flags);
     if (said != status::success) return status_failure(through(), "asking how a stream was made", said);
     if ((flags & stream_non_blocking) != 0) return {};
     misuse = make_failure(errc::invalid_argument,
@@ -186,15 +195,17 @@ class group {
   /// Scratch that peers may map, kept as long as `what` is; then the next one gets it. Local.
   failure lend(flight& what, std::size_t bytes) { return lent_.allocate(bytes, what.lent); }
 
+  /// To be held while an operation is enqueued: empty where no other rank shares the context, or the stream is captured.
+  std::unique_lock<std::mutex> turn(bool capturing) const {
+    return shares_context_ && !capturing ? std::unique_lock(detail::turns_of_threads())
+                                         : std::unique_lock<std::mutex>();
+  }
+
   /// Before an operation is enqueued on `stream`. Local.
-  failure begin(stream_handle stream, bool& capturing) {
+  failure begin(stream_handle stream, bool capturing) {
     if (failure found = usable()) return found;
-    capture_status now = capture_status::none;
-    status said = through().stream_is_capturing(stream, &now);
-    if (said != status::success) return status_failure(through(), "asking whether a stream is captured", said);
-    capturing = now != capture_status::none;
     if (capturing || last_ == nullptr || !last_->recorded) return {};
-    said = through().stream_wait_event(stream, last_->passed.get(), 0U);
+    const status said = through().stream_wait_event(stream, last_->passed.get(), 0U);
     return said == status::success ? failure()
                                    : status_failure(through(), "putting a stream behind the last operation", said);
   }
@@ -331,8 +342,8 @@ class group {
   failure prepare(memory_handle& words) {
     failure found = host_.make();
     if (!found) found = lent_.allocate(layout_.bytes(), own_words_);
-    if (!found) found = clear_words();
     if (!found) found = owned_stream<Driver>::make(at_, rescue_);
+    if (!found) found = clear_words();
     if (!found) found = exports_.publish(own_words_, layout_.bytes(), words);
     if (found) return found;
     order_ = stream_order_of(at_, options_.device, options_.until);
@@ -340,25 +351,24 @@ class group {
     return make_failure(errc::unreachable, "streams of this device can't wait for words: " + order_.why_not);
   }
 
+  /// On the stream that may have to rescue others: that it has a connection then, it must have worked before.
   failure clear_words() {
     pinned_memory<Driver> zeros;
-    owned_stream<Driver> stream;
     failure found = pinned_memory<Driver>::make(at_, zeros, layout_.bytes());
-    if (!found) found = owned_stream<Driver>::make(at_, stream);
     if (found) return found;
     std::memset(zeros.get(), 0, layout_.bytes());
     const context_scope scope(through(), at_.where);
     status said = scope.said();
     if (said == status::success) {
-      said = through().memcpy_async(own_words_, reinterpret_cast<address>(zeros.get()), layout_.bytes(), stream.get());
+      said = through().memcpy_async(own_words_, reinterpret_cast<address>(zeros.get()), layout_.bytes(), rescue_.get());
     }
     if (said != status::success) return status_failure(through(), "clearing words", said);
     bool idle = false;
-    found = cuda_ipc::finish(through(), stream.get(), options_.until, idle);
+    found = cuda_ipc::finish(through(), rescue_.get(), options_.until, idle);
     if (!idle) {
       stuck_ = true;
       zeros.abandon();
-      stream.abandon();
+      rescue_.abandon();
     }
     return found;
   }
@@ -378,6 +388,7 @@ class group {
     if (failure found = host_.open(rank_, tickets)) return found;
     if (failure found = reached_all(reached)) return found;
     if (failure found = share(handles)) return found;
+    if (failure found = settle()) return found;
     watch(handles);
     one_device_ = std::all_of(handles.begin(), handles.end(),
                               [&](const memory_handle& each) { return each.device == handles.front().device; });
@@ -405,6 +416,26 @@ class group {
     });
     shares_context_ = together > 1;
     return shares_context_ ? room_for_threads(through(), static_cast<int>(together), options_.connections) : failure();
+  }
+
+  /// Gives the stream of the options its first work and waits for it: see room_for_threads.hpp. The word is that for signals
+  /// of this rank to itself, which there are none of.
+  failure settle() {
+    const stream_handle stream = options_.stream;
+    if (!shares_context_ || is_default_stream(stream)) return {};
+    const context_scope scope(through(), at_.where);
+    if (failure found = scope.refused()) return found;
+    capture_status now = capture_status::none;
+    status said = through().stream_is_capturing(stream, &now);
+    if (said == status::success && now != capture_status::none) return {};
+    if (said == status::success) {
+      said = through().stream_write_value_32(stream, own_words_ + layout_.offset(word_bank::early, 0, rank_), 0U, 0U);
+    }
+    if (said != status::success) return status_failure(through(), "giving a stream its first work", said);
+    bool idle = false;
+    failure found = cuda_ipc::finish(through(), stream, options_.until, idle);
+    if (!idle) stuck_ = true;
+    return found;
   }
 
   void watch(const std::vector<memory_handle>& all) {

@@ -3,6 +3,9 @@
 /// Ranks that are threads on one device share its context and its connections. Streams that share a connection hold each other up:
 /// a wait of one, for a signal of the other, for ever. So does a kernel that is brought to the device when it is first
 /// launched: that waits for all streams of the context. Both are refused before anybody waits.
+///
+/// Threads that give their streams the first work at the same time may get one connection for two of them, however many are
+/// free. So they take turns, and the stream that a group is made for has worked, and was idle, before any rank waits on one.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -11,6 +14,7 @@
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 HOCKET_BEGIN_NAMESPACE
@@ -23,6 +27,12 @@ inline int connections_to_a_device() {
   const char* const value = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const int said = value == nullptr ? 0 : std::atoi(value);
   return said > 0 ? said : 8;
+}
+
+/// Held while a rank puts an operation on a stream. One for the process, as the connections are.
+inline std::mutex& turns_of_threads() {
+  static std::mutex one;
+  return one;
 }
 
 }  // namespace detail
