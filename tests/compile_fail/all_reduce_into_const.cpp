@@ -6,7 +6,7 @@
 
 #include <vector>
 
-void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+void misuse(const hocket::local::communicator& comm, const std::vector<double>& in, std::vector<double>& out) {
   static_cast<void>(out);
   hocket::all_reduce(comm, in, in);
 }

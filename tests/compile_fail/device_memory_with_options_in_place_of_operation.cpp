@@ -7,5 +7,5 @@
 
 void misuse(const hocket::local::communicator& comm, float* in, float* out, CUstream_st* stream) {
   hocket::all_reduce(comm, hocket::cuda::device(in, 3), hocket::cuda::device(out, 3),
-                     hocket::with(hocket::cuda::stream_ref(stream)));
+                     hocket::with(hocket::cuda::stream_ref(stream), hocket::two_shot));
 }

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out) {
+void misuse(const hocket::local::communicator& comm, const std::vector<int>& in, std::vector<int>& out) {
   static_cast<void>(out);
   hocket::recv(comm, in, hocket::peer{1});
 }

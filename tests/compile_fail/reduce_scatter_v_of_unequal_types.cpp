@@ -10,6 +10,6 @@
 void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out,
             const std::vector<std::size_t>& lengths) {
   static_cast<void>(out);
-  std::vector<double> wide(3);
+  std::vector<long double> wide(3);
   hocket::reduce_scatter_v(comm, in, wide, hocket::counts{lengths});
 }

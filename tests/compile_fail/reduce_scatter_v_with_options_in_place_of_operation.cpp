@@ -9,5 +9,5 @@
 
 void misuse(const hocket::local::communicator& comm, const std::vector<float>& in, std::vector<float>& out,
             const std::vector<std::size_t>& lengths) {
-  hocket::reduce_scatter_v(comm, in, out, hocket::counts{lengths}, hocket::with(hocket::ring));
+  hocket::reduce_scatter_v(comm, in, out, hocket::counts{lengths}, hocket::with(hocket::two_shot));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: use of deleted function
+// expect: use of deleted function|call to deleted constructor
 //
 // The compiler shows the line that says that the mesh comes first.
 #include <shard/setting_with_wires.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: only partial<sum> can be differentiated
+// again: the check is a template of the placement, which another case instantiates as well
 //
 // The largest logit, used in the loss as if it were a constant of nature.
 #include "setting.hpp"

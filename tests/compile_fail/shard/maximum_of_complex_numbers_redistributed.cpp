@@ -9,5 +9,5 @@
 #include <complex>
 
 using complex_maxima =
-    tensor<std::complex<double>, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", partial<maximum>>>;
+    tensor<std::complex<float>, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", partial<maximum>>>;
 auto whole(const complex_maxima& x) { return redistribute<on<"tp", replicated>>(x); }

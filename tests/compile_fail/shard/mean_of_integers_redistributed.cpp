@@ -6,6 +6,6 @@
 
 #include <hocket/shard/redistribute.hpp>
 
-using means = tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", partial<mean>>>;
+using means = tensor<long, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", partial<mean>>>;
 
 auto whole(const means& x) { return redistribute<on<"tp", replicated>>(x); }

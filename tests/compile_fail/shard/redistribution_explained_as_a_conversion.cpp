@@ -6,4 +6,4 @@
 
 #include <hocket/shard/redistribute.hpp>
 
-auto explained(const vector_on_tp<partial<sum>>& x) { return explain_redistribution<"tp", replicated>(x); }
+auto explained(const vector_on_tp<partial<sum>>& x) { return explain_redistribution<"tp", invariant>(x); }

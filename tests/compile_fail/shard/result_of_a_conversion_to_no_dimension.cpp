@@ -4,4 +4,4 @@
 // Along which dimension?
 #include <shard/setting_with_wires.hpp>
 
-void reduce(const vector_on_tp<partial<sum>>& x) { const auto slice = convert<"tp", shard>(x); }
+void reduce(const vector_on_tp<partial<sum>>& x) { const auto slice = convert<"dp", shard>(x); }

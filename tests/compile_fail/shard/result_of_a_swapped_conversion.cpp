@@ -4,4 +4,4 @@
 // The placement, and then the axis.
 #include <shard/setting_with_wires.hpp>
 
-void reduce(const vector_on_tp<partial<sum>>& x) { const auto reduced = convert<replicated, "tp">(x); }
+void reduce(const vector_on_tp<partial<sum>>& x) { const auto reduced = convert<invariant, "tp">(x); }

@@ -6,4 +6,4 @@
 
 #include <hocket/shard/redistribute.hpp>
 
-auto summand(const vector_on_tp<shard<0>>& x) { return redistribute<on<"tp", partial<sum>>>(x); }
+auto summand(const matrix_on_tp<shard<1>>& x) { return redistribute<on<"tp", partial<sum>>>(x); }

@@ -4,6 +4,6 @@
 // Nothing says how many elements there are in all.
 #include <shard/setting_with_wires.hpp>
 
-#include <vector>
+#include <span>
 
-auto made(const ranks& mesh, std::vector<float>& data) { return vector_on_tp<shard<0>>(mesh, data, data); }
+auto made(const ranks& mesh, std::span<float> data) { return vector_on_tp<shard<0>>(mesh, data, data); }

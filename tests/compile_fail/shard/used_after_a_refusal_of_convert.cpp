@@ -8,11 +8,11 @@
 
 void train() {
   local::run(2, [](auto comm) {
-    const auto mesh_of_two = mesh<"tp">(comm, {2});
+    const auto mesh_of_two = mesh<"dp">(comm, {2});
     using mesh_type = std::remove_cvref_t<decltype(mesh_of_two)>;
-    const tensor<double, extents<dynamic>, mesh_type, on<"tp", replicated>> x(mesh_of_two, {4});
-    auto result = convert<"tp", invariant>(x);
-    auto used = convert<"tp", replicated>(result);
+    const tensor<double, extents<dynamic>, mesh_type, on<"dp", replicated>> x(mesh_of_two, {4});
+    auto result = convert<"dp", invariant>(x);
+    auto used = convert<"dp", replicated>(result);
     accumulate(used, used);
     norm(result);
   });

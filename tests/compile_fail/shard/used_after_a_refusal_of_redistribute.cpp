@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: replicated data can.t become invariant: .*; make it invariant where it is made
+// expect: only replicated data can be made partial
 //
 // The redistribution is the only error, however much follows it.
 #include <shard/setting_with_wires.hpp>
@@ -10,8 +10,8 @@ void train() {
   local::run(2, [](auto comm) {
     const auto mesh_of_two = mesh<"tp">(comm, {2});
     using mesh_type = std::remove_cvref_t<decltype(mesh_of_two)>;
-    const tensor<double, extents<dynamic>, mesh_type, on<"tp", replicated>> x(mesh_of_two, {4});
-    auto result = redistribute<on<"tp", invariant>>(x);
+    const tensor<double, extents<dynamic>, mesh_type, on<"tp", shard<0>>> x(mesh_of_two, {4});
+    auto result = redistribute<on<"tp", partial<maximum>>>(x);
     auto used = convert<"tp", replicated>(result);
     accumulate(used, used);
   });

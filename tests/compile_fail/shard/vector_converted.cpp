@@ -6,4 +6,4 @@
 
 #include <vector>
 
-void reduce(const std::vector<float>& gradient) { convert<"tp", invariant>(gradient); }
+void reduce(const std::vector<double>& gradient) { convert<"tp", invariant>(gradient); }

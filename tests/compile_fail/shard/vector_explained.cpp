@@ -8,4 +8,4 @@
 
 #include <vector>
 
-auto shown(const std::vector<float>& x) { return explain_redistribution<on<"tp", shard<0>>>(x); }
+auto shown(const std::vector<double>& x) { return explain_redistribution<on<"tp", shard<0>>>(x); }

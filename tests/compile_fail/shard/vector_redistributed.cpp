@@ -8,4 +8,4 @@
 
 #include <vector>
 
-void gather(const std::vector<float>& slices) { redistribute<on<"tp", replicated>>(slices); }
+void gather(const std::vector<int>& slices) { redistribute<on<"tp", replicated>>(slices); }

@@ -7,5 +7,5 @@
 #include <hocket/shard/layer/linear.hpp>
 
 auto output(const matrix_on_tp<shard<1>>& x, const matrix_on_tp<shard<0>>& weight) {
-  return hocket::row_parallel_linear<"tp", float>::forward([](const auto&...) {}, x, weight);
+  return hocket::row_parallel_linear<"tp", double>::forward([](const auto&...) {}, x, weight);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the weight of a column-parallel layer must be cut by its outputs
+// again: the check is a template of bools, which other cases instantiate as well
 //
-// Every rank would compute all of the output.
+// The weight is not cut at all, and its gradient would be that of one rank.
 #include <shard/setting_with_wires.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 
-auto up(const matrix_on_tp<invariant>& x, const matrix_on_tp<replicated>& w) {
+auto up(const matrix_on_tp<invariant>& x, const matrix_on_tp<invariant>& w) {
   return column_parallel_linear<"tp">::forward(compute, x, w);
 }
