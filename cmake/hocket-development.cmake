@@ -9,6 +9,7 @@
 #   // arguments: --steps 5  what the test of an example passes
 #   // expect: REGEX         what an example prints, or which first error a misuse leads to
 #   // alone: why            for a test that is not compiled as one with others of its folder
+#   // unsanitized: why      for a test that no sanitizer can run, or that runs for minutes under one
 
 option(HOCKET_WARNINGS_AS_ERRORS "Treat warnings in the project's own programs as errors" OFF)
 # With -Og, g++ takes half the time that it takes with -O2: a build for tests optimises what runs long, and nothing else.
@@ -21,11 +22,23 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VER
   message(FATAL_ERROR "hocket needs clang 16 or newer, this is ${CMAKE_CXX_COMPILER_VERSION}: set CMAKE_CXX_COMPILER")
 endif()
 
+# Objects are kept for other checkouts, too: paths below this one are hashed relative to it.
+find_program(HOCKET_CCACHE ccache DOC "Compiler cache of the project's own programs; OFF: none")
+mark_as_advanced(HOCKET_CCACHE)
+if(HOCKET_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+                                  "${HOCKET_CCACHE}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+endif()
+
 set(CMAKE_CXX_EXTENSIONS OFF)
 add_library(hocket_development INTERFACE)
 target_link_libraries(hocket_development INTERFACE hocket::hocket)
+# The compiler's own garbage collection runs less often: g++ 12 takes 10 % less time, and 1.3 GB where it took 1.0.
+set(less_collection --param=ggc-min-expand=400 --param=ggc-min-heapsize=1000000)
 target_compile_options(
   hocket_development INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:${less_collection}>
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow
   $<$<BOOL:${HOCKET_WARNINGS_AS_ERRORS}>:-Werror>>
 )

@@ -4,7 +4,7 @@
 #                                        cases tagged [gpu] are a test of their own, which is skipped where no GPU is, and
 #                                        says how many cases that were
 #   tests/<folder>/compile_fail/*.cu     nvcc must refuse them, with the words of their `// expect: REGEX`
-#   include/hocket/**/*.cuh              each compiles alone
+#   include/hocket/**/*.cuh              all compile, together; each alone with HOCKET_NIGHTLY
 #   include/hocket/**/*.hpp              all compile, together
 #   bench/gpu.cu                         compiles; it runs where a GPU is, by bench/gpu.sh
 #
@@ -75,9 +75,9 @@ foreach(test IN LISTS cuda_tests)
   target_link_libraries(${target} PRIVATE hocket.tests.cuda hocket.tests.main ${hocket_need_target_catch2})
   add_test(NAME "${test}.cuda" COMMAND ${target} "~[gpu]")
   add_test(NAME "${test}.gpu" COMMAND ${target} "[gpu]")
-  set_tests_properties("${test}.cuda" PROPERTIES LABELS "unit;cuda;${layer_folder};${test}")
-  set_tests_properties("${test}.gpu" PROPERTIES LABELS "gpu" SKIP_REGULAR_EXPRESSION "skipped: no GPU for [0-9]+ cases")
-  set_tests_properties("${test}.cuda" "${test}.gpu" PROPERTIES TIMEOUT ${HOCKET_TEST_TIMEOUT} RUN_SERIAL ON)
+  hocket_describe_test("${test}.cuda" LABELS unit cuda ${layer_folder} ${test} COST machine)
+  hocket_describe_test("${test}.gpu" LABELS gpu COST machine)
+  set_tests_properties("${test}.gpu" PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no GPU for [0-9]+ cases")
 endforeach()
 
 # ---- what nvcc must refuse --------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ foreach(source IN LISTS sources)
             -- "${CMAKE_CUDA_COMPILER}" -std=c++20 -arch=sm_80 --cubin -o "${CMAKE_CURRENT_BINARY_DIR}/${name}.cubin"
             -I "${PROJECT_SOURCE_DIR}/include" "${source}"
   )
-  set_tests_properties(compile_fail/cuda/${name} PROPERTIES LABELS "compile_fail;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT})
+  hocket_describe_test(compile_fail/cuda/${name} LABELS compile_fail cuda COST thread)
 endforeach()
 
 # ---- the benchmark of machines with a GPU: compiling is the test, bench/gpu.sh builds what runs -------------------
@@ -107,17 +107,23 @@ if(HOCKET_BUILD_BENCHMARKS AND NOT HOCKET_TEST_FOLDERS)
   target_link_libraries(hocket.tests.bench_gpu PRIVATE hocket.tests.cuda)
 endif()
 
-# ---- every header alone: compiling is the test ------------------------------------------------------------------
+# ---- headers: compiling is the test -----------------------------------------------------------------------------
 if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
   set(sources "")
+  set(includes "")
   foreach(header IN LISTS hocket_device_headers)
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/include" OUTPUT_VARIABLE name)
+    string(APPEND includes "#include <${name}>\n")
     set(source "${CMAKE_CURRENT_BINARY_DIR}/header_alone/${name}.cu")
     file(CONFIGURE OUTPUT "${source}" CONTENT "#include <@name@>\n#include <@name@>\n" @ONLY)
     list(APPEND sources "${source}")
   endforeach()
-  add_library(hocket.tests.device_header_alone OBJECT ${sources})
-  target_link_libraries(hocket.tests.device_header_alone PRIVATE hocket.tests.cuda)
+  if(NOT HOCKET_NIGHTLY)
+    set(sources "${CMAKE_CURRENT_BINARY_DIR}/device_headers.cu")
+    file(CONFIGURE OUTPUT "${sources}" CONTENT "@includes@@includes@" @ONLY)
+  endif()
+  add_library(hocket.tests.device_headers OBJECT ${sources})
+  target_link_libraries(hocket.tests.device_headers PRIVATE hocket.tests.cuda)
 
   # Those of the host together: their users write sources for nvcc as well, whose front end rewrites them for the compiler.
   set(includes "")
@@ -144,6 +150,6 @@ if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
             -D "scratch=${CMAKE_CURRENT_BINARY_DIR}/cuda_size" -D "architectures=${CMAKE_CUDA_ARCHITECTURES}"
             -P "${CMAKE_CURRENT_SOURCE_DIR}/house/cuda_size.cmake"
   )
-  set_tests_properties(house/cuda_size PROPERTIES LABELS "house;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT})
-  set_tests_properties(house/cuda_include_cost PROPERTIES LABELS "house;cuda" TIMEOUT ${HOCKET_TEST_TIMEOUT} RUN_SERIAL ON)
+  hocket_describe_test(house/cuda_size LABELS house cuda COST thread)
+  hocket_describe_test(house/cuda_include_cost LABELS house cuda COST machine)
 endif()

@@ -2,6 +2,7 @@
 //
 // A step takes as long as the clock of its schedule says: with stages that spend virtual time, on simulated ranks, and
 // with stages that keep a core busy, on threads as ranks.
+// unsanitized: it measures
 #include "pipeline/model.hpp"
 #include "pipeline/waiting_stage.hpp"
 #include "plan/pipeline/schedules.hpp"

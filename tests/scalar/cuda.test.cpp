@@ -2,6 +2,7 @@
 /// @file
 /// The same bits as CUDA's headers, compared value by value. Empty unless the build puts these headers on the path.
 // alone: CUDA has a `half` of its own
+// unsanitized: all floats take minutes under a sanitizer
 #if __has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>) && __has_include(<cuda_fp8.h>)
 
 #include <hocket/scalar/scalar.hpp>

@@ -2,6 +2,7 @@
 /// @file
 /// All 2^32 floats and all bit patterns of all four types against checksums that CUDA's conversions gave. About 10 s of
 /// one core per type in an optimised build, so they run only when asked for: `[exhaustive]`.
+// unsanitized: all floats take minutes under a sanitizer
 #include <hocket/scalar/scalar.hpp>
 
 #include "scalar/recorded_checksums.hpp"

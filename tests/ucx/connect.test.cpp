@@ -165,20 +165,6 @@ TEST_CASE("transports that lead nowhere are named") {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // the sanitizers' runtime needs descriptors itself, to look at memory
-TEST_CASE("where a rank may open too few files all hear so, and UCX does not end it") {
-  for (const rlim_t most : {12U, 14U, 20U, 22U}) {
-    CHECK(run_worlds(3, shared_memory, [most](const world& where, findings& found) {
-            const rlimit few{most, most};
-            if (where.rank == 1) ::setrlimit(RLIMIT_NOFILE, &few);
-            const auto cause = found.fails(errc::bad_environment, "connect", [&] { hocket::ucx::connect(where); });
-            found.expect(cause.reason.find("raise the limit (ulimit -n)") != std::string::npos, cause.reason);
-            found.equal(cause.context.peer, where.rank == 1 ? -1 : 1, "the rank");
-          }) == "");
-  }
-}
-#endif
-
 TEST_CASE("programs that a rank starts get none of its connections, which would live on with them") {
   for (const int ranks : {2, 3, 5}) {
     CHECK(run_ranks(ranks, network, [ranks](communicator& comm, findings& found) {

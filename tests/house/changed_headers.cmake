@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# cmake -D root=<repository> -D compiler=<c++> [-D folders=<include folders>] [-D base=<commit>] -P changed_headers.cmake
+#
+# Compiles each header of the host that differs from `base` as the first, and twice included, line of a translation unit
+# of its own. `base` is where the branch left its upstream, or else the commit before the last one. Passes, in words,
+# where there is no git or no such commit.
+
+cmake_minimum_required(VERSION 3.25)
+
+find_program(git git)
+if(NOT git)
+  message("skipped: no git, so nobody knows which headers have changed")
+  return()
+endif()
+
+# Sets `result` to what git prints, and `result`_failed to whether it failed.
+function(ask_git result)
+  execute_process(COMMAND "${git}" -C "${root}" ${ARGN} OUTPUT_VARIABLE output ERROR_QUIET RESULT_VARIABLE status
+                          OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set(${result} "${output}" PARENT_SCOPE)
+  set(${result}_failed ${status} PARENT_SCOPE)
+endfunction()
+
+if(NOT base)
+  ask_git(head rev-parse HEAD)
+  ask_git(base merge-base HEAD "@{upstream}")
+  if(base_failed OR base STREQUAL head)
+    ask_git(base rev-parse --verify HEAD~1)
+  endif()
+  if(base_failed)
+    message("skipped: there is no earlier commit to compare with")
+    return()
+  endif()
+endif()
+
+ask_git(changed diff --name-only --diff-filter=d "${base}" -- include)
+if(changed_failed)
+  message(FATAL_ERROR "git can't compare with \"${base}\": give a commit of this repository as base")
+endif()
+ask_git(added ls-files --others --exclude-standard -- include)
+string(REGEX REPLACE "\n" ";" headers "${changed};${added}")
+list(FILTER headers INCLUDE REGEX "[.]hpp$")
+
+set(options -std=c++20 -O0 -fsyntax-only -Wall -Wextra "-I${root}/include")
+set(has_ucx FALSE)
+set(has_nvtx FALSE)
+foreach(folder IN LISTS folders)
+  if(folder AND NOT folder STREQUAL "${root}/include")
+    list(APPEND options -isystem "${folder}")
+  endif()
+endforeach()
+foreach(library IN ITEMS ucp/api/ucp.h nvtx3/nvToolsExt.h)
+  string(REGEX REPLACE "/.*|3/.*" "" name "${library}")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "#include <${library}>" COMMAND "${compiler}" ${options} -x c++ -
+                  RESULT_VARIABLE has_${name} ERROR_QUIET)
+endforeach()
+
+set(failed "")
+set(count 0)
+foreach(header IN LISTS headers)
+  string(REGEX REPLACE "^include/" "" name "${header}")
+  if((name MATCHES "/ucx[/.]" AND has_ucp) OR (name MATCHES "/nvtx[.]" AND has_nvtx))
+    continue() # the library that it wraps is missing here
+  endif()
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" -E echo "#include <${name}>\n#include <${name}>"
+    COMMAND "${compiler}" ${options} -x c++ - RESULT_VARIABLE status ERROR_VARIABLE output
+  )
+  math(EXPR count "${count} + 1")
+  if(NOT status EQUAL 0)
+    message("${name} does not compile alone:\n${output}")
+    list(APPEND failed "${name}")
+  endif()
+endforeach()
+message("${count} headers that differ from ${base} were compiled alone")
+if(failed)
+  list(JOIN failed ", " failed)
+  message(FATAL_ERROR "these headers lack an include: ${failed}")
+endif()
