@@ -22,12 +22,13 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VER
   message(FATAL_ERROR "hocket needs clang 16 or newer, this is ${CMAKE_CXX_COMPILER_VERSION}: set CMAKE_CXX_COMPILER")
 endif()
 
-# Objects are kept for other checkouts, too: paths below this one are hashed relative to it.
+# Objects are kept for other checkouts, too: paths below this one are hashed relative to it. What a source includes is
+# taken from the compiler (depend mode), instead of from a preprocessor that runs before.
 find_program(HOCKET_CCACHE ccache DOC "Compiler cache of the project's own programs; OFF: none")
 mark_as_advanced(HOCKET_CCACHE)
 if(HOCKET_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-                                  "${HOCKET_CCACHE}")
+                                  CCACHE_DEPEND=1 "${HOCKET_CCACHE}")
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 endif()
 

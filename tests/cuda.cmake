@@ -6,7 +6,7 @@
 #   tests/<folder>/compile_fail/*.cu     nvcc must refuse them, with the words of their `// expect: REGEX`
 #   include/hocket/**/*.cuh              all compile, together; each alone with HOCKET_NIGHTLY
 #   include/hocket/**/*.hpp              all compile, together
-#   bench/gpu.cu                         compiles; it runs where a GPU is, by bench/gpu.sh
+#   bench/gpu.cu                         compiles with HOCKET_NIGHTLY; it runs where a GPU is, by bench/gpu.sh
 #
 # The library itself never asks for the CUDA language: these targets do. Without nvcc the summary says what was left out.
 
@@ -100,7 +100,7 @@ foreach(source IN LISTS sources)
 endforeach()
 
 # ---- the benchmark of machines with a GPU: compiling is the test, bench/gpu.sh builds what runs -------------------
-if(HOCKET_BUILD_BENCHMARKS AND NOT HOCKET_TEST_FOLDERS)
+if(HOCKET_BUILD_BENCHMARKS AND HOCKET_NIGHTLY AND NOT HOCKET_TEST_FOLDERS)
   add_library(hocket.tests.bench_gpu OBJECT "${PROJECT_SOURCE_DIR}/bench/gpu.cu")
   target_compile_options(hocket.tests.bench_gpu PRIVATE -Xcompiler=-O0 -Xptxas=-O0) # half the time
   target_include_directories(hocket.tests.bench_gpu PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")

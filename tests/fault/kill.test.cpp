@@ -365,10 +365,10 @@ std::string quantiles(std::vector<double> values) {
   return text;
 }
 
-/// 10, or as many as HOCKET_SOAK_MOMENTS says; with fewer than 3 no two ranks of 5 die at once.
+/// 3, or as many as HOCKET_SOAK_MOMENTS says; with fewer no two ranks of 5 die at once.
 unsigned moments() {
   const char* const value = std::getenv("HOCKET_SOAK_MOMENTS");
-  return value == nullptr ? 10 : static_cast<unsigned>(std::strtoul(value, nullptr, 10));
+  return value == nullptr ? 3 : static_cast<unsigned>(std::strtoul(value, nullptr, 10));
 }
 
 using scenario = std::string (*)(const trial&, std::vector<double>&);

@@ -43,33 +43,37 @@ string(REGEX REPLACE "\n" ";" headers "${changed};${added}")
 list(FILTER headers INCLUDE REGEX "[.]hpp$")
 
 set(options -std=c++20 -O0 -fsyntax-only -Wall -Wextra "-I${root}/include")
-set(has_ucx FALSE)
-set(has_nvtx FALSE)
 foreach(folder IN LISTS folders)
   if(folder AND NOT folder STREQUAL "${root}/include")
     list(APPEND options -isystem "${folder}")
   endif()
 endforeach()
-foreach(library IN ITEMS ucp/api/ucp.h nvtx3/nvToolsExt.h)
-  string(REGEX REPLACE "/.*|3/.*" "" name "${library}")
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "#include <${library}>" COMMAND "${compiler}" ${options} -x c++ -
-                  RESULT_VARIABLE has_${name} ERROR_QUIET)
-endforeach()
 
+# Sets `result` to whether a translation unit of these lines compiles, and `result`_output to what the compiler prints.
+function(compiles result lines)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${lines}" COMMAND "${compiler}" ${options} -x c++ -
+                  RESULT_VARIABLE status ERROR_VARIABLE output)
+  if(status EQUAL 0)
+    set(${result} TRUE PARENT_SCOPE)
+  else()
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+  set(${result}_output "${output}" PARENT_SCOPE)
+endfunction()
+
+compiles(has_ucx "#include <ucp/api/ucp.h>")
+compiles(has_nvtx "#include <nvtx3/nvToolsExt.h>")
 set(failed "")
 set(count 0)
 foreach(header IN LISTS headers)
   string(REGEX REPLACE "^include/" "" name "${header}")
-  if((name MATCHES "/ucx[/.]" AND has_ucp) OR (name MATCHES "/nvtx[.]" AND has_nvtx))
+  if((name MATCHES "/ucx[/.]" AND NOT has_ucx) OR (name MATCHES "/nvtx[.]" AND NOT has_nvtx))
     continue() # the library that it wraps is missing here
   endif()
-  execute_process(
-    COMMAND "${CMAKE_COMMAND}" -E echo "#include <${name}>\n#include <${name}>"
-    COMMAND "${compiler}" ${options} -x c++ - RESULT_VARIABLE status ERROR_VARIABLE output
-  )
+  compiles(good "#include <${name}>\n#include <${name}>")
   math(EXPR count "${count} + 1")
-  if(NOT status EQUAL 0)
-    message("${name} does not compile alone:\n${output}")
+  if(NOT good)
+    message("${name} does not compile alone:\n${good_output}")
     list(APPEND failed "${name}")
   endif()
 endforeach()
