@@ -15,7 +15,6 @@
 #include <thread>
 #include <vector>
 
-
 using namespace std::chrono_literals;
 
 TEST_CASE("local::run gives every rank a communicator of its own rank") {

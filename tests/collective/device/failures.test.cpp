@@ -3,7 +3,6 @@
 // What goes wrong with calls on memory of devices: misuse is told before anything is sent; what the driver complains of, at
 // any call and with any code, ends the communicator on all ranks by name; waits end; nothing is freed that a stream may
 // still touch.
-// unsanitized: a sanitizer leaves time for a few of the error codes
 #include "collective/device/devices.hpp"
 #include "support/text.hpp"
 #include "transport/cuda_ipc/silent_calls.hpp"

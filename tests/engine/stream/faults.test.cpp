@@ -3,7 +3,6 @@
 // Whatever goes wrong on one rank, whenever: it is told there, but for what transport/cuda_ipc/silent_calls.hpp names; all
 // ranks end in time, with an error that says whose fault it was; results that come without an error are right; and nothing
 // is freed that a stream may still touch.
-// unsanitized: a sanitizer leaves time for a few of the error codes
 #include "engine/stream/device_ranks.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"

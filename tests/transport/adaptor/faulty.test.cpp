@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Thousands of seeded schedules of faults: whatever goes wrong, a call gives the right result, or an error that has a name.
-// unsanitized: a sanitizer leaves time for a tenth of the schedules
 #include "support/thread_ranks.hpp"
 
 #include <hocket/communicator/adapted.hpp>
