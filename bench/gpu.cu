@@ -12,7 +12,7 @@
 #include <hocket/bootstrap/launch.hpp>
 #include <hocket/kernel/device/accumulate.cuh>
 #include <hocket/kernel/device/combine.cuh>
-#include <hocket/kernel/device/leaf.cuh>
+#include <hocket/kernel/device/element_kernel.cuh>
 #include <hocket/kernel/device/pack_blocks.cuh>
 #include <hocket/kernel/device/quantize.cuh>
 #include <hocket/kernel/device/top_k.cuh>
@@ -404,8 +404,9 @@ double time_all_reduce(gpu_rank& me, const rank_setting& setting, way how, std::
   me.upload(in, noise(me.rank(), count));
   hocket::detail::stream_binding what{.plan = plan::one_shot{},
                                       .block_elements = count,
-                                      .leaf = how == way::fused ? &device::fused_leaf_of<std::plus<>, float>
-                                                                : &device::stream_leaf_of<std::plus<>, float>,
+                                      .element_kernel = how == way::fused
+                                                            ? &device::fused_kernel_of<std::plus<>, float>
+                                                            : &device::stream_kernel_of<std::plus<>, float>,
                                       .operation = &op,
                                       .in = reinterpret_cast<std::uintptr_t>(in),
                                       .out = reinterpret_cast<std::uintptr_t>(out),
@@ -476,11 +477,11 @@ bool time_threads(int ranks) {
   const std::vector<float> expected = sum_of_noise(ranks);
   std::barrier<> all(ranks);
   const auto complaints = run_threads(ranks, [&](gpu_rank& me) {
-    struct departure {
+    struct barrier_guard {
       std::barrier<>& from;
-      ~departure() { from.arrive_and_drop(); }  // also after an error: others go on, to their deadlines
+      ~barrier_guard() { from.arrive_and_drop(); }  // also after an error: others go on, to their deadlines
     };
-    const departure at_end{all};
+    const barrier_guard at_end{all};
     time_group(me, {"threads", expected, [&] { all.arrive_and_wait(); }});
   });
   bool right = true;

@@ -61,7 +61,7 @@ fi
 configure() {
   cmake -S "$root" -B checks -D CMAKE_BUILD_TYPE=Release -D CMAKE_CUDA_COMPILER="$nvcc" \
     -D CMAKE_CUDA_ARCHITECTURES=$architecture -D "HOCKET_TEST_FOLDERS=^((kernel|collective)/device|engine/stream)$" \
-    -D HOCKET_TEST_TIMEOUT=150 -D HOCKET_BUILD_HOUSE_TESTS=OFF -D HOCKET_BUILD_EXAMPLES=OFF \
+    -D HOCKET_TEST_TIMEOUT=150 -D HOCKET_BUILD_REPOSITORY_TESTS=OFF -D HOCKET_BUILD_EXAMPLES=OFF \
     -D HOCKET_BUILD_BENCHMARKS=OFF -D HOCKET_BUILD_TOOLS=OFF "$@" >checks.log 2>&1
 }
 # sanitized TOOL TEST: the program of a test, without what compute-sanitizer itself prints where nothing was found.

@@ -80,7 +80,7 @@ class by_hand {
   pair buffers_[2];
 };
 
-using executor = hocket::pipeline::executor<hocket::local::wire>;
+using executor = hocket::pipeline::executor<hocket::local::domain>;
 
 /// One executor per rank, made where it will run.
 std::vector<std::unique_ptr<executor>> executors(const bench::communicators& comms, empty_stage (&stages)[2]) {

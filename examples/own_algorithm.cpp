@@ -31,7 +31,7 @@ struct pipelined_chain {
   unsigned pieces = 4;
 
   static constexpr const char* name() { return "pipelined_chain"; }
-  static constexpr plan::goal goal() { return {plan::goal_kind::all_reduce}; }
+  static constexpr plan::collective collective() { return {plan::collective_kind::all_reduce}; }
   constexpr plan::shape shape(int) const {
     return {.pieces = pieces, .lanes = 2, .order = plan::combination_order::rank_order};
   }
@@ -71,7 +71,7 @@ static_assert(plan::prove(pipelined_chain{4}, 5), "the compiler itself proves th
 /// Everybody sends to rank 0, which adds in rank order and sends the result to everybody.
 plan::listed star_of_three() {
   using enum plan::operand_order;
-  plan::listed star("star", {plan::goal_kind::all_reduce}, 3, {.order = plan::combination_order::rank_order});
+  plan::listed star("star", {plan::collective_kind::all_reduce}, 3, {.order = plan::combination_order::rank_order});
   star.lane(0) = {plan::receive_reduce(1, {0}, plan::in(0), plan::out(0), local_first),
                   plan::receive_reduce(2, {0}, plan::out(0), plan::out(0), local_first),
                   plan::send(1, {0}, plan::out(0)), plan::send(2, {0}, plan::out(0))};

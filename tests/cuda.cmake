@@ -108,7 +108,7 @@ if(HOCKET_BUILD_BENCHMARKS AND HOCKET_NIGHTLY AND NOT HOCKET_TEST_FOLDERS)
 endif()
 
 # ---- headers: compiling is the test -----------------------------------------------------------------------------
-if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
+if(HOCKET_BUILD_REPOSITORY_TESTS AND NOT HOCKET_TEST_FOLDERS)
   set(sources "")
   set(includes "")
   foreach(header IN LISTS hocket_device_headers)
@@ -140,16 +140,16 @@ if(HOCKET_BUILD_HOUSE_TESTS AND NOT HOCKET_TEST_FOLDERS)
 
   # ---- what devices cost those who compile and load -------------------------------------------------------------
   add_test(
-    NAME house/cuda_include_cost
+    NAME repository/cuda_include_cost
     COMMAND hocket.tests.include_cost --cuda "${CMAKE_CUDA_COMPILER}" "${PROJECT_SOURCE_DIR}/include"
             "${CMAKE_CURRENT_BINARY_DIR}/cuda_include_cost"
   )
   add_test(
-    NAME house/cuda_size
+    NAME repository/cuda_size
     COMMAND "${CMAKE_COMMAND}" -D "root=${PROJECT_SOURCE_DIR}" -D "nvcc=${CMAKE_CUDA_COMPILER}"
             -D "scratch=${CMAKE_CURRENT_BINARY_DIR}/cuda_size" -D "architectures=${CMAKE_CUDA_ARCHITECTURES}"
-            -P "${CMAKE_CURRENT_SOURCE_DIR}/house/cuda_size.cmake"
+            -P "${CMAKE_CURRENT_SOURCE_DIR}/repository/cuda_size.cmake"
   )
-  hocket_describe_test(house/cuda_size LABELS house cuda COST thread)
-  hocket_describe_test(house/cuda_include_cost LABELS house cuda COST machine)
+  hocket_describe_test(repository/cuda_size LABELS repository cuda COST thread)
+  hocket_describe_test(repository/cuda_include_cost LABELS repository cuda COST machine)
 endif()

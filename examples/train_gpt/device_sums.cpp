@@ -31,7 +31,7 @@ void must(const hocket::failure& found) {
 
 struct device_sums::parts {
   ipc::driver driver;
-  ipc::place<ipc::driver> at;
+  ipc::driver_context<ipc::driver> at;
   // In this order: what is freed last stands first.
   ipc::owned_stream<ipc::driver> stream;
   std::multimap<std::size_t, device_memory> unused;  ///< by their bytes

@@ -51,8 +51,8 @@ struct bucket_reduction : hocket::piecewise_reduction {
   bool narrow = false;
   std::shared_ptr<device_sums> device;
 
-  template <class Wire, class T, class Options>
-  bucket_sum all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+  template <class Domain, class T, class Options>
+  bucket_sum all_reduce(const hocket::communicator<Domain>& comm, std::size_t bucket, std::span<T> values,
                         const Options& options, const std::source_location& site) const {
     if constexpr (std::same_as<T, float>) {
       if (device) return device->all_reduce(comm, values);
@@ -61,8 +61,8 @@ struct bucket_reduction : hocket::piecewise_reduction {
     return bucket_sum(plain_reduction::all_reduce(comm, bucket, values, options, site));
   }
 
-  template <class Wire, class T, class Options>
-  bucket_sum reduce_scatter(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+  template <class Domain, class T, class Options>
+  bucket_sum reduce_scatter(const hocket::communicator<Domain>& comm, std::size_t bucket, std::span<T> values,
                             std::span<T> own, hocket::counts lengths, const Options& options,
                             const std::source_location& site) const {
     if constexpr (std::same_as<T, float>) {
@@ -84,7 +84,7 @@ class memory_of final : public training_memory {
   static constexpr auto stage = hocket::zero<Stage>;
   using when = std::conditional_t<(Stage >= 2), hocket::scatter_every_reduce_last_t, hocket::last_microbatch_t>;
   using communicator = hocket::ucx::communicator;
-  using group = hocket::hybrid_group<communicator::wire_type>;
+  using group = hocket::hybrid_group<communicator::domain_type>;
   using gradients_type = decltype(hocket::gradients<T>(std::declval<const group&>(), hocket::parameter_layout(), when(),
                                                        stage, hocket::options<>{}, bucket_reduction{}));
   using parameters_type =

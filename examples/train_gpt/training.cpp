@@ -40,7 +40,7 @@ double learning_rate_at(int step, int steps, double peak) {
 }  // namespace
 
 struct trainer::parts {
-  using mesh_type = hocket::rank_mesh<hocket::ucx::wire, "dp", "pp", "tp">;
+  using mesh_type = hocket::rank_mesh<hocket::ucx::domain, "dp", "pp", "tp">;
 
   parts(const hocket::ucx::communicator& comm, const training_options& how,
         const hocket::plan::pipeline::schedule& schedule)
@@ -189,7 +189,7 @@ struct trainer::parts {
   std::unique_ptr<training_memory> memory;
   std::vector<stage> stages;
   long long skipped = 0;
-  std::optional<hocket::pipeline::executor<hocket::ucx::wire>> executor;
+  std::optional<hocket::pipeline::executor<hocket::ucx::domain>> executor;
 };
 
 trainer::trainer(const hocket::ucx::communicator& comm, const training_options& options,

@@ -14,8 +14,8 @@
 #include <hocket/kernel/device/quantize.cuh>
 #include <hocket/kernel/device/unscale.cuh>
 
-// See collective/detail/placed.hpp, which looks for this one where it is read later.
-#define HOCKET_DETAIL_HAS_CUDA_DOOR
-#if defined(HOCKET_DETAIL_HAS_PLACED_CALLS)
+// See collective/detail/device_calls.hpp, which looks for this one where it is read later.
+#define HOCKET_DETAIL_HAS_CUDA_HEADER
+#if defined(HOCKET_DETAIL_HAS_DEVICE_CALLS)
 #include <hocket/collective/device/staged.hpp>
 #endif

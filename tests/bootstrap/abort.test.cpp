@@ -51,7 +51,7 @@ class rank_thread {
   rank_thread& operator=(const rank_thread&) = delete;
   ~rank_thread() { join(); }
 
-  void call_off() {
+  void cancel() {
     watch_.start();
     stop_.request_stop();
   }
@@ -60,7 +60,7 @@ class rank_thread {
   }
   /// After `join`.
   const hocket::failure& cause() const { return cause_; }
-  /// After `call_off` and `join`.
+  /// After `cancel` and `join`.
   hocket_test::latency took() const { return took_; }
   double milliseconds_since(clock::time_point begin) const {
     return std::chrono::duration<double, std::milli>(end_ - begin).count();
@@ -98,10 +98,10 @@ std::function<bool()> ranks_in_place(int count) {
 /// Ranks of one start-up, of which one is called off while it waits.
 struct scene {
   std::map<int, part> ranks;
-  int called_off = 0;
-  std::string says;                    ///< by the rank that is called off
-  std::vector<int> hear = {};          ///< ranks that hear of it
-  std::function<void()> wake = [] {};  ///< lets those go on that do something else meanwhile
+  int cancelled = 0;
+  std::string says;                         ///< by the rank that is called off
+  std::vector<int> accept_revocation = {};  ///< ranks that hear of it
+  std::function<void()> wake = [] {};       ///< lets those go on that do something else meanwhile
   /// From when on the wait may be called off, a moment later.
   std::function<bool()> ready = [] { return true; };
 };
@@ -120,8 +120,8 @@ void play(const std::string& name, const std::function<scene()>& set_up) {
     const auto patience = within(20s);
     while (!now.ready() && !patience.passed()) std::this_thread::sleep_for(1ms);
     std::this_thread::sleep_for(60ms + 7ms * (round % 5));
-    rank_thread& ended = *threads.at(now.called_off);
-    ended.call_off();
+    rank_thread& ended = *threads.at(now.cancelled);
+    ended.cancel();
     ended.join();
     own.add(ended.took());
     CHECK(ended.cause().code == errc::aborted);
@@ -134,15 +134,15 @@ void play(const std::string& name, const std::function<scene()>& set_up) {
     const auto woken = clock::now();
     now.wake();
     for (auto& [rank, thread] : threads) {
-      if (rank != now.called_off) thread->join();
+      if (rank != now.cancelled) thread->join();
     }
-    for (const int rank : now.hear) {
+    for (const int rank : now.accept_revocation) {
       INFO("rank " << rank << ": " << threads.at(rank)->cause().message());
       anybody_hears = true;
       CHECK(threads.at(rank)->cause().code == errc::aborted);
-      CHECK(threads.at(rank)->cause().context.peer == now.called_off);
+      CHECK(threads.at(rank)->cause().context.peer == now.cancelled);
       CHECK(contains(threads.at(rank)->cause().reason,
-                     "rank " + std::to_string(now.called_off) + " of 3 has called start-up off"));
+                     "rank " + std::to_string(now.cancelled) + " of 3 has called start-up off"));
       others.add({std::max(0.0, threads.at(rank)->milliseconds_since(woken))});
     }
   }
@@ -248,7 +248,7 @@ TEST_CASE("who asks a silent name server can be called off") {
     while (latency.wants_more()) {
       rank_thread joins([](const wait_limit& limit) { tcp_store({1, 3, "no-such-host.invalid.", 1, "", -1}, limit); });
       std::this_thread::sleep_for(50ms);
-      joins.call_off();
+      joins.cancel();
       joins.join();
       latency.add(joins.took());
       if (joins.cause().code != errc::aborted) {

@@ -186,13 +186,13 @@ TEST_CASE("get of a directory waits to its deadline, or until it is called off")
   const scratch_directory place;
   directory_store store({0, 1, place.path(), ""}, within(5s));
   std::atomic<bool> off{false};
-  const auto called_off = [&] { return off.load(); };
+  const auto cancelled = [&] { return off.load(); };
   const auto late = as_ranks({0}, [&](int, outcome&) { store.get("never", within(100ms)); });
   CHECK(late[0].cause.code == errc::timeout);
   CHECK(contains(late[0].cause.reason, "nobody set 'never' within 0.1 s"));
   off = true;
   const auto aborted =
-      as_ranks({0}, [&](int, outcome&) { store.get("never", hocket::wait_limit(within(5s), called_off)); });
+      as_ranks({0}, [&](int, outcome&) { store.get("never", hocket::wait_limit(within(5s), cancelled)); });
   CHECK(aborted[0].cause.code == errc::aborted);
   store.set("never", bootstrap::text_bytes("now"), within(5s));
   CHECK(bootstrap::blob_text(store.get("never", within(0s))) == "now");

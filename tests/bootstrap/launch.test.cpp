@@ -72,7 +72,7 @@ TEST_CASE("processes exchange blobs over TCP and through a directory") {
       options.capture_output = true;
       options.timeout = 20s;
       options.directory = directory;
-      const belongings before;
+      const process_resources before;
       const auto results = run_processes(
           ranks,
           [](const world_description& world) {
@@ -84,7 +84,7 @@ TEST_CASE("processes exchange blobs over TCP and through a directory") {
       INFO(ranks << " ranks, directory '" << directory << "'\n" << describe_failures(results));
       CHECK(results.size() == static_cast<std::size_t>(ranks));
       CHECK(describe_failures(results).empty());
-      CHECK(belongings() == before);
+      CHECK(process_resources() == before);
     }
   }
   CHECK(scratch.entries() == 0);
@@ -189,7 +189,7 @@ void check_that_rank_2_is_missed(Body body, const std::string& directory = {}) {
   options.directory = directory;
   options.capture_output = true;
   options.timeout = 20s;
-  const belongings before;
+  const process_resources before;
   const auto begin = std::chrono::steady_clock::now();
   const auto results = run_processes(
       4,
@@ -206,7 +206,7 @@ void check_that_rank_2_is_missed(Body body, const std::string& directory = {}) {
   INFO(describe_failures(results));
   CHECK(results[2].signal == SIGKILL);
   for (const std::size_t rank : {0U, 1U, 3U}) CHECK(results[rank].exit_code == 42);
-  CHECK(belongings() == before);
+  CHECK(process_resources() == before);
 }
 
 }  // namespace
@@ -328,17 +328,17 @@ TEST_CASE("spawn keeps lines whole, and ends the last one") {
 }
 
 TEST_CASE("spawn returns the first status that is not 0, and ends the others") {
-  const belongings before;
+  const process_resources before;
   const auto begin = std::chrono::steady_clock::now();
   CHECK(spawn(3, {"true"}, quick()) == 0);
   CHECK(spawn(3, {"sh", "-c", "test $HOCKET_RANK != 1 || exit 9; sleep 60"}, quick()) == 9);
   CHECK(spawn(3, {"sh", "-c", "test $HOCKET_RANK != 2 || kill -9 $$; sleep 60"}, quick()) == 128 + SIGKILL);
   CHECK(seconds_since(begin) < 5);
-  CHECK(belongings() == before);
+  CHECK(process_resources() == before);
 }
 
 TEST_CASE("spawn gives the others time to notice a failure, and kills what ignores SIGTERM") {
-  const belongings before;
+  const process_resources before;
   spawn_options options = quick();
   options.grace = 5s;
   const auto begin = std::chrono::steady_clock::now();
@@ -347,17 +347,17 @@ TEST_CASE("spawn gives the others time to notice a failure, and kills what ignor
   CHECK(spawn(2, {"sh", "-c", "test $HOCKET_RANK = 0 && exit 3; trap '' TERM; while :; do sleep 0.1; done"}, quick()) ==
         3);
   CHECK(seconds_since(begin) < 5);
-  CHECK(belongings() == before);
+  CHECK(process_resources() == before);
 }
 
 TEST_CASE("spawn kills all at its time limit") {
-  const belongings before;
+  const process_resources before;
   spawn_options options = quick();
   options.timeout = 200ms;
   const auto begin = std::chrono::steady_clock::now();
   CHECK(spawn(2, {"sleep", "60"}, options) == 124);
   CHECK(seconds_since(begin) < 3);
-  CHECK(belongings() == before);
+  CHECK(process_resources() == before);
 }
 
 TEST_CASE("what a rank has started ends with it") {
@@ -381,11 +381,11 @@ TEST_CASE("spawn refuses to start ranks from a rank, which would have no end") {
 }
 
 TEST_CASE("spawn names a command that cannot be run") {
-  const belongings before;
+  const process_resources before;
   CHECK_THROWS_WITH(spawn(3, {"./no such program"}, quick()), Catch::Contains("./no such program"));
   CHECK_THROWS_WITH(spawn(3, {}, quick()), Catch::Contains("no command"));
   CHECK_THROWS_WITH(spawn(0, {"true"}, quick()), Catch::Contains("at least 1"));
-  CHECK(belongings() == before);
+  CHECK(process_resources() == before);
 }
 
 TEST_CASE("spawn through a directory removes it, also where its ranks were killed") {

@@ -121,11 +121,11 @@ class raw_client {
 };
 
 /// Open descriptors and threads of this process, and children that nobody waited for.
-struct belongings {
+struct process_resources {
   std::size_t descriptors = platform::list_directory("/proc/self/fd").size();
   std::size_t threads = platform::list_directory("/proc/self/task").size();
   bool children = ::waitpid(-1, nullptr, WNOHANG) >= 0;
-  bool operator==(const belongings&) const = default;
+  bool operator==(const process_resources&) const = default;
 };
 
 /// A fresh directory that goes away with all that is in it.

@@ -8,7 +8,7 @@
 namespace bootstrap = hocket::bootstrap;
 using namespace std::chrono_literals;
 using bootstrap::detail::hello;
-using bootstrap::detail::parting;
+using bootstrap::detail::leave_kind;
 using bootstrap::detail::rendezvous;
 using bootstrap::detail::request;
 using bootstrap::detail::request_kind;
@@ -85,7 +85,7 @@ TEST_CASE("a lost rank ends all gatherings and all waits; one that left only wha
   meeting here(3);
   here.ask(0, request_kind::gather, "a");
   here.ask(1, request_kind::get, "k");
-  here.state.leave(2, goodbye ? parting::goodbye : parting::lost);
+  here.state.leave(2, goodbye ? leave_kind::goodbye : leave_kind::lost);
   CHECK(here.answers() == "0:" + lost + ":2 " + (goodbye ? "" : "1:" + lost + ":2 "));
   here.ask(0, request_kind::gather, "b");
   CHECK(here.answers() == "0:" + lost + ":2 ");
@@ -112,10 +112,10 @@ TEST_CASE("a launcher tells of a rank that has not come, and of one that has its
     stranger.token = "guess";
     for (const int rank : {in_its_place.rank, bootstrap::detail::in_place_of(3)}) {
       stranger.rank = rank;
-      state.hear_of_failure(stranger);
+      state.note_peer_failure(stranger);
     }
     CHECK(state.take_answers().empty());
-    state.hear_of_failure(in_its_place);
+    state.note_peer_failure(in_its_place);
     CHECK(state.take_answers().size() == (has_come ? 0 : 1));
     CHECK((state.first_failure().status == static_cast<std::uint32_t>(errc::peer_lost)) == !has_come);
   }
@@ -125,10 +125,10 @@ TEST_CASE("who leaves because of a failure does not take the blame for it") {
   const std::string lost = std::to_string(static_cast<int>(errc::peer_lost));
   meeting here(4);
   CHECK(here.state.first_failure().status == 0);
-  here.state.leave(2, parting::lost);
+  here.state.leave(2, leave_kind::lost);
   here.ask(0, request_kind::gather, "a");
   CHECK(here.answers() == "0:" + lost + ":2 ");
-  here.state.leave(0, parting::goodbye);
+  here.state.leave(0, leave_kind::goodbye);
   here.ask(1, request_kind::gather, "a");
   here.ask(3, request_kind::gather, "b");
   CHECK(here.answers() == "1:" + lost + ":2 3:" + lost + ":2 ");
@@ -141,7 +141,7 @@ TEST_CASE("a rank that is called off hears whom it has waited for, and the other
   here.ask(1, request_kind::gather, "a");
   here.ask(2, request_kind::gather, "a");
   here.ask(0, request_kind::get, "k");
-  const auto told = here.state.call_off(1, start + 1500ms);
+  const auto told = here.state.cancel(1, start + 1500ms);
   CHECK(told.status == static_cast<std::uint32_t>(errc::aborted));
   CHECK(told.peer == 0);
   CHECK(bootstrap::blob_text(*told.body) ==
@@ -149,10 +149,10 @@ TEST_CASE("a rank that is called off hears whom it has waited for, and the other
         "come "
         "to 'a'; rank 3 is connected, but has not come to 'a'");
   CHECK(here.answers().empty());
-  here.state.leave(1, parting::called_off);
+  here.state.leave(1, leave_kind::cancelled);
   CHECK(bootstrap::blob_text(*here.state.first_failure().body) == "rank 1 of 4 has called start-up off");
   CHECK(here.answers() == "2:" + aborted + ":1 0:" + aborted + ":1 ");
-  here.state.leave(2, parting::goodbye);  // because of that
+  here.state.leave(2, leave_kind::goodbye);  // because of that
   here.ask(3, request_kind::gather, "a");
   here.ask(0, request_kind::gather, "b");
   CHECK(here.answers() == "3:" + aborted + ":1 0:" + aborted + ":1 ");
@@ -164,9 +164,9 @@ TEST_CASE("a rank that is called off hears whom it has waited for, and the other
 
 TEST_CASE("a rank that is called off while it waits for nothing, or for a key, is told so") {
   meeting here(2);
-  CHECK(bootstrap::blob_text(*here.state.call_off(0, start).body) == "start-up was called off");
+  CHECK(bootstrap::blob_text(*here.state.cancel(0, start).body) == "start-up was called off");
   here.ask(1, request_kind::get, "k");
-  const auto told = here.state.call_off(1, start + 100ms);
+  const auto told = here.state.cancel(1, start + 100ms);
   CHECK(bootstrap::blob_text(*told.body) == "start-up was called off: nobody has set 'k' after 0.1 s");
   CHECK(told.peer == -1);
 }

@@ -467,14 +467,14 @@ TEST_CASE("a member that crashes is told apart, and cannot come back") {
 TEST_CASE("an abort ends every wait") {
   const tcp_place place(2);
   std::atomic<bool> off{false};
-  const auto called_off = [&] { return off.load(); };
+  const auto cancelled = [&] { return off.load(); };
   std::thread later([&] {
     std::this_thread::sleep_for(100ms);
     off = true;
   });
   const auto outcomes = as_ranks({0}, [&](int rank, outcome&) {
     tcp_store store(place.options(rank), within(5s));
-    store.get("never", hocket::wait_limit(within(5s), called_off));
+    store.get("never", hocket::wait_limit(within(5s), cancelled));
   });
   later.join();
   CHECK(outcomes[0].cause.code == errc::aborted);
@@ -482,7 +482,7 @@ TEST_CASE("an abort ends every wait") {
   tcp_place nobody(2);
   nobody.close();
   const auto connecting = as_ranks({1}, [&](int rank, outcome&) {
-    tcp_store store(nobody.options(rank), hocket::wait_limit(within(5s), called_off));
+    tcp_store store(nobody.options(rank), hocket::wait_limit(within(5s), cancelled));
   });
   CHECK(connecting[0].cause.code == errc::aborted);
 }
@@ -509,12 +509,12 @@ TEST_CASE("misuse is told in words") {
 }
 
 TEST_CASE("a store leaves no descriptor and no thread behind") {
-  const belongings before;
+  const process_resources before;
   for (int i = 0; i < 5; ++i) {
     const tcp_place place(2);
     tcp_store zero(place.options(0), within(5s));
     tcp_store one(place.options(1), within(5s));
     raw_client stranger(place.port());
   }
-  CHECK(belongings() == before);
+  CHECK(process_resources() == before);
 }

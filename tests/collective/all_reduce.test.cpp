@@ -22,11 +22,13 @@ using namespace hocket_test;
 namespace {
 
 /// The plans that a vector of at most `bytes` can take.
-std::vector<plan::any> plans_of_all_reduce(int ranks, bool commutative) {
-  std::vector<plan::any> chosen;
-  for (plan::any each : {plan::any(plan::ring_all_reduce{}), plan::any(plan::recursive_doubling{}),
-                         plan::any(plan::halving_doubling{}), plan::any(plan::double_tree{1}),
-                         plan::any(plan::double_tree{5}), plan::any(plan::one_shot{}), plan::any(plan::two_shot{})}) {
+std::vector<plan::any_algorithm> plans_of_all_reduce(int ranks, bool commutative) {
+  std::vector<plan::any_algorithm> chosen;
+  for (plan::any_algorithm each :
+       {plan::any_algorithm(plan::ring_all_reduce{}), plan::any_algorithm(plan::recursive_doubling{}),
+        plan::any_algorithm(plan::halving_doubling{}), plan::any_algorithm(plan::double_tree{1}),
+        plan::any_algorithm(plan::double_tree{5}), plan::any_algorithm(plan::one_shot{}),
+        plan::any_algorithm(plan::two_shot{})}) {
     if (commutative || keeps_order(each, ranks)) chosen.push_back(std::move(each));
   }
   return chosen;

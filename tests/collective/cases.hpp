@@ -29,13 +29,13 @@ inline const std::vector<int> rank_counts = {1, 2, 3, 5, 7, 8};
 
 /// One call: which plan, how many elements in a block, how the buffers lie.
 struct call_case {
-  plan::any chosen;
+  plan::any_algorithm chosen;
   std::size_t elements = 0;
   bool in_place = false;
   std::size_t offset = 0;  ///< elements after an aligned address
 
   std::string text() const {
-    return std::string(plan::to_string(chosen.goal().kind)) + " by " + chosen.name() + " of " +
+    return std::string(plan::to_string(chosen.collective().kind)) + " by " + chosen.name() + " of " +
            std::to_string(elements) + " elements" + (in_place ? ", in place" : "") +
            (offset != 0 ? ", misaligned" : "");
   }
@@ -50,7 +50,7 @@ struct expected_case {
 };
 
 /// Whether the plan gives what was asked for, for an operation that may not be commutative.
-inline bool keeps_order(const plan::any& chosen, int ranks) {
+inline bool keeps_order(const plan::any_algorithm& chosen, int ranks) {
   return chosen.shape(ranks).order <= plan::combination_order::rank_order;
 }
 
@@ -66,8 +66,8 @@ constexpr std::size_t bearable(std::size_t size) noexcept {
 
 /// Each plan with each size: apart and in place in turn, aligned and not in turn, so that each pair of (plan, size)
 /// meets each placement with some other size.
-inline std::vector<call_case> pair_up(const std::vector<plan::any>& plans, const std::vector<std::size_t>& sizes,
-                                      bool may_be_in_place = true) {
+inline std::vector<call_case> pair_up(const std::vector<plan::any_algorithm>& plans,
+                                      const std::vector<std::size_t>& sizes, bool may_be_in_place = true) {
   std::vector<call_case> cases;
   for (std::size_t p = 0; p < plans.size(); ++p) {
     for (std::size_t s = 0; s < sizes.size(); ++s) {
@@ -82,7 +82,7 @@ std::vector<expected_case<T>> evaluate_all(int ranks, const std::vector<call_cas
   std::vector<expected_case<T>> all;
   for (const call_case& each : cases) {
     const plan::layout layout = layout_for(each.chosen, ranks, each.elements);
-    const bool own_block = each.chosen.goal().kind == plan::goal_kind::all_gather;
+    const bool own_block = each.chosen.collective().kind == plan::collective_kind::all_gather;
     auto inputs = samples_of_all<T>(ranks, own_block ? layout.block_size() : layout.size());
     auto outputs = evaluate<T, Op>(each.chosen, ranks, layout, inputs, op, each.in_place);
     all.push_back({each, std::move(inputs), std::move(outputs)});

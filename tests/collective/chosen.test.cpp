@@ -20,9 +20,9 @@ using namespace hocket_test;
 
 namespace {
 
-plan::any best_for(const hocket::local::communicator& comm, std::size_t elements, std::size_t element_size,
-                   plan::combination_order order) {
-  hocket::detail::call_request asked{.what = {plan::goal_kind::all_reduce, 0}, .block_elements = elements};
+plan::any_algorithm best_for(const hocket::local::communicator& comm, std::size_t elements, std::size_t element_size,
+                             plan::combination_order order) {
+  hocket::detail::call_request asked{.what = {plan::collective_kind::all_reduce, 0}, .block_elements = elements};
   asked.element_size = element_size;
   asked.order = order;
   const auto& state = hocket::detail::communicator_access::state(comm);
@@ -34,7 +34,7 @@ void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
   for (const int ranks : rank_counts) {
     on_ranks(ranks, [&](thread_rank& me) {
       for (const std::size_t size : sizes) {
-        const plan::any best = best_for(me.comm(), size, sizeof(T), hocket::detail::weakest_order<Op, T>());
+        const plan::any_algorithm best = best_for(me.comm(), size, sizeof(T), hocket::detail::weakest_order<Op, T>());
         me.at([&] { return std::string("all_reduce by ") + best.name() + " of " + std::to_string(size); });
         const auto inputs = samples_of_all<T>(ranks, size);
         const auto expected = evaluate<T, Op>(best, ranks, layout_for(best, ranks, size), inputs, op);
@@ -57,7 +57,7 @@ void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
 
 /// The first steps of a call, as proof of which plan ran.
 template <class Call>
-void check_named(thread_rank& me, const plan::any& expected, std::size_t elements, Call call) {
+void check_named(thread_rank& me, const plan::any_algorithm& expected, std::size_t elements, Call call) {
   trace steps;
   call(hocket::observe(steps.observer()));
   const std::string wrong = difference(steps.events(), {expected, me.size(), me.rank(), elements, sizeof(float)});
@@ -81,7 +81,7 @@ TEST_CASE("each algorithm's name runs the plan of that name") {
     std::vector<float> out(size);
     std::vector<float> all(size * 5);
     auto& comm = me.comm();
-    const auto reduces = [&](const auto& name, const plan::any& expected) {
+    const auto reduces = [&](const auto& name, const plan::any_algorithm& expected) {
       check_named(me, expected, size, [&](auto observed) {
         hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(name, observed));
       });
@@ -94,7 +94,7 @@ TEST_CASE("each algorithm's name runs the plan of that name") {
     reduces(hocket::one_shot, plan::one_shot{});
     reduces(hocket::two_shot, plan::two_shot{});
     reduces(hocket::push, plan::push_all_reduce{});
-    const auto scatters = [&](const auto& name, const plan::any& expected) {
+    const auto scatters = [&](const auto& name, const plan::any_algorithm& expected) {
       check_named(me, expected, size, [&](auto observed) {
         hocket::reduce_scatter(comm, blocks, out, std::plus<>{}, hocket::with(name, observed));
       });
@@ -103,19 +103,19 @@ TEST_CASE("each algorithm's name runs the plan of that name") {
     scatters(hocket::pairwise, plan::pairwise_reduce_scatter{});
     scatters(hocket::recursive_halving, plan::recursive_halving_reduce_scatter{});
     scatters(hocket::direct, plan::direct_reduce_scatter{});
-    const auto gathers = [&](const auto& name, const plan::any& expected) {
+    const auto gathers = [&](const auto& name, const plan::any_algorithm& expected) {
       check_named(me, expected, size,
                   [&](auto observed) { hocket::all_gather(comm, in, all, hocket::with(name, observed)); });
     };
     gathers(hocket::ring, plan::ring_all_gather{});
     gathers(hocket::direct, plan::direct_all_gather{});
-    const auto swaps = [&](const auto& name, const plan::any& expected) {
+    const auto swaps = [&](const auto& name, const plan::any_algorithm& expected) {
       check_named(me, expected, size,
                   [&](auto observed) { hocket::all_to_all(comm, blocks, all, hocket::with(name, observed)); });
     };
     swaps(hocket::pairwise, plan::pairwise_all_to_all{});
     swaps(hocket::direct, plan::direct_all_to_all{});
-    const auto tells = [&](const auto& name, const plan::any& expected) {
+    const auto tells = [&](const auto& name, const plan::any_algorithm& expected) {
       check_named(me, expected, size,
                   [&](auto observed) { hocket::broadcast(comm, out, hocket::root{3}, hocket::with(name, observed)); });
     };
@@ -134,7 +134,7 @@ TEST_CASE("a hint is ignored where it can't be followed, and followed where it c
       hocket::all_reduce(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::hint(hocket::ring), observed));
     });
     const auto last = [](float, float b) { return b; };
-    const plan::any best = best_for(me.comm(), 10, sizeof(float), plan::combination_order::rank_order);
+    const plan::any_algorithm best = best_for(me.comm(), 10, sizeof(float), plan::combination_order::rank_order);
     check_named(me, best, 10, [&](auto observed) {
       hocket::all_reduce(me.comm(), in, out, last, hocket::with(hocket::hint(hocket::ring), observed));
     });

@@ -116,13 +116,13 @@ TEST_CASE("plans that can't do what is asked for are refused") {
       hocket::all_reduce(
           comm, in, out, [](float, float b) { return b; }, hocket::with(hocket::algorithm(plan::ring_all_reduce{})));
     });
-    plan::listed mine("mine", {plan::goal_kind::all_reduce}, 2, {});
+    plan::listed mine("mine", {plan::collective_kind::all_reduce}, 2, {});
     check_refused(me, "listed for 2 ranks", [&] { with_plan(mine); });
     std::error_code code;
     hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::algorithm(mine)), code);
     me.check(code == hocket::errc::invalid_argument, "the code of a plan for other ranks");
     const auto list = [&](const plan::action& bad) {
-      plan::listed limits("limits", {plan::goal_kind::all_reduce}, 3, {});
+      plan::listed limits("limits", {plan::collective_kind::all_reduce}, 3, {});
       for (int rank = 0; rank < 3; ++rank) limits.lane(rank) = {bad};
       return limits;
     };
@@ -150,16 +150,16 @@ TEST_CASE("plans that can't do what is asked for are refused") {
                   [&] { with_plan(list(plan::load(next, {0}, plan::in(0), plan::out(0)))); });
     check_refused(me, "does not say peer_pointers",
                   [&] { with_plan(list(plan::load_reduce({0}, plan::in(0), plan::out(0)))); });
-    const auto pointing = [&](plan::goal_kind goal, auto action_of) {
-      plan::listed made("pointing", {goal}, 3, {.peer_pointers = true});
+    const auto pointing = [&](plan::collective_kind collective, auto action_of) {
+      plan::listed made("pointing", {collective}, 3, {.peer_pointers = true});
       for (int rank = 0; rank < 3; ++rank) made.lane(rank) = {action_of(static_cast<std::uint32_t>(rank))};
       return made;
     };
     check_refused(me, "56 bytes", [&] {
-      with_plan(pointing(plan::goal_kind::all_reduce,
+      with_plan(pointing(plan::collective_kind::all_reduce,
                          [](auto) { return plan::load_reduce({0}, plan::inbox(), plan::out(0)); }));
     });
-    const auto from_out = pointing(plan::goal_kind::reduce_scatter, [](std::uint32_t rank) {
+    const auto from_out = pointing(plan::collective_kind::reduce_scatter, [](std::uint32_t rank) {
       return plan::load_reduce({rank}, plan::out(rank), plan::out(rank));  // of peers, which have other parts there
     });
     check_refused(me, beyond, [&] {
@@ -168,7 +168,7 @@ TEST_CASE("plans that can't do what is asked for are refused") {
     });
     hocket::barrier(comm);
   });
-  CHECK_THROWS_AS(plan::listed("wide", {plan::goal_kind::all_reduce}, 2, {.lanes = 257}), hocket::error);
+  CHECK_THROWS_AS(plan::listed("wide", {plan::collective_kind::all_reduce}, 2, {.lanes = 257}), hocket::error);
 }
 
 TEST_CASE("the std::error_code forms say the same, throw nothing, and clear the code on success") {

@@ -19,9 +19,9 @@ using namespace hocket_test;
 
 namespace {
 
-std::vector<plan::any> plans_of_reduce_scatter(int ranks, bool commutative) {
-  std::vector<plan::any> chosen = {plan::direct_reduce_scatter{}, plan::pairwise_reduce_scatter{},
-                                   plan::recursive_halving_reduce_scatter{}};
+std::vector<plan::any_algorithm> plans_of_reduce_scatter(int ranks, bool commutative) {
+  std::vector<plan::any_algorithm> chosen = {plan::direct_reduce_scatter{}, plan::pairwise_reduce_scatter{},
+                                             plan::recursive_halving_reduce_scatter{}};
   if (commutative || ranks <= 2) chosen.push_back(plan::ring_reduce_scatter{});
   return chosen;
 }

@@ -89,20 +89,20 @@ inline lengths column_of(const std::vector<lengths>& table, std::size_t d) {
 }
 
 struct uneven_case {
-  plan::any chosen;
+  plan::any_algorithm chosen;
   lengths blocks;
   bool in_place = false;
   std::size_t offset = 0;  ///< elements after an aligned address
 
   std::string text() const {
-    return std::string(plan::to_string(chosen.goal().kind)) + "_v by " + chosen.name() + " of " + text_of(blocks) +
-           (in_place ? ", in place" : "") + (offset != 0 ? ", misaligned" : "");
+    return std::string(plan::to_string(chosen.collective().kind)) + "_v by " + chosen.name() + " of " +
+           text_of(blocks) + (in_place ? ", in place" : "") + (offset != 0 ? ", misaligned" : "");
   }
 };
 
-inline std::vector<uneven_case> cases_for(int ranks, const std::vector<plan::any>& plans) {
+inline std::vector<uneven_case> cases_for(int ranks, const std::vector<plan::any_algorithm>& plans) {
   std::vector<uneven_case> cases;
-  for (const plan::any& chosen : plans) {
+  for (const plan::any_algorithm& chosen : plans) {
     for (lengths each : lengths_for(ranks)) {
       for (std::size_t& length : each) length = bearable(length);
       cases.push_back({chosen, each, cases.size() % 2 == 1, cases.size() / 2 % 2});
@@ -113,7 +113,7 @@ inline std::vector<uneven_case> cases_for(int ranks, const std::vector<plan::any
 
 /// `call(me, in, out, lengths, options)` for each case, with the comparisons.
 template <class T, class Op, class Call>
-void check_uneven(int ranks, const std::vector<plan::any>& plans, const Op& op, Call call) {
+void check_uneven(int ranks, const std::vector<plan::any_algorithm>& plans, const Op& op, Call call) {
   struct expected {
     uneven_case call;
     lengths offsets;
@@ -126,7 +126,7 @@ void check_uneven(int ranks, const std::vector<plan::any>& plans, const Op& op, 
     expected& made = all.back();
     made.layout =
         plan::layout::given(made.offsets.data(), static_cast<std::uint32_t>(ranks), each.chosen.shape(ranks).pieces);
-    const bool gathers = each.chosen.goal().kind == plan::goal_kind::all_gather;
+    const bool gathers = each.chosen.collective().kind == plan::collective_kind::all_gather;
     for (int rank = 0; rank < ranks; ++rank) {
       made.inputs.push_back(
           samples<T>(rank, gathers ? each.blocks[static_cast<std::size_t>(rank)] : sum_of(each.blocks)));
@@ -140,7 +140,7 @@ void check_uneven(int ranks, const std::vector<plan::any>& plans, const Op& op, 
       const std::vector<T>& input = each.inputs[rank];
       const std::vector<T>& output = each.outputs[rank];
       const plan::extent own = each.layout.block(static_cast<std::uint32_t>(rank));
-      const bool gathers = each.call.chosen.goal().kind == plan::goal_kind::all_gather;
+      const bool gathers = each.call.chosen.collective().kind == plan::collective_kind::all_gather;
       guarded<T> whole(each.layout.size(), each.call.offset);
       guarded<T> block(own.size, each.call.offset);
       const auto part = each.call.in_place ? whole.elements().subspan(own.begin, own.size) : block.elements();

@@ -101,7 +101,7 @@ TEST_CASE("counts that do not fit their buffers are refused before anything is s
                            hocket::with(hocket::algorithm(plan::pairwise_all_to_all{.in_place = true})));
     });
     // Says of both blocks that they are as long as block 0.
-    plan::listed strange("strange", {plan::goal_kind::all_gather}, 2, {});
+    plan::listed strange("strange", {plan::collective_kind::all_gather}, 2, {});
     strange.lane(0) = {plan::send(1, {0}, plan::in(0)), plan::copy({0}, plan::in(0), plan::out(0)),
                        plan::receive(1, {0}, plan::out(1))};
     strange.lane(1) = {plan::send(0, {0}, plan::in(1)), plan::copy({0}, plan::in(1), plan::out(1)),

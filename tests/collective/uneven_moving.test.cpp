@@ -30,7 +30,7 @@ void check_all_gather_v() {
 
 template <class T>
 void check_all_to_all_v(int ranks) {
-  const std::vector<plan::any> plans = {plan::pairwise_all_to_all{}, plan::direct_all_to_all{}};
+  const std::vector<plan::any_algorithm> plans = {plan::pairwise_all_to_all{}, plan::direct_all_to_all{}};
   const auto count = static_cast<std::uint32_t>(ranks);
   on_ranks(ranks, [&](thread_rank& me) {
     const auto rank = static_cast<std::size_t>(me.rank());
@@ -42,7 +42,7 @@ void check_all_to_all_v(int ranks) {
         const auto block = samples<T>(static_cast<int>(s), table[s][rank], offsets_of(table[s])[rank]);
         expected.insert(expected.end(), block.begin(), block.end());
       }
-      for (const plan::any& chosen : plans) {
+      for (const plan::any_algorithm& chosen : plans) {
         me.at([&] { return std::string(chosen.name()) + ", from this rank " + text_of(sent); });
         const std::vector<T> input = samples<T>(me.rank(), sum_of(sent));
         guarded<T> in(input, turn % 3);

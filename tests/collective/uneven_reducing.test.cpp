@@ -21,8 +21,8 @@ namespace {
 template <class T, class Op>
 void check_reduce_scatter_v(const Op& op = {}) {
   for (const int ranks : rank_counts) {
-    std::vector<plan::any> plans = {plan::direct_reduce_scatter{}, plan::pairwise_reduce_scatter{},
-                                    plan::recursive_halving_reduce_scatter{}};
+    std::vector<plan::any_algorithm> plans = {plan::direct_reduce_scatter{}, plan::pairwise_reduce_scatter{},
+                                              plan::recursive_halving_reduce_scatter{}};
     if (hocket::is_commutative_v<Op, T> || ranks <= 2) plans.push_back(plan::ring_reduce_scatter{});
     check_uneven<T>(
         ranks, plans, op,

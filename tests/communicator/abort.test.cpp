@@ -152,7 +152,7 @@ TEST_CASE("an abort within shrink ends it on all ranks, also on one that comes l
   for (const int ranks : {2, 3, 5}) {
     std::atomic<int> ended{0};
     on_ranks(ranks, [&](thread_rank& me) {
-      const auto is_called_off = [&] {
+      const auto is_cancelled = [&] {
         const auto cause = me.expect(hocket::errc::aborted, [&] { static_cast<void>(hocket::shrink(me.comm())); });
         if (!cause || me.rank() == 0) return;
         me.check(cause->context().peer == 0 &&
@@ -166,7 +166,7 @@ TEST_CASE("an abort within shrink ends it on all ranks, also on one that comes l
       });
       while (me.rank() == 1 && ended.load() < me.size() - 1) std::this_thread::sleep_for(1ms);
       const auto begin = std::chrono::steady_clock::now();
-      is_called_off();
+      is_cancelled();
       ++ended;
       other.join();
       me.check(std::chrono::steady_clock::now() - begin < 5s, "it took too long");

@@ -71,7 +71,7 @@ TEST_CASE("flight recorder: the log keeps the last calls, and its own length") {
   CHECK(log.find(1) == nullptr);
   for (std::uint32_t i = 0; i < 100; ++i) log.add({1 + 3 * i, 3, i});
   CHECK(log.calls().count() == 100);
-  CHECK(log.calls().count() - log.calls().oldest() == hocket::detail::call_log::kept_calls);
+  CHECK(log.calls().count() - log.calls().oldest() == hocket::detail::call_log::retained_calls);
   CHECK(log.find(1) == nullptr);
   CHECK(log.find(301) == nullptr);
   for (std::uint32_t sequence = 300; sequence > 300 - 3 * 32; --sequence) {

@@ -50,7 +50,7 @@ bool sums_up(const Communicator& comm) {
 }
 
 /// How a rank leaves in the middle of things.
-struct departure : std::exception {};
+struct rank_left : std::exception {};
 
 /// Holds a rank up before one of the control messages that it sends, as if its process was stopped there.
 struct halt {
@@ -64,22 +64,23 @@ struct halt {
   }
 };
 
-template <class Port>
-class halting_port : public hocket::adaptor::forwarding_port<Port> {
+template <class Endpoints>
+class halting_endpoints : public hocket::adaptor::forwarding_endpoints<Endpoints> {
  public:
-  halting_port(std::unique_ptr<Port> inner, const hocket::transport::opening&, std::shared_ptr<halt> when)
-      : hocket::adaptor::forwarding_port<Port>(std::move(inner)), when_(std::move(when)) {}
+  halting_endpoints(std::unique_ptr<Endpoints> inner, const hocket::transport::open_parameters&,
+                    std::shared_ptr<halt> when)
+      : hocket::adaptor::forwarding_endpoints<Endpoints>(std::move(inner)), when_(std::move(when)) {}
 
   void post(int peer, std::span<const std::byte> words) {
     when_->pass();
-    hocket::adaptor::forwarding_port<Port>::post(peer, words);
+    hocket::adaptor::forwarding_endpoints<Endpoints>::post(peer, words);
   }
 
  private:
   const std::shared_ptr<halt> when_;
 };
-using halting_wire =
-    hocket::adaptor::adapted_wire<hocket::local::wire, halting_port<hocket::local::wire::port_type>, halt>;
+using halting_domain = hocket::adaptor::adapted_domain<hocket::local::domain,
+                                                       halting_endpoints<hocket::local::domain::endpoints_type>, halt>;
 
 }  // namespace
 
@@ -131,7 +132,7 @@ TEST_CASE("ranks that are gone are left out, and the others keep their order") {
             auto comm = hocket::local::connect(place, rank, 30s);
             if (rank == leaver) {
               hocket::barrier(comm);
-              throw departure();
+              throw rank_left();
             }
             std::vector<float> data(1000);
             bool lost = false;
@@ -149,7 +150,7 @@ TEST_CASE("ranks that are gone are left out, and the others keep their order") {
             }
             if (names(next, rank) != expected) throw std::runtime_error("other ranks are left");
             if (!sums_up(next)) throw std::runtime_error("wrong sums");
-          } catch (const departure&) {
+          } catch (const rank_left&) {
             place->abandon(rank);
           } catch (const std::exception& problem) {
             place->abandon(rank);
@@ -243,7 +244,7 @@ TEST_CASE("a rank that is held up anywhere in shrink leaves the others of one mi
         std::atomic<int> others_over{0};
         on_ranks(ranks, [&](thread_rank& me) {
           const auto when = std::make_shared<halt>();
-          auto comm = hocket::detail::adapt<halting_wire>(me.comm(), when, std::source_location::current());
+          auto comm = hocket::detail::adapt<halting_domain>(me.comm(), when, std::source_location::current());
           hocket::barrier(comm);
           if (me.rank() == late) when->messages_before = messages;
           const std::jthread watch([&] {
@@ -286,7 +287,7 @@ TEST_CASE("ranks whose shrink is aborted while one is held up anywhere go on in 
       on_ranks(ranks, [&, late = late](thread_rank& me) {
         end& own = ends[static_cast<std::size_t>(me.rank())];
         const auto when = std::make_shared<halt>();
-        auto comm = hocket::detail::adapt<halting_wire>(me.comm(), when, std::source_location::current());
+        auto comm = hocket::detail::adapt<halting_domain>(me.comm(), when, std::source_location::current());
         hocket::barrier(comm);
         if (me.rank() == late) when->messages_before = messages;
         std::thread other([&] {
@@ -328,7 +329,7 @@ TEST_CASE("what survivors tell each other may be longer than one message") {
     on_ranks(ranks, [](thread_rank& me) {
       auto& state = hocket::detail::communicator_access::state(me.comm());
       const hocket::detail::call_site call{.operation = "shrink", .timeout = 30s};
-      hocket::detail::assembly assembly(state, hocket::deadline::after(30s), call);
+      hocket::detail::survivor_consensus assembly(state, hocket::deadline::after(30s), call);
       const auto words_of = [](int rank, std::size_t size) {
         return std::string(size * static_cast<std::size_t>(rank + 1), static_cast<char>('a' + rank));
       };

@@ -6,6 +6,6 @@
 #include <hocket/hocket.hpp>
 
 struct no_kernels {};
-using ranks = hocket::cuda::peers_of<hocket::local::wire, hocket::cuda_ipc::driver, no_kernels>;
+using ranks = hocket::cuda::peers_of<hocket::local::domain, hocket::cuda_ipc::driver, no_kernels>;
 
 void misuse(ranks& peers, float* buffer) { auto copy = peers.broadcast(hocket::cuda::device(buffer, 3), 0); }

@@ -6,7 +6,7 @@
 #include <hocket/hocket.hpp>
 
 struct no_kernels {};
-using ranks = hocket::cuda::peers_of<hocket::local::wire, hocket::cuda_ipc::driver, no_kernels>;
+using ranks = hocket::cuda::peers_of<hocket::local::domain, hocket::cuda_ipc::driver, no_kernels>;
 
 void misuse(ranks& peers, float* in, float* out) {
   auto sum = peers.all_reduce(hocket::cuda::managed(in, 3), hocket::cuda::device(out, 3), std::plus<>{});

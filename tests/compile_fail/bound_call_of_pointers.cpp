@@ -6,6 +6,6 @@
 #include <hocket/hocket.hpp>
 
 struct no_kernels {};
-using ranks = hocket::cuda::peers_of<hocket::local::wire, hocket::cuda_ipc::driver, no_kernels>;
+using ranks = hocket::cuda::peers_of<hocket::local::domain, hocket::cuda_ipc::driver, no_kernels>;
 
 void misuse(ranks& peers, float* in, float* out) { auto all = peers.all_gather(in, out); }

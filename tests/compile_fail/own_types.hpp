@@ -15,11 +15,11 @@ namespace local {
 
 using namespace ::hocket::local;
 
-class wire : public ::hocket::local::wire {
+class domain : public ::hocket::local::domain {
  public:
-  using ::hocket::local::wire::wire;
+  using ::hocket::local::domain::domain;
 };
-using communicator = ::hocket::communicator<wire>;
+using communicator = ::hocket::communicator<domain>;
 
 }  // namespace local
 }  // namespace hocket

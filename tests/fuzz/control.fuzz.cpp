@@ -27,7 +27,8 @@ void decode_message(std::span<const std::byte> bytes, int ranks) {
   const auto is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
   if (const auto* const told = std::get_if<detail::revocation>(&*words)) {
     require(fuzz::is_known(told->code), "a revocation has a code of hocket::errc");
-    require(told->teller == -1 || is_rank(told->teller), "a revocation comes from a rank, or from nobody knows whom");
+    require(told->reporter == -1 || is_rank(told->reporter),
+            "a revocation comes from a rank, or from nobody knows whom");
     require(told->culprit == -1 || is_rank(told->culprit), "a revocation blames a rank or nobody");
   } else if (const auto* const said = std::get_if<detail::answer>(&*words)) {
     require(said->awaited == -1 || is_rank(said->awaited), "an answer names a rank or nobody");
@@ -45,11 +46,11 @@ void decode_message(std::span<const std::byte> bytes, int ranks) {
 }
 
 void parse_vote(const std::string& text, std::size_t ranks) {
-  const auto read = detail::succession::parse(text, ranks);
+  const auto read = detail::survivor_set::parse(text, ranks);
   if (read.lost.empty()) return;
   require(read.lost.size() == ranks, "a vote says of each rank whether it is lost");
   require(read.context >= 1 && read.context <= hocket::transport::contexts::most, "a vote names a context");
-  const auto again = detail::succession::parse(read.text(), ranks);
+  const auto again = detail::survivor_set::parse(read.text(), ranks);
   require(again.context == read.context && again.lost == read.lost, "a vote reads as it was written");
   auto sum = read;
   sum.add(again);

@@ -85,13 +85,13 @@ template <class Others>
 bool open_store(int rank, const Others& others) {
   int asked = 0;
   bool opened = false;
-  const auto called_off = [&] {
+  const auto cancelled = [&] {
     others();
     return ++asked > 3;
   };
   fuzz::may_raise(ranks, [&] {
     const hocket::bootstrap::directory_store store(options_of(rank, ranks, place().path()),
-                                                   {hocket::deadline::after(std::chrono::seconds(5)), called_off});
+                                                   {hocket::deadline::after(std::chrono::seconds(5)), cancelled});
     opened = true;
   });
   return opened;

@@ -7,7 +7,7 @@
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/communicator/shrink.hpp>
-#include <hocket/engine/listen.hpp>
+#include <hocket/engine/failure_diagnosis.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class mailbox {
  public:
   explicit mailbox(std::deque<transport::control_message> mail) : mail_(std::move(mail)) {}
 
-  bool has_mail() const noexcept { return !mail_.empty(); }
+  bool has_control_message() const noexcept { return !mail_.empty(); }
   bool fetch(transport::control_message& heard) {
     if (mail_.empty()) return false;
     heard = std::move(mail_.front());
@@ -61,7 +61,7 @@ class mailbox {
 class rank_state {
  public:
   rank_state(std::deque<transport::control_message> mail, unsigned calls)
-      : port_(std::move(mail)), last_sequence_(calls) {
+      : endpoints_(std::move(mail)), last_sequence_(calls) {
     for (unsigned i = 1; i <= calls; ++i) {
       detail::call_record made;
       made.sequence = i;
@@ -75,26 +75,26 @@ class rank_state {
 
   int rank() const noexcept { return own_rank; }
   int size() const noexcept { return ranks; }
-  mailbox& port() noexcept { return port_; }
+  mailbox& endpoints() noexcept { return endpoints_; }
   const detail::call_log& calls() const noexcept { return calls_; }
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
   std::vector<detail::open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
-  detail::kept_votes& votes() noexcept { return votes_; }
+  detail::vote_history& votes() noexcept { return votes_; }
   bool has_windows() const noexcept { return true; }
   bool aborted() const noexcept { return false; }
-  hocket::failure heed_abort() const { return {}; }
+  hocket::failure take_abort() const { return {}; }
   bool revoked() const noexcept { return revoked_; }
-  void hear(const detail::revocation& told) {
+  void accept_revocation(const detail::revocation& told) {
     require(fuzz::is_known(told.code), "a revocation has a code of hocket::errc");
     revoked_ = true;
   }
 
  private:
-  mailbox port_;
+  mailbox endpoints_;
   detail::call_log calls_;
   std::uint32_t last_sequence_;
   std::vector<detail::open_inquiry> open_inquiries_;
-  detail::kept_votes votes_;
+  detail::vote_history votes_;
   bool revoked_ = false;
 };
 
@@ -104,32 +104,32 @@ void read_in_a_call(rank_state state) {
     require(is_peer(peer), "answers come from peers");
     require(said.awaited == -1 || (said.awaited >= 0 && said.awaited < ranks), "an answer names a rank or nobody");
   };
-  const hocket::outcome found = detail::listen(state, locate, heard);
+  const hocket::outcome found = detail::poll_control_messages(state, locate, heard);
   if (found.failed()) {
     require(found.code() == hocket::errc::mismatch, "calls that differ are a mismatch");
     require(is_peer(found.cause().context.peer), "a mismatch names a peer");
   } else {
-    require(state.revoked() || !state.port().has_mail(), "all mail is read");
+    require(state.revoked() || !state.endpoints().has_control_message(), "all mail is read");
   }
 }
 
 void vote(rank_state state) {
   fuzz::may_raise(ranks, [&] {
-    detail::assembly<rank_state> voters(state, hocket::deadline(), {"shrink", {}, std::chrono::seconds(1)});
-    const detail::succession own{3, std::vector<bool>(ranks)};
+    detail::survivor_consensus<rank_state> voters(state, hocket::deadline(), {"shrink", {}, std::chrono::seconds(1)});
+    const detail::survivor_set own{3, std::vector<bool>(ranks)};
     const auto all = voters.gather(0, own.text());
     require(all.size() == ranks, "there is a place for the vote of each rank");
     require(all[own_rank] == own.text(), "a rank hears its own vote");
-    detail::succession sum = own;
+    detail::survivor_set sum = own;
     for (const auto& each : all) {
-      if (each) sum.add(detail::succession::parse(*each, ranks));
+      if (each) sum.add(detail::survivor_set::parse(*each, ranks));
     }
     require(sum.context >= 3 && sum.context <= transport::contexts::most, "a context comes out that there is");
     require(sum.lost.size() == ranks, "it is said of each rank whether it is lost");
     voters.conclude_in(1, sum.text());
     const std::string agreed = voters.agree(1, sum.text());
     const auto proposed = [&](const auto& each) { return each.second.number == 1 && each.second.content == agreed; };
-    require(agreed == sum.text() || std::ranges::any_of(state.votes().heard, proposed),
+    require(agreed == sum.text() || std::ranges::any_of(state.votes().received, proposed),
             "they agree on what one has proposed");
   });
 }

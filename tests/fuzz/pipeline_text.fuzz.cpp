@@ -25,8 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   require(plan->ranks() == static_cast<int>(plan->rows.size()), "there is a row for each rank");
   require(pipeline::parse(pipeline::print(*plan)) == *plan, "a schedule is what its text says");
-  const pipeline::proof found = pipeline::prove(*plan);
-  require(found.ok == (found.what == pipeline::violation::none), "a proof fails for a reason");
+  const pipeline::schedule_proof found = pipeline::prove(*plan);
+  require(found.ok == (found.what == pipeline::schedule_violation::none), "a proof fails for a reason");
   require(!found.message().empty(), "a proof says something");
   return 0;
 }

@@ -82,8 +82,8 @@ class world {
   void leave(unsigned rank, unsigned how) {
     if (!here_[rank]) return;
     here_[rank] = waits_[rank] = false;
-    if (how % 4 == 2) check(server_.call_off(static_cast<int>(rank), now_));
-    const std::array ways{detail::parting::goodbye, detail::parting::lost, detail::parting::called_off};
+    if (how % 4 == 2) check(server_.cancel(static_cast<int>(rank), now_));
+    const std::array ways{detail::leave_kind::goodbye, detail::leave_kind::lost, detail::leave_kind::cancelled};
     server_.leave(static_cast<int>(rank), ways[how % 4 % 3]);
   }
 

@@ -204,8 +204,8 @@ TEST_CASE("... and are added up over microbatches as floats, whatever travels") 
 struct counting_reduction : hocket::plain_reduction {
   std::vector<std::size_t>* order;
 
-  template <class Wire, class T, class Options>
-  hocket::request all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+  template <class Domain, class T, class Options>
+  hocket::request all_reduce(const hocket::communicator<Domain>& comm, std::size_t bucket, std::span<T> values,
                              const Options& options, const std::source_location& site) const {
     order->push_back(bucket);
     return plain_reduction::all_reduce(comm, bucket, values, options, site);

@@ -144,15 +144,16 @@ struct late_reduction {
   std::vector<std::size_t>* waited = nullptr;
   const bool* shows = nullptr;
 
-  template <class Wire, class T, class Options>
-  late all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+  template <class Domain, class T, class Options>
+  late all_reduce(const hocket::communicator<Domain>& comm, std::size_t bucket, std::span<T> values,
                   const Options& options, const std::source_location& site) const {
     if (left != nullptr) left->push_back(bucket);
     return {hocket::plain_reduction().all_reduce(comm, bucket, values, options, site), takes, bucket, waited, shows};
   }
-  template <class Wire, class T, class Options>
-  late reduce_scatter(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values, std::span<T> own,
-                      hocket::counts lengths, const Options& options, const std::source_location& site) const {
+  template <class Domain, class T, class Options>
+  late reduce_scatter(const hocket::communicator<Domain>& comm, std::size_t bucket, std::span<T> values,
+                      std::span<T> own, hocket::counts lengths, const Options& options,
+                      const std::source_location& site) const {
     if (left != nullptr) left->push_back(bucket);
     return {hocket::plain_reduction().reduce_scatter(comm, bucket, values, own, lengths, options, site), takes, bucket,
             waited, shows};
@@ -479,8 +480,8 @@ TEST_CASE("zero<3>: who gives a step up, or has no data, goes through its layers
 struct throwing_reduction : hocket::plain_reduction {
   int at = 0;
 
-  template <class Wire, class T, class Options>
-  hocket::request all_reduce(const hocket::communicator<Wire>& comm, std::size_t bucket, std::span<T> values,
+  template <class Domain, class T, class Options>
+  hocket::request all_reduce(const hocket::communicator<Domain>& comm, std::size_t bucket, std::span<T> values,
                              const Options& options, const std::source_location& site) const {
     if (bucket == 1 && comm.rank() == at) throw std::runtime_error("no codebook");
     return plain_reduction::all_reduce(comm, bucket, values, options, site);

@@ -276,8 +276,8 @@ double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, int m
   optimizer.step(gradients, 0.1, 1);
   for (std::size_t b = 0; b < layout.buckets(); ++b) parameters.wait(b);
   double bytes = 0;
-  for (const hocket::step_event& each : trace.events()) {
-    if (each.what.what == hocket::plan::verb::send) bytes += static_cast<double>(each.bytes);
+  for (const hocket::completed_step& each : trace.events()) {
+    if (each.what.what == hocket::plan::action_kind::send) bytes += static_cast<double>(each.bytes);
   }
   return bytes;
 }

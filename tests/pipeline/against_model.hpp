@@ -24,9 +24,9 @@ namespace pipeline_test {
 
 /// Runs `plan` on this rank's stages, which write into `notes`, and compares with `expected`, the layers of the whole
 /// model. What is wrong, in words; nothing, if all is right. All ranks call it.
-template <class Wire, class Layer>
-std::string differs_from_model(const hocket::communicator<Wire>& comm, const hocket::plan::pipeline::schedule& plan,
-                               std::deque<Layer>& own, const std::vector<work>& notes,
+template <class Domain, class Layer>
+std::string differs_from_model(const hocket::communicator<Domain>& comm, const hocket::plan::pipeline::schedule& plan,
+                               std::deque<Layer>& own, const std::vector<task>& notes,
                                const std::vector<layer>& expected) {
   hocket::pipeline::executor run(comm, plan, std::vector<hocket::pipeline::any_stage>(own.begin(), own.end()));
   run.run();
@@ -59,10 +59,10 @@ std::string differs_from_model(const hocket::communicator<Wire>& comm, const hoc
 }
 
 /// The same with `noting_layer`s.
-template <class Wire>
-std::string differs_from_model(const hocket::communicator<Wire>& comm, const hocket::plan::pipeline::schedule& plan,
+template <class Domain>
+std::string differs_from_model(const hocket::communicator<Domain>& comm, const hocket::plan::pipeline::schedule& plan,
                                const std::vector<layer>& expected) {
-  std::vector<work> notes;
+  std::vector<task> notes;
   std::deque<noting_layer> own = noting_layers_of(plan, comm.rank(), notes);
   return differs_from_model(comm, plan, own, notes, expected);
 }

@@ -324,9 +324,9 @@ namespace {
 schedule with_many_tags(int microbatches) {
   schedule plan = schedules::lower(schedules::gpipe(2, microbatches));
   schedules::row late;
-  std::erase_if(plan.of(0), [&](const schedules::action& each) {
-    if (each.first.what == schedules::verb::receive_backward) late.push_back(each);
-    return each.first.what == schedules::verb::receive_backward;
+  std::erase_if(plan.of(0), [&](const schedules::schedule_action& each) {
+    if (each.first.what == schedules::task_kind::receive_backward) late.push_back(each);
+    return each.first.what == schedules::task_kind::receive_backward;
   });
   plan.of(0).insert(plan.of(0).begin(), late.rbegin(), late.rend());
   return plan;
@@ -338,7 +338,7 @@ TEST_CASE("tags come round, but never to those of an executor that some rank sti
   const schedule few = schedules::one_forward_one_backward(2, 4);
   const schedule half = with_many_tags(8192);  // 32768 of 65536 tags
   on_ranks(2, [&](thread_rank& me) {
-    using executor = pipeline::executor<hocket::local::wire>;
+    using executor = pipeline::executor<hocket::local::domain>;
     const auto make = [&](const schedule& plan, std::deque<knowing_stage>& own) {
       own = knowing_stages_of(plan, me.rank());
       return std::make_unique<executor>(me.comm(), plan, std::vector<pipeline::any_stage>{own[0]});

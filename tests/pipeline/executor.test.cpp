@@ -97,7 +97,7 @@ TEST_CASE("a run of another schedule, or of other stages, is told from the plan 
   }
   on_ranks(2, [&](thread_rank& me) {
     const auto runs_as_planned = [&](const schedule& given, bool swapped, const schedule& planned) {
-      std::vector<work> notes;
+      std::vector<task> notes;
       std::deque<noting_layer> own = noting_layers_of(given, me.rank(), notes);
       std::vector<pipeline::any_stage> stages(own.begin(), own.end());
       if (swapped && me.rank() == 1) std::reverse(stages.begin(), stages.end());
@@ -121,7 +121,7 @@ TEST_CASE("every rank learns when all ranks did what") {
       run.run();
       const pipeline::timeline all = pipeline::gather_measured(me.comm(), run);
       pipeline::timeline mine;
-      std::vector<schedules::action> done, listed;
+      std::vector<schedules::schedule_action> done, listed;
       for (const auto& each : all) {
         done.push_back(each.what);
         if (each.rank == me.rank()) mine.push_back(each);
@@ -220,9 +220,9 @@ TEST_CASE("a table with messages of its own waits for them where it likes, but m
   for (const int microbatches_late : {0, 1, 5}) {
     schedule plan = schedules::lower(schedules::one_forward_one_backward(3, 6));
     for (schedules::row& actions : plan.rows) {  // some waits go to the end of the row
-      const auto is_late = [&](const schedules::action& each) {
+      const auto is_late = [&](const schedules::schedule_action& each) {
         const auto what = each.first.what;
-        return (what == schedules::verb::wait_send_forward || what == schedules::verb::wait_send_backward) &&
+        return (what == schedules::task_kind::wait_send_forward || what == schedules::task_kind::wait_send_backward) &&
                each.first.microbatch < microbatches_late;
       };
       std::stable_partition(actions.begin(), actions.end(), [&](const auto& each) { return !is_late(each); });
@@ -294,43 +294,46 @@ struct fragile_stage {
   using output_type = double;
   int index = 0;
   int stages = 1;
-  verb fails_in = verb::nothing;
+  task_kind fails_in = task_kind::nothing;
   bool strangely = false;  ///< with something that is no std::exception
   std::size_t input_size() const { return index == 0 ? 0 : 2; }
   std::size_t output_size() const { return index + 1 == stages ? 0 : 2; }
-  void come_to(verb what, int microbatch = 1) const {
+  void come_to(task_kind what, int microbatch = 1) const {
     if (what != fails_in || microbatch != 1) return;
     if (strangely) throw 7;
     throw std::out_of_range("no such token");
   }
-  void forward(int m, std::span<const double>, std::span<double>) { come_to(verb::forward, m); }
+  void forward(int m, std::span<const double>, std::span<double>) { come_to(task_kind::forward, m); }
   void backward(int m, std::span<const double>, std::span<const double>, std::span<double>) {
-    come_to(verb::backward, m);
+    come_to(task_kind::backward, m);
   }
   void input_gradient(int m, std::span<const double>, std::span<const double>, std::span<double>) {
-    come_to(verb::input_gradient, m);
+    come_to(task_kind::input_gradient, m);
   }
-  void weight_gradient(int m, std::span<const double>, std::span<const double>) { come_to(verb::weight_gradient, m); }
-  void unshard() { come_to(verb::unshard); }
-  void reshard() { come_to(verb::reshard); }
-  void reduce_gradient() { come_to(verb::reduce_gradient); }
-  void wait_reduce_gradient() { come_to(verb::wait_reduce_gradient); }
-  void update() { come_to(verb::update); }
+  void weight_gradient(int m, std::span<const double>, std::span<const double>) {
+    come_to(task_kind::weight_gradient, m);
+  }
+  void unshard() { come_to(task_kind::unshard); }
+  void reshard() { come_to(task_kind::reshard); }
+  void reduce_gradient() { come_to(task_kind::reduce_gradient); }
+  void wait_reduce_gradient() { come_to(task_kind::wait_reduce_gradient); }
+  void update() { come_to(task_kind::update); }
 };
 
 }  // namespace
 
 TEST_CASE("whatever a stage was asked for when it throws, every rank learns what that was") {
-  const auto plan_with = [](verb what) {
-    const schedule plan = what == verb::backward ? schedules::gpipe(3, 2) : schedules::zero_bubble(3, 3);
+  const auto plan_with = [](task_kind what) {
+    const schedule plan = what == task_kind::backward ? schedules::gpipe(3, 2) : schedules::zero_bubble(3, 3);
     return schedules::lower(plan, {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true});
   };
-  for (const verb what : {verb::forward, verb::backward, verb::input_gradient, verb::weight_gradient, verb::unshard,
-                          verb::reshard, verb::reduce_gradient, verb::wait_reduce_gradient, verb::update}) {
+  for (const task_kind what : {task_kind::forward, task_kind::backward, task_kind::input_gradient,
+                               task_kind::weight_gradient, task_kind::unshard, task_kind::reshard,
+                               task_kind::reduce_gradient, task_kind::wait_reduce_gradient, task_kind::update}) {
     for (const bool strangely : {false, true}) {
       on_ranks(3, [&](thread_rank& me) {
         me.at([&] { return std::string(schedules::to_string(what)); });
-        fragile_stage own{me.rank(), 3, me.rank() == 1 ? what : verb::nothing, strangely};
+        fragile_stage own{me.rank(), 3, me.rank() == 1 ? what : task_kind::nothing, strangely};
         const auto train = [&] {
           pipeline::executor run(me.comm(), plan_with(what), {own});
           for (int step = 0; step < 3; ++step)
@@ -366,7 +369,7 @@ TEST_CASE("a message that was over when another stage threw does not hide what t
   for (int turn = 0; turn < 200; ++turn) {  // which messages are, differs
     on_ranks(5, [&](thread_rank& me) {
       fragile_stage first{me.rank(), 10}, second{me.rank() + 5, 10};
-      if (me.rank() == 2) second.fails_in = verb::backward;
+      if (me.rank() == 2) second.fails_in = task_kind::backward;
       const auto train = [&] {
         pipeline::executor run(me.comm(), plan, {first, second});
         run.run();
@@ -452,8 +455,8 @@ TEST_CASE("an executor that is destroyed in a step ends it on every other rank a
     on_ranks(ranks, [&](thread_rank& me) {
       failing_stage own{me.rank(), ranks};
       const schedules::schedule plan = schedules::one_forward_one_backward(ranks, 8);
-      std::optional<pipeline::executor<hocket::local::wire>> run(std::in_place, me.comm(), plan,
-                                                                 std::vector<pipeline::any_stage>{own});
+      std::optional<pipeline::executor<hocket::local::domain>> run(std::in_place, me.comm(), plan,
+                                                                   std::vector<pipeline::any_stage>{own});
       const auto begin = std::chrono::steady_clock::now();
       const auto give_up = [&] {
         run->run();

@@ -137,15 +137,15 @@ TEST_CASE("several pipelines may be under way at once on simulated ranks, begun 
     CAPTURE(order);
     sim::world world(3);
     std::deque<waiting_stage> stages;
-    std::vector<std::unique_ptr<pipeline::executor<sim::wire>>> all[3];
+    std::vector<std::unique_ptr<pipeline::executor<sim::domain>>> all[3];
     for (std::size_t rank = 0; rank < 3; ++rank) {
       auto& own = all[rank];
       const bool turned = (order >> rank & 1) != 0;
       for (const std::size_t bytes : {std::size_t{8}, std::size_t{16}, std::size_t{24}}) {
         stages.emplace_back(
             static_cast<int>(rank), 3, schedules::stage_cost{}, [](double) {}, bytes);
-        own.push_back(std::make_unique<pipeline::executor<sim::wire>>(world.comm(static_cast<int>(rank)), plan,
-                                                                      std::vector<pipeline::any_stage>{stages.back()}));
+        own.push_back(std::make_unique<pipeline::executor<sim::domain>>(
+            world.comm(static_cast<int>(rank)), plan, std::vector<pipeline::any_stage>{stages.back()}));
         if (turned && bytes == 8) own[0]->start();  // before the rank's others are made
       }
       if (turned) std::reverse(own.begin(), own.end());

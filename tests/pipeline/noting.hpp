@@ -14,46 +14,46 @@
 
 namespace pipeline_test {
 
-using hocket::plan::pipeline::verb;
-using hocket::plan::pipeline::work;
+using hocket::plan::pipeline::task;
+using hocket::plan::pipeline::task_kind;
 
 class noting_layer : public layer {
  public:
-  noting_layer(int index, int stages, int microbatches, std::vector<work>& notes)
+  noting_layer(int index, int stages, int microbatches, std::vector<task>& notes)
       : layer(index, stages, microbatches), index_(index), notes_(notes) {}
 
   void forward(int m, std::span<const double> in, std::span<double> out) {
-    notes_.push_back({verb::forward, index_, m});
+    notes_.push_back({task_kind::forward, index_, m});
     layer::forward(m, in, out);
   }
   void recompute(int m, std::span<const double> in) {
-    notes_.push_back({verb::recompute, index_, m});
+    notes_.push_back({task_kind::recompute, index_, m});
     layer::recompute(m, in);
   }
   void input_gradient(int m, std::span<const double> in, std::span<const double> out_gradient,
                       std::span<double> in_gradient) {
-    notes_.push_back({verb::input_gradient, index_, m});
+    notes_.push_back({task_kind::input_gradient, index_, m});
     layer::input_gradient(m, in, out_gradient, in_gradient);
   }
   void weight_gradient(int m, std::span<const double> in, std::span<const double> out_gradient) {
-    notes_.push_back({verb::weight_gradient, index_, m});
+    notes_.push_back({task_kind::weight_gradient, index_, m});
     layer::weight_gradient(m, in, out_gradient);
   }
   void backward(int m, std::span<const double> in, std::span<const double> out_gradient,
                 std::span<double> in_gradient) {
-    notes_.push_back({verb::backward, index_, m});
+    notes_.push_back({task_kind::backward, index_, m});
     layer::input_gradient(m, in, out_gradient, in_gradient);
     layer::weight_gradient(m, in, out_gradient);
   }
 
  private:
   int index_;
-  std::vector<work>& notes_;
+  std::vector<task>& notes_;
 };
 
 /// The layers that a rank holds.
 inline std::deque<noting_layer> noting_layers_of(const hocket::plan::pipeline::schedule& plan, int rank,
-                                                 std::vector<work>& notes) {
+                                                 std::vector<task>& notes) {
   std::deque<noting_layer> own;
   for (int stage = 0; stage < plan.stages(); ++stage) {
     if (plan.placement.holds(rank, stage)) own.emplace_back(stage, plan.stages(), plan.microbatches, notes);
@@ -62,19 +62,19 @@ inline std::deque<noting_layer> noting_layers_of(const hocket::plan::pipeline::s
 }
 
 /// What a row lists, without messages.
-inline std::vector<work> computations(const hocket::plan::pipeline::row& actions) {
-  std::vector<work> all;
+inline std::vector<task> computations(const hocket::plan::pipeline::row& actions) {
+  std::vector<task> all;
   for (const auto& each : actions) {
-    for_each_work(each, [&](const work& what) {
+    for_each_task(each, [&](const task& what) {
       if (is_computation(what.what)) all.push_back(what);
     });
   }
   return all;
 }
 
-inline std::vector<work> computations(const hocket::plan::pipeline::timeline& measured) {
-  std::vector<work> all;
-  for (const auto& each : measured) for_each_work(each.what, [&](const work& what) { all.push_back(what); });
+inline std::vector<task> computations(const hocket::plan::pipeline::timeline& measured) {
+  std::vector<task> all;
+  for (const auto& each : measured) for_each_task(each.what, [&](const task& what) { all.push_back(what); });
   return all;
 }
 

@@ -93,12 +93,12 @@ TEST_CASE("where a rank lacks the memory for what lies between stages, all ranks
 TEST_CASE("on simulated ranks the first step tells all of them that one lacks memory") {
   constexpr int ranks = 3;
   hocket::sim::world world(ranks);
-  std::vector<std::unique_ptr<pipeline::executor<hocket::sim::wire>>> all;
+  std::vector<std::unique_ptr<pipeline::executor<hocket::sim::domain>>> all;
   const schedule plan = schedules::one_forward_one_backward(ranks, 4);
   std::deque<sized_stage> stages;  // which the executors refer to
   for (int rank = 0; rank < ranks; ++rank) {
     stages.push_back(stage_of(rank, ranks));
-    all.push_back(std::make_unique<pipeline::executor<hocket::sim::wire>>(
+    all.push_back(std::make_unique<pipeline::executor<hocket::sim::domain>>(
         world.comm(rank), plan, std::vector<pipeline::any_stage>{stages.back()}));
   }
   for (auto& each : all) each->start();

@@ -9,8 +9,8 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +40,7 @@ struct kept {
 /// Keeps nothing of a microbatch that it is told to forget.
 class forgetful_layer : public noting_layer {
  public:
-  forgetful_layer(int index, int stages, int microbatches, std::vector<work>& notes, kept& of_rank)
+  forgetful_layer(int index, int stages, int microbatches, std::vector<task>& notes, kept& of_rank)
       : noting_layer(index, stages, microbatches, notes), kept_(of_rank) {}
 
   void forward(int m, std::span<const double> in, std::span<double> out) {
@@ -70,7 +70,7 @@ class forgetful_layer : public noting_layer {
 };
 
 void compare_forgetful(thread_rank& me, const schedule& plan, const std::vector<layer>& expected) {
-  std::vector<work> notes;
+  std::vector<task> notes;
   kept of_rank;
   std::deque<forgetful_layer> own;
   for (int stage = 0; stage < plan.stages(); ++stage) {
@@ -149,7 +149,7 @@ TEST_CASE("what a stage throws while it forms its activations again, or forgets 
     };
     on_ranks(3, [&](thread_rank& me) {
       const schedule plan = schedules::recompute_activations(schedules::gpipe(3, 4));
-      std::vector<work> notes;
+      std::vector<task> notes;
       kept of_rank;
       failing_layer own(me.rank(), 3, 4, notes, of_rank);
       if (me.rank() == 1) (forgetting ? own.forgets_badly_at : own.fails_at) = 2;

@@ -36,7 +36,7 @@
 using namespace pipeline_test;
 namespace pipeline = hocket::pipeline;
 namespace sim = hocket::sim;
-using executor = pipeline::executor<sim::wire>;
+using executor = pipeline::executor<sim::domain>;
 
 namespace {
 
@@ -207,14 +207,14 @@ schedule with_late_sends(const schedule& given) {
       late.insert(late.end(), held.begin(), held.end());
       held.clear();
     };
-    for (const schedules::action& each : plan.of(rank)) {
-      if (each.first.what == schedules::verb::send_forward) {
+    for (const schedules::schedule_action& each : plan.of(rank)) {
+      if (each.first.what == schedules::task_kind::send_forward) {
         held.push_back(each);
         continue;
       }
-      if (schedules::is_computation(each.first.what) && each.first.what != schedules::verb::forward) let_go();
+      if (schedules::is_computation(each.first.what) && each.first.what != schedules::task_kind::forward) let_go();
       late.push_back(each);
-      if (each.first.what == schedules::verb::forward) let_go();
+      if (each.first.what == schedules::task_kind::forward) let_go();
     }
     let_go();
     plan.of(rank) = late;
@@ -265,7 +265,7 @@ struct spinning_run {
   bool disturbed[2] = {};
 
   /// One step; both ranks call it. True if neither has lost its core meanwhile.
-  bool step(hocket_test::thread_rank& me, pipeline::executor<hocket::local::wire>& ranks) {
+  bool step(hocket_test::thread_rank& me, pipeline::executor<hocket::local::domain>& ranks) {
     using clock = std::chrono::steady_clock;
     const auto self = static_cast<std::size_t>(me.rank());
     hocket::barrier(me.comm());

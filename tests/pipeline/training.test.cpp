@@ -67,11 +67,11 @@ TEST_CASE("the optimizer steps, and gradients are reduced, where the schedule sa
       run.run();
       std::vector<std::string> listed;
       std::size_t updates = 0;
-      for (const schedules::action& each : plan.of(me.rank())) {
+      for (const schedules::schedule_action& each : plan.of(me.rank())) {
         const auto what = each.first.what;
-        if (what >= schedules::verb::send_forward) continue;
+        if (what >= schedules::task_kind::send_forward) continue;
         listed.push_back(schedules::to_string(each.first));
-        updates += what == schedules::verb::update;
+        updates += what == schedules::task_kind::update;
       }
       me.check(updates == stages.size(), "not each stage is updated once");
       me.check(notes == listed, "what was called is not what the schedule lists");

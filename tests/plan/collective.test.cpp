@@ -25,7 +25,7 @@ plan::listed mixed(const Plan& apart, int ranks) {
   const Plan together = plan::for_in_place(apart);
   plan::shape shape = apart.shape(ranks);
   shape.scratch = std::max(shape.scratch, together.shape(ranks).scratch);
-  plan::listed both(apart.name(), apart.goal(), ranks, shape);
+  plan::listed both(apart.name(), apart.collective(), ranks, shape);
   for (int rank = 0; rank < ranks; ++rank) {
     const Plan& form = rank % 2 == 1 ? together : apart;
     for (unsigned lane = 0; lane < shape.lanes; ++lane) {
@@ -37,9 +37,9 @@ plan::listed mixed(const Plan& apart, int ranks) {
   return both;
 }
 
-std::string title(const plan::any& p, int ranks) {
-  return std::string(to_string(p.goal().kind)) + " " + p.name() + " " + std::to_string(ranks) + " ranks, root " +
-         std::to_string(p.goal().root);
+std::string title(const plan::any_algorithm& p, int ranks) {
+  return std::string(to_string(p.collective().kind)) + " " + p.name() + " " + std::to_string(ranks) + " ranks, root " +
+         std::to_string(p.collective().root);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ TEST_CASE("every plan is proven for 1 to 64 ranks, apart, in place and mixed") {
   for (int ranks = 1; ranks <= 64; ++ranks) {
     for_every_plan(ranks, [&](const auto& p) {
       INFO(title(p, ranks));
-      const plan::proof apart = prove(plan::any(p), ranks);
+      const plan::proof apart = prove(plan::any_algorithm(p), ranks);
       const plan::proof together = prove(plan::for_in_place(p), ranks, {.in_place = true});
       const plan::proof either = prove(mixed(p, ranks), ranks, {.in_place = true, .odd_ranks_only = true});
       CHECK(apart.message().find("proven") != std::string::npos);
@@ -56,7 +56,7 @@ TEST_CASE("every plan is proven for 1 to 64 ranks, apart, in place and mixed") {
       CHECK(either.message().find("proven") != std::string::npos);
       CHECK(apart.same_on_all_ranks);
       CHECK(plan::prove(plan::for_in_place(p), ranks).ok);
-      if (p.goal().reduces()) CHECK(apart.order == p.shape(ranks).order);  // neither more nor less than is true
+      if (p.collective().reduces()) CHECK(apart.order == p.shape(ranks).order);  // neither more nor less than is true
     });
   }
 }
@@ -94,7 +94,7 @@ TEST_CASE("messages move as little data as their algorithm promises") {
       unsigned sent = 0;
       for (unsigned i = 0; i < plan::ring_all_reduce::length(ranks, rank, 0); ++i) {
         const plan::action a = plan::ring_all_reduce::at(ranks, rank, 0, i);
-        if (a.what == plan::verb::send) sent += a.count;
+        if (a.what == plan::action_kind::send) sent += a.count;
       }
       CHECK(sent == 2 * static_cast<unsigned>(ranks - 1));
     }
@@ -103,7 +103,7 @@ TEST_CASE("messages move as little data as their algorithm promises") {
     unsigned sent = 0;
     for (unsigned i = 0; i < plan::halving_doubling::length(16, rank, 0); ++i) {
       const plan::action a = plan::halving_doubling::at(16, rank, 0, i);
-      if (a.what == plan::verb::send) sent += a.count;
+      if (a.what == plan::action_kind::send) sent += a.count;
     }
     CHECK(sent == 2 * 15);
   }
@@ -117,7 +117,7 @@ TEST_CASE("in the double tree no rank sends or receives more than two vectors") 
       unsigned received = 0;
       for (unsigned lane = 0; lane < 4; ++lane) {
         for (unsigned i = 0; i < tree.length(ranks, rank, lane); ++i) {
-          const bool sends = tree.at(ranks, rank, lane, i).what == plan::verb::send;
+          const bool sends = tree.at(ranks, rank, lane, i).what == plan::action_kind::send;
           ++(sends ? sent : received);
         }
       }
@@ -131,8 +131,9 @@ TEST_CASE("actions of plans for very many ranks are computed in no time") {
   constexpr int ranks = 100000;
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t steps = 0;
-  for (const plan::any& p :
-       {plan::any(plan::double_tree{}), plan::any(plan::halving_doubling{}), plan::any(plan::recursive_doubling{})}) {
+  for (const plan::any_algorithm& p :
+       {plan::any_algorithm(plan::double_tree{}), plan::any_algorithm(plan::halving_doubling{}),
+        plan::any_algorithm(plan::recursive_doubling{})}) {
     for (int rank = 0; rank < ranks; rank += 97) {
       for (unsigned lane = 0; lane < p.shape(ranks).lanes; ++lane) {
         for (unsigned i = 0; i < p.length(ranks, rank, lane); ++i) {

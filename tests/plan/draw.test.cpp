@@ -28,18 +28,18 @@ namespace plan = hocket::plan;
 
 template <class Check>
 void for_each_drawing(Check check) {
-  const std::vector<plan::any> plans{plan::ring_all_reduce{},
-                                     plan::recursive_doubling{},
-                                     plan::halving_doubling{},
-                                     plan::double_tree{3},
-                                     plan::one_shot{},
-                                     plan::two_shot{},
-                                     plan::push_all_reduce{},
-                                     plan::binomial_broadcast{},
-                                     plan::direct_broadcast{},
-                                     plan::pairwise_all_to_all{},
-                                     plan::dissemination_barrier{}};
-  for (const plan::any& algorithm : plans) {
+  const std::vector<plan::any_algorithm> plans{plan::ring_all_reduce{},
+                                               plan::recursive_doubling{},
+                                               plan::halving_doubling{},
+                                               plan::double_tree{3},
+                                               plan::one_shot{},
+                                               plan::two_shot{},
+                                               plan::push_all_reduce{},
+                                               plan::binomial_broadcast{},
+                                               plan::direct_broadcast{},
+                                               plan::pairwise_all_to_all{},
+                                               plan::dissemination_barrier{}};
+  for (const plan::any_algorithm& algorithm : plans) {
     for (const int ranks : {1, 2, 3, 5, 8, 16}) {
       INFO(algorithm.name() << " over " << ranks << " ranks");
       check(algorithm, ranks);
@@ -53,7 +53,7 @@ std::size_t count(const std::string& text, const std::string& word) {
   return found;
 }
 
-std::size_t actions_of(const plan::any& algorithm, int ranks) {
+std::size_t actions_of(const plan::any_algorithm& algorithm, int ranks) {
   std::size_t sum = 0;
   for (int rank = 0; rank < ranks; ++rank)
     for (unsigned lane = 0; lane < algorithm.shape(ranks).lanes; ++lane) sum += algorithm.length(ranks, rank, lane);
@@ -112,7 +112,7 @@ TEST_CASE("an action in words", "[plan][to_string]") {
 }
 
 TEST_CASE("different actions of a plan read differently", "[plan][to_string][law]") {
-  for_each_drawing([](const plan::any& algorithm, int ranks) {
+  for_each_drawing([](const plan::any_algorithm& algorithm, int ranks) {
     for (int rank = 0; rank < ranks; ++rank) {
       for (unsigned lane = 0; lane < algorithm.shape(ranks).lanes; ++lane) {
         std::map<std::string, plan::action> seen;
@@ -138,7 +138,7 @@ TEST_CASE("the text drawing shows each action once, after what it waits for", "[
         "  >r:c   send chunk c to rank r\n"
         "  <r:c   receive chunk c from rank r\n"
         "  +r:c   receive chunk c from rank r and combine\n");
-  for_each_drawing([](const plan::any& algorithm, int ranks) {
+  for_each_drawing([](const plan::any_algorithm& algorithm, int ranks) {
     const std::string drawing = plan::draw_text(algorithm, ranks);
     REQUIRE(std::all_of(drawing.begin(), drawing.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
     REQUIRE(drawing.find(" \n") == std::string::npos);
@@ -162,7 +162,7 @@ TEST_CASE("the text drawing shows each action once, after what it waits for", "[
 }
 
 TEST_CASE("the SVG is well-formed, self-contained, and shows each action once", "[plan][draw]") {
-  for_each_drawing([](const plan::any& algorithm, int ranks) {
+  for_each_drawing([](const plan::any_algorithm& algorithm, int ranks) {
     const std::string drawing = plan::draw_svg(algorithm, ranks);
     REQUIRE(malformed(drawing) == "");
     REQUIRE(count(drawing, "<g class=\"action\">") == actions_of(algorithm, ranks));

@@ -43,15 +43,15 @@ struct number {
 class interpreter {
  public:
   interpreter(const plan::listed& plan, schedule how)
-      : plan_(plan), how_(how), ranks_(plan.ranks()), shape_(plan.shape(ranks_)), goal_(plan.goal()),
+      : plan_(plan), how_(how), ranks_(plan.ranks()), shape_(plan.shape(ranks_)), collective_(plan.collective()),
         random_(how.seed) {
     layout_ = {2 * std::size_t{shape_.pieces} + random_() % (shape_.pieces + 1),
-               static_cast<std::uint32_t>(goal_.blocks(ranks_)), shape_.pieces};
-    if (goal_.kind == plan::goal_kind::barrier) layout_ = {0, layout_.blocks(), layout_.pieces()};
+               static_cast<std::uint32_t>(collective_.blocks(ranks_)), shape_.pieces};
+    if (collective_.kind == plan::collective_kind::barrier) layout_ = {0, layout_.blocks(), layout_.pieces()};
     for (int rank = 0; rank < ranks_; ++rank) memory_.push_back(make_memory());
     contributions_ = memory_of_all(&rank_memory::in);
     results_.resize(memory_.size());
-    if (goal_.kind == plan::goal_kind::broadcast) contributions_ = memory_of_all(&rank_memory::out);
+    if (collective_.kind == plan::collective_kind::broadcast) contributions_ = memory_of_all(&rank_memory::out);
     lanes_.resize(memory_.size() * shape_.lanes);
   }
 
@@ -165,7 +165,7 @@ class interpreter {
     rank_memory& mine = memory_at(rank);
     if (mine.begun) return;
     mine.begun = true;
-    if (how_.in_place && goal_.kind != plan::goal_kind::broadcast) mine.out = mine.in;
+    if (how_.in_place && collective_.kind != plan::collective_kind::broadcast) mine.out = mine.in;
   }
 
   /// The caller has its buffers back: it keeps the result, and overwrites them.
@@ -179,7 +179,7 @@ class interpreter {
     mine.in = any_numbers(mine.in.size());
     mine.out = any_numbers(mine.out.size());
     mine.scratch = any_numbers(mine.scratch.size());
-    if (goal_.kind == plan::goal_kind::barrier) {
+    if (collective_.kind == plan::collective_kind::barrier) {
       for (const rank_memory& each : memory_) {
         if (!each.begun) fail("left the barrier too early");
       }
@@ -194,17 +194,17 @@ class interpreter {
     if (a.peer >= ranks_ || a.peer == rank) return fail("no such peer");
     if (std::size_t{a.chunk} + a.count > layout_.chunk_count()) return fail("no such chunk");
     switch (a.what) {
-      case plan::verb::copy: return move(rank, a, find(rank, a.from, a.from_at, a));
-      case plan::verb::load:
+      case plan::action_kind::copy: return move(rank, a, find(rank, a.from, a.from_at, a));
+      case plan::action_kind::load:
         if (!looks_at(a.peer)) return fail("peer has not begun, or has ended");
         return move(rank, a, find(a.peer, a.from, a.from_at, a));
-      case plan::verb::load_reduce: return load_reduce(rank, a);
-      case plan::verb::send: return send(rank, state, a);
-      case plan::verb::receive:
-      case plan::verb::receive_reduce: return receive(rank, a);
-      case plan::verb::push:
-      case plan::verb::signal: return tell(rank, a);
-      case plan::verb::wait: return wait(rank, a);
+      case plan::action_kind::load_reduce: return load_reduce(rank, a);
+      case plan::action_kind::send: return send(rank, state, a);
+      case plan::action_kind::receive:
+      case plan::action_kind::receive_reduce: return receive(rank, a);
+      case plan::action_kind::push:
+      case plan::action_kind::signal: return tell(rank, a);
+      case plan::action_kind::wait: return wait(rank, a);
     }
     return false;
   }
@@ -269,7 +269,7 @@ class interpreter {
     if (!take(m)) return false;
     m.received = true;
     if (m.data.size() != size_of(a)) return fail("message of another size");
-    if (a.what == plan::verb::receive) return store(rank, a, m.data);
+    if (a.what == plan::action_kind::receive) return store(rank, a, m.data);
     const number* local = find(rank, a.from, a.from_at, a);
     if (local == nullptr) return false;
     numbers sum(m.data.size());
@@ -289,13 +289,14 @@ class interpreter {
 
   /// Pushes bring signals of their own, apart from those that come alone.
   static int signal_of(const plan::action& a) {
-    const bool pushed = a.what == plan::verb::push || (a.what == plan::verb::wait && a.from == plan::region::inbox);
+    const bool pushed =
+        a.what == plan::action_kind::push || (a.what == plan::action_kind::wait && a.from == plan::region::inbox);
     return pushed ? -1 - int{a.tag} : int{a.tag};
   }
 
   bool tell(int rank, const plan::action& a) {
     return all_of_peers(rank, a, [&](int peer) {
-      if (a.what == plan::verb::push) {
+      if (a.what == plan::action_kind::push) {
         const number* from = find(rank, a.from, a.from_at, a);
         if (from == nullptr) return false;
         std::copy(from, from + size_of(a), memory_at(peer).inbox[static_cast<std::size_t>(rank)].begin());
@@ -327,7 +328,7 @@ class interpreter {
     for (int rank = 0; rank < ranks_; ++rank) {
       for (std::uint32_t block = 0; block < layout_.blocks(); ++block) {
         const bool own = static_cast<int>(block) == rank;
-        if (goal_.kind == plan::goal_kind::reduce_scatter && !own) continue;
+        if (collective_.kind == plan::collective_kind::reduce_scatter && !own) continue;
         for (std::size_t i = 0; i < layout_.block_size(); ++i) {
           const number found = results_[static_cast<std::size_t>(rank)][block * layout_.block_size() + i];
           if (found != wanted(rank, block, i)) return "wrong result";
@@ -339,10 +340,10 @@ class interpreter {
 
   number wanted(int rank, std::uint32_t block, std::size_t i) const {
     const std::size_t n = layout_.block_size();
-    switch (goal_.kind) {
-      case plan::goal_kind::broadcast: return contributions_[static_cast<std::size_t>(goal_.root)][i];
-      case plan::goal_kind::all_gather: return contributions_[block][block * n + i];
-      case plan::goal_kind::all_to_all: return contributions_[block][static_cast<std::size_t>(rank) * n + i];
+    switch (collective_.kind) {
+      case plan::collective_kind::broadcast: return contributions_[static_cast<std::size_t>(collective_.root)][i];
+      case plan::collective_kind::all_gather: return contributions_[block][block * n + i];
+      case plan::collective_kind::all_to_all: return contributions_[block][static_cast<std::size_t>(rank) * n + i];
       default: break;
     }
     number sum = contributions_[0][block * n + i];
@@ -356,7 +357,7 @@ class interpreter {
   schedule how_;
   int ranks_;
   plan::shape shape_;
-  plan::goal goal_;
+  plan::collective collective_;
   std::mt19937_64 random_;
   plan::layout layout_;
   std::vector<rank_memory> memory_;

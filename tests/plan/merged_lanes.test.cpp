@@ -19,12 +19,12 @@
 
 using namespace hocket_test;
 namespace plan = hocket::plan;
-using plan::verb;
+using plan::action_kind;
 
 namespace {
 
 /// The steps of each lane, in the order in which they come.
-bool lists_the_lanes(const plan::merged_lanes& merged, const plan::any& what, int ranks) {
+bool lists_the_lanes(const plan::merged_lanes& merged, const plan::any_algorithm& what, int ranks) {
   const unsigned lanes = what.shape(ranks).lanes;
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<unsigned> at(lanes);
@@ -61,7 +61,7 @@ std::vector<word_act> words_of(const plan::merged_lanes& merged, int rank) {
     if (step.what.join) drain([&](std::uint32_t, const auto& each) { return each.lane == step.lane; });
     if (step.message == plan::no_message) continue;
     const plan::merged_message& each = merged.messages[step.message];
-    if (step.what.what == verb::send) {
+    if (step.what.what == action_kind::send) {
       drain([&](std::uint32_t number, const auto&) { return number == each.before; });
       result.push_back({word_act::sets, {0, each.slot, rank, each.to}});
       undrained.push_back(step.message);
@@ -106,8 +106,8 @@ std::string run(const plan::merged_lanes& merged, int ranks, std::mt19937& rando
 TEST_CASE("ranks that do one thing at a time come to the end of every plan, whatever their order") {
   std::mt19937 random(7);
   for (int ranks = 1; ranks <= 17; ++ranks) {
-    for_every_plan(ranks, [&](const plan::any& what) {
-      for (const plan::any& form : {what, what.for_in_place()}) {
+    for_every_plan(ranks, [&](const plan::any_algorithm& what) {
+      for (const plan::any_algorithm& form : {what, what.for_in_place()}) {
         INFO(form.name() << " on " << ranks);
         const plan::merged_lanes merged = plan::merge_lanes(form, ranks);
         REQUIRE(merged.complete);
@@ -119,14 +119,14 @@ TEST_CASE("ranks that do one thing at a time come to the end of every plan, what
 }
 
 TEST_CASE("plans without a proof are found not to end") {
-  plan::listed circle("circle", {plan::goal_kind::all_reduce}, 2, {});
+  plan::listed circle("circle", {plan::collective_kind::all_reduce}, 2, {});
   circle.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
   circle.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
   CHECK_FALSE(plan::merge_lanes(circle, 2).complete);
-  plan::listed lost("lost", {plan::goal_kind::all_reduce}, 2, {});
+  plan::listed lost("lost", {plan::collective_kind::all_reduce}, 2, {});
   lost.lane(0) = {plan::send(1, {0}, plan::in(0))};
   CHECK_FALSE(plan::merge_lanes(lost, 2).complete);
-  plan::listed shorter("shorter", {plan::goal_kind::all_reduce}, 2, {.pieces = 2});
+  plan::listed shorter("shorter", {plan::collective_kind::all_reduce}, 2, {.pieces = 2});
   shorter.lane(0) = {plan::send(1, {0, 2}, plan::in(0))};
   shorter.lane(1) = {plan::receive(0, {0, 1}, plan::out(0))};
   CHECK_FALSE(plan::merge_lanes(shorter, 2).complete);
@@ -134,7 +134,7 @@ TEST_CASE("plans without a proof are found not to end") {
 
 TEST_CASE("more messages than there are slots wait for each other's") {
   // Four lanes with a channel each, all ahead of a receiver that takes them one lane after the other.
-  plan::listed ahead("ahead", {plan::goal_kind::all_reduce}, 2, {.lanes = 4});
+  plan::listed ahead("ahead", {plan::collective_kind::all_reduce}, 2, {.lanes = 4});
   for (unsigned lane = 0; lane < 4; ++lane) {
     for (int i = 0; i < 9; ++i) {
       ahead.lane(0, lane).push_back(plan::send(1, {0}, plan::in(0), lane));

@@ -48,7 +48,7 @@ std::vector<std::pair<const char*, std::vector<plan::action>>> damage(const std:
     std::swap(copy[i], copy[i + 1]);
     all.emplace_back("swapped", copy);
   }
-  const bool has_peer = lane[i].what != plan::verb::copy && lane[i].what != plan::verb::load_reduce;
+  const bool has_peer = lane[i].what != plan::action_kind::copy && lane[i].what != plan::action_kind::load_reduce;
   if (has_peer) {
     changed("other peer", [&](plan::action& a) {
       do a.peer = (a.peer + 1) % ranks;
@@ -64,10 +64,10 @@ std::vector<std::pair<const char*, std::vector<plan::action>>> damage(const std:
     changed("other destination", [](plan::action& a) { a.to_at += a.to == plan::region::none ? 0U : 1U; });
   }
   changed("join dropped", [](plan::action& a) { a.join = false; });
-  if (lane[i].what == plan::verb::receive_reduce) {
+  if (lane[i].what == plan::action_kind::receive_reduce) {
     changed("operands exchanged", [](plan::action& a) { a.message_first = !a.message_first; });
   }
-  if (lane[i].what == plan::verb::signal || lane[i].what == plan::verb::wait) {
+  if (lane[i].what == plan::action_kind::signal || lane[i].what == plan::action_kind::wait) {
     changed("other tag", [](plan::action& a) { ++a.tag; });
   }
   return all;
@@ -113,7 +113,7 @@ void check_mutants(const Plan& original) {
       REQUIRE(plan::prove(form, ranks, {.in_place = in_place}));
       const tally count = try_mutants(form, ranks, in_place);
       std::printf("%-15s %-20s %d ranks%s: %5d mutants, %5d rejected (%5d of them seen to fail), %3d equivalent\n",
-                  to_string(form.goal().kind), form.name(), ranks, in_place ? ", in place" : "          ",
+                  to_string(form.collective().kind), form.name(), ranks, in_place ? ", in place" : "          ",
                   count.mutants, count.rejected, count.shown_wrong, count.equivalent);
       for (const auto& [kind, how_many] : count.kinds) std::printf("    %s: %d\n", kind.c_str(), how_many);
       CHECK(count.shown_wrong * 10 >= count.rejected * 8);  // it does not reject for no reason

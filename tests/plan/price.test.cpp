@@ -46,24 +46,24 @@ double seconds(const Plan& algorithm, int ranks, std::size_t bytes, const plan::
 /// Calls `check` with every plan of the library that prices differently.
 template <class Check>
 void for_each_plan(Check check) {
-  check(plan::any(plan::ring_all_reduce{}));
-  check(plan::any(plan::recursive_doubling{}));
-  check(plan::any(plan::halving_doubling{}));
-  check(plan::any(plan::double_tree{4}));
-  check(plan::any(plan::one_shot{}));
-  check(plan::any(plan::two_shot{}));
-  check(plan::any(plan::push_all_reduce{}));
-  check(plan::any(plan::ring_reduce_scatter{}));
-  check(plan::any(plan::pairwise_reduce_scatter{}));
-  check(plan::any(plan::recursive_halving_reduce_scatter{}));
-  check(plan::any(plan::direct_reduce_scatter{}));
-  check(plan::any(plan::ring_all_gather{}));
-  check(plan::any(plan::direct_all_gather{}));
-  check(plan::any(plan::pairwise_all_to_all{}));
-  check(plan::any(plan::direct_all_to_all{}));
-  check(plan::any(plan::binomial_broadcast{}));
-  check(plan::any(plan::direct_broadcast{}));
-  check(plan::any(plan::dissemination_barrier{}));
+  check(plan::any_algorithm(plan::ring_all_reduce{}));
+  check(plan::any_algorithm(plan::recursive_doubling{}));
+  check(plan::any_algorithm(plan::halving_doubling{}));
+  check(plan::any_algorithm(plan::double_tree{4}));
+  check(plan::any_algorithm(plan::one_shot{}));
+  check(plan::any_algorithm(plan::two_shot{}));
+  check(plan::any_algorithm(plan::push_all_reduce{}));
+  check(plan::any_algorithm(plan::ring_reduce_scatter{}));
+  check(plan::any_algorithm(plan::pairwise_reduce_scatter{}));
+  check(plan::any_algorithm(plan::recursive_halving_reduce_scatter{}));
+  check(plan::any_algorithm(plan::direct_reduce_scatter{}));
+  check(plan::any_algorithm(plan::ring_all_gather{}));
+  check(plan::any_algorithm(plan::direct_all_gather{}));
+  check(plan::any_algorithm(plan::pairwise_all_to_all{}));
+  check(plan::any_algorithm(plan::direct_all_to_all{}));
+  check(plan::any_algorithm(plan::binomial_broadcast{}));
+  check(plan::any_algorithm(plan::direct_broadcast{}));
+  check(plan::any_algorithm(plan::dissemination_barrier{}));
 }
 
 constexpr plan::cost_model everything_costs{.latency = 1e-6,
@@ -78,7 +78,7 @@ constexpr plan::cost_model everything_costs{.latency = 1e-6,
 /// Rank r sends to r + 1, r + 2, … and receives from r - 1, r - 2, … in turn: all-to-all without a partner's reply.
 struct shifted_all_to_all {
   static constexpr const char* name() { return "shifted"; }
-  static constexpr plan::goal goal() { return {plan::goal_kind::all_to_all, 0}; }
+  static constexpr plan::collective collective() { return {plan::collective_kind::all_to_all, 0}; }
   static constexpr plan::shape shape(int) { return {}; }
   static constexpr unsigned length(int ranks, int, unsigned) { return 2 * static_cast<unsigned>(ranks - 1); }
   static constexpr plan::action at(int ranks, int rank, unsigned, unsigned i) {
@@ -96,7 +96,7 @@ struct written_down {
   unsigned pieces = 1;
 
   static const char* name() { return "written_down"; }
-  static plan::goal goal() { return {plan::goal_kind::all_reduce, 0}; }
+  static plan::collective collective() { return {plan::collective_kind::all_reduce, 0}; }
   plan::shape shape(int) const { return {.pieces = pieces, .lanes = static_cast<unsigned>(actions[0].size())}; }
   unsigned length(int, int rank, unsigned lane) const {
     return static_cast<unsigned>(actions[static_cast<std::size_t>(rank)][lane].size());
@@ -198,7 +198,7 @@ TEST_CASE("the price is a constant expression, and pure", "[plan][price]") {
   constexpr plan::cost ring = plan::price(plan::ring_all_reduce{}, 4, std::size_t{4096}, {.latency = 1});
   static_assert(ring.seconds == 6);
   static_assert(ring.messages == 24);
-  for_each_plan([](const plan::any& algorithm) {
+  for_each_plan([](const plan::any_algorithm& algorithm) {
     INFO(algorithm.name());
     CHECK(plan::price(algorithm, 7, 5000, everything_costs) == plan::price(algorithm, 7, 5000, everything_costs));
   });
@@ -214,7 +214,7 @@ TEST_CASE("the price grows with every cost, and scales with all of them", "[plan
                               &plan::cost_model::peer_seconds_per_byte,
                               &plan::cost_model::flag_latency,
                               &plan::cost_model::overhead};
-  for_each_plan([&](const plan::any& algorithm) {
+  for_each_plan([&](const plan::any_algorithm& algorithm) {
     // Where lanes or senders compete for a port, another order of service can be cheaper.
     const std::string name = algorithm.name();
     const bool competes = name == "double_tree" || name == "recursive_doubling" || name == "pairwise";

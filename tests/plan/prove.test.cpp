@@ -18,9 +18,9 @@ using plan::violation;
 
 namespace {
 
-constexpr plan::goal all_gather{plan::goal_kind::all_gather, 0};
-constexpr plan::goal all_reduce{plan::goal_kind::all_reduce, 0};
-constexpr plan::goal barrier{plan::goal_kind::barrier, 0};
+constexpr plan::collective all_gather{plan::collective_kind::all_gather, 0};
+constexpr plan::collective all_reduce{plan::collective_kind::all_reduce, 0};
+constexpr plan::collective barrier{plan::collective_kind::barrier, 0};
 
 /// Two ranks swap their blocks.
 plan::listed swap_blocks() {
@@ -60,7 +60,7 @@ namespace {
 
 /// Two ranks exchange `messages` messages, and send all of them before they receive the first.
 plan::listed send_ahead(std::uint32_t messages) {
-  plan::listed both("send ahead", {plan::goal_kind::all_to_all, 0}, 2, {.pieces = messages});
+  plan::listed both("send ahead", {plan::collective_kind::all_to_all, 0}, 2, {.pieces = messages});
   for (int rank = 0; rank < 2; ++rank) {
     const auto own = static_cast<std::uint32_t>(rank) * messages;
     const std::uint32_t theirs = messages - own;
@@ -261,7 +261,7 @@ TEST_CASE("contributions are counted exactly once") {
   CHECK(plan::prove(less, 2).what == violation::missing_contribution);
   CHECK(plan::prove(less, 2).contribution == 0);
   for (plan::action& a : p.lane(2)) {
-    if (a.what == plan::verb::receive_reduce) a.from_at = (a.from_at + 1) % 4;
+    if (a.what == plan::action_kind::receive_reduce) a.from_at = (a.from_at + 1) % 4;
   }
   CHECK_FALSE(plan::prove(p, 4));
 }
@@ -329,7 +329,7 @@ TEST_CASE("a list is for one number of ranks and says so") {
   CHECK_THROWS_AS(p.lane(2), hocket::error);
   CHECK_THROWS_AS(p.lane(0, 1), hocket::error);
   CHECK_THROWS_AS(plan::listed("none", all_reduce, 0, {}), hocket::error);
-  CHECK(plan::prove(plan::any(swap_blocks()), 2));
+  CHECK(plan::prove(plan::any_algorithm(swap_blocks()), 2));
 }
 
 TEST_CASE("every violation has words of its own") {

@@ -35,7 +35,7 @@ using programs = std::vector<std::vector<act>>;  ///< of each rank
 /// How banks are chosen.
 enum class banks { by_class, one_for_all, without_acknowledgements };
 
-void append(programs& to, const plan::any& what, int ranks, banks how) {
+void append(programs& to, const plan::any_algorithm& what, int ranks, banks how) {
   const plan::signal_reuse reuse(what, ranks);
   REQUIRE(reuse.complete());
   const auto bank = [&](int from, int target, unsigned tag) {
@@ -45,8 +45,8 @@ void append(programs& to, const plan::any& what, int ranks, banks how) {
     std::vector<act>& mine = to[static_cast<std::size_t>(rank)];
     for (unsigned i = 0; i < what.length(ranks, rank, 0); ++i) {
       const plan::action each = what.at(ranks, rank, 0, i);
-      const bool sets = each.what == plan::verb::signal;
-      if (!sets && each.what != plan::verb::wait) continue;
+      const bool sets = each.what == plan::action_kind::signal;
+      if (!sets && each.what != plan::action_kind::wait) continue;
       for (int peer = 0; peer < ranks; ++peer) {
         if (peer == rank || (each.peer != plan::all_peers && each.peer != peer)) continue;
         const int from = sets ? rank : peer;
@@ -95,7 +95,7 @@ bool runs(const programs& all, std::mt19937& random) {
 
 /// Tells one peer something, and nobody answers.
 plan::listed hint_to_the_next(int ranks) {
-  plan::listed made("hint", {plan::goal_kind::all_gather}, ranks, {.peer_pointers = true});
+  plan::listed made("hint", {plan::collective_kind::all_gather}, ranks, {.peer_pointers = true});
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank + 1 < ranks) made.lane(rank).push_back(plan::signal(rank + 1, 0));
     if (rank > 0) made.lane(rank).push_back(plan::wait(rank - 1, 0));
@@ -105,7 +105,7 @@ plan::listed hint_to_the_next(int ranks) {
 
 /// The flags of one_shot, the other way round.
 plan::listed tags_downwards(int ranks) {
-  plan::listed made("downwards", {plan::goal_kind::all_gather}, ranks, {.peer_pointers = true});
+  plan::listed made("downwards", {plan::collective_kind::all_gather}, ranks, {.peer_pointers = true});
   for (int rank = 0; rank < ranks; ++rank) {
     made.lane(rank) = {plan::signal(plan::all_peers, 1), plan::wait(plan::all_peers, 1),
                        plan::signal(plan::all_peers, 0), plan::wait(plan::all_peers, 0)};
@@ -113,15 +113,15 @@ plan::listed tags_downwards(int ranks) {
   return made;
 }
 
-std::vector<plan::any> plans_for_streams(int ranks) {
-  std::vector<plan::any> all;
+std::vector<plan::any_algorithm> plans_for_streams(int ranks) {
+  std::vector<plan::any_algorithm> all;
   for_every_plan(ranks, [&](const auto& each) {
     bool flags_only = each.shape(ranks).lanes == 1;
     for (int rank = 0; rank < ranks && flags_only; ++rank) {
       for (unsigned i = 0; i < each.length(ranks, rank, 0); ++i) {
-        const plan::verb what = each.at(ranks, rank, 0, i).what;
-        flags_only = flags_only && what != plan::verb::send && what != plan::verb::receive &&
-                     what != plan::verb::receive_reduce && what != plan::verb::push;
+        const plan::action_kind what = each.at(ranks, rank, 0, i).what;
+        flags_only = flags_only && what != plan::action_kind::send && what != plan::action_kind::receive &&
+                     what != plan::action_kind::receive_reduce && what != plan::action_kind::push;
       }
     }
     if (flags_only) all.emplace_back(each);
@@ -130,7 +130,7 @@ std::vector<plan::any> plans_for_streams(int ranks) {
 }
 
 bool all_sequences_run(int ranks, banks how, bool with_own) {
-  std::vector<plan::any> all = plans_for_streams(ranks);
+  std::vector<plan::any_algorithm> all = plans_for_streams(ranks);
   if (with_own) {
     all.emplace_back(hint_to_the_next(ranks));
     all.emplace_back(tags_downwards(ranks));
@@ -152,7 +152,7 @@ TEST_CASE("no plan of this library that a stream can run needs acknowledgements"
   for (int ranks = 2; ranks <= 9; ++ranks) {
     const auto all = plans_for_streams(ranks);
     CHECK(all.size() >= 5 + 6);
-    for (const plan::any& each : all) {
+    for (const plan::any_algorithm& each : all) {
       INFO(each.name() << " on " << ranks);
       const plan::signal_reuse reuse(each, ranks);
       CHECK(reuse.complete());
@@ -189,7 +189,7 @@ TEST_CASE("with the same words for all signals, or without acknowledgements, som
 }
 
 TEST_CASE("a plan that never ends is not complete") {
-  plan::listed deaf("deaf", {plan::goal_kind::all_gather}, 2, {.peer_pointers = true});
+  plan::listed deaf("deaf", {plan::collective_kind::all_gather}, 2, {.peer_pointers = true});
   deaf.lane(0) = {plan::wait(1, 0)};
   CHECK_FALSE(plan::signal_reuse(deaf, 2).complete());
   deaf.lane(0) = {plan::signal(1, 0)};

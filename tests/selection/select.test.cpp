@@ -36,13 +36,13 @@ namespace {
 
 constexpr auto any_order = plan::combination_order::any_order;
 
-const plan::goal_kind goals[] = {plan::goal_kind::all_reduce, plan::goal_kind::reduce_scatter,
-                                 plan::goal_kind::all_gather, plan::goal_kind::all_to_all,
-                                 plan::goal_kind::broadcast,  plan::goal_kind::barrier};
+const plan::collective_kind collectives[] = {plan::collective_kind::all_reduce, plan::collective_kind::reduce_scatter,
+                                             plan::collective_kind::all_gather, plan::collective_kind::all_to_all,
+                                             plan::collective_kind::broadcast,  plan::collective_kind::barrier};
 
 /// Costs between which transports lie: latency of messages against that of flags, and against bandwidth.
 std::vector<hocket::transport::link_costs> all_costs() {
-  std::vector<hocket::transport::link_costs> all = {hocket::local::wire::costs()};
+  std::vector<hocket::transport::link_costs> all = {hocket::local::domain::costs()};
   for (const double latency : {1e-7, 1e-6, 5e-5}) {
     for (const double per_byte : {1e-11, 1e-9}) all.push_back({latency, per_byte, latency / 2, per_byte, 5e-11});
   }
@@ -51,7 +51,7 @@ std::vector<hocket::transport::link_costs> all_costs() {
 
 template <class Visit>
 void for_each_query(Visit visit) {
-  for (const plan::goal_kind kind : goals) {
+  for (const plan::collective_kind kind : collectives) {
     for (const int ranks : {1, 2, 3, 8, 17, 1000}) {
       for (const std::size_t bytes :
            {std::size_t{0}, std::size_t{8}, std::size_t{49}, std::size_t{1} << 16, std::size_t{1} << 30}) {
@@ -60,7 +60,7 @@ void for_each_query(Visit visit) {
           for (const bool pointers : {false, true}) {
             for (const std::size_t staging : {std::size_t{0}, std::size_t{1} << 16}) {
               for (const auto& costs : all_costs()) {
-                const plan::goal what{kind, 0};  // what combines nothing asks for no order
+                const plan::collective what{kind, 0};  // what combines nothing asks for no order
                 const auto needed = what.reduces() ? order : plan::combination_order::any_order;
                 visit(query{what, bytes, ranks, needed, pointers, staging, costs});
               }
@@ -79,9 +79,9 @@ TEST_CASE("whatever is asked for, something that can do it is chosen") {
   for_each_query([&](const query& asked) {
     const table candidates(asked);
     const auto& best = candidates.best();
-    const plan::any chosen = best.make(0);
+    const plan::any_algorithm chosen = best.make(0);
     const plan::shape shape = chosen.shape(asked.ranks);
-    bool right = best.verdict == nullptr && chosen.goal() == asked.what;
+    bool right = best.verdict == nullptr && chosen.collective() == asked.what;
     right = right && (asked.ranks == 1 || asked.peer_pointers || !shape.peer_pointers);
     right = right && shape.order <= asked.order;
     right = right && (best.name != std::string_view("push") || asked.bytes <= hocket::detail::push_line::capacity);
@@ -97,8 +97,8 @@ TEST_CASE("for vectors of at most a line among few ranks that reach each other's
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, hocket::detail::push_line::capacity - 1,
                                     hocket::detail::push_line::capacity}) {
       for (const auto& costs : all_costs()) {
-        const table candidates(
-            query{{plan::goal_kind::all_reduce, 0}, bytes, ranks, plan::combination_order::fixed_tree, true, 0, costs});
+        const table candidates(query{
+            {plan::collective_kind::all_reduce, 0}, bytes, ranks, plan::combination_order::fixed_tree, true, 0, costs});
         INFO(ranks << " ranks, " << bytes << " bytes");
         CHECK(candidates.best().name == std::string_view("push"));
       }
@@ -108,7 +108,7 @@ TEST_CASE("for vectors of at most a line among few ranks that reach each other's
 
 // Closed forms are fast; the virtual clock, which runs the plan's own steps, is right.
 TEST_CASE("what the table says of messages is what the clock of plans says") {
-  const auto ratio = [](plan::goal_kind kind, const char* name, int ranks, std::size_t block,
+  const auto ratio = [](plan::collective_kind kind, const char* name, int ranks, std::size_t block,
                         const hocket::transport::link_costs& costs) {
     const query asked{{kind, 0}, block, ranks, any_order, false, 0, costs};
     const table candidates(asked);
@@ -122,7 +122,7 @@ TEST_CASE("what the table says of messages is what the clock of plans says") {
     }
     return 0.0;
   };
-  using kind = plan::goal_kind;
+  using kind = plan::collective_kind;
   for (const auto& costs : all_costs()) {
     for (int ranks = 2; ranks <= 64; ++ranks) {
       const bool power = std::has_single_bit(static_cast<unsigned>(ranks));
@@ -155,21 +155,21 @@ TEST_CASE("what the table says of messages is what the clock of plans says") {
 
 TEST_CASE("a broadcast keeps the root that was asked for") {
   for (const bool pointers : {false, true}) {
-    query asked{{plan::goal_kind::broadcast, 3}, 1000, 5, any_order, pointers, 0, hocket::local::wire::costs()};
-    CHECK(table(asked).best().make(3).goal() == plan::goal{plan::goal_kind::broadcast, 3});
+    query asked{{plan::collective_kind::broadcast, 3}, 1000, 5, any_order, pointers, 0, hocket::local::domain::costs()};
+    CHECK(table(asked).best().make(3).collective() == plan::collective{plan::collective_kind::broadcast, 3});
   }
 }
 
 TEST_CASE("blocks of unequal length are priced by the longest around a ring, and by their sum where they are read") {
-  const auto seconds = [](plan::goal_kind what, std::size_t longest, std::size_t total, const char* name) {
-    query asked{{what, 0}, longest, 8, any_order, true, 0, hocket::local::wire::costs()};
+  const auto seconds = [](plan::collective_kind what, std::size_t longest, std::size_t total, const char* name) {
+    query asked{{what, 0}, longest, 8, any_order, true, 0, hocket::local::domain::costs()};
     asked.total_bytes = total;
     for (const auto& each : table(asked)) {
       if (each.name == std::string_view(name)) return each.seconds;
     }
     return -1.0;
   };
-  const auto gather = plan::goal_kind::all_gather, scatter = plan::goal_kind::reduce_scatter;
+  const auto gather = plan::collective_kind::all_gather, scatter = plan::collective_kind::reduce_scatter;
   CHECK(seconds(gather, 8000, 64'000, "direct") == seconds(gather, 8000, 0, "direct"));
   CHECK(seconds(gather, 8000, 8000, "ring") == seconds(gather, 8000, 64'000, "ring"));
   CHECK(seconds(gather, 8000, 8000, "direct") < seconds(gather, 8000, 64'000, "direct"));
@@ -177,9 +177,9 @@ TEST_CASE("blocks of unequal length are priced by the longest around a ring, and
 }
 
 TEST_CASE("what ranks do not all know is not staged, and the sum of unequal blocks must fit") {
-  const auto costs = hocket::local::wire::costs();
+  const auto costs = hocket::local::domain::costs();
   constexpr std::size_t guess = hocket::selection::guessed_block_bytes;
-  query asked{{plan::goal_kind::all_to_all, 0}, guess, 4, any_order, true, 256 * 1024, costs};
+  query asked{{plan::collective_kind::all_to_all, 0}, guess, 4, any_order, true, 256 * 1024, costs};
   CHECK(table(asked).begin()->verdict == nullptr);
   asked.lengths_are_known = false;
   CHECK(table(asked).begin()->verdict != nullptr);
@@ -187,7 +187,7 @@ TEST_CASE("what ranks do not all know is not staged, and the sum of unequal bloc
   asked.staging_bytes = 0;
   CHECK(table(asked).best().name == std::string_view("direct"));
 
-  query gather{{plan::goal_kind::all_gather, 0}, 200 * 1024, 4, any_order, true, 256 * 1024, costs};
+  query gather{{plan::collective_kind::all_gather, 0}, 200 * 1024, 4, any_order, true, 256 * 1024, costs};
   CHECK(table(gather).begin()->verdict != nullptr);
   gather.total_bytes = 256 * 1024;
   CHECK(table(gather).begin()->verdict == nullptr);
@@ -209,7 +209,8 @@ TEST_CASE("explain takes counts where the collective does") {
 
 TEST_CASE("large vectors move less than small ones") {
   const auto best = [](std::size_t bytes, bool pointers) {
-    const query asked{{plan::goal_kind::all_reduce, 0}, bytes, 8, any_order, pointers, 0, hocket::local::wire::costs()};
+    const query asked{{plan::collective_kind::all_reduce, 0}, bytes, 8, any_order, pointers, 0,
+                      hocket::local::domain::costs()};
     return std::string(table(asked).best().name);
   };
   CHECK(best(64 << 20, true) == "two_shot");
@@ -256,7 +257,7 @@ TEST_CASE("a product of lengths that do not fit stays the largest number") {
   using hocket::selection::saturated_product;
   CHECK(saturated_product(3, 5) == 15);
   CHECK(saturated_product(std::size_t{1} << 62, 4) == std::numeric_limits<std::size_t>::max());
-  query asked{{plan::goal_kind::all_gather, 0}, std::size_t{1} << 62, 4, any_order, true, 256 * 1024, {}};
+  query asked{{plan::collective_kind::all_gather, 0}, std::size_t{1} << 62, 4, any_order, true, 256 * 1024, {}};
   CHECK(table(asked).begin()->verdict == std::string_view("longer than the staging memory"));
 }
 

@@ -81,8 +81,8 @@ std::vector<double> placed_data(const Mesh& ranks, const std::array<std::size_t,
 
 /// Whether `data` are this rank's, so placed. Partial results are added up over all ranks that hold summands.
 template <class Mesh, std::size_t Rank, std::size_t Axes>
-bool is_placed(const Mesh& ranks, const std::array<std::size_t, Rank>& sizes, const std::array<placement, Axes>& placed,
-               std::vector<double> data) {
+bool is_device_buffer(const Mesh& ranks, const std::array<std::size_t, Rank>& sizes,
+                      const std::array<placement, Axes>& placed, std::vector<double> data) {
   hocket::detail::axis_set partial_axes = 0;
   for (std::size_t a = 0; a < Axes; ++a) partial_axes |= placed[a].partial() ? 1U << a : 0U;
   if (partial_axes != 0) hocket::all_reduce(ranks.along(partial_axes), hocket::in_place(data));
@@ -114,7 +114,7 @@ void redistribute_every_pair(thread_rank& me, const Mesh& ranks, const std::arra
       hocket::detail::redistributing<double, Rank, Mesh, partial<sum>, hocket::options<>> work(
           ranks, sizes, from, data.data(), out.data(), 0, none, site);
       work.run_all(plan);
-      me.check(is_placed(ranks, sizes, to, plan.size == 0 ? data : out), "wrong elements");
+      me.check(is_device_buffer(ranks, sizes, to, plan.size == 0 ? data : out), "wrong elements");
     }
   }
 }

@@ -110,7 +110,7 @@ void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_exten
     const auto comm = hocket::traced(me.comm());
     const auto ranks = make_mesh(comm, extents);
     using mesh_type = std::remove_const_t<decltype(ranks)>;
-    const auto& log = *hocket::detail::communicator_access::state(comm).wire()->shared();
+    const auto& log = *hocket::detail::communicator_access::state(comm).domain()->shared();
     for (const auto& to : placements_over<Axes, 2>()) {
       if (!legal(from, to) || pairs++ % step != 0) continue;
       me.at([&] { return to_text(from) + " to " + to_text(to) + " of " + text_of(sizes, mesh_extents); });
@@ -256,7 +256,7 @@ TEST_CASE("a redistribution that is repeated is planned once") {
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     using columns = hocket::tensor<double, extents<dynamic, 5>, mesh_type, on<"dp", hocket::partial<hocket::sum>>,
                                    on<"tp", shard<1>>>;
-    auto& memory = ranks.kept().template get<hocket::detail::plan_memory<2, 2>>();
+    auto& memory = ranks.attributes().template get<hocket::detail::plan_memory<2, 2>>();
     const auto rows = [&](std::size_t count) {
       const columns x(ranks, {count});
       hocket::redistribute<on<"dp", hocket::replicated>, on<"tp", shard<0>>>(x);

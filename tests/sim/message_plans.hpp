@@ -11,8 +11,8 @@
 
 namespace hocket_test {
 
-inline std::vector<hocket::plan::any> message_plans(int ranks) {
-  std::vector<hocket::plan::any> all;
+inline std::vector<hocket::plan::any_algorithm> message_plans(int ranks) {
+  std::vector<hocket::plan::any_algorithm> all;
   for_every_plan(ranks, [&](const auto& each) {
     if (!each.shape(ranks).peer_pointers) all.emplace_back(each);
   });

@@ -33,14 +33,14 @@ constexpr plan::cost_model everything_costs{.latency = 1.3e-6,
 
 bool same(double x, double y) { return std::abs(x - y) <= 1e-9 * std::max(std::abs(x), std::abs(y)); }
 
-double seconds(const plan::any& chosen, int ranks, std::size_t bytes) {
-  const auto blocks = static_cast<std::size_t>(chosen.goal().blocks(ranks));
+double seconds(const plan::any_algorithm& chosen, int ranks, std::size_t bytes) {
+  const auto blocks = static_cast<std::size_t>(chosen.collective().blocks(ranks));
   return sim::simulate(chosen, ranks, bytes / blocks, 1, textbook).seconds;
 }
 
 /// Two ranks of which each first waits for the other, and a third that does not.
 plan::listed deadlocked() {
-  plan::listed made("deadlocked", {plan::goal_kind::all_reduce, 0}, 3, {});
+  plan::listed made("deadlocked", {plan::collective_kind::all_reduce, 0}, 3, {});
   made.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
   made.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
   made.lane(2) = {plan::copy({0}, plan::in(0), plan::out(0))};
@@ -75,11 +75,11 @@ constexpr bool full_speed = false;
 
 TEST_CASE("the engine takes the time that the price says, for every plan of messages", "[sim][simulate][law]") {
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 31, 33, 64, 100}) {
-    for (const plan::any& chosen : hocket_test::message_plans(ranks)) {
+    for (const plan::any_algorithm& chosen : hocket_test::message_plans(ranks)) {
       for (const std::size_t elements : {std::size_t{0}, std::size_t{1}, std::size_t{999}, std::size_t{65536}}) {
         for (const plan::cost_model& model : {textbook, everything_costs}) {
           INFO(chosen.name() << " over " << ranks << " ranks, " << elements << " elements");
-          const plan::layout where{elements, static_cast<std::uint32_t>(chosen.goal().blocks(ranks)),
+          const plan::layout where{elements, static_cast<std::uint32_t>(chosen.collective().blocks(ranks)),
                                    chosen.shape(ranks).pieces};
           const plan::cost price = plan::price(chosen, ranks, where, 4, model);
           const sim::result run = sim::simulate(chosen, ranks, elements, 4, model);
@@ -112,7 +112,7 @@ TEST_CASE("simulated times are those of the textbook", "[sim][simulate]") {
 }
 
 TEST_CASE("jitter is drawn by the seed, and only ever adds to a latency", "[sim][simulate][law]") {
-  for (const plan::any& chosen : hocket_test::message_plans(24)) {
+  for (const plan::any_algorithm& chosen : hocket_test::message_plans(24)) {
     INFO(chosen.name());
     const auto run = [&](double jitter, std::uint64_t seed) {
       return sim::simulate(chosen, 24, 100000, 4, {.model = textbook, .jitter = jitter, .seed = seed});
@@ -155,13 +155,13 @@ TEST_CASE("a plan that does not end is reported with the ranks that wait", "[sim
   CHECK_THAT(complaint([] { sim::simulate(deadlocked(), 3, 8, 4, textbook); }),
              Contains("timed out") && Contains("rank 0 in operation #1 waits for a message of rank 1") &&
                  Contains("rank 1 in operation #1 waits for a message of rank 0") && !Contains("rank 2"));
-  plan::listed unread("unread", {plan::goal_kind::all_reduce, 0}, 2, {});
+  plan::listed unread("unread", {plan::collective_kind::all_reduce, 0}, 2, {});
   unread.lane(1) = {plan::send(0, {0}, plan::in(0))};
   CHECK_THAT(complaint([&] { sim::simulate(unread, 2, 8, 4, textbook); }),
              Contains("rank 1 in operation #1 waits until what it sent is received"));
   CHECK_THAT(complaint([] { sim::simulate(plan::two_shot{}, 4, 8, 4, textbook); }), Contains("two_shot"));
   CHECK_THAT(complaint([] { sim::simulate(plan::ring_all_reduce{}, 0, 8, 4, textbook); }), Contains("at least 1 rank"));
-  plan::listed astray("astray", {plan::goal_kind::all_reduce, 0}, 2, {});
+  plan::listed astray("astray", {plan::collective_kind::all_reduce, 0}, 2, {});
   astray.lane(0) = {plan::send(5, {0}, plan::in(0))};
   CHECK_THAT(complaint([&] { sim::simulate(astray, 2, 8, 4, textbook); }), Contains("rank 5"));
 }
@@ -172,10 +172,12 @@ TEST_CASE("thousands of ranks take seconds", "[sim][simulate][scale]") {
     if (full_speed) CHECK(cost < 10);
   };
   const int many = full_speed ? 100000 : 2000;
-  const plan::any logarithmic[] = {plan::recursive_doubling{}, plan::halving_doubling{}, plan::dissemination_barrier{}};
-  for (const plan::any& chosen : logarithmic) {
+  const plan::any_algorithm logarithmic[] = {plan::recursive_doubling{}, plan::halving_doubling{},
+                                             plan::dissemination_barrier{}};
+  for (const plan::any_algorithm& chosen : logarithmic) {
     report(chosen.name(), many, cost_of([&] {
-             const std::size_t bytes = chosen.goal().kind == plan::goal_kind::barrier ? 0 : std::size_t{1} << 30;
+             const std::size_t bytes =
+                 chosen.collective().kind == plan::collective_kind::barrier ? 0 : std::size_t{1} << 30;
              CHECK(sim::simulate(chosen, many, bytes, 1, textbook).seconds > 0);
            }));
   }

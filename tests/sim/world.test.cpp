@@ -22,7 +22,7 @@ namespace {
 
 namespace plan = hocket::plan;
 namespace sim = hocket::sim;
-using kind = plan::goal_kind;
+using kind = plan::collective_kind;
 using hocket_test::evaluate;
 using hocket_test::layout_for;
 
@@ -46,15 +46,17 @@ std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
 /// Starts `chosen` on one rank; `in` and `out` are as for the collective that its goal names.
 template <class Op>
-hocket::request start(const sim::communicator& comm, const plan::any& chosen, std::vector<float>& in,
+hocket::request start(const sim::communicator& comm, const plan::any_algorithm& chosen, std::vector<float>& in,
                       std::vector<float>& out, const Op& op) {
   const auto how = hocket::with(hocket::algorithm(chosen));
-  switch (chosen.goal().kind) {
+  switch (chosen.collective().kind) {
     case kind::all_reduce: return hocket::all_reduce_async(comm, in, out, op, how);
     case kind::reduce_scatter: return hocket::reduce_scatter_async(comm, in, out, op, how);
     case kind::all_gather: return hocket::all_gather_async(comm, in, out, how);
     case kind::all_to_all: return hocket::all_to_all_async(comm, in, out, how);
-    case kind::broadcast: out = in; return hocket::broadcast_async(comm, out, hocket::root{chosen.goal().root}, how);
+    case kind::broadcast:
+      out = in;
+      return hocket::broadcast_async(comm, out, hocket::root{chosen.collective().root}, how);
     default: return hocket::barrier_async(comm, how);
   }
 }
@@ -65,11 +67,11 @@ struct outcome {
 };
 
 template <class Op>
-outcome run(const plan::any& chosen, int ranks, std::size_t block, per_rank<float> in, const Op& op,
+outcome run(const plan::any_algorithm& chosen, int ranks, std::size_t block, per_rank<float> in, const Op& op,
             const sim::conditions& how = {}) {
   sim::world world(ranks, how);
   const plan::layout layout = layout_for(chosen, ranks, block);
-  const std::size_t count = chosen.goal().kind == kind::reduce_scatter ? block : layout.size();
+  const std::size_t count = chosen.collective().kind == kind::reduce_scatter ? block : layout.size();
   per_rank<float> out(index(ranks), std::vector<float>(count, -1.0F));
   std::vector<hocket::request> requests;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -82,7 +84,7 @@ outcome run(const plan::any& chosen, int ranks, std::size_t block, per_rank<floa
   return {std::move(out), world.now()};
 }
 
-double price(const plan::any& chosen, int ranks, const plan::layout& layout) {
+double price(const plan::any_algorithm& chosen, int ranks, const plan::layout& layout) {
   return plan::price(chosen, ranks, layout, sizeof(float), plan::example_machine).seconds;
 }
 
@@ -90,8 +92,8 @@ hocket::request start_ring(const sim::communicator& comm, const std::vector<floa
   return hocket::all_reduce_async(comm, in, out, std::plus<>{}, hocket::with(hocket::ring));
 }
 
-std::size_t input_size(const plan::any& chosen, const plan::layout& layout) {
-  return chosen.goal().kind == kind::all_gather ? layout.block_size() : layout.size();
+std::size_t input_size(const plan::any_algorithm& chosen, const plan::layout& layout) {
+  return chosen.collective().kind == kind::all_gather ? layout.block_size() : layout.size();
 }
 
 template <class Call>
@@ -108,9 +110,9 @@ hocket::failure failure_of(Call call) {
 
 TEST_CASE("the engine computes what its plan says, to the bit, in the time of its price", "[sim][world]") {
   for (const int ranks : {1, 2, 3, 5, 7, 8, 16, 33, 64}) {
-    for (const plan::any& chosen : hocket_test::message_plans(ranks)) {
+    for (const plan::any_algorithm& chosen : hocket_test::message_plans(ranks)) {
       for (std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{2 * index(ranks) + 5}}) {
-        if (chosen.goal().kind == kind::barrier && block != 0) continue;
+        if (chosen.collective().kind == kind::barrier && block != 0) continue;
         INFO(chosen.name() << " over " << ranks << " ranks, " << block << " elements");
         const plan::layout layout = layout_for(chosen, ranks, block);
         const auto in = ill_conditioned(ranks, input_size(chosen, layout), static_cast<unsigned>(ranks + 1));
@@ -124,8 +126,8 @@ TEST_CASE("the engine computes what its plan says, to the bit, in the time of it
 
 TEST_CASE("operations in three parts, and one buffer for both", "[sim][world]") {
   for (const int ranks : {1, 2, 3, 6, 8}) {
-    for (const plan::any& chosen : hocket_test::message_plans(ranks)) {
-      if (chosen.goal().kind != kind::all_reduce) continue;
+    for (const plan::any_algorithm& chosen : hocket_test::message_plans(ranks)) {
+      if (chosen.collective().kind != kind::all_reduce) continue;
       INFO(chosen.name() << " over " << ranks << " ranks");
       const plan::layout layout = layout_for(chosen, ranks, 37);
       const auto in = ill_conditioned(ranks, 37, 5);
@@ -148,9 +150,9 @@ TEST_CASE("operations in three parts, and one buffer for both", "[sim][world]") 
 }
 
 TEST_CASE("jitter changes times, never results; a seed repeats both", "[sim][world][law]") {
-  for (const plan::any& chosen : hocket_test::message_plans(13)) {
+  for (const plan::any_algorithm& chosen : hocket_test::message_plans(13)) {
     INFO(chosen.name());
-    const std::size_t block = chosen.goal().kind == kind::barrier ? 0 : 50;
+    const std::size_t block = chosen.collective().kind == kind::barrier ? 0 : 50;
     const auto in = ill_conditioned(13, input_size(chosen, layout_for(chosen, 13, block)), 3);
     const auto with_seed = [&](double jitter, std::uint64_t seed) {
       return run(chosen, 13, block, in, std::plus<>{}, {.jitter = jitter, .seed = seed});
@@ -176,7 +178,7 @@ TEST_CASE("many operations at once: each is right, and they share the ports", "[
     in.push_back(ill_conditioned(ranks, 64, k));
     out.emplace_back(index(ranks), std::vector<float>(64));
   }
-  const plan::any chosen[] = {plan::ring_all_reduce{}, plan::recursive_doubling{}, plan::double_tree{4}};
+  const plan::any_algorithm chosen[] = {plan::ring_all_reduce{}, plan::recursive_doubling{}, plan::double_tree{4}};
   std::vector<hocket::request> requests;
   for (int rank = ranks - 1; rank >= 0; --rank) {
     for (std::size_t k = 0; k < operations; ++k) {
@@ -341,7 +343,8 @@ TEST_CASE("what can't go on is reported, not waited for", "[sim][world]") {
 }
 
 TEST_CASE("a communicator per rank is small enough for a hundred thousand", "[sim][world]") {
-  CHECK(sizeof(hocket::detail::communicator_state<sim::wire>) + sizeof(sim::port) + sizeof(sim::wire) < 2048);
+  CHECK(sizeof(hocket::detail::communicator_state<sim::domain>) + sizeof(sim::endpoint_group) + sizeof(sim::domain) <
+        2048);
 }
 
 TEST_CASE("worlds and groups that can't be are refused in words") {

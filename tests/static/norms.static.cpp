@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-using mesh_type = hocket::rank_mesh<hocket::local::wire, "tp">;
+using mesh_type = hocket::rank_mesh<hocket::local::domain, "tp">;
 using slices = hocket::tensor<double, hocket::extents<4>, mesh_type, hocket::on<"tp", hocket::shard<0>>>;
 
 static_assert(std::is_same_v<decltype(hocket::norm(std::declval<slices&>())), double>);

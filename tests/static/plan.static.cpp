@@ -40,7 +40,7 @@ static_assert(prove(plan::recursive_doubling{}, 2, {.in_place = true}).what == p
 // The plan of the documentation: a chain, written without knowing the library.
 struct chain_broadcast {
   static constexpr const char* name() { return "chain_broadcast"; }
-  static constexpr plan::goal goal() { return {plan::goal_kind::broadcast, 0}; }
+  static constexpr plan::collective collective() { return {plan::collective_kind::broadcast, 0}; }
   static constexpr plan::shape shape(int) { return {.pieces = 1}; }
   static constexpr unsigned length(int ranks, int rank, unsigned) {
     return (rank > 0 ? 1U : 0U) + (rank + 1 < ranks ? 1U : 0U);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Pipeline schedules are made, proven and priced by the compiler.
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/dual_pipe.hpp>
 #include <hocket/plan/pipeline/gpipe.hpp>
 #include <hocket/plan/pipeline/interleaved.hpp>
@@ -8,6 +7,7 @@
 #include <hocket/plan/pipeline/one_forward_one_backward.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/prove_messages.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/v_half.hpp>
 #include <hocket/plan/pipeline/zero_bubble_v.hpp>
 
@@ -32,20 +32,20 @@ static_assert(pipeline::run_clock(pipeline::one_forward_one_backward(4, 8)).make
 static_assert(pipeline::peak_activations(pipeline::one_forward_one_backward(4, 8), 0) == 4);
 
 // What is wrong with a schedule is known to the compiler too.
-constexpr pipeline::violation without_the_last_backward() {
+constexpr pipeline::schedule_violation without_the_last_backward() {
   pipeline::schedule plan = pipeline::gpipe(2, 2);
   plan.of(1).pop_back();
   return prove(plan).what;
 }
-static_assert(without_the_last_backward() == pipeline::violation::missing);
+static_assert(without_the_last_backward() == pipeline::schedule_violation::missing);
 
-constexpr pipeline::violation waiting_for_each_other() {
+constexpr pipeline::schedule_violation waiting_for_each_other() {
   pipeline::schedule plan = pipeline::gpipe(2, 2);
   std::swap(plan.of(0)[1], plan.of(0)[2]);  // a backward pass before the forward pass that the last stage does first
   std::swap(plan.of(1)[0], plan.of(1)[1]);
   return prove(plan).what;
 }
-static_assert(waiting_for_each_other() == pipeline::violation::deadlock);
+static_assert(waiting_for_each_other() == pipeline::schedule_violation::deadlock);
 
 // So are its messages, and what a transport must hold for them.
 static_assert(pipeline::prove_messages(pipeline::lower(pipeline::one_forward_one_backward(4, 8))));

@@ -11,7 +11,7 @@ namespace {
 using namespace hocket;
 
 template <int Dp, int Tp>
-using mesh_of = rank_mesh<local::wire, axis("dp", Dp), axis("tp", Tp)>;
+using mesh_of = rank_mesh<local::domain, axis("dp", Dp), axis("tp", Tp)>;
 template <int Dp, int Tp>
 using weight = tensor<float, extents<4096, 8192>, mesh_of<Dp, Tp>, on<"dp", shard<0>>, on<"tp", shard<1>>>;
 
@@ -25,14 +25,14 @@ static_assert(!detail::plans_when_compiling<weight<1 << 16, 1 << 16>>());
 [[maybe_unused]] auto gathered_over_many(const weight<64, 32>& w) { return redistribute<on<"dp", replicated>>(w); }
 
 // Begun by the compiler, and given up: ways are many, and each is compared on all ranks.
-using uneven = tensor<float, extents<4097, 64, 1, 7>, rank_mesh<local::wire, axis("a", 32), axis("b", 2)>,
+using uneven = tensor<float, extents<4097, 64, 1, 7>, rank_mesh<local::domain, axis("a", 32), axis("b", 2)>,
                       on<"a", partial<sum>>, on<"b", shard<0>>>;
 using cut_twice = detail::redistributed_t<uneven, on<"a", shard<2>>, on<"b", shard<2>>>;
 static_assert(detail::plans_when_compiling<uneven>() && !detail::planned_when_compiling<uneven, cut_twice>());
 [[maybe_unused]] auto cut(uneven& x) { return redistribute<on<"a", shard<2>>, on<"b", shard<2>>>(x); }
 
 // Along one axis, the compiler would have to look at even more.
-using row_mesh = rank_mesh<local::wire, axis("dp", 32768)>;
+using row_mesh = rank_mesh<local::domain, axis("dp", 32768)>;
 using rows = tensor<float, extents<100003, 512>, row_mesh, on<"dp", shard<0>>>;
 [[maybe_unused]] auto turned_over_many(const rows& x) { return redistribute<on<"dp", shard<1>>>(x); }
 

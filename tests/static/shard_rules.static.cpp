@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What every rule says of placements, and which placement can become which: all of it is computed by the compiler.
-// tests/house/shard_mutations.cmake takes each refusal out of the headers once, and expects this file not to compile.
+// tests/repository/shard_mutations.cmake takes each refusal out of the headers once, and expects this file not to compile.
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>

@@ -13,7 +13,7 @@
 namespace {
 
 using namespace hocket;
-using ranks = rank_mesh<local::wire, "dp", axis("tp", 4)>;
+using ranks = rank_mesh<local::domain, "dp", axis("tp", 4)>;
 
 template <class Extents, class Dp, class Tp>
 using placed = tensor<float, Extents, ranks, on<"dp", Dp>, on<"tp", Tp>>;

@@ -38,8 +38,8 @@ struct moves_only {
 };
 
 /// The layout that a call with `block_elements` elements per block has.
-inline hocket::plan::layout layout_for(const hocket::plan::any& plan, int ranks, std::size_t block_elements) {
-  return {block_elements, static_cast<std::uint32_t>(plan.goal().blocks(ranks)), plan.shape(ranks).pieces};
+inline hocket::plan::layout layout_for(const hocket::plan::any_algorithm& plan, int ranks, std::size_t block_elements) {
+  return {block_elements, static_cast<std::uint32_t>(plan.collective().blocks(ranks)), plan.shape(ranks).pieces};
 }
 
 /// The ranks of one evaluation. See `evaluate`.
@@ -51,10 +51,10 @@ class evaluation {
   static_assert(!std::is_same_v<partial, bool>, "std::vector<bool> has no elements to point at");
 
  public:
-  evaluation(const hocket::plan::any& plan, int ranks, const hocket::plan::layout& layout,
+  evaluation(const hocket::plan::any_algorithm& plan, int ranks, const hocket::plan::layout& layout,
              const std::vector<std::vector<T>>& inputs, const Op& op, bool in_place)
       : in_place_(in_place || reduction::prepares), plan_(in_place_ ? plan.for_in_place() : plan), ranks_(ranks),
-        layout_(layout), shape_(plan_.shape(ranks)), goal_(plan_.goal()), op_(op),
+        layout_(layout), shape_(plan_.shape(ranks)), collective_(plan_.collective()), op_(op),
         lanes_(static_cast<std::size_t>(ranks) * shape_.lanes) {
     if (inputs.size() != static_cast<std::size_t>(ranks)) fail("needs as many inputs as ranks");
     for (int rank = 0; rank < ranks; ++rank) memory_.push_back(make_memory(rank, inputs[index(rank)]));
@@ -78,8 +78,8 @@ class evaluation {
  private:
   using action = hocket::plan::action;
   using region = hocket::plan::region;
-  using verb = hocket::plan::verb;
-  using kind = hocket::plan::goal_kind;
+  using action_kind = hocket::plan::action_kind;
+  using kind = hocket::plan::collective_kind;
 
   /// Partial results from element `origin` of the whole vector on.
   struct buffer {
@@ -100,8 +100,8 @@ class evaluation {
   }
 
   bool own_block_only(region where) const {
-    return (goal_.kind == kind::reduce_scatter && where == region::out) ||
-           (goal_.kind == kind::all_gather && where == region::in);
+    return (collective_.kind == kind::reduce_scatter && where == region::out) ||
+           (collective_.kind == kind::all_gather && where == region::in);
   }
 
   hocket::plan::extent block_of(int rank) const { return layout_.block(static_cast<std::uint32_t>(rank)); }
@@ -117,7 +117,7 @@ class evaluation {
     made.in = make_buffer(rank, !in_place_ && own_block_only(region::in));
     if (!in_place_) made.out = make_buffer(rank, own_block_only(region::out));
     made.scratch.resize(layout_.largest_chunk() * shape_.scratch);
-    const bool from_out = goal_.kind == kind::broadcast && !in_place_;
+    const bool from_out = collective_.kind == kind::broadcast && !in_place_;
     buffer& to = from_out ? made.out : made.in;
     const std::size_t first = own_block_only(region::in) ? block_of(rank).begin - to.origin : 0;
     const std::size_t wanted = own_block_only(region::in) ? block_of(rank).size : layout_.size();
@@ -223,17 +223,17 @@ class evaluation {
 
   bool perform(int rank, const action& what) {
     switch (what.what) {
-      case verb::copy: write(rank, what, read(rank, what.from, what.from_at, what)); return true;
-      case verb::load: write(rank, what, read(what.peer, what.from, what.from_at, what)); return true;
-      case verb::load_reduce: write(rank, what, combine(contributions(rank, what))); return true;
-      case verb::send:
+      case action_kind::copy: write(rank, what, read(rank, what.from, what.from_at, what)); return true;
+      case action_kind::load: write(rank, what, read(what.peer, what.from, what.from_at, what)); return true;
+      case action_kind::load_reduce: write(rank, what, combine(contributions(rank, what))); return true;
+      case action_kind::send:
         messages_[{rank, what.peer, what.channel}].push_back(read(rank, what.from, what.from_at, what));
         return true;
-      case verb::receive:
-      case verb::receive_reduce: return receive(rank, what);
-      case verb::push:
-      case verb::signal: tell(rank, what); return true;
-      case verb::wait: return has_heard(rank, what);
+      case action_kind::receive:
+      case action_kind::receive_reduce: return receive(rank, what);
+      case action_kind::push:
+      case action_kind::signal: tell(rank, what); return true;
+      case action_kind::wait: return has_heard(rank, what);
     }
     return false;
   }
@@ -256,7 +256,7 @@ class evaluation {
     const std::vector<partial> message = std::move(queue.front());
     queue.pop_front();
     if (message.size() != size_of(what)) fail("receives a message of another size");
-    if (what.what == verb::receive) {
+    if (what.what == action_kind::receive) {
       write(rank, what, message);
       return true;
     }
@@ -273,7 +273,7 @@ class evaluation {
   }
 
   void tell(int rank, const action& what) {
-    const bool pushes = what.what == verb::push;
+    const bool pushes = what.what == action_kind::push;
     for_each_peer(rank, what, [&](int peer) {
       if (pushes) memory_[index(peer)].inbox[rank] = read(rank, what.from, what.from_at, what);
       signals_.insert({rank, peer, what.tag, pushes});
@@ -288,11 +288,11 @@ class evaluation {
   }
 
   const bool in_place_;
-  const hocket::plan::any plan_;
+  const hocket::plan::any_algorithm plan_;
   const int ranks_;
   const hocket::plan::layout layout_;
   const hocket::plan::shape shape_;
-  const hocket::plan::goal goal_;
+  const hocket::plan::collective collective_;
   const Op op_;
   std::vector<rank_memory> memory_;
   std::vector<unsigned> lanes_;                                                     ///< the next action of each
@@ -304,9 +304,9 @@ class evaluation {
 /// broadcast: as its `out`). `in_place`: both are one buffer, which runs the plan's form for that; operations with
 /// `prepare` always run so. Throws std::logic_error if the plan does not end or leaves its buffers.
 template <class T, class Op = moves_only>
-std::vector<std::vector<T>> evaluate(const hocket::plan::any& plan, int ranks, const hocket::plan::layout& layout,
-                                     const std::vector<std::vector<T>>& inputs, const Op& op = {},
-                                     bool in_place = false) {
+std::vector<std::vector<T>> evaluate(const hocket::plan::any_algorithm& plan, int ranks,
+                                     const hocket::plan::layout& layout, const std::vector<std::vector<T>>& inputs,
+                                     const Op& op = {}, bool in_place = false) {
   return evaluation<T, Op>(plan, ranks, layout, inputs, op, in_place).run();
 }
 

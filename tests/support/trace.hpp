@@ -3,7 +3,7 @@
 /// Records what the engine did, and compares it with what the plan lists: `with(observe(trace.observer()))`.
 #pragma once
 
-#include <hocket/engine/step_event.hpp>
+#include <hocket/engine/step_observer.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/plan/to_string.hpp>
@@ -22,19 +22,20 @@ namespace hocket_test {
 class trace {
  public:
   hocket::step_observer observer() noexcept {
-    return {[](void* self, const hocket::step_event& event) { static_cast<trace*>(self)->events_.push_back(event); },
-            this};
+    return {
+        [](void* self, const hocket::completed_step& event) { static_cast<trace*>(self)->events_.push_back(event); },
+        this};
   }
-  const std::vector<hocket::step_event>& events() const noexcept { return events_; }
+  const std::vector<hocket::completed_step>& events() const noexcept { return events_; }
   void clear() noexcept { events_.clear(); }
 
  private:
-  std::vector<hocket::step_event> events_;
+  std::vector<hocket::completed_step> events_;
 };
 
 /// What a plan was run on.
 struct traced_run {
-  hocket::plan::any plan;
+  hocket::plan::any_algorithm plan;
   int ranks = 1;
   int rank = 0;
   std::size_t block_elements = 0;
@@ -46,7 +47,7 @@ struct traced_run {
 
 namespace detail {
 
-inline std::string difference_in_lane(const std::vector<const hocket::step_event*>& lane, const traced_run& run,
+inline std::string difference_in_lane(const std::vector<const hocket::completed_step*>& lane, const traced_run& run,
                                       const hocket::plan::layout& layout, unsigned number) {
   const std::string where = "lane " + std::to_string(number);
   const unsigned length = run.plan.length(run.ranks, run.rank, number);
@@ -55,7 +56,7 @@ inline std::string difference_in_lane(const std::vector<const hocket::step_event
   }
   for (unsigned i = 0; i < length; ++i) {
     const hocket::plan::action listed = run.plan.at(run.ranks, run.rank, number, i);
-    const hocket::step_event& done = *lane[i];
+    const hocket::completed_step& done = *lane[i];
     const bool by_out = run.out_layout != nullptr && listed.to == hocket::plan::region::out;
     const hocket::plan::layout& where_it_lies = by_out ? *run.out_layout : layout;
     const std::size_t elements = listed.count == 0 ? 0 : where_it_lies.chunks(listed.chunk, listed.count).size;
@@ -72,14 +73,14 @@ inline std::string difference_in_lane(const std::vector<const hocket::step_event
   return {};
 }
 
-inline std::string difference_in_segment(const std::vector<hocket::step_event>& events, std::uint64_t sequence,
+inline std::string difference_in_segment(const std::vector<hocket::completed_step>& events, std::uint64_t sequence,
                                          const traced_run& run, std::size_t elements) {
   const hocket::plan::shape shape = run.plan.shape(run.ranks);
-  const auto blocks = static_cast<std::uint32_t>(run.plan.goal().blocks(run.ranks));
+  const auto blocks = static_cast<std::uint32_t>(run.plan.collective().blocks(run.ranks));
   const hocket::plan::layout layout =
       run.in_layout != nullptr ? *run.in_layout : hocket::plan::layout(elements, blocks, shape.pieces);
-  std::vector<std::vector<const hocket::step_event*>> lanes(shape.lanes);
-  for (const hocket::step_event& each : events) {
+  std::vector<std::vector<const hocket::completed_step*>> lanes(shape.lanes);
+  for (const hocket::completed_step& each : events) {
     if (each.sequence != sequence) continue;
     if (each.lane >= shape.lanes)
       return "a step in lane " + std::to_string(each.lane) + ", which the plan does not have";
@@ -96,7 +97,7 @@ inline std::string difference_in_segment(const std::vector<hocket::step_event>& 
 /// How the trace of one call differs from the plan's list: empty if, in each lane, the steps are those of the list, in
 /// its order, with the bytes of its chunks. `sequence`: the number of the call's first segment; by default, the first
 /// one that the trace has.
-inline std::string difference(const std::vector<hocket::step_event>& events, const traced_run& run,
+inline std::string difference(const std::vector<hocket::completed_step>& events, const traced_run& run,
                               std::uint64_t sequence = 0) {
   if (sequence == 0 && !events.empty()) {
     sequence = std::min_element(events.begin(), events.end(), [](const auto& a, const auto& b) {

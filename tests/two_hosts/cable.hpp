@@ -39,7 +39,7 @@ struct cable_settings {
   std::atomic<std::uint64_t> lost{0};
 
   void cut_after(std::int64_t packets) { packets_left.store(packets); }
-  void mend() { packets_left.store(no_end); }
+  void repair() { packets_left.store(no_end); }
 };
 
 /// One thread only.

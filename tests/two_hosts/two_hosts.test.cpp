@@ -88,7 +88,7 @@ void check_ways(const communicator& comm, const shape& form, findings& found) {
   const auto own = hocket::ucx::own_identity();
   std::vector<hocket::ucx::process_identity> all(static_cast<std::size_t>(comm.size()));
   hocket::all_gather(comm, std::span(&own, 1), all);
-  auto& wire = *hocket::detail::communicator_access::state(comm).wire();
+  auto& domain = *hocket::detail::communicator_access::state(comm).domain();
   for (int peer = 0; peer < comm.size(); ++peer) {
     if (peer == comm.rank()) continue;
     const bool together = form.host_of(peer) == form.host_of(comm.rank());
@@ -96,7 +96,7 @@ void check_ways(const communicator& comm, const shape& form, findings& found) {
     const auto& theirs = all[static_cast<std::size_t>(peer)];
     found.equal(own.may_share_memory(theirs), together, "memory is shared with " + whom);
     found.equal(own.can_watch(theirs), together, "the process can be watched of " + whom);
-    const auto lanes = wire.transports_to(peer);
+    const auto lanes = domain.transports_to(peer);
     found.expect(!lanes.empty(), "no way to " + whom);
     for (const std::string& lane : lanes) found.equal(lane != "tcp", together, "to " + whom + " leads " + lane);
   }
@@ -162,7 +162,7 @@ std::string while_cut(const cut& what) {
     if (!what.keep_the_lost) end_of(comm);
     board.meet(where.ranks, 2);
     board.cable.plugged.store(true);
-    board.cable.mend();
+    board.cable.repair();
 
     world next = where;
     ++next.port;
@@ -276,7 +276,7 @@ TEST_CASE("late and lost packets, and a short cut, cost time but no results") {
             if (where.rank != 0) return;
             blackboard::wait_until([&] { return board.cable.packets_left.load() == 0; }, "the link was not cut");
             std::this_thread::sleep_for(300ms);
-            board.cable.mend();
+            board.cable.repair();
           });
           const auto took = time_of("collectives, the link cut for 0.3 s", [&] {
             check();

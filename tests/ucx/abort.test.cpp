@@ -121,7 +121,7 @@ void stall_after(int rounds, const world& where, const bells& tell, findings& fo
   const hocket::platform::shared_pages piece(4 << 20, no_room);
   const std::byte reached{1};
   const auto arrival = std::as_bytes(std::span(&own, 1));
-  const auto ways = hocket::ucx::ways_to(*through);
+  const auto ways = hocket::ucx::encode_address(*through);
   const auto ticket = piece.ticket();
   const bootstrap::byte_view says[] = {arrival, ways, {}, ticket, std::span(&reached, 1)};
   const auto take_part = [&](int round) {

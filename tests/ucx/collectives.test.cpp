@@ -146,7 +146,7 @@ TEST_CASE("messages go through the transports that UCX_TLS names") {
   const auto used_by = [](const route& way, const std::string& allowed) {
     return run_ranks(2, way, [&](communicator& comm, findings& found) {
       auto& state = hocket::detail::communicator_access::state(comm);
-      const auto names = state.wire()->transports_to(1 - comm.rank());
+      const auto names = state.domain()->transports_to(1 - comm.rank());
       found.expect(!names.empty(), "the connection has no lanes");
       for (const std::string& name : names) {
         found.expect(allowed.find(name) != std::string::npos, "a lane through " + name);

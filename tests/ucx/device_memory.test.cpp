@@ -94,7 +94,7 @@ class device_vector {
 };
 
 bool carried(const communicator& comm) {
-  return hocket::transport::carries_device_memory(*hocket::detail::communicator_access::state(comm).wire());
+  return hocket::transport::is_device_aware(*hocket::detail::communicator_access::state(comm).domain());
 }
 
 /// Block `mine` of each rank's vector of `size` for each rank, in rank order.

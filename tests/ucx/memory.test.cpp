@@ -16,7 +16,9 @@ namespace {
 using namespace ucx_test;
 using hocket::with;
 
-hocket::ucx::port& port_of(const communicator& comm) { return hocket::detail::communicator_access::state(comm).port(); }
+hocket::ucx::endpoint_group& endpoints_of(const communicator& comm) {
+  return hocket::detail::communicator_access::state(comm).endpoints();
+}
 
 /// Kibibytes of memory that this process has touched, shared memory included.
 long resident_kibibytes() {
@@ -42,14 +44,14 @@ TEST_CASE("a buffer from allocate is zeroed, aligned, and read by peers where it
               found.equal(reinterpret_cast<std::uintptr_t>(in.data()) % 64, std::uintptr_t{0}, "alignment");
               found.expect(std::count(in.begin(), in.end(), 0U) == static_cast<std::ptrdiff_t>(size), "not zeroed");
               if (has_windows(comm)) {
-                const std::uint64_t handle = port_of(comm).publish(in.data() + 5, 100);
+                const std::uint64_t handle = endpoints_of(comm).publish(in.data() + 5, 100);
                 found.expect(handle != 0, "not published");
-                found.expect(
-                    port_of(comm).resolve(comm.rank(), handle) == reinterpret_cast<const std::byte*>(in.data() + 5),
-                    "resolves to another place");
-                found.equal(port_of(comm).publish(in.data() + size - 1, 16), std::uint64_t{0}, "beyond the end");
+                found.expect(endpoints_of(comm).resolve(comm.rank(), handle) ==
+                                 reinterpret_cast<const std::byte*>(in.data() + 5),
+                             "resolves to another place");
+                found.equal(endpoints_of(comm).publish(in.data() + size - 1, 16), std::uint64_t{0}, "beyond the end");
                 std::uint64_t elsewhere = 0;
-                found.equal(port_of(comm).publish(&elsewhere, 8), std::uint64_t{0}, "ordinary memory");
+                found.equal(endpoints_of(comm).publish(&elsewhere, 8), std::uint64_t{0}, "ordinary memory");
               }
               const auto values = vector_of(comm.rank(), size);
               const auto expected = sum_of(comm.size(), size);

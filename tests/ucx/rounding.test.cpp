@@ -26,7 +26,7 @@ struct scene {
 };
 
 template <class T, class Op>
-void check(const scene& here, const plan::any& algorithm, std::size_t size, bool in_place, const Op& op) {
+void check(const scene& here, const plan::any_algorithm& algorithm, std::size_t size, bool in_place, const Op& op) {
   const int ranks = here.comm.size();
   const auto own = static_cast<std::size_t>(here.comm.rank());
   const auto inputs = samples_of_all<T>(ranks, size);
@@ -48,7 +48,7 @@ template <class T, class Op>
 void check_plans(const scene& here, const Op& op) {
   for (const std::size_t size : std::vector<std::size_t>{0, 1, 3, 14, 15, 1001, 30'011}) {
     for (const bool in_place : {false, true}) {
-      const auto by = [&](const plan::any& algorithm) { check<T>(here, algorithm, size, in_place, op); };
+      const auto by = [&](const plan::any_algorithm& algorithm) { check<T>(here, algorithm, size, in_place, op); };
       by(plan::recursive_doubling{});
       by(plan::double_tree{4});
       by(plan::ring_all_reduce{});

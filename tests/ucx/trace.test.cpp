@@ -20,7 +20,7 @@ const std::size_t staging_bytes = hocket::ucx::connect_options{}.staging_bytes;
 
 /// `call(options)` runs `plan` on blocks of `size` numbers.
 template <class Call>
-void check_steps(const communicator& comm, findings& found, const hocket::plan::any& plan, std::size_t size,
+void check_steps(const communicator& comm, findings& found, const hocket::plan::any_algorithm& plan, std::size_t size,
                  Call call) {
   trace steps;
   call(hocket::with(hocket::algorithm(plan), hocket::observe(steps.observer())));
@@ -30,7 +30,7 @@ void check_steps(const communicator& comm, findings& found, const hocket::plan::
   found.expect(text.empty(), text);
 }
 
-void check_trace(const communicator& comm, findings& found, const hocket::plan::any& plan, std::size_t size) {
+void check_trace(const communicator& comm, findings& found, const hocket::plan::any_algorithm& plan, std::size_t size) {
   const auto in = vector_of(comm.rank(), size);
   std::vector<std::uint64_t> out(size);
   check_steps(comm, found, plan, size,

@@ -83,7 +83,7 @@ class incident {
 };
 
 /// The call that `of` was in at a time; of several that were under way, the one that it failed in, else the oldest.
-inline standing standing_of(const record& of, nanoseconds when) {
+inline standing mapping_state_of(const record& of, nanoseconds when) {
   const auto is_there = [&](const auto& each) { return !each.over && (!each.begin || *each.begin <= when); };
   standing result;
   const std::int64_t failed_in = of.failed ? of.failed->sequence : 0;

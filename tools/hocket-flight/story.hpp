@@ -60,7 +60,7 @@ class teller {
   void say(std::string sentence) { story_.details.push_back(std::move(sentence)); }
 
   /// What a rank was in when the first one failed: not what it came to later.
-  standing at_the_end(const record& who) const { return standing_of(who, incident_.time()); }
+  standing at_the_end(const record& who) const { return mapping_state_of(who, incident_.time()); }
 
   static std::string rank(int number) { return "rank " + std::to_string(number); }
   static std::string said_by(const record& who) { return rank(who.rank) + " failed: " + who.failed->name; }

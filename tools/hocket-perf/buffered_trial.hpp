@@ -27,8 +27,8 @@ namespace perf {
 template <class T>
 class area {
  public:
-  template <class Wire>
-  void reserve(const hocket::communicator<Wire>& comm, std::size_t size, bool shared, device_side* device) {
+  template <class Domain>
+  void reserve(const hocket::communicator<Domain>& comm, std::size_t size, bool shared, device_side* device) {
     if (device != nullptr) {
       elements_ = {static_cast<T*>(device->allocate(std::max<std::size_t>(size, 1) * sizeof(T))), size};
     } else if (shared) {
@@ -64,10 +64,10 @@ inline void drop_from_caches(std::span<std::byte> memory) {
 }
 
 /// A trial on elements of T. In place, contribution and result share the first area.
-template <class Wire, class T>
+template <class Domain, class T>
 class buffered_trial : public trial {
  public:
-  buffered_trial(const hocket::communicator<Wire>& comm, const subject& what) : comm_(comm), what_(what) {
+  buffered_trial(const hocket::communicator<Domain>& comm, const subject& what) : comm_(comm), what_(what) {
     if (what.buffers != memory::host) device_ = std::make_unique<device_side>(what.buffers, comm.rank());
   }
 
@@ -161,7 +161,7 @@ class buffered_trial : public trial {
   int next() const { return (comm_.rank() + 1) % comm_.size(); }
   int previous() const { return (comm_.rank() + comm_.size() - 1) % comm_.size(); }
 
-  const hocket::communicator<Wire>& comm_;
+  const hocket::communicator<Domain>& comm_;
   const subject what_;
   std::size_t block_ = 0;
 

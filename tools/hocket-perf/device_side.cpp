@@ -30,7 +30,7 @@ ipc::address address_of(const void* memory) { return reinterpret_cast<std::uintp
 struct device_side::parts {
   ipc::driver driver;
   ipc::device_number device = 0;
-  ipc::place<ipc::driver> at;
+  ipc::driver_context<ipc::driver> at;
   memory where = memory::device;
   // In this order: what is freed last stands first.
   ipc::owned_stream<ipc::driver> stream;

@@ -16,9 +16,9 @@ namespace perf {
 
 namespace {
 
-template <class Wire, class T>
-class moving_trial final : public buffered_trial<Wire, T> {
-  using base = buffered_trial<Wire, T>;
+template <class Domain, class T>
+class moving_trial final : public buffered_trial<Domain, T> {
+  using base = buffered_trial<Domain, T>;
   using base::block_;
   using base::comm_;
   using base::what_;
@@ -28,7 +28,7 @@ class moving_trial final : public buffered_trial<Wire, T> {
 
   void run(placement where) override {
     if (this->device() != nullptr && what_.what != collective::barrier) {
-      run_placed(where);
+      run_on_device_memory(where);
     } else if (what_.what == collective::send_recv) {
       hocket::send_recv(comm_, this->input(where), hocket::peer{this->next()}, this->output(where),
                         hocket::peer{this->previous()});
@@ -67,7 +67,7 @@ class moving_trial final : public buffered_trial<Wire, T> {
     }
   }
 
-  void run_placed(placement where) {
+  void run_on_device_memory(placement where) {
     const hocket::cuda::stream_ref stream(this->device()->stream());
     if (what_.what == collective::send_recv) {
       this->placed([&](const auto& place) {
@@ -75,15 +75,15 @@ class moving_trial final : public buffered_trial<Wire, T> {
                           hocket::peer{this->previous()}, hocket::tag{0}, hocket::with(stream));
       });
     } else if (what_.algorithm) {
-      call_placed(where, hocket::with(hocket::algorithm(*what_.algorithm), stream));
+      call_on_device_memory(where, hocket::with(hocket::algorithm(*what_.algorithm), stream));
     } else {
-      call_placed(where, hocket::with(stream));
+      call_on_device_memory(where, hocket::with(stream));
     }
     this->device()->wait();
   }
 
   template <class Options>
-  void call_placed(placement where, const Options& options) {
+  void call_on_device_memory(placement where, const Options& options) {
     this->placed([&](const auto& place) {
       const auto out = place(this->output(where));
       switch (what_.what) {
@@ -108,12 +108,12 @@ class moving_trial final : public buffered_trial<Wire, T> {
 
 std::unique_ptr<trial> make_moving_trial(any_communicator comm, const subject& what) {
   return std::visit(
-      [&]<class Wire>(const hocket::communicator<Wire>* on) -> std::unique_ptr<trial> {
+      [&]<class Domain>(const hocket::communicator<Domain>* on) -> std::unique_ptr<trial> {
         switch (size_of(what.type)) {
-          case 1: return std::make_unique<moving_trial<Wire, std::uint8_t>>(*on, what);
-          case 2: return std::make_unique<moving_trial<Wire, std::uint16_t>>(*on, what);
-          case 4: return std::make_unique<moving_trial<Wire, std::uint32_t>>(*on, what);
-          default: return std::make_unique<moving_trial<Wire, std::uint64_t>>(*on, what);
+          case 1: return std::make_unique<moving_trial<Domain, std::uint8_t>>(*on, what);
+          case 2: return std::make_unique<moving_trial<Domain, std::uint16_t>>(*on, what);
+          case 4: return std::make_unique<moving_trial<Domain, std::uint32_t>>(*on, what);
+          default: return std::make_unique<moving_trial<Domain, std::uint64_t>>(*on, what);
         }
       },
       comm);

@@ -21,9 +21,9 @@ inline constexpr bool is_reduced_elsewhere =
     std::is_same_v<Op, sum<T>> &&
     (std::is_same_v<T, float> || std::is_same_v<T, hocket::half> || std::is_same_v<T, hocket::bfloat16>);
 
-template <class Wire, class T, class Op>
-class reduction_trial final : public buffered_trial<Wire, T> {
-  using base = buffered_trial<Wire, T>;
+template <class Domain, class T, class Op>
+class reduction_trial final : public buffered_trial<Domain, T> {
+  using base = buffered_trial<Domain, T>;
   using base::block_;
   using base::comm_;
   using base::what_;
@@ -33,7 +33,7 @@ class reduction_trial final : public buffered_trial<Wire, T> {
 
   void run(placement where) override {
     if (this->device() != nullptr) {
-      run_placed(where);
+      run_on_device_memory(where);
     } else if (what_.algorithm) {
       call(where, hocket::with(hocket::algorithm(*what_.algorithm)));
     } else {
@@ -60,20 +60,20 @@ class reduction_trial final : public buffered_trial<Wire, T> {
     }
   }
 
-  void run_placed(placement where) {
+  void run_on_device_memory(placement where) {
     if constexpr (is_reduced_elsewhere<T, Op>) {
       const hocket::cuda::stream_ref stream(this->device()->stream());
       if (what_.algorithm) {
-        call_placed(where, hocket::with(hocket::algorithm(*what_.algorithm), stream));
+        call_on_device_memory(where, hocket::with(hocket::algorithm(*what_.algorithm), stream));
       } else {
-        call_placed(where, hocket::with(stream));
+        call_on_device_memory(where, hocket::with(stream));
       }
       this->device()->wait();
     }
   }
 
   template <class Options>
-  void call_placed(placement where, const Options& options) {
+  void call_on_device_memory(placement where, const Options& options) {
     this->placed([&](const auto& place) {
       const auto out = place(this->output(where));
       if (what_.what == collective::reduce_scatter) {
@@ -97,13 +97,13 @@ class reduction_trial final : public buffered_trial<Wire, T> {
 template <class T>
 std::unique_ptr<trial> make_reduction_trial(any_communicator comm, const subject& what) {
   return std::visit(
-      [&]<class Wire>(const hocket::communicator<Wire>* on) -> std::unique_ptr<trial> {
+      [&]<class Domain>(const hocket::communicator<Domain>* on) -> std::unique_ptr<trial> {
         switch (what.op) {
-          case operation::sum: return std::make_unique<reduction_trial<Wire, T, sum<T>>>(*on, what);
-          case operation::prod: return std::make_unique<reduction_trial<Wire, T, product<T>>>(*on, what);
-          case operation::min: return std::make_unique<reduction_trial<Wire, T, hocket::minimum>>(*on, what);
-          case operation::max: return std::make_unique<reduction_trial<Wire, T, hocket::maximum>>(*on, what);
-          case operation::avg: return std::make_unique<reduction_trial<Wire, T, hocket::average>>(*on, what);
+          case operation::sum: return std::make_unique<reduction_trial<Domain, T, sum<T>>>(*on, what);
+          case operation::prod: return std::make_unique<reduction_trial<Domain, T, product<T>>>(*on, what);
+          case operation::min: return std::make_unique<reduction_trial<Domain, T, hocket::minimum>>(*on, what);
+          case operation::max: return std::make_unique<reduction_trial<Domain, T, hocket::maximum>>(*on, what);
+          case operation::avg: return std::make_unique<reduction_trial<Domain, T, hocket::average>>(*on, what);
         }
         return nullptr;
       },

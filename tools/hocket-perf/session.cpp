@@ -20,25 +20,25 @@ namespace {
 namespace plan = hocket::plan;
 
 /// Where calls of the measured kind take a plan.
-std::optional<plan::goal> goal_of(collective what, int root) {
+std::optional<plan::collective> collective_of(collective what, int root) {
   switch (what) {
-    case collective::all_reduce: return plan::goal{plan::goal_kind::all_reduce};
-    case collective::reduce_scatter: return plan::goal{plan::goal_kind::reduce_scatter};
-    case collective::all_gather: return plan::goal{plan::goal_kind::all_gather};
-    case collective::all_to_all: return plan::goal{plan::goal_kind::all_to_all};
-    case collective::broadcast: return plan::goal{plan::goal_kind::broadcast, root};
-    case collective::barrier: return plan::goal{plan::goal_kind::barrier};
+    case collective::all_reduce: return plan::collective{plan::collective_kind::all_reduce};
+    case collective::reduce_scatter: return plan::collective{plan::collective_kind::reduce_scatter};
+    case collective::all_gather: return plan::collective{plan::collective_kind::all_gather};
+    case collective::all_to_all: return plan::collective{plan::collective_kind::all_to_all};
+    case collective::broadcast: return plan::collective{plan::collective_kind::broadcast, root};
+    case collective::barrier: return plan::collective{plan::collective_kind::barrier};
     case collective::send_recv: break;
   }
   return std::nullopt;
 }
 
-std::optional<plan::any> algorithm_of(collective what, const settings& wanted, int ranks) {
+std::optional<plan::any_algorithm> algorithm_of(collective what, const settings& wanted, int ranks) {
   if (wanted.algorithm == "auto") return std::nullopt;
   std::string known = "auto";
-  if (const auto goal = goal_of(what, wanted.root)) {
+  if (const auto performed = collective_of(what, wanted.root)) {
     hocket::selection::query asked;
-    asked.what = *goal;
+    asked.what = *performed;
     asked.ranks = ranks;
     for (const auto& each : hocket::selection::table(asked)) {
       if (wanted.algorithm == each.name) return each.make(wanted.root);

@@ -50,7 +50,7 @@ std::string transport_of(any_communicator comm) {
     text = "ucx: processes, messages by";
     if (next == state.rank()) text = "ucx: a single process";
     for (const std::string& each :
-         next == state.rank() ? std::vector<std::string>() : state.wire()->transports_to(next)) {
+         next == state.rank() ? std::vector<std::string>() : state.domain()->transports_to(next)) {
       text += ' ' + each;
     }
     reads = state.has_windows();

@@ -33,7 +33,7 @@ struct subject {
   int root = 0;
   bool shared_memory = false;
   memory buffers = memory::host;
-  std::optional<hocket::plan::any> algorithm;  ///< none: hocket chooses
+  std::optional<hocket::plan::any_algorithm> algorithm;  ///< none: hocket chooses
 };
 
 class trial {

@@ -43,7 +43,7 @@ struct collective_request {
 };
 
 /// By the names under which they are drawn; pieces as large as the engine has them by default.
-inline std::map<std::string, plan::any> collectives(int root = 0) {
+inline std::map<std::string, plan::any_algorithm> collectives(int root = 0) {
   return {{"ring_all_reduce", plan::ring_all_reduce{}},
           {"recursive_doubling", plan::recursive_doubling{}},
           {"halving_doubling", plan::halving_doubling{}},
@@ -65,7 +65,7 @@ inline std::map<std::string, plan::any> collectives(int root = 0) {
           {"dissemination_barrier", plan::dissemination_barrier{}}};
 }
 
-inline std::string price_text(const plan::any& found, const collective_request& wanted) {
+inline std::string price_text(const plan::any_algorithm& found, const collective_request& wanted) {
   const plan::cost cost = plan::price(found, wanted.ranks, wanted.bytes, wanted.machine);
   return plan::detail::time_text(cost.seconds) + " for " + plan::detail::bytes_text(wanted.bytes) + ", " +
          std::to_string(cost.messages) + " messages, " + plan::detail::bytes_text(cost.bytes) +
@@ -83,9 +83,9 @@ inline bool show_collective(const collective_request& wanted) {
   if (found == all.end()) {
     throw usage_error("there is no algorithm '" + wanted.name + "'; `hocket-plan list` names all");
   }
-  const plan::any& shown = found->second;
+  const plan::any_algorithm& shown = found->second;
   const plan::proof proven = plan::prove(shown, wanted.ranks);
-  std::cout << wanted.name << " over " << wanted.ranks << " ranks: " << to_string(shown.goal().kind) << '\n'
+  std::cout << wanted.name << " over " << wanted.ranks << " ranks: " << to_string(shown.collective().kind) << '\n'
             << "  proof: " << proven.message() << '\n'
             << "  price: " << price_text(shown, wanted) << '\n';
   if (wanted.print) std::cout << '\n' << plan::to_string(shown, wanted.ranks);

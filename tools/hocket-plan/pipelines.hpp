@@ -7,7 +7,6 @@
 #include "note.hpp"
 
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/draw_svg.hpp>
 #include <hocket/plan/pipeline/draw_text.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
@@ -15,6 +14,7 @@
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/prove_messages.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/text.hpp>
 
 #include <algorithm>
@@ -274,8 +274,8 @@ inline bool show_messages(const pipeline::schedule& lowered) {
     return noted(std::string("proving messages ") + where, actions_of(lowered),
                  [&] { return pipeline::prove_messages(lowered, capacity); });
   };
-  const pipeline::proof unbounded = prove("in hocket's executor", pipeline::unbounded);
-  const pipeline::proof rendezvous = prove("that block", 0);
+  const pipeline::schedule_proof unbounded = prove("in hocket's executor", pipeline::unbounded);
+  const pipeline::schedule_proof rendezvous = prove("that block", 0);
   std::cout << "  messages, in hocket's executor: " << unbounded.message() << '\n'
             << "  messages, where sends and receives block: " << rendezvous.message() << '\n';
   return unbounded.ok;
@@ -292,7 +292,7 @@ inline bool show_pipeline(const pipeline_request& wanted) {
   const bool has_messages = pipeline::has_messages(plan);
   if (has_messages && !wanted.lower.empty()) throw usage_error("this schedule has its messages already");
   const std::size_t actions = actions_of(plan);
-  const pipeline::proof complete = noted("proving", actions, [&] { return pipeline::prove(cut.plan); });
+  const pipeline::schedule_proof complete = noted("proving", actions, [&] { return pipeline::prove(cut.plan); });
   std::cout << plan.name() << ": " << plan.ranks() << " ranks, " << plan.stages() << " stages, " << plan.microbatches
             << " microbatches\n"
             << "  proof: " << complete.message() << '\n';

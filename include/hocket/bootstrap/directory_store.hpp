@@ -114,14 +114,14 @@ class directory_store {
     const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     std::chrono::nanoseconds pause = std::chrono::milliseconds(1);
     for (;;) {
-      if (failure told = heard_call_off()) return told;
+      if (failure told = read_cancellation()) return told;
       if (done()) return {};
       if (failure lost = seen_death()) return lost;
       if (failure end = platform::nap(pause, limit)) {
-        const bool called_off = end.code == errc::aborted;
-        if (called_off) call_off();
-        failure cause = missing(called_off ? deadline::clock::now() - begin : allowed);
-        if (called_off) cause.reason.insert(0, "start-up was called off: ");
+        const bool cancelled = end.code == errc::aborted;
+        if (cancelled) cancel();
+        failure cause = missing(cancelled ? deadline::clock::now() - begin : allowed);
+        if (cancelled) cause.reason.insert(0, "start-up was called off: ");
         cause.code = end.code;
         return cause;
       }
@@ -130,19 +130,19 @@ class directory_store {
   }
 
   /// Leaves a note wherever this rank has shown up.
-  void call_off() const {
+  void cancel() const {
     std::set<std::string> places = joined_;
     if (!session_.empty()) places = {session_};
     for (const std::string& place : places) {
-      static_cast<void>(detail::note_end(place, detail::called_off_note, options_.rank));
+      static_cast<void>(detail::note_end(place, detail::cancelled_note, options_.rank));
     }
   }
 
   /// What to fail with where another rank was called off.
-  failure heard_call_off() const {
-    const int rank = session_.empty() ? -1 : detail::noted_end(session_, detail::called_off_note, options_.ranks);
+  failure read_cancellation() const {
+    const int rank = session_.empty() ? -1 : detail::noted_end(session_, detail::cancelled_note, options_.ranks);
     if (rank < 0 || rank == options_.rank) return {};
-    return make_failure(errc::aborted, detail::called_off_text(rank, options_.ranks), {.peer = rank});
+    return make_failure(errc::aborted, detail::cancelled_text(rank, options_.ranks), {.peer = rank});
   }
 
   /// The same where one has died, or has failed before it came here. A launcher that looks late may find two that have
@@ -247,7 +247,7 @@ class directory_store {
       const std::string seen = "seen." + name.substr(5);
       if (failure cause = platform::write_file(session_, seen, byte_view(note).subspan(size))) return cause;
       if (verdict.status != 0) {
-        return detail::told_failure(verdict.status, greeting.rank, blob_text(*verdict.body), options_.ranks);
+        return detail::reported_failure(verdict.status, greeting.rank, blob_text(*verdict.body), options_.ranks);
       }
       here.insert(greeting.rank);
     }
@@ -314,7 +314,7 @@ class directory_store {
     const auto peer = reader.integer<std::int32_t>();
     if (!reader.ok()) return make_failure(errc::mismatch, "'" + path + "' is too short to be the verdict of rank 0");
     if (code == 0) return {};
-    return detail::told_failure(code, peer, reader.rest_as_text(), options_.ranks);
+    return detail::reported_failure(code, peer, reader.rest_as_text(), options_.ranks);
   }
 
   /// Leaves `word` in every session, and takes the one where it is repeated.

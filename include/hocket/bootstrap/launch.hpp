@@ -102,11 +102,11 @@ class meeting_place {
   /// Lets the store know which ranks have failed, as they may not have come to it: by a note in the directory, or a hello in
   /// their place. Of those that had come the server knows, and where rank 0 serves no more, nobody reads it. Waits for
   /// nobody.
-  void tell_of_failures(process_group& group) {
-    told_.resize(group.size());
+  void report_failures(process_group& group) {
+    reported_.resize(group.size());
     for (std::size_t rank = directory_ ? 0 : 1; rank < group.size(); ++rank) {
-      if (told_[rank] || group.running(rank)) continue;
-      told_[rank] = true;
+      if (reported_[rank] || group.running(rank)) continue;
+      reported_[rank] = true;
       if (group.result(rank).succeeded()) continue;
       if (directory_) {
         directory_->note_failure(static_cast<int>(rank));
@@ -132,7 +132,7 @@ class meeting_place {
   std::optional<launch_directory> directory_;
   platform::file_descriptor listener_;
   std::uint16_t port_ = 0;
-  std::vector<bool> told_;
+  std::vector<bool> reported_;
 };
 
 /// The variables that tell a process what `world` says. An empty value: not to be set.
@@ -215,7 +215,7 @@ class command_group {
     const deadline last = deadline::after(options_.timeout);
     while (group_.count_running() > 0) {
       group_.step(deadline(std::min(last.when(), next_kill_.when())), signals_.descriptor());
-      place_.tell_of_failures(group_);
+      place_.report_failures(group_);
       note_ends();
       forward_signals();
       if (last.passed()) time_out();
@@ -385,7 +385,7 @@ std::vector<process_result> run_processes(int ranks, Function function, const pr
   const deadline last = deadline::after(options.timeout);
   while (group.count_running() > 0 && !last.passed()) {
     group.step(last);
-    place.tell_of_failures(group);
+    place.report_failures(group);
   }
   for (std::size_t rank = 0; rank < group.size(); ++rank) group.result(rank).timed_out = group.running(rank);
   group.signal_all(SIGKILL);

@@ -22,7 +22,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace bootstrap::detail {
 
 /// How a rank has ended: the name of the note that says which.
-inline constexpr const char* called_off_note = "called_off";
+inline constexpr const char* cancelled_note = "called_off";
 inline constexpr const char* died_note = "died";              ///< another rank has seen it
 inline constexpr const char* failed_note = ".hocket-failed";  ///< the launcher has
 

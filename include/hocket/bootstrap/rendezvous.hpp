@@ -25,10 +25,10 @@ HOCKET_BEGIN_NAMESPACE
 namespace bootstrap::detail {
 
 /// How the connection of a rank has ended.
-enum class parting {
-  lost,        ///< without a word
-  goodbye,     ///< in order
-  called_off,  ///< its part in start-up was ended by another thread
+enum class leave_kind {
+  lost,       ///< without a word
+  goodbye,    ///< in order
+  cancelled,  ///< its part in start-up was ended by another thread
 };
 
 /// One thread only.
@@ -60,14 +60,14 @@ class rendezvous {
   }
 
   /// A launcher says that a rank has failed. Of one that has come, its own connection tells.
-  void hear_of_failure(hello greeting) {
+  void note_peer_failure(hello greeting) {
     greeting.rank = in_place_of(greeting.rank);
-    if (judge(greeting, {}).status == 0) leave(greeting.rank, parting::lost);
+    if (judge(greeting, {}).status == 0) leave(greeting.rank, leave_kind::lost);
   }
 
   /// Serves one request of `rank`, which must have been let in and must not be waiting.
   void handle(int rank, request&& what, deadline::clock::time_point now = deadline::clock::now()) {
-    if (contradicted_ && !is_parting(what.kind)) {
+    if (contradicted_ && !is_leave_request(what.kind)) {
       answers_.push_back({rank, first_failure_});
       return;
     }
@@ -77,12 +77,12 @@ class rendezvous {
       case request_kind::add: return add(rank, what);
       case request_kind::gather: return gather(rank, std::move(what), now);
       case request_kind::goodbye:
-      case request_kind::call_off: return;
+      case request_kind::cancel: return;
     }
   }
 
   /// What to tell a rank that calls its part off: whom it has waited for. It is about to leave.
-  reply call_off(int rank, deadline::clock::time_point now = deadline::clock::now()) {
+  reply cancel(int rank, deadline::clock::time_point now = deadline::clock::now()) {
     const auto found =
         std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) { return each.rank == rank; });
     if (found == waiting_.end()) return refusal(errc::aborted, "start-up was called off");
@@ -97,12 +97,12 @@ class rendezvous {
   }
 
   /// The connection of `rank` has ended.
-  void leave(int rank, parting how) {
+  void leave(int rank, leave_kind how) {
     std::erase_if(waiting_, [rank](const waiter& each) { return each.rank == rank; });
     presence_[static_cast<std::size_t>(rank)] = {state_after(how), {}, {}};
     const reply verdict = gone_refusal(rank);
     fail_gatherings(verdict);
-    if (how != parting::goodbye) end_waits(verdict);
+    if (how != leave_kind::goodbye) end_waits(verdict);
   }
 
   /// Ends what waits past its deadline.
@@ -157,7 +157,7 @@ class rendezvous {
   std::vector<answer> take_answers() { return std::exchange(answers_, {}); }
 
  private:
-  enum class state { absent, here, left, lost, called_off };
+  enum class state { absent, here, left, lost, cancelled };
 
   struct member {
     state now = state::absent;
@@ -181,11 +181,11 @@ class rendezvous {
     reply verdict;  ///< set once it has failed: it stays failed, so that all ranks see the same
   };
 
-  static state state_after(parting how) noexcept {
+  static state state_after(leave_kind how) noexcept {
     switch (how) {
-      case parting::goodbye: return state::left;
-      case parting::called_off: return state::called_off;
-      case parting::lost: break;
+      case leave_kind::goodbye: return state::left;
+      case leave_kind::cancelled: return state::cancelled;
+      case leave_kind::lost: break;
     }
     return state::lost;
   }
@@ -229,7 +229,7 @@ class rendezvous {
                      "two processes say that they are " + who + places + ": give each rank its own number",
                      greeting.rank);
     }
-    if (before == state::lost || before == state::called_off) {
+    if (before == state::lost || before == state::cancelled) {
       return refusal(errc::peer_lost,
                      who + " was here, and " +
                          (before == state::lost ? "its connection broke" : "its part was called off") +
@@ -350,7 +350,7 @@ class rendezvous {
   reply gone_refusal(int rank) const {
     if (first_failure_.status != 0) return first_failure_;
     const state now = presence_[static_cast<std::size_t>(rank)].now;
-    if (now == state::called_off) return refusal(errc::aborted, called_off_text(rank, ranks_), rank);
+    if (now == state::cancelled) return refusal(errc::aborted, cancelled_text(rank, ranks_), rank);
     return refusal(errc::peer_lost,
                    "rank " + std::to_string(rank) + " of " + std::to_string(ranks_) +
                        (now == state::lost ? " was here, and its connection broke: it crashed, was killed or gave up"

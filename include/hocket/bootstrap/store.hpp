@@ -73,7 +73,7 @@ inline std::string missing_text(const std::vector<int>& missing, int ranks, std:
 }
 
 /// What the others hear of a rank whose part in start-up was ended.
-inline std::string called_off_text(int rank, int ranks) {
+inline std::string cancelled_text(int rank, int ranks) {
   return "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " has called start-up off";
 }
 
@@ -88,7 +88,7 @@ inline error_context store_context(const char* operation, int rank, int ranks, i
 
 /// A failure as another process wrote it down. Its reason is kept; a code that does not exist is a `mismatch`, and a peer
 /// that is no rank is left out.
-inline failure told_failure(std::int64_t code, std::int32_t peer, std::string reason, int ranks) {
+inline failure reported_failure(std::int64_t code, std::int32_t peer, std::string reason, int ranks) {
   const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
   if (!known) reason = "a failure of unknown kind (" + std::to_string(code) + ") was told: '" + reason + "'";
   failure cause = make_failure(known ? static_cast<errc>(code) : errc::mismatch, std::move(reason));
@@ -115,7 +115,7 @@ class generic_exchange {
     const auto code = reader.integer<std::int32_t>();
     const auto peer = reader.integer<std::int32_t>();
     if (code != 0) {
-      failure told = told_failure(code, peer, reader.rest_as_text(), ranks_);
+      failure told = reported_failure(code, peer, reader.rest_as_text(), ranks_);
       told.context = context(told.context.peer);
       raise(std::move(told));
     }
@@ -165,10 +165,10 @@ class generic_exchange {
 
   /// Why a wait has ended with `end`, where all ranks before `first` are known to be here. `otherwise`: if all are.
   failure missing_failure(std::error_code end, int first, const std::string& otherwise) {
-    const bool called_off = end == errc::aborted;
-    const std::chrono::nanoseconds waited = called_off ? deadline::clock::now() - begin_ : allowed_;
+    const bool cancelled = end == errc::aborted;
+    const std::chrono::nanoseconds waited = cancelled ? deadline::clock::now() - begin_ : allowed_;
     const missing_ranks found =
-        look_for_missing(first, called_off ? deadline::after(std::chrono::milliseconds(3)) : deadline());
+        look_for_missing(first, cancelled ? deadline::after(std::chrono::milliseconds(3)) : deadline());
     std::string text;
     int peer = 0;
     if (!found.list.empty()) {
@@ -181,7 +181,7 @@ class generic_exchange {
         peer = -1;
       }
     }
-    if (called_off) text.insert(0, "start-up was called off: ");
+    if (cancelled) text.insert(0, "start-up was called off: ");
     return {end, std::move(text), context(peer)};
   }
 

@@ -100,10 +100,10 @@ inline decoded decode(byte_view bytes, hello& greeting, std::size_t& size) {
   return decoded::complete;
 }
 
-/// The last two end the connection, and may be said while an answer is awaited. `call_off` is answered, `goodbye` is
+/// The last two end the connection, and may be said while an answer is awaited. `cancel` is answered, `goodbye` is
 /// not.
-enum class request_kind : std::uint32_t { set = 1, get, add, gather, goodbye, call_off };
-inline constexpr request_kind last_request_kind = request_kind::call_off;
+enum class request_kind : std::uint32_t { set = 1, get, add, gather, goodbye, cancel };
+inline constexpr request_kind last_request_kind = request_kind::cancel;
 
 struct request {
   request_kind kind = request_kind::set;
@@ -146,8 +146,8 @@ inline decoded decode(byte_view bytes, request& what, std::size_t& size) {
 }
 
 /// Whether the client has nothing more to ask.
-inline bool is_parting(request_kind kind) noexcept {
-  return kind == request_kind::goodbye || kind == request_kind::call_off;
+inline bool is_leave_request(request_kind kind) noexcept {
+  return kind == request_kind::goodbye || kind == request_kind::cancel;
 }
 
 /// Instead of an `errc`: this server is about to end, and the one that the client means has not begun.

@@ -44,11 +44,11 @@ struct server_limits {
 /// One client as the server sees it: bytes in, bytes out, never blocking.
 struct server_connection {
   platform::file_descriptor socket;
-  std::chrono::nanoseconds message_patience{};
+  std::chrono::nanoseconds message_timeout{};
   deadline until;  ///< when the hello, the message or the answer under way must be done
   int rank = -1;   ///< -1 until its hello was accepted
   bool awaiting_answer = false;
-  parting how_it_ends = parting::lost;
+  leave_kind left_by = leave_kind::lost;
   bool close_when_sent = false;
   bool broken = false;
   blob in;
@@ -62,7 +62,7 @@ struct server_connection {
     std::array<std::byte, 65536> chunk;
     const ssize_t size = ::recv(socket.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
     if (size > 0) {
-      if (in.empty() && rank >= 0) until = deadline::after(message_patience);
+      if (in.empty() && rank >= 0) until = deadline::after(message_timeout);
       append_bytes(in, byte_view(chunk.data(), static_cast<std::size_t>(size)));
       // A well-behaved client sends one request and waits for its answer.
       if (awaiting_answer && in.size() > request_size) broken = true;
@@ -73,7 +73,7 @@ struct server_connection {
 
   void consume(std::size_t size) {
     in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(size));
-    if (rank >= 0) until = in.empty() ? deadline() : deadline::after(message_patience);
+    if (rank >= 0) until = in.empty() ? deadline() : deadline::after(message_timeout);
   }
 
   void answer(const reply& what, blob front = {}) {
@@ -82,7 +82,7 @@ struct server_connection {
     body = what.body;
     sent = 0;
     awaiting_answer = false;
-    until = deadline::after(message_patience);
+    until = deadline::after(message_timeout);
     flush();
   }
 
@@ -104,7 +104,7 @@ struct server_connection {
     body.reset();
     head.clear();
     sent = 0;
-    until = in.empty() ? deadline() : deadline::after(message_patience);
+    until = in.empty() ? deadline() : deadline::after(message_timeout);
   }
 };
 
@@ -213,7 +213,7 @@ class tcp_server {
 
   void serve(server_connection& client) {
     while (!client.broken && !client.sending() && !client.in.empty()) {
-      if (client.awaiting_answer) return hear_last_word(client);  // it may have come with the request
+      if (client.awaiting_answer) return read_last_message(client);  // it may have come with the request
       if (!(client.rank < 0 ? serve_hello(client) : serve_request(client))) return;
     }
   }
@@ -222,16 +222,16 @@ class tcp_server {
   /// that has left and comes again would meet itself.
   void let_go() {
     for (const auto& each : connections_) {
-      if (each->rank >= 0 && !each->in.empty() && !each->broken && !each->sending()) hear_last_word(*each);
+      if (each->rank >= 0 && !each->in.empty() && !each->broken && !each->sending()) read_last_message(*each);
     }
     remove_broken();
   }
 
-  void hear_last_word(server_connection& client) {
+  void read_last_message(server_connection& client) {
     request what;
     std::size_t size = 0;
     const bool whole = decode(client.in, what, size) == decoded::complete;
-    if (whole && is_parting(what.kind)) part(client, what.kind);
+    if (whole && is_leave_request(what.kind)) part(client, what.kind);
   }
 
   /// False if more bytes are needed first.
@@ -242,7 +242,7 @@ class tcp_server {
     if (how == decoded::nonsense) client.broken = true;
     if (how != decoded::complete) return false;
     if (greeting.rank < 0) {
-      rendezvous_.hear_of_failure(std::move(greeting));
+      rendezvous_.note_peer_failure(std::move(greeting));
       client.broken = true;
       return false;
     }
@@ -261,7 +261,7 @@ class tcp_server {
     if (how == decoded::nonsense) client.broken = true;
     if (how != decoded::complete) return false;
     client.consume(size);
-    if (is_parting(what.kind)) {
+    if (is_leave_request(what.kind)) {
       part(client, what.kind);
       return false;
     }
@@ -273,12 +273,12 @@ class tcp_server {
 
   void part(server_connection& client, request_kind last_word) {
     if (last_word == request_kind::goodbye) {
-      client.how_it_ends = parting::goodbye;
+      client.left_by = leave_kind::goodbye;
       client.broken = true;
     } else {
-      client.how_it_ends = parting::called_off;
+      client.left_by = leave_kind::cancelled;
       client.close_when_sent = true;
-      client.answer(rendezvous_.call_off(client.rank));
+      client.answer(rendezvous_.cancel(client.rank));
     }
   }
 
@@ -301,7 +301,7 @@ class tcp_server {
       connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
       if (gone->rank < 0) continue;
       read_last_word(*gone);
-      rendezvous_.leave(gone->rank, gone->how_it_ends);
+      rendezvous_.leave(gone->rank, gone->left_by);
       deliver();
       i = 0;
     }
@@ -309,13 +309,13 @@ class tcp_server {
 
   /// Why a client has gone may be among what was not read before it showed that it had.
   void read_last_word(server_connection& gone) {
-    if (gone.how_it_ends != parting::lost) return;
+    if (gone.left_by != leave_kind::lost) return;
     gone.receive();
     request what;
     std::size_t size = 0;
     const bool whole = decode(gone.in, what, size) == decoded::complete;
-    if (whole && what.kind == request_kind::call_off) gone.how_it_ends = parting::called_off;
-    if (whole && what.kind == request_kind::goodbye) gone.how_it_ends = parting::goodbye;
+    if (whole && what.kind == request_kind::cancel) gone.left_by = leave_kind::cancelled;
+    if (whole && what.kind == request_kind::goodbye) gone.left_by = leave_kind::goodbye;
   }
 
   void accept_some() {
@@ -331,7 +331,7 @@ class tcp_server {
       limit_strangers();
       auto client = std::make_unique<server_connection>();
       client->socket = std::move(socket);
-      client->message_patience = limits_.message;
+      client->message_timeout = limits_.message;
       client->until = deadline::after(limits_.hello);
       connections_.push_back(std::move(client));
     }
@@ -369,8 +369,8 @@ class tcp_server {
 
   void flush_all() {
     const reply& failed = rendezvous_.first_failure();
-    const bool hurried = failed.status == static_cast<std::uint32_t>(errc::aborted) && failed.peer == 0;
-    const deadline patience = deadline::after(hurried ? std::chrono::milliseconds(2) : std::chrono::seconds(2));
+    const bool expedited = failed.status == static_cast<std::uint32_t>(errc::aborted) && failed.peer == 0;
+    const deadline patience = deadline::after(expedited ? std::chrono::milliseconds(2) : std::chrono::seconds(2));
     while (owes_answers() && !patience.passed()) flush_some(patience);
   }
 

@@ -94,7 +94,7 @@ class tcp_store {
 
   tcp_store(tcp_store&&) noexcept = default;
   tcp_store& operator=(tcp_store&&) = delete;
-  ~tcp_store() { say_goodbye(); }
+  ~tcp_store() { send_goodbye(); }
 
   /// The port that rank 0 serves on.
   std::uint16_t port() const noexcept { return options_.port; }
@@ -213,7 +213,7 @@ class tcp_store {
     std::array<std::byte, detail::hello_magic.size() + sizeof(std::uint32_t)> front;
     if (!cause) {
       cause = platform::receive_all(socket_.get(), front, limit);
-      if (cause.code == errc::aborted) send_last_word(detail::request_kind::call_off);
+      if (cause.code == errc::aborted) send_last_word(detail::request_kind::cancel);
     }
     closed_ = cause.code == errc::peer_lost;
     if (cause.code == errc::timeout) cause.reason = "it accepts connections there, but does not answer";
@@ -226,7 +226,7 @@ class tcp_store {
     }
     answer ignored;
     cause = receive_answer(ignored, limit);
-    if (cause.code == errc::aborted) send_last_word(detail::request_kind::call_off);
+    if (cause.code == errc::aborted) send_last_word(detail::request_kind::cancel);
     return cause;
   }
 
@@ -252,7 +252,7 @@ class tcp_store {
       // The server keeps the deadline, because it knows who is missing; its answer needs a moment.
       cause = await_answer(key, result, limit.later_by(std::chrono::milliseconds(500)));
     } else if (cause.code == errc::peer_lost) {
-      hear_last_word(cause);
+      read_last_message(cause);
     }
     if (cause) give_up(operation, std::move(cause), allowed);
     return result;
@@ -260,15 +260,15 @@ class tcp_store {
 
   failure await_answer(std::string_view key, answer& result, const wait_limit& limit) {
     failure cause = platform::wait_ready(socket_.get(), POLLIN, limit);
-    if (cause.code == errc::aborted) return call_off(key);
+    if (cause.code == errc::aborted) return cancel(key);
     if (!cause) cause = receive_answer(result, limit);
-    if (cause.code == errc::aborted && !answered_) send_last_word(detail::request_kind::call_off);
+    if (cause.code == errc::aborted && !answered_) send_last_word(detail::request_kind::cancel);
     return cause;
   }
 
   /// Tells the server, which knows best whom this rank has waited for. It has little time to say so.
-  failure call_off(std::string_view key) {
-    send_last_word(detail::request_kind::call_off);
+  failure cancel(std::string_view key) {
+    send_last_word(detail::request_kind::cancel);
     answer ignored;
     failure cause = receive_answer(ignored, deadline::after(std::chrono::milliseconds(3)));
     answered_ = false;  // nothing more can be asked
@@ -277,7 +277,7 @@ class tcp_store {
   }
 
   /// The server has ended, but perhaps it has left word why.
-  void hear_last_word(failure& cause) {
+  void read_last_message(failure& cause) {
     answer ignored;
     failure told = receive_answer(ignored, deadline::after(std::chrono::milliseconds(10)));
     if (answered_ && told) {
@@ -315,7 +315,7 @@ class tcp_store {
     if (status == 0) return {};
     if (status == detail::status_come_again) return make_failure(errc::unreachable, "the store there is about to end");
     if (status > static_cast<std::uint32_t>(errc::system)) return nonsense();
-    return detail::told_failure(status, peer, blob_text(result.body), options_.ranks);
+    return detail::reported_failure(status, peer, blob_text(result.body), options_.ranks);
   }
 
   /// Memory is taken as the bytes come, whatever size they are said to have.
@@ -337,7 +337,7 @@ class tcp_store {
     raise(std::move(cause));
   }
 
-  void say_goodbye() noexcept {
+  void send_goodbye() noexcept {
     if (!socket_) return;
     send_last_word(detail::request_kind::goodbye);
     socket_.reset();

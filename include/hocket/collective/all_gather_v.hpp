@@ -5,9 +5,9 @@
 
 #include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/device_calls.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
-#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -24,7 +24,7 @@
 HOCKET_BEGIN_NAMESPACE
 
 struct all_gather_v_t {
-  static constexpr plan::goal_kind goal = plan::goal_kind::all_gather;
+  static constexpr plan::collective_kind collective = plan::collective_kind::all_gather;
   static constexpr detail::block_lengths block_lengths = detail::block_lengths::known_to_all;
 
   /// Leaves in `out`, on every rank, the `in` of all p ranks of `comm` one after the other, in rank order. Rank r has
@@ -36,21 +36,22 @@ struct all_gather_v_t {
   /// **Cost.** As `all_gather`: ring takes the time of p - 1 of the longest blocks, direct that of the sum. No padding
   ///   travels. p more numbers are read, and kept in memory that the communicator uses again.
   /// **Progress, threads, errors.** As for `all_gather`. Counts that differ between ranks are a `mismatch`.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
+  template <class Domain, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
-  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, counts lengths, const Options& options = {},
+  void operator()(const communicator<Domain>& comm, const In& in, Out&& out, counts lengths,
+                  const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     detail::deliver(
-        detail::run_job(comm, job(detail::as_input(in), detail::as_output(out), lengths, options), options, site));
+        detail::run_spec(comm, spec(detail::as_input(in), detail::as_output(out), lengths, options), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options>
+  template <class Domain, contiguous_buffer In, writable_buffer Out, call_options Options>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
-  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, counts lengths, const Options& options,
+  void operator()(const communicator<Domain>& comm, const In& in, Out&& out, counts lengths, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_job(comm, job(detail::as_input(in), detail::as_output(out), lengths, options), options, site)
+    code = detail::run_spec(comm, spec(detail::as_input(in), detail::as_output(out), lengths, options), options, site)
                .code();
   }
 
@@ -58,28 +59,29 @@ struct all_gather_v_t {
   friend struct all_gather_v_async_t;
 
   template <class T, class Options>
-  static auto job(std::span<const T> in, std::span<T> out, counts lengths, const Options& options) {
-    return detail::make_moving_job<goal>(in, out, 0, options, detail::blocks_of<goal>(lengths));
+  static auto spec(std::span<const T> in, std::span<T> out, counts lengths, const Options& options) {
+    return detail::make_move_spec<collective>(in, out, 0, options, detail::blocks_of<collective>(lengths));
   }
 };
 
 struct all_gather_v_async_t {
   /// As `all_gather_v`, but returns at once. The buffers belong to the operation until the request is over, the counts
   /// do not.
-  template <class Wire, lasting_buffer In, writable_buffer Out, call_options Options = options<>>
+  template <class Domain, lasting_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
-  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, counts lengths, const Options& options = {},
+  request operator()(const communicator<Domain>& comm, In&& in, Out&& out, counts lengths, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    return detail::start_call(comm, all_gather_v_t::job(detail::as_input(in), detail::as_output(out), lengths, options),
-                              options, site);
+    return detail::start_call(
+        comm, all_gather_v_t::spec(detail::as_input(in), detail::as_output(out), lengths, options), options, site);
   }
 };
 
-inline constexpr detail::explained<detail::placed_move<all_gather_v_t, all_gather_v_t::goal, detail::blocking, counts>,
-                                   detail::uneven_form<false, counts>>
+inline constexpr detail::with_misuse_diagnostics<
+    detail::device_move<all_gather_v_t, all_gather_v_t::collective, detail::blocking, counts>,
+    detail::uneven_form<false, counts>>
     all_gather_v{};
-inline constexpr detail::explained<
-    detail::placed_move<all_gather_v_async_t, all_gather_v_t::goal, detail::starting, counts>,
+inline constexpr detail::with_misuse_diagnostics<
+    detail::device_move<all_gather_v_async_t, all_gather_v_t::collective, detail::starting, counts>,
     detail::uneven_form<false, counts>>
     all_gather_v_async{};
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/device_calls.hpp>
 #include <hocket/collective/detail/misuse.hpp>
-#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/push.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/detail/run.hpp>
@@ -26,12 +26,12 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-template <class Wire, class T, class Op, class Options>
-outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, std::span<T> out, const Op& op,
+template <class Domain, class T, class Op, class Options>
+outcome run_all_reduce(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
                        const Options& options, const std::source_location& site) {
-  const auto job = make_reduction_job<plan::goal_kind::all_reduce>(in, out, op, options);
-  using job_type = std::remove_const_t<decltype(job)>;
-  constexpr bool can_be_pushed = !detail::compares_first && !reduction<decltype(job.op), T>::prepares &&
+  const auto spec = make_reduction_spec<plan::collective_kind::all_reduce>(in, out, op, options);
+  using spec_type = std::remove_const_t<decltype(spec)>;
+  constexpr bool can_be_pushed = !detail::compares_first && !reduction<decltype(spec.op), T>::prepares &&
                                  !Options::template has<kind::algorithm> && !Options::template has<kind::integrity> &&
                                  sizeof(T) <= push_line::capacity;
   if constexpr (can_be_pushed) {
@@ -39,19 +39,19 @@ outcome run_all_reduce(const communicator<Wire>& comm, std::span<const T> in, st
       auto& state = communicator_access::state(comm);
       if (can_push(state, in, out) && !stop_of(options)() && !has_negative_timeout(options)) {
         constexpr std::uint32_t kind_of_call =
-            call_signature(job_type::type_signature, plan::push_all_reduce::name(), 0);
+            call_signature(spec_type::type_signature, plan::push_all_reduce::name(), 0);
         const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
-        return push_all_reduce(state, in, out, job.op, signature, job_type::name, options, site);
+        return push_all_reduce(state, in, out, spec.op, signature, spec_type::name, options, site);
       }
     }
   }
-  return run_job(comm, job, options, site);
+  return run_spec(comm, spec, options, site);
 }
 
 }  // namespace detail
 
 struct all_reduce_t {
-  static constexpr plan::goal_kind goal = plan::goal_kind::all_reduce;
+  static constexpr plan::collective_kind collective = plan::collective_kind::all_reduce;
 
   /// Combines `in` element-wise over all ranks of `comm` with `op`, and leaves the result in `out` on every rank.
   ///
@@ -69,19 +69,19 @@ struct all_reduce_t {
   /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
   /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
   ///   `peer_lost`, `out_of_memory` later, and then the communicator is revoked on all ranks: see docs/when-it-fails.md.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>,
+  template <class Domain, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op = {},
+  void operator()(const communicator<Domain>& comm, const In& in, Out&& out, const Op& op = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     detail::deliver(detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site));
   }
 
   /// The same, with one buffer for both.
-  template <class Wire, class T, class Op = std::plus<>, call_options Options = options<>>
+  template <class Domain, class T, class Op = std::plus<>, call_options Options = options<>>
     requires reduction_for<Op, T>
-  void operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op = {},
+  void operator()(const communicator<Domain>& comm, in_place_buffer<T> buffer, const Op& op = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     detail::deliver(
@@ -89,17 +89,17 @@ struct all_reduce_t {
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, class Op, call_options Options>
+  template <class Domain, contiguous_buffer In, writable_buffer Out, class Op, call_options Options>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Op& op, const Options& options,
+  void operator()(const communicator<Domain>& comm, const In& in, Out&& out, const Op& op, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     code = detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site).code();
   }
 
-  template <class Wire, class T, class Op, call_options Options>
+  template <class Domain, class T, class Op, call_options Options>
     requires reduction_for<Op, T>
-  void operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op, const Options& options,
+  void operator()(const communicator<Domain>& comm, in_place_buffer<T> buffer, const Op& op, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
     code = detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site).code();
@@ -109,34 +109,35 @@ struct all_reduce_t {
 struct all_reduce_async_t {
   /// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
   /// for what is wrong with the call itself.
-  template <class Wire, lasting_buffer In, writable_buffer Out, class Op = std::plus<>,
+  template <class Domain, lasting_buffer In, writable_buffer Out, class Op = std::plus<>,
             call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Op& op = {}, const Options& options = {},
+  request operator()(const communicator<Domain>& comm, In&& in, Out&& out, const Op& op = {},
+                     const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_call(comm,
-                              detail::make_reduction_job<plan::goal_kind::all_reduce>(
+                              detail::make_reduction_spec<plan::collective_kind::all_reduce>(
                                   detail::as_input(in), detail::as_output(out), op, options),
                               options, site);
   }
 
-  template <class Wire, class T, class Op = std::plus<>, call_options Options = options<>>
+  template <class Domain, class T, class Op = std::plus<>, call_options Options = options<>>
     requires reduction_for<Op, T>
-  request operator()(const communicator<Wire>& comm, in_place_buffer<T> buffer, const Op& op = {},
+  request operator()(const communicator<Domain>& comm, in_place_buffer<T> buffer, const Op& op = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
     return detail::start_call(comm,
-                              detail::make_reduction_job<plan::goal_kind::all_reduce>(
+                              detail::make_reduction_spec<plan::collective_kind::all_reduce>(
                                   std::span<const T>(buffer.elements), buffer.elements, op, options),
                               options, site);
   }
 };
 
-inline constexpr detail::explained<detail::placed_reduction<all_reduce_t, all_reduce_t::goal, detail::blocking>,
-                                   detail::reduction_form>
+inline constexpr detail::with_misuse_diagnostics<
+    detail::device_reduction<all_reduce_t, all_reduce_t::collective, detail::blocking>, detail::reduction_form>
     all_reduce{};
-inline constexpr detail::explained<detail::placed_reduction<all_reduce_async_t, all_reduce_t::goal, detail::starting>,
-                                   detail::reduction_form>
+inline constexpr detail::with_misuse_diagnostics<
+    detail::device_reduction<all_reduce_async_t, all_reduce_t::collective, detail::starting>, detail::reduction_form>
     all_reduce_async{};
 
 HOCKET_END_NAMESPACE

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/device_calls.hpp>
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/detail/move.hpp>
-#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -21,7 +21,7 @@
 HOCKET_BEGIN_NAMESPACE
 
 struct all_to_all_t {
-  static constexpr plan::goal_kind goal = plan::goal_kind::all_to_all;
+  static constexpr plan::collective_kind collective = plan::collective_kind::all_to_all;
 
   /// Block d of `in` on rank s arrives as block s of `out` on rank d.
   ///
@@ -30,42 +30,42 @@ struct all_to_all_t {
   ///   they must not overlap.
   /// **Cost.** p - 1 blocks out of and into each rank: pairwise in p - 1 messages, direct in one step over peer pointers.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
+  template <class Domain, contiguous_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
-  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options = {},
+  void operator()(const communicator<Domain>& comm, const In& in, Out&& out, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
-    detail::deliver(detail::run_job(comm, job, options, site));
+    const auto spec = detail::make_move_spec<collective>(detail::as_input(in), detail::as_output(out), 0, options);
+    detail::deliver(detail::run_spec(comm, spec, options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer In, writable_buffer Out, call_options Options>
+  template <class Domain, contiguous_buffer In, writable_buffer Out, call_options Options>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
-  void operator()(const communicator<Wire>& comm, const In& in, Out&& out, const Options& options,
+  void operator()(const communicator<Domain>& comm, const In& in, Out&& out, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    const auto job = detail::make_moving_job<goal>(detail::as_input(in), detail::as_output(out), 0, options);
-    code = detail::run_job(comm, job, options, site).code();
+    const auto spec = detail::make_move_spec<collective>(detail::as_input(in), detail::as_output(out), 0, options);
+    code = detail::run_spec(comm, spec, options, site).code();
   }
 };
 
 struct all_to_all_async_t {
   /// As `all_to_all`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, lasting_buffer In, writable_buffer Out, call_options Options = options<>>
+  template <class Domain, lasting_buffer In, writable_buffer Out, call_options Options = options<>>
     requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && element<element_type_t<Out>>
-  request operator()(const communicator<Wire>& comm, In&& in, Out&& out, const Options& options = {},
+  request operator()(const communicator<Domain>& comm, In&& in, Out&& out, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    const auto job =
-        detail::make_moving_job<all_to_all_t::goal>(detail::as_input(in), detail::as_output(out), 0, options);
-    return detail::start_call(comm, job, options, site);
+    const auto spec =
+        detail::make_move_spec<all_to_all_t::collective>(detail::as_input(in), detail::as_output(out), 0, options);
+    return detail::start_call(comm, spec, options, site);
   }
 };
 
-inline constexpr detail::explained<detail::placed_move<all_to_all_t, all_to_all_t::goal, detail::blocking>,
-                                   detail::moving_form>
+inline constexpr detail::with_misuse_diagnostics<
+    detail::device_move<all_to_all_t, all_to_all_t::collective, detail::blocking>, detail::moving_form>
     all_to_all{};
-inline constexpr detail::explained<detail::placed_move<all_to_all_async_t, all_to_all_t::goal, detail::starting>,
-                                   detail::moving_form>
+inline constexpr detail::with_misuse_diagnostics<
+    detail::device_move<all_to_all_async_t, all_to_all_t::collective, detail::starting>, detail::moving_form>
     all_to_all_async{};
 
 HOCKET_END_NAMESPACE

@@ -20,43 +20,43 @@
 HOCKET_BEGIN_NAMESPACE
 
 struct barrier_t {
-  static constexpr plan::goal_kind goal = plan::goal_kind::barrier;
+  static constexpr plan::collective_kind collective = plan::collective_kind::barrier;
 
   /// Returns when every rank of `comm` has called it.
   ///
   /// **Cost.** log2 p empty messages, one after the other. **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, call_options Options = options<>>
-  void operator()(const communicator<Wire>& comm, const Options& options = {},
+  template <class Domain, call_options Options = options<>>
+  void operator()(const communicator<Domain>& comm, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_job(comm, job(options), options, site));
+    detail::deliver(detail::run_spec(comm, spec(options), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, call_options Options>
-  void operator()(const communicator<Wire>& comm, const Options& options, std::error_code& code,
+  template <class Domain, call_options Options>
+  void operator()(const communicator<Domain>& comm, const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_job(comm, job(options), options, site).code();
+    code = detail::run_spec(comm, spec(options), options, site).code();
   }
 
  private:
   friend struct barrier_async_t;
 
   template <class Options>
-  static auto job(const Options& options) {
-    return detail::make_moving_job<goal>(std::span<const std::byte>(), std::span<std::byte>(), 0, options);
+  static auto spec(const Options& options) {
+    return detail::make_move_spec<collective>(std::span<const std::byte>(), std::span<std::byte>(), 0, options);
   }
 };
 
 struct barrier_async_t {
   /// As `barrier`, but returns at once: the request is over when every rank has called it.
-  template <class Wire, call_options Options = options<>>
-  request operator()(const communicator<Wire>& comm, const Options& options = {},
+  template <class Domain, call_options Options = options<>>
+  request operator()(const communicator<Domain>& comm, const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    return detail::start_call(comm, barrier_t::job(options), options, site);
+    return detail::start_call(comm, barrier_t::spec(options), options, site);
   }
 };
 
-inline constexpr detail::explained<barrier_t, detail::bare_form> barrier{};
-inline constexpr detail::explained<barrier_async_t, detail::bare_form> barrier_async{};
+inline constexpr detail::with_misuse_diagnostics<barrier_t, detail::bare_form> barrier{};
+inline constexpr detail::with_misuse_diagnostics<barrier_async_t, detail::bare_form> barrier_async{};
 
 HOCKET_END_NAMESPACE

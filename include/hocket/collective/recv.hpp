@@ -3,8 +3,8 @@
 /// Receives a message from one rank.
 #pragma once
 
+#include <hocket/collective/detail/device_calls.hpp>
 #include <hocket/collective/detail/misuse.hpp>
-#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -29,28 +29,28 @@ struct recv_t {
   /// **Memory of devices.** Buffers with a tag, such as `cuda::device(...)`, are sent to, and received from, such buffers alone:
   ///   see docs/device-memory.md.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
+  template <class Domain, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {},
+  void operator()(const communicator<Domain>& comm, Buffer&& buffer, peer from, tag label = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_message(comm, job(name, detail::as_output(buffer), from, label), options, site));
+    detail::deliver(detail::run_message(comm, spec(name, detail::as_output(buffer), from, label), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, writable_buffer Buffer, call_options Options>
+  template <class Domain, writable_buffer Buffer, call_options Options>
     requires element<element_type_t<Buffer>>
-  void operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label, const Options& options,
+  void operator()(const communicator<Domain>& comm, Buffer&& buffer, peer from, tag label, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_message(comm, job(name, detail::as_output(buffer), from, label), options, site).code();
+    code = detail::run_message(comm, spec(name, detail::as_output(buffer), from, label), options, site).code();
   }
 
  private:
   friend struct recv_async_t;
 
   template <class T>
-  static detail::message_job job(const char* called, std::span<T> buffer, peer from, tag label) {
+  static detail::message_spec spec(const char* called, std::span<T> buffer, peer from, tag label) {
     return {.name = called,
             .in = std::as_writable_bytes(buffer),
             .from = from.rank,
@@ -63,19 +63,20 @@ struct recv_async_t {
   static constexpr const char* name = "recv_async";
 
   /// As `recv`, but returns at once. The buffer belongs to the operation until the request is over.
-  template <class Wire, writable_buffer Buffer, call_options Options = options<>>
+  template <class Domain, writable_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer from, tag label = {},
+  request operator()(const communicator<Domain>& comm, Buffer&& buffer, peer from, tag label = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    return detail::start_message(comm, recv_t::job(name, detail::as_output(buffer), from, label), options, site);
+    return detail::start_message(comm, recv_t::spec(name, detail::as_output(buffer), from, label), options, site);
   }
 };
 
-inline constexpr detail::explained<detail::placed_one_way<recv_t, true, detail::blocking>, detail::message_form<true>>
+inline constexpr detail::with_misuse_diagnostics<detail::device_one_way<recv_t, true, detail::blocking>,
+                                                 detail::message_form<true>>
     recv{};
-inline constexpr detail::explained<detail::placed_one_way<recv_async_t, true, detail::starting>,
-                                   detail::message_form<true>>
+inline constexpr detail::with_misuse_diagnostics<detail::device_one_way<recv_async_t, true, detail::starting>,
+                                                 detail::message_form<true>>
     recv_async{};
 
 HOCKET_END_NAMESPACE

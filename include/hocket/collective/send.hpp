@@ -3,8 +3,8 @@
 /// Sends a message to one rank.
 #pragma once
 
+#include <hocket/collective/detail/device_calls.hpp>
 #include <hocket/collective/detail/misuse.hpp>
-#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -33,28 +33,28 @@ struct send_t {
   /// **Memory of devices.** Buffers with a tag, such as `cuda::device(...)`, are sent to, and received from, such buffers alone:
   ///   see docs/device-memory.md.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer Buffer, call_options Options = options<>>
+  template <class Domain, contiguous_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label = {},
+  void operator()(const communicator<Domain>& comm, const Buffer& buffer, peer to, tag label = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_message(comm, job(name, detail::as_input(buffer), to, label), options, site));
+    detail::deliver(detail::run_message(comm, spec(name, detail::as_input(buffer), to, label), options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer Buffer, call_options Options>
+  template <class Domain, contiguous_buffer Buffer, call_options Options>
     requires element<element_type_t<Buffer>>
-  void operator()(const communicator<Wire>& comm, const Buffer& buffer, peer to, tag label, const Options& options,
+  void operator()(const communicator<Domain>& comm, const Buffer& buffer, peer to, tag label, const Options& options,
                   std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_message(comm, job(name, detail::as_input(buffer), to, label), options, site).code();
+    code = detail::run_message(comm, spec(name, detail::as_input(buffer), to, label), options, site).code();
   }
 
  private:
   friend struct send_async_t;
 
   template <class T>
-  static detail::message_job job(const char* called, std::span<const T> buffer, peer to, tag label) {
+  static detail::message_spec spec(const char* called, std::span<const T> buffer, peer to, tag label) {
     return {.name = called,
             .out = std::as_bytes(buffer),
             .to = to.rank,
@@ -67,19 +67,20 @@ struct send_async_t {
   static constexpr const char* name = "send_async";
 
   /// As `send`, but returns at once. The buffer must not change until the request is over.
-  template <class Wire, lasting_buffer Buffer, call_options Options = options<>>
+  template <class Domain, lasting_buffer Buffer, call_options Options = options<>>
     requires element<element_type_t<Buffer>>
-  request operator()(const communicator<Wire>& comm, Buffer&& buffer, peer to, tag label = {},
+  request operator()(const communicator<Domain>& comm, Buffer&& buffer, peer to, tag label = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    return detail::start_message(comm, send_t::job(name, detail::as_input(buffer), to, label), options, site);
+    return detail::start_message(comm, send_t::spec(name, detail::as_input(buffer), to, label), options, site);
   }
 };
 
-inline constexpr detail::explained<detail::placed_one_way<send_t, false, detail::blocking>, detail::message_form<false>>
+inline constexpr detail::with_misuse_diagnostics<detail::device_one_way<send_t, false, detail::blocking>,
+                                                 detail::message_form<false>>
     send{};
-inline constexpr detail::explained<detail::placed_one_way<send_async_t, false, detail::starting>,
-                                   detail::message_form<false>>
+inline constexpr detail::with_misuse_diagnostics<detail::device_one_way<send_async_t, false, detail::starting>,
+                                                 detail::message_form<false>>
     send_async{};
 
 HOCKET_END_NAMESPACE

@@ -3,8 +3,8 @@
 /// Sends a message to one rank and receives one from another, at the same time.
 #pragma once
 
+#include <hocket/collective/detail/device_calls.hpp>
 #include <hocket/collective/detail/misuse.hpp>
-#include <hocket/collective/detail/placed.hpp>
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -28,22 +28,22 @@ struct send_recv_t {
   ///
   /// **Buffers.** They must not overlap, and may differ in size and type.
   /// **Progress, threads, errors.** As for `all_reduce`.
-  template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options = options<>>
+  template <class Domain, contiguous_buffer Out, writable_buffer In, call_options Options = options<>>
     requires(element<element_type_t<Out>> && element<element_type_t<In>>)
-  void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label = {},
+  void operator()(const communicator<Domain>& comm, const Out& out, peer to, In&& in, peer from, tag label = {},
                   const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_message(comm, job(name, detail::as_input(out), to, detail::as_output(in), from, label),
+    detail::deliver(detail::run_message(comm, spec(name, detail::as_input(out), to, detail::as_output(in), from, label),
                                         options, site));
   }
 
   /// The same, with the error as a code instead of an exception.
-  template <class Wire, contiguous_buffer Out, writable_buffer In, call_options Options>
+  template <class Domain, contiguous_buffer Out, writable_buffer In, call_options Options>
     requires(element<element_type_t<Out>> && element<element_type_t<In>>)
-  void operator()(const communicator<Wire>& comm, const Out& out, peer to, In&& in, peer from, tag label,
+  void operator()(const communicator<Domain>& comm, const Out& out, peer to, In&& in, peer from, tag label,
                   const Options& options, std::error_code& code,
                   const std::source_location& site = std::source_location::current()) const noexcept {
-    const auto asked = job(name, detail::as_input(out), to, detail::as_output(in), from, label);
+    const auto asked = spec(name, detail::as_input(out), to, detail::as_output(in), from, label);
     code = detail::run_message(comm, asked, options, site).code();
   }
 
@@ -51,8 +51,8 @@ struct send_recv_t {
   friend struct send_recv_async_t;
 
   template <class Sent, class Received>
-  static detail::message_job job(const char* called, std::span<const Sent> out, peer to, std::span<Received> in,
-                                 peer from, tag label) {
+  static detail::message_spec spec(const char* called, std::span<const Sent> out, peer to, std::span<Received> in,
+                                   peer from, tag label) {
     return {.name = called,
             .out = std::as_bytes(out),
             .in = std::as_writable_bytes(in),
@@ -68,19 +68,21 @@ struct send_recv_async_t {
   static constexpr const char* name = "send_recv_async";
 
   /// As `send_recv`, but returns at once. The buffers belong to the operation until the request is over.
-  template <class Wire, lasting_buffer Out, writable_buffer In, call_options Options = options<>>
+  template <class Domain, lasting_buffer Out, writable_buffer In, call_options Options = options<>>
     requires(element<element_type_t<Out>> && element<element_type_t<In>>)
-  request operator()(const communicator<Wire>& comm, Out&& out, peer to, In&& in, peer from, tag label = {},
+  request operator()(const communicator<Domain>& comm, Out&& out, peer to, In&& in, peer from, tag label = {},
                      const Options& options = {},
                      const std::source_location& site = std::source_location::current()) const {
-    const auto asked = send_recv_t::job(name, detail::as_input(out), to, detail::as_output(in), from, label);
+    const auto asked = send_recv_t::spec(name, detail::as_input(out), to, detail::as_output(in), from, label);
     return detail::start_message(comm, asked, options, site);
   }
 };
 
-inline constexpr detail::explained<detail::placed_exchange<send_recv_t, detail::blocking>, detail::exchange_form>
+inline constexpr detail::with_misuse_diagnostics<detail::device_exchange<send_recv_t, detail::blocking>,
+                                                 detail::exchange_form>
     send_recv{};
-inline constexpr detail::explained<detail::placed_exchange<send_recv_async_t, detail::starting>, detail::exchange_form>
+inline constexpr detail::with_misuse_diagnostics<detail::device_exchange<send_recv_async_t, detail::starting>,
+                                                 detail::exchange_form>
     send_recv_async{};
 
 HOCKET_END_NAMESPACE

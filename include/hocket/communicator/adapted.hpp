@@ -37,13 +37,13 @@ struct adapting {
 };
 
 /// Collective over `comm`: a communicator of its ranks on an `Adapted` of its wire.
-template <class Adapted, class Wire, class Shared>
-communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shared> shared,
+template <class Adapted, class Domain, class Shared>
+communicator<Adapted> adapt(const communicator<Domain>& comm, std::shared_ptr<Shared> shared,
                             const std::source_location& site) {
   auto& state = communicator_access::state(comm);
-  transport::opening how = opening_of(state, all_ranks(state), exchange_over<adapting>(comm, site));
+  transport::open_parameters how = open_parameters_of(state, all_ranks(state), exchange_over<adapting>(comm, site));
   how.context = agree_on_context(comm, site);
-  communicator<Adapted> made(std::make_shared<Adapted>(state.wire(), std::move(shared)), std::move(how),
+  communicator<Adapted> made(std::make_shared<Adapted>(state.domain(), std::move(shared)), std::move(how),
                              state.layout().staging_bytes);
   made.set_timeout(comm.timeout());
   communicator_access::state(made).recorder().inherit(state.recorder());
@@ -59,21 +59,22 @@ communicator<Adapted> adapt(const communicator<Wire>& comm, std::shared_ptr<Shar
 /// Collective over `comm`; `what` must be equal on all ranks. Small reductions take the long way here, in which each
 /// step can be disturbed. **Threads.** The communicator and its parts must be used by one thread. **Errors.** As
 /// `split`.
-template <class Wire>
-communicator<adaptor::faulty<Wire>> with_faults(const communicator<Wire>& comm, const adaptor::faults& what,
-                                                const std::source_location& site = std::source_location::current()) {
-  const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();
-  return detail::adapt<adaptor::faulty<Wire>>(comm, std::make_shared<adaptor::misfortune>(what, rank_in_world), site);
+template <class Domain>
+communicator<adaptor::faulty<Domain>> with_faults(const communicator<Domain>& comm, const adaptor::faults& what,
+                                                  const std::source_location& site = std::source_location::current()) {
+  const int rank_in_world = detail::communicator_access::state(comm).domain()->rank();
+  return detail::adapt<adaptor::faulty<Domain>>(comm, std::make_shared<adaptor::fault_injector>(what, rank_in_world),
+                                                site);
 }
 
 /// A communicator of the ranks of `comm` that keeps a record of each step and each message of what is called on it, and
 /// on parts of it, until `write_trace`. Collective over `comm`. Every step allocates: times are good for seeing who waits
 /// for whom, less so for nanoseconds. **Errors.** As `split`.
-template <class Wire>
-communicator<adaptor::traced<Wire>> traced(const communicator<Wire>& comm,
-                                           const std::source_location& site = std::source_location::current()) {
-  const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();
-  return detail::adapt<adaptor::traced<Wire>>(comm, std::make_shared<adaptor::trace_log>(rank_in_world), site);
+template <class Domain>
+communicator<adaptor::traced<Domain>> traced(const communicator<Domain>& comm,
+                                             const std::source_location& site = std::source_location::current()) {
+  const int rank_in_world = detail::communicator_access::state(comm).domain()->rank();
+  return detail::adapt<adaptor::traced<Domain>>(comm, std::make_shared<adaptor::trace_log>(rank_in_world), site);
 }
 
 namespace detail {
@@ -84,8 +85,8 @@ inline double clock_in_microseconds() {
 
 /// What rank 0 adds to times of this rank to have them on its own clock, as seen on rank 0 (else 0). Both call it.
 /// Clocks of one host are the same: what is less than a message takes is no difference.
-template <class Wire>
-double clock_difference(const communicator<Wire>& comm, int other) {
+template <class Domain>
+double clock_difference(const communicator<Domain>& comm, int other) {
   constexpr int rounds = 8;
   double best = 0, shortest = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -127,9 +128,9 @@ class trace_pause {
 /// Collective over `comm`; the record stays, so a later trace has all of it again. **Cost.** Some 200 bytes for each
 /// step and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; what
 /// messages throw.
-template <class Wire>
-void write_trace(const communicator<adaptor::traced<Wire>>& comm, const std::string& path) {
-  adaptor::trace_log& own = *detail::communicator_access::state(comm).wire()->shared();
+template <class Domain>
+void write_trace(const communicator<adaptor::traced<Domain>>& comm, const std::string& path) {
+  adaptor::trace_log& own = *detail::communicator_access::state(comm).domain()->shared();
   const detail::trace_pause quiet(own);
   std::vector<std::string> parts{own.events()};
   for (int rank = 1; rank < comm.size(); ++rank) {

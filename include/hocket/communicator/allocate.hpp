@@ -83,9 +83,9 @@ inline std::shared_ptr<std::byte> ordinary_memory(std::size_t bytes) {
 }
 
 /// The end of an `allocate` for which there is no memory.
-template <class Wire>
-[[noreturn]] HOCKET_COLD void raise_no_room(const communicator<Wire>& comm, std::size_t size, std::size_t element_size,
-                                            const std::source_location& site) {
+template <class Domain>
+[[noreturn]] HOCKET_COLD void raise_no_room(const communicator<Domain>& comm, std::size_t size,
+                                            std::size_t element_size, const std::source_location& site) {
   raise(errc::out_of_memory,
         "no memory for " + std::to_string(size) + " elements of " + std::to_string(element_size) + " bytes",
         {.operation = "allocate", .rank = comm.rank(), .ranks = comm.size(), .site = site});
@@ -96,8 +96,8 @@ struct allocating {
 };
 
 /// A port that has memory of its own kind to offer.
-template <class Port>
-concept allocates = requires(Port& p, std::size_t bytes, const transport::exchange_function& exchange) {
+template <class Endpoints>
+concept allocates = requires(Endpoints& p, std::size_t bytes, const transport::exchange_function& exchange) {
   { p.allocate(bytes, exchange) } -> std::same_as<std::shared_ptr<std::byte>>;
 };
 
@@ -109,8 +109,8 @@ concept allocates = requires(Port& p, std::size_t bytes, const transport::exchan
 /// from the thread that uses `comm`.
 /// **Cost.** Two small all-gathers; none where the memory is ordinary. **Errors.** Throws `error`: `out_of_memory`, on all
 /// ranks, or, where the memory is ordinary, on those that have none; and what any collective throws.
-template <class T, class Wire>
-shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
+template <class T, class Domain>
+shared_buffer<T> allocate(const communicator<Domain>& comm, std::size_t size,
                           const std::source_location& site = std::source_location::current()) {
   static_assert(std::is_trivially_copyable_v<T>,
                 "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable");
@@ -119,11 +119,11 @@ shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
   // What can't be counted is more than there is on any machine, and so refused where all ranks hear of it.
   constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / 2;
   const std::size_t bytes = size > most / sizeof(T) ? most : std::max<std::size_t>(size * sizeof(T), 1);
-  auto& port = detail::communicator_access::state(comm).port();
-  if constexpr (detail::allocates<std::remove_reference_t<decltype(port)>>) {
+  auto& endpoints = detail::communicator_access::state(comm).endpoints();
+  if constexpr (detail::allocates<std::remove_reference_t<decltype(endpoints)>>) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return {port.allocate(bytes, detail::exchange_over<detail::allocating>(comm, site)), size};
+      return {endpoints.allocate(bytes, detail::exchange_over<detail::allocating>(comm, site)), size};
     } catch (const error& caught) {
       if (caught.context().operation != nullptr) throw;
       failure cause = caught.cause();
@@ -134,7 +134,7 @@ shared_buffer<T> allocate(const communicator<Wire>& comm, std::size_t size,
       raise(std::move(cause));
     }
 #else
-    return {port.allocate(bytes, detail::exchange_over<detail::allocating>(comm, site)), size};
+    return {endpoints.allocate(bytes, detail::exchange_over<detail::allocating>(comm, site)), size};
 #endif
   } else {
 #if HOCKET_HAS_EXCEPTIONS

@@ -132,10 +132,10 @@ class last_of {
 
 class call_log {
  public:
-  static constexpr std::size_t kept_calls = 32;
-  static constexpr std::size_t kept_messages = 16;
+  static constexpr std::size_t retained_calls = 32;
+  static constexpr std::size_t retained_messages = 16;
   /// What calls are compared by; messages outside any plan are kept anyway.
-  static constexpr bool keeps_calls = HOCKET_MISMATCH_DETECTION != 0;
+  static constexpr bool retains_calls = HOCKET_MISMATCH_DETECTION != 0;
 
   /// Stands for all calls so far, whether they are kept or not; equal on all ranks as long as these are.
   std::uint32_t history() const noexcept { return history_; }
@@ -146,7 +146,7 @@ class call_log {
 
   /// Enters a call that begins now. Returns its number.
   HOCKET_ALWAYS_INLINE std::uint64_t add(const call_record& call) {
-    if constexpr (!keeps_calls) return 0;
+    if constexpr (!retains_calls) return 0;
     calls_.next() = call;
     return calls_.count() - 1;
   }
@@ -158,14 +158,14 @@ class call_log {
   /// Enters a call that will most likely be over within a moment, as if it were: else `reopen_last` says so. On the way
   /// of the shortest calls of all.
   HOCKET_ALWAYS_INLINE void add_brief(const call_record& call) {
-    if constexpr (!keeps_calls) return;
+    if constexpr (!retains_calls) return;
     call_record& entered = calls_.next();
     entered = call;
     entered.times = {platform::ticks(), call_times::soon};
   }
   /// The last call that was entered is not over. Returns its number.
   std::uint64_t reopen_last() noexcept {
-    if constexpr (!keeps_calls) return 0;
+    if constexpr (!retains_calls) return 0;
     const std::uint64_t number = calls_.count() - 1;
     calls_.at(number)->times.ended = 0;
     return number;
@@ -195,8 +195,8 @@ class call_log {
     return nullptr;
   }
 
-  const last_of<call_record, kept_calls>& calls() const noexcept { return calls_; }
-  const last_of<message_record, kept_messages>& messages() const noexcept { return messages_; }
+  const last_of<call_record, retained_calls>& calls() const noexcept { return calls_; }
+  const last_of<message_record, retained_messages>& messages() const noexcept { return messages_; }
 
  private:
   template <class Record>
@@ -205,8 +205,8 @@ class call_log {
   }
 
   std::uint32_t history_ = 0;
-  last_of<call_record, kept_calls> calls_;
-  last_of<message_record, kept_messages> messages_;
+  last_of<call_record, retained_calls> calls_;
+  last_of<message_record, retained_messages> messages_;
 };
 
 /// Which entry of a log an operation is, if there is one, so that its times are noted there.

@@ -25,11 +25,11 @@ std::vector<int> all_ranks(const State& state) {
 
 /// `chosen` are ranks of `state`, this one among them, in the order of their new ranks. Its context is to be agreed on.
 template <class State>
-transport::opening opening_of(const State& state, const std::vector<int>& chosen,
-                              transport::exchange_function exchange) {
+transport::open_parameters open_parameters_of(const State& state, const std::vector<int>& chosen,
+                                              transport::exchange_function exchange) {
   auto members = std::make_shared<std::vector<int>>();
   for (const int rank : chosen) members->push_back((*state.members())[static_cast<std::size_t>(rank)]);
-  transport::opening how;
+  transport::open_parameters how;
   how.rank = static_cast<int>(std::find(chosen.begin(), chosen.end(), state.rank()) - chosen.begin());
   how.members = std::move(members);
   how.exchange = std::move(exchange);

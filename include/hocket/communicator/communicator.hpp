@@ -3,8 +3,8 @@
 /// A group of ranks that communicate: the first argument of every collective.
 #pragma once
 
+#include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/state.hpp>
-#include <hocket/communicator/visit.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
@@ -31,7 +31,7 @@ struct communicator_access;
 struct delete_unless_copied {
   template <class State>
   void operator()(State* state) const noexcept {
-    if (!state->in_a_copy()) delete state;
+    if (!state->in_forked_child()) delete state;
   }
 };
 
@@ -56,13 +56,13 @@ HOCKET_COLD inline failure used_after_move(const char* operation = nullptr, cons
 /// destroys stays with the rank.
 /// **Once moved from** it can be assigned to and destroyed. Unless assertions are off, calls on it fail with
 /// `invalid_argument`; its own members, which can't fail, end the program with these words.
-template <class Wire>
+template <class Domain>
 class communicator {
  public:
-  using wire_type = Wire;
+  using domain_type = Domain;
 
   /// For transports: a communicator of `how.members` on `through`. Collective over the members.
-  communicator(std::shared_ptr<Wire> through, transport::opening how, std::size_t staging_bytes)
+  communicator(std::shared_ptr<Domain> through, transport::open_parameters how, std::size_t staging_bytes)
       : state_(new state_type(std::move(through), std::move(how), staging_bytes), detail::delete_unless_copied()) {}
 
   communicator(communicator&&) noexcept = default;
@@ -83,13 +83,13 @@ class communicator {
   /// has failed before. Waits for nobody. Throws `concurrent_use` if a call is under way: `abort` ends one from another
   /// thread, and what an operation or a stage throws ends it from within.
   void revoke(std::string reason, const std::source_location& site = std::source_location::current()) const {
-    const detail::visit here(state());
+    const detail::communicator_guard here(state());
     if (const outcome refused = here.refused(); refused.failed()) {
       failure cause = refused.cause();
       cause.context = error_context{.operation = "revoke", .rank = rank(), .ranks = size(), .site = site};
       raise(std::move(cause));
     }
-    state().revoke_unheard(make_failure(errc::aborted, std::move(reason)));
+    state().revoke_undelivered(make_failure(errc::aborted, std::move(reason)));
   }
   /// Whether an earlier failure ended this communicator.
   bool revoked() const noexcept { return state().revoked(); }
@@ -128,7 +128,7 @@ class communicator {
 
  private:
   friend struct detail::communicator_access;
-  using state_type = detail::communicator_state<Wire>;
+  using state_type = detail::communicator_state<Domain>;
 
   state_type& state() const {
     state_type* const held = state_.get();
@@ -146,25 +146,25 @@ namespace detail {
 
 /// The collectives' way into a communicator.
 struct communicator_access {
-  template <class Wire>
-  static communicator_state<Wire>& state(const communicator<Wire>& comm) {
+  template <class Domain>
+  static communicator_state<Domain>& state(const communicator<Domain>& comm) {
     return comm.state();
   }
-  template <class Wire>
-  static const std::shared_ptr<communicator_state<Wire>>& shared_state(const communicator<Wire>& comm) {
+  template <class Domain>
+  static const std::shared_ptr<communicator_state<Domain>>& shared_state(const communicator<Domain>& comm) {
     static_cast<void>(comm.state());
     return comm.state_;
   }
-  template <class Wire>
-  static bool is_moved_from(const communicator<Wire>& comm) noexcept {
+  template <class Domain>
+  static bool is_moved_from(const communicator<Domain>& comm) noexcept {
     return comm.is_moved_from();
   }
 };
 
 template <class T>
 struct is_communicator : std::false_type {};
-template <class Wire>
-struct is_communicator<communicator<Wire>> : std::true_type {};
+template <class Domain>
+struct is_communicator<communicator<Domain>> : std::true_type {};
 
 }  // namespace detail
 

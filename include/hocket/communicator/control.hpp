@@ -33,10 +33,10 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 struct revocation {
-  std::int32_t code = 0;      ///< of `errc`
-  std::int32_t teller = -1;   ///< the rank that failed first; -1: nobody knows
-  std::int32_t culprit = -1;  ///< whom it blames; -1: nobody
-  std::string reason;         ///< and where: see `failure::quoted`
+  std::int32_t code = 0;       ///< of `errc`
+  std::int32_t reporter = -1;  ///< the rank that failed first; -1: nobody knows
+  std::int32_t culprit = -1;   ///< whom it blames; -1: nobody
+  std::string reason;          ///< and where: see `failure::quoted`
 };
 
 /// Where the calls of a rank stood when one of them began: see `call_record`.
@@ -63,11 +63,11 @@ struct open_inquiry {
 
 struct question {
   enum class subject : std::uint32_t {
-    standing,  ///< whom the peer waits for
+    position,  ///< whom the peer waits for
     call,      ///< its call with that number
     message    ///< the last message with that tag to who asks
   };
-  subject about = subject::standing;
+  subject about = subject::position;
   std::uint32_t number = 0;
 };
 
@@ -85,9 +85,9 @@ struct vote {
 };
 
 /// What a rank keeps of the votes of a communicator, from one call of `shrink` to the next.
-struct kept_votes {
-  std::vector<std::pair<int, vote>> heard;  ///< with the rank that cast each
-  std::uint32_t last_round = 0;             ///< in which this rank has voted
+struct vote_history {
+  std::vector<std::pair<int, vote>> received;  ///< with the rank that cast each
+  std::uint32_t last_round = 0;                ///< in which this rank has voted
   /// Round and number of the newest vote of each rank that is known of; empty before the first `shrink`.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> newest;
   /// Whoever has cast this one has gone on. Of the last call of `shrink` that came so far; round 0: none did.
@@ -155,7 +155,7 @@ class control_reader {
 inline std::vector<std::byte> encode(const control& what) {
   control_writer writer(what.index());
   if (const auto* const told = std::get_if<revocation>(&what)) {
-    return writer.number(told->code).number(told->teller).number(told->culprit).text(told->reason);
+    return writer.number(told->code).number(told->reporter).number(told->culprit).text(told->reason);
   }
   if (const auto* const asked = std::get_if<inquiry>(&what)) {
     writer.number(asked->start.sequence).number(asked->start.history);
@@ -185,11 +185,11 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
   switch (reader.number()) {
     case 0: {
       const std::int32_t code = reader.signed_number();
-      const auto teller = rank(true);
+      const auto reporter = rank(true);
       const auto culprit = rank(true);
-      if (!reader.whole() || !teller || !culprit) return std::nullopt;
+      if (!reader.whole() || !reporter || !culprit) return std::nullopt;
       if (code < static_cast<int>(errc::timeout) || code > static_cast<int>(errc::system)) return std::nullopt;
-      return revocation{code, *teller, *culprit, reader.text()};
+      return revocation{code, *reporter, *culprit, reader.text()};
     }
     case 1: {
       const auto start = [&] {
@@ -224,13 +224,13 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
 }
 
 /// What a peer has told that nobody has read yet, as no call was made since; what else has come is dropped.
-template <class Port>
-HOCKET_COLD std::optional<revocation> last_revocation(Port& port, int ranks) noexcept {
+template <class Endpoints>
+HOCKET_COLD std::optional<revocation> last_revocation(Endpoints& endpoints, int ranks) noexcept {
 #if HOCKET_HAS_EXCEPTIONS
   try {
 #endif
     transport::control_message mail;
-    while (port.fetch(mail)) {
+    while (endpoints.fetch(mail)) {
       const std::optional<control> words = decode(mail.bytes, ranks);
       if (words && std::holds_alternative<revocation>(*words)) return std::get<revocation>(*words);
     }

@@ -30,12 +30,12 @@ namespace detail {
 
 /// An all-gather within `Operation`, which has a name: of what is not the caller's, so that nothing else is told of it.
 template <class Operation, class T>
-struct exchange_job : moving_job<plan::goal_kind::all_gather, T> {
+struct exchange_spec : move_spec<plan::collective_kind::all_gather, T> {
   static constexpr const char* name = Operation::name;
 
   template <class State>
   call_request asked(const State& state) const {
-    call_request request = moving_job<plan::goal_kind::all_gather, T>::asked(state);
+    call_request request = move_spec<plan::collective_kind::all_gather, T>::asked(state);
     request.type_signature = mix(request.type_signature, hash_text(name));
     request.types = "";
     return request;
@@ -43,18 +43,19 @@ struct exchange_job : moving_job<plan::goal_kind::all_gather, T> {
 };
 
 /// `own` of all ranks. Here and below, `site` is that of the user's call, which errors name.
-template <class Operation, class T, class Wire>
-std::vector<T> gather_values(const communicator<Wire>& comm, std::span<const T> own, const std::source_location& site) {
+template <class Operation, class T, class Domain>
+std::vector<T> gather_values(const communicator<Domain>& comm, std::span<const T> own,
+                             const std::source_location& site) {
   std::vector<T> all(own.size() * static_cast<std::size_t>(comm.size()));
-  deliver(run_call(comm, exchange_job<Operation, T>{{own, all}}, options<>(), site));
+  deliver(run_call(comm, exchange_spec<Operation, T>{{own, all}}, options<>(), site));
   return all;
 }
 
 /// No rank has so much to say when something is made: a length beyond it has changed on its way.
 inline constexpr std::uint64_t most_exchanged = std::uint64_t{1} << 20U;
 
-template <class Operation, class Wire>
-[[noreturn]] HOCKET_COLD void refuse_length(const communicator<Wire>& comm, std::uint64_t length,
+template <class Operation, class Domain>
+[[noreturn]] HOCKET_COLD void refuse_length(const communicator<Domain>& comm, std::uint64_t length,
                                             const std::source_location& site) {
   const std::string reason = "a rank is said to exchange " + std::to_string(length) + " bytes, more than " +
                              std::to_string(most_exchanged) + ": they have changed on their way";
@@ -64,8 +65,8 @@ template <class Operation, class Wire>
 }
 
 /// All-gather of blobs of up to `most_exchanged` bytes over `comm`, of which only those of `chosen` are kept.
-template <class Operation, class Wire>
-std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm, std::span<const std::byte> blob,
+template <class Operation, class Domain>
+std::vector<std::vector<std::byte>> gather_blobs(const communicator<Domain>& comm, std::span<const std::byte> blob,
                                                  const std::vector<int>& chosen, const std::source_location& site) {
   const std::uint64_t own_size = blob.size();
   const auto sizes = gather_values<Operation>(comm, std::span(&own_size, 1), site);
@@ -85,22 +86,22 @@ std::vector<std::vector<std::byte>> gather_blobs(const communicator<Wire>& comm,
 
 /// The exchange of what the ranks `chosen` of `comm` make together. All of `comm` take part; it must outlive the
 /// result.
-template <class Operation, class Wire>
-transport::exchange_function exchange_over(const communicator<Wire>& comm, const std::vector<int>& chosen,
+template <class Operation, class Domain>
+transport::exchange_function exchange_over(const communicator<Domain>& comm, const std::vector<int>& chosen,
                                            const std::source_location& site) {
   return [&comm, chosen, site](std::span<const std::byte> blob) {
     return gather_blobs<Operation>(comm, blob, chosen, site);
   };
 }
-template <class Operation, class Wire>
-transport::exchange_function exchange_over(const communicator<Wire>& comm, const std::source_location& site) {
+template <class Operation, class Domain>
+transport::exchange_function exchange_over(const communicator<Domain>& comm, const std::source_location& site) {
   return exchange_over<Operation>(comm, all_ranks(communicator_access::state(comm)), site);
 }
 
 /// A context number that none of the ranks of `comm` uses yet, held by all of them.
-template <class Wire>
-std::uint32_t agree_on_context(const communicator<Wire>& comm, const std::source_location& site) {
-  auto& contexts = communicator_access::state(comm).wire()->contexts();
+template <class Domain>
+std::uint32_t agree_on_context(const communicator<Domain>& comm, const std::source_location& site) {
+  auto& contexts = communicator_access::state(comm).domain()->contexts();
   for (;;) {
     const std::uint32_t proposed = contexts.propose();
     std::uint32_t agreed = 0;

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/visit.hpp>
+#include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/engine/standing.hpp>
+#include <hocket/engine/active_calls.hpp>
 
 #include <string>
 
@@ -18,13 +18,12 @@ HOCKET_BEGIN_NAMESPACE
 /// communicator/flight_writer.hpp.
 ///
 /// Local. **Threads.** As a call: throws `error` (concurrent_use) if another thread is in one on `comm`.
-template <class Wire>
-std::string flight_record(const communicator<Wire>& comm) {
+template <class Domain>
+std::string flight_record(const communicator<Domain>& comm) {
   auto& state = detail::communicator_access::state(comm);
-  const detail::visit here(state);
+  const detail::communicator_guard here(state);
   if (const outcome refused = here.refused(); refused.failed()) raise(refused.cause());
-  return state.recorder().text(state.calls(), state.revoked() ? &state.cause() : nullptr,
-                               detail::standing_calls(state));
+  return state.recorder().text(state.calls(), state.revoked() ? &state.cause() : nullptr, detail::active_calls(state));
 }
 
 HOCKET_END_NAMESPACE

@@ -49,16 +49,15 @@ class flight_recorder {
   bool due() const noexcept { return failed_at_ != 0 && !recorded_ && !directory_.empty(); }
 
   /// Writes the file, if that can be done.
-  HOCKET_COLD void record(const call_log& log, const failure& cause,
-                          const std::vector<standing_call>& standing) noexcept {
+  HOCKET_COLD void record(const call_log& log, const failure& cause, const std::vector<active_call>& active) noexcept {
     recorded_ = true;
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      write(text(log, &cause, standing));
+      write(text(log, &cause, active));
     } catch (...) {  // the caller has a failure to deliver that matters more
     }
 #else
-    write(text(log, &cause, standing));
+    write(text(log, &cause, active));
 #endif
   }
   /// The same for a communicator that goes away before any call has failed on this rank.
@@ -68,8 +67,8 @@ class flight_recorder {
   }
 
   HOCKET_COLD std::string text(const call_log& log, const failure* cause,
-                               const std::vector<standing_call>& standing) const {
-    return flight_writer(who_, log, standing).write({cause, failed_at_, first_on_, leaving_});
+                               const std::vector<active_call>& active) const {
+    return flight_writer(who_, log, active).write({cause, failed_at_, first_on_, leaving_});
   }
 
  private:

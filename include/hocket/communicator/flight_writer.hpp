@@ -41,7 +41,7 @@ struct flight_identity {
 };
 
 /// Where a call stands that is under way.
-struct standing_call {
+struct active_call {
   std::uint32_t sequence = 0;  ///< of its operation; 0: it is a message
   log_entry entry{};           ///< of none: the call that blocks
   int lane = -1;
@@ -59,8 +59,8 @@ struct recorded_failure {
 
 class flight_writer {
  public:
-  flight_writer(const flight_identity& who, const call_log& log, const std::vector<standing_call>& standing)
-      : who_(who), log_(log), standing_(standing), calendar_(who.made) {}
+  flight_writer(const flight_identity& who, const call_log& log, const std::vector<active_call>& active)
+      : who_(who), log_(log), active_(active), calendar_(who.made) {}
 
   HOCKET_COLD std::string write(const recorded_failure& failed) {
     head();
@@ -132,7 +132,7 @@ class flight_writer {
     site(line, call.site);
     times(line, call.times);
     if (call.times.ended == 0) {
-      for (const standing_call& each : standing_) {
+      for (const active_call& each : active_) {
         if (each.sequence != 0 && call.covers(each.sequence)) return add(position(line, each));
       }
     }
@@ -150,22 +150,22 @@ class flight_writer {
     site(line, message.site);
     times(line, message.times);
     if (message.times.ended == 0) {
-      if (const standing_call* const here = standing_message(number)) position(line, *here);
+      if (const active_call* const here = active_message(number)) position(line, *here);
     }
     add(line);
   }
 
   /// A call that blocks has no number here, and is the last one.
-  const standing_call* standing_message(std::uint64_t number) const {
-    const standing_call* blocking = nullptr;
-    for (const standing_call& each : standing_) {
+  const active_call* active_message(std::uint64_t number) const {
+    const active_call* blocking = nullptr;
+    for (const active_call& each : active_) {
       if (each.entry.what() == log_entry::kind::message && each.entry.number() == number) return &each;
       if (each.entry.what() == log_entry::kind::none && each.sequence == 0) blocking = &each;
     }
     return number + 1 == log_.messages().count() ? blocking : nullptr;
   }
 
-  static json_line& position(json_line& line, const standing_call& at) {
+  static json_line& position(json_line& line, const active_call& at) {
     known(line, "lane", at.lane);
     known(line, "step", at.step);
     return known(line, "awaits", at.awaited);
@@ -187,7 +187,7 @@ class flight_writer {
 
   const flight_identity& who_;
   const call_log& log_;
-  const std::vector<standing_call>& standing_;
+  const std::vector<active_call>& active_;
   const platform::tick_calendar calendar_;
   std::string text_;
 };

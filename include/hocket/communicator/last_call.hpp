@@ -28,7 +28,7 @@ enum class block_lengths : std::uint8_t {
 
 /// A call before a plan was chosen.
 struct call_request {
-  plan::goal what;
+  plan::collective what;
   std::size_t block_elements = 0;  ///< elements of one block of the vector, the longest if they differ
   std::size_t element_size = 1;    ///< of partial results
   plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
@@ -47,7 +47,7 @@ struct call_request {
 
 /// Everything known of a call once its plan is chosen.
 struct planned_call {
-  plan::any plan = plan::dissemination_barrier{};
+  plan::any_algorithm plan = plan::dissemination_barrier{};
   std::size_t segment_elements = std::numeric_limits<std::size_t>::max();  ///< how much of a block it takes at once
   plan::layout layout;  ///< of equal blocks; where lengths are given, the call knows better
   std::uint32_t signature = 0;

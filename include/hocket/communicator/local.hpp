@@ -7,7 +7,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/transport/local/wire.hpp>
+#include <hocket/transport/local/domain.hpp>
 #include <hocket/transport/local/world.hpp>
 
 #include <cstddef>
@@ -42,7 +42,7 @@ void start_rank(std::vector<std::thread>& threads, int ranks, Rank rank) {
 namespace local {
 
 /// A communicator of threads.
-using communicator = hocket::communicator<wire>;
+using communicator = hocket::communicator<domain>;
 
 /// Makes this thread rank `rank` of `place` and returns the communicator of all its ranks. Each rank must be connected
 /// once, by a thread of its own. Throws `error`: `timeout` if the others do not come within `timeout`,
@@ -57,13 +57,13 @@ inline communicator connect(std::shared_ptr<world> place, int rank,
   auto members = std::make_shared<std::vector<int>>(static_cast<std::size_t>(place->size()));
   std::iota(members->begin(), members->end(), 0);
   world* const meeting = place.get();
-  transport::opening how;
+  transport::open_parameters how;
   how.members = std::move(members);
   how.rank = rank;
   how.exchange = [meeting, rank, timeout](std::span<const std::byte> blob) {
     return meeting->exchange(rank, blob, deadline::after(timeout));
   };
-  return communicator(std::make_shared<wire>(std::move(place), rank), std::move(how), 0);
+  return communicator(std::make_shared<domain>(std::move(place), rank), std::move(how), 0);
 }
 
 /// Runs `body(communicator)` on `ranks` threads and waits for all of them. If any rank ends by an exception, the first

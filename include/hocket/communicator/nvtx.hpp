@@ -69,22 +69,24 @@ class range_domain {
 };
 
 /// Operations that were started overlap, and another thread may end them: their ranges are no stack.
-template <class Port>
-class ranged_port : public forwarding_port<Port> {
-  using base = forwarding_port<Port>;
+template <class Endpoints>
+class ranged_endpoints : public forwarding_endpoints<Endpoints> {
+  using base = forwarding_endpoints<Endpoints>;
 
  public:
-  static constexpr bool only_watches = transport::only_watches<Port>;
+  static constexpr bool observes_only = transport::observes_only<Endpoints>;
 
-  ranged_port(std::unique_ptr<Port> inner, const transport::opening&, std::shared_ptr<range_domain> domain)
+  ranged_endpoints(std::unique_ptr<Endpoints> inner, const transport::open_parameters&,
+                   std::shared_ptr<range_domain> domain)
       : base(std::move(inner)), domain_(std::move(domain)) {}
 
-  void introduce(std::uint32_t sequence, const char* operation, const char* algorithm, std::size_t bytes) {
+  void on_operation(std::uint32_t sequence, const char* operation, const char* algorithm, std::size_t bytes) {
     if (domain_->is_seen()) ranges_.insert_or_assign(sequence, domain_->begin(operation, algorithm, bytes));
-    if constexpr (transport::introduced_port<Port>) this->inner().introduce(sequence, operation, algorithm, bytes);
+    if constexpr (transport::observes_operations<Endpoints>)
+      this->inner().on_operation(sequence, operation, algorithm, bytes);
   }
-  void did(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
-    if constexpr (transport::told_port<Port>) this->inner().did(sequence, lane, what, bytes);
+  void on_step(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
+    if constexpr (transport::observes_steps<Endpoints>) this->inner().on_step(sequence, lane, what, bytes);
   }
   void leave(std::uint32_t sequence) {
     if (const auto range = ranges_.find(sequence); range != ranges_.end()) {
@@ -99,8 +101,8 @@ class ranged_port : public forwarding_port<Port> {
   std::map<std::uint32_t, nvtxRangeId_t> ranges_;  ///< of operations under way
 };
 
-template <class Wire>
-using ranged = adapted_wire<Wire, ranged_port<typename Wire::port_type>, range_domain>;
+template <class Domain>
+using ranged = adapted_domain<Domain, ranged_endpoints<typename Domain::endpoints_type>, range_domain>;
 
 }  // namespace adaptor
 
@@ -110,11 +112,11 @@ using ranged = adapted_wire<Wire, ranged_port<typename Wire::port_type>, range_d
 ///
 /// Collective over `comm`. **Cost.** Where no profiler is attached, a comparison for each operation; else a short text.
 /// **Errors.** As `split`.
-template <class Wire>
-communicator<adaptor::ranged<Wire>> with_nvtx(const communicator<Wire>& comm,
-                                              const std::source_location& site = std::source_location::current()) {
-  const int rank_in_world = detail::communicator_access::state(comm).wire()->rank();
-  return detail::adapt<adaptor::ranged<Wire>>(comm, std::make_shared<adaptor::range_domain>(rank_in_world), site);
+template <class Domain>
+communicator<adaptor::ranged<Domain>> with_nvtx(const communicator<Domain>& comm,
+                                                const std::source_location& site = std::source_location::current()) {
+  const int rank_in_world = detail::communicator_access::state(comm).domain()->rank();
+  return detail::adapt<adaptor::ranged<Domain>>(comm, std::make_shared<adaptor::range_domain>(rank_in_world), site);
 }
 
 HOCKET_END_NAMESPACE

@@ -3,7 +3,7 @@
 /// Life after a failure: the ranks that are left agree on who they are, and go on with a communicator of their own.
 ///
 /// They can't ask anybody, as the rank that kept the store may be the one that died, and more of them may die while
-/// they talk. So they agree among themselves, by the votes of communicator/assembly.hpp:
+/// they talk. So they agree among themselves, by the votes of communicator/survivor_consensus.hpp:
 ///
 /// 1. Each tells all others whom it misses, and hears all others, but for those it finds gone. Put together, that is
 ///    its proposal.
@@ -16,11 +16,11 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
-#include <hocket/communicator/assembly.hpp>
 #include <hocket/communicator/chosen_ranks.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/control.hpp>
-#include <hocket/communicator/visit.hpp>
+#include <hocket/communicator/survivor_consensus.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
@@ -46,7 +46,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// Who is left, and the number of the communicator to be made.
-struct succession {
+struct survivor_set {
   std::uint32_t context = 0;
   std::vector<bool> lost;
 
@@ -62,8 +62,8 @@ struct succession {
   }
 
   /// Of nobody if `text` is none for so many ranks, or its number that of no communicator that can be made.
-  static succession parse(const std::string& text, std::size_t ranks) {
-    succession result;
+  static survivor_set parse(const std::string& text, std::size_t ranks) {
+    survivor_set result;
     if (text.size() != sizeof context + (ranks + 7) / 8) return result;
     std::memcpy(&result.context, text.data(), sizeof context);
     if (result.context == 0 || result.context > transport::contexts::most) return {};
@@ -71,29 +71,29 @@ struct succession {
     return result;
   }
 
-  void add(const succession& other) {
+  void add(const survivor_set& other) {
     context = std::max(context, other.context);
     for (std::size_t i = 0; i < other.lost.size(); ++i) lost[i] = lost[i] || other.lost[i];
   }
 };
 
-template <class Wire>
+template <class Domain>
 class shrinking {
-  using state_type = communicator_state<Wire>;
-  using assembly_type = assembly<state_type>;
+  using state_type = communicator_state<Domain>;
+  using consensus_type = survivor_consensus<state_type>;
 
  public:
   shrinking(state_type& state, const call_site& call)
-      : state_(state), call_(call), assembly_(state, deadline::after(call.timeout), call) {}
+      : state_(state), call_(call), consensus_(state, deadline::after(call.timeout), call) {}
 
-  communicator<Wire> run() {
+  communicator<Domain> run() {
     constexpr std::size_t most_ranks = (transport::control_message::most_bytes - 64) * 8;
     if (index(state_.size()) > most_ranks) {
       fail(errc::invalid_argument, "communicators of so many ranks can't be shrunk");
     }
     for (;;) {
-      if (std::optional<communicator<Wire>> made = elect()) return std::move(*made);
-      assembly_.join_newest_round();
+      if (std::optional<communicator<Domain>> made = elect()) return std::move(*made);
+      consensus_.join_newest_round();
     }
   }
 
@@ -109,54 +109,54 @@ class shrinking {
 
   /// What came of one attempt to make the communicator: it, or why not.
   struct attempt {
-    std::optional<communicator<Wire>> made;
+    std::optional<communicator<Domain>> made;
     failure cause;
   };
 
   /// Nothing if the others vote in a later call.
-  std::optional<communicator<Wire>> elect() {
+  std::optional<communicator<Domain>> elect() {
     for (std::uint32_t first = 0;; first += steps_per_attempt) {
-      const succession agreed = agree_on_members(first);
-      if (assembly_.superseded()) return std::nullopt;
+      const survivor_set agreed = agree_on_members(first);
+      if (consensus_.superseded()) return std::nullopt;
       attempt own = make(agreed, first);
       const std::string verdict = judged(first, own);
-      if (assembly_.superseded()) return std::nullopt;
+      if (consensus_.superseded()) return std::nullopt;
       if (verdict == yes) return std::move(own.made);
       if (verdict != again) refuse(verdict);
-      assembly_.pause(own.cause);
+      consensus_.pause(own.cause);
     }
   }
 
-  succession agree_on_members(std::uint32_t first) {
+  survivor_set agree_on_members(std::uint32_t first) {
     const std::size_t ranks = index(state_.size());
-    succession own{state_.wire()->contexts().propose(), std::vector<bool>(ranks)};
+    survivor_set own{state_.domain()->contexts().propose(), std::vector<bool>(ranks)};
     for (int rank = 0; rank < state_.size(); ++rank) {
-      own.lost[index(rank)] = !assembly_.takes_part(rank) || (rank != state_.rank() && state_.port().gone(rank));
+      own.lost[index(rank)] = !consensus_.takes_part(rank) || (rank != state_.rank() && state_.endpoints().gone(rank));
     }
-    const auto all = assembly_.gather(first, own.text());
+    const auto all = consensus_.gather(first, own.text());
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const succession theirs = all[rank] ? succession::parse(*all[rank], ranks) : succession{};
+      const survivor_set theirs = all[rank] ? survivor_set::parse(*all[rank], ranks) : survivor_set{};
       theirs.lost.empty() ? static_cast<void>(own.lost[rank] = true) : own.add(theirs);
     }
-    const succession agreed = succession::parse(assembly_.agree(first + 1, own.text()), ranks);
-    if (assembly_.superseded()) return {};
+    const survivor_set agreed = survivor_set::parse(consensus_.agree(first + 1, own.text()), ranks);
+    if (consensus_.superseded()) return {};
     if (agreed.lost.empty()) fail(errc::system, "a vote that can't be read came from a peer");
     if (agreed.lost[index(state_.rank())]) {
       fail(errc::peer_lost, "the others have lost their connection with this rank, and go on without it");
     }
     for (int rank = 0; rank < state_.size(); ++rank) {
-      if (agreed.lost[index(rank)]) assembly_.exclude(rank);
+      if (agreed.lost[index(rank)]) consensus_.exclude(rank);
     }
     return agreed;
   }
 
-  attempt make(const succession& agreed, std::uint32_t first) {
+  attempt make(const survivor_set& agreed, std::uint32_t first) {
     std::vector<int> ranks = all_ranks(state_);
-    std::erase_if(ranks, [&](int rank) { return !assembly_.takes_part(rank); });
+    std::erase_if(ranks, [&](int rank) { return !consensus_.takes_part(rank); });
     std::uint32_t number = first + first_exchange;
-    transport::opening how = opening_of(state_, ranks, [&](std::span<const std::byte> blob) {
-      number += assembly_type::most_votes;
-      return exchange(number - assembly_type::most_votes, blob, ranks);
+    transport::open_parameters how = open_parameters_of(state_, ranks, [&](std::span<const std::byte> blob) {
+      number += consensus_type::most_votes;
+      return exchange(number - consensus_type::most_votes, blob, ranks);
     });
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -170,18 +170,18 @@ class shrinking {
 #endif
   }
 
-  std::optional<communicator<Wire>> open(std::uint32_t context, transport::opening how) {
-    std::shared_ptr<Wire> through = Wire::renewed(state_.wire(), how);
-    if (through == state_.wire()) {
+  std::optional<communicator<Domain>> open(std::uint32_t context, transport::open_parameters how) {
+    std::shared_ptr<Domain> through = Domain::renewed(state_.domain(), how);
+    if (through == state_.domain()) {
       if (!through->contexts().claim(context)) return std::nullopt;
       how.context = context;
     }
-    return communicator<Wire>(std::move(through), std::move(how), state_.layout().staging_bytes);
+    return communicator<Domain>(std::move(through), std::move(how), state_.layout().staging_bytes);
   }
 
   std::vector<std::vector<std::byte>> exchange(std::uint32_t number, std::span<const std::byte> blob,
                                                const std::vector<int>& ranks) {
-    const auto all = assembly_.gather_long(number, {reinterpret_cast<const char*>(blob.data()), blob.size()});
+    const auto all = consensus_.gather_long(number, {reinterpret_cast<const char*>(blob.data()), blob.size()});
     std::vector<std::vector<std::byte>> result;
     for (const int rank : ranks) {
       const std::optional<std::string>& said = all[index(rank)];
@@ -195,21 +195,21 @@ class shrinking {
   /// What all ranks do after an attempt: go on with what was made, try again without those who died meanwhile, or
   /// give up for the reason of one of them, which would fail again: no memory, say.
   std::string judged(std::uint32_t first, const attempt& own) {
-    assembly_.conclude_in(first + last_steps + 1, yes);
-    const auto all = assembly_.gather(first + last_steps, own.made                   ? yes
-                                                          : worth_another(own.cause) ? again
+    consensus_.conclude_in(first + last_steps + 1, yes);
+    const auto all = consensus_.gather(first + last_steps, own.made                  ? yes
+                                                           : is_retryable(own.cause) ? again
                                                                                      : refusal(own));
     std::string verdict = yes;
     for (int rank = 0; rank < state_.size(); ++rank) {
-      if (!assembly_.takes_part(rank) || all[index(rank)] == yes) continue;
+      if (!consensus_.takes_part(rank) || all[index(rank)] == yes) continue;
       const std::string said = all[index(rank)].value_or(again);
       if (verdict == yes || verdict == again) verdict = said;
     }
-    return assembly_.agree(first + last_steps + 1, verdict);
+    return consensus_.agree(first + last_steps + 1, verdict);
   }
 
   /// Nobody's fault (the number was taken meanwhile), or that of one who has gone, or who says so itself.
-  static bool worth_another(const failure& cause) {
+  static bool is_retryable(const failure& cause) {
     return !cause || cause.context.peer >= 0 || cause.code == errc::peer_lost || cause.code == errc::unreachable ||
            cause.code == errc::revoked;
   }
@@ -238,7 +238,7 @@ class shrinking {
 
   state_type& state_;
   const call_site call_;
-  assembly_type assembly_;
+  consensus_type consensus_;
 };
 
 }  // namespace detail
@@ -255,14 +255,14 @@ class shrinking {
 /// call; `aborted`: `abort` was called during it, here or on the rank that is named. After these two all may call again, also
 /// those whose call came to no end. `revoked`: `comm` was shrunk before; `peer_lost`: the others have lost this rank, or
 /// had decided to go on when its last call ended by one of these two; what making a communicator throws.
-template <class Wire, call_options Options = options<>>
-communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options = {},
-                          const std::source_location& site = std::source_location::current()) {
+template <class Domain, call_options Options = options<>>
+communicator<Domain> shrink(const communicator<Domain>& comm, const Options& options = {},
+                            const std::source_location& site = std::source_location::current()) {
   static_assert(Options::template only<kind::timeout>,
                 "with(...): shrink can use a timeout and nothing else; wrap it in hint(...) to have it ignored");
   auto& state = detail::communicator_access::state(comm);
   const detail::call_site call = detail::site_of(state, "shrink", options, site);
-  const detail::visit here(state);
+  const detail::communicator_guard here(state);
   if (const outcome refused = here.refused(); refused.failed()) raise(detail::in_context(refused.cause(), state, call));
   if (call.timeout.count() < 0) raise(detail::in_context(detail::negative_timeout(call.timeout), state, call));
   if (state.retired()) {
@@ -270,7 +270,7 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
         make_failure(errc::revoked, "it was shrunk before: shrink the communicator that came of it"), state, call));
   }
   state.stop_reading();
-  communicator<Wire> made = detail::shrinking<Wire>(state, call).run();
+  communicator<Domain> made = detail::shrinking<Domain>(state, call).run();
   state.retire(detail::in_context(make_failure(errc::revoked, "its ranks go on with another one"), state, call));
   made.set_timeout(comm.timeout());
   detail::communicator_access::state(made).recorder().inherit(state.recorder());
@@ -278,9 +278,9 @@ communicator<Wire> shrink(const communicator<Wire>& comm, const Options& options
 }
 
 /// Does not compile: what else is there to say?
-template <class Wire, class Argument>
+template <class Domain, class Argument>
   requires(!call_options<Argument>)
-communicator<Wire> shrink(const communicator<Wire>& comm, const Argument&) {
+communicator<Domain> shrink(const communicator<Domain>& comm, const Argument&) {
   constexpr bool has_options = call_options<Argument>;
   static_assert(has_options,
                 "shrink(...) takes nothing but the communicator and options: shrink(comm, with(timeout(5s)))");

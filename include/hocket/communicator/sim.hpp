@@ -19,7 +19,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/plan/cost_model.hpp>
-#include <hocket/transport/sim/wire.hpp>
+#include <hocket/transport/sim/domain.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace sim {
 
 /// A communicator of simulated ranks.
-using communicator = hocket::communicator<wire>;
+using communicator = hocket::communicator<domain>;
 
 /// All ranks of a simulation, and the clock.
 ///
@@ -52,8 +52,8 @@ class world {
       : world(ranks, conditions{.model = model}) {}
 
   world(int ranks, const conditions& how) : network_(std::make_shared<network>(checked(ranks, how.model), how)) {
-    wires_.reserve(static_cast<std::size_t>(ranks));
-    for (int rank = 0; rank < ranks; ++rank) wires_.push_back(std::make_shared<wire>(network_, rank));
+    domains_.reserve(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) domains_.push_back(std::make_shared<domain>(network_, rank));
     auto all = std::vector<int>(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
     comms_ = group(std::move(all));
@@ -73,10 +73,10 @@ class world {
   /// A further communicator of the world's ranks `members`: element r of the result is the one that rank r of it holds.
   /// In place of `split`, which ranks that share a thread can't call.
   std::vector<communicator> group(std::vector<int> members) {
-    return group_on<wire>(std::move(members), [](std::shared_ptr<wire> through, int) { return through; });
+    return group_on<domain>(std::move(members), [](std::shared_ptr<domain> through, int) { return through; });
   }
 
-  /// The same over adapted wires: `adapt(wire, rank of the world)` makes them of this world's.
+  /// The same over adapted wires: `adapt(domain, rank of the world)` makes them of this world's.
   template <class Adapted, class Adapt>
   std::vector<hocket::communicator<Adapted>> group_on(std::vector<int> members, Adapt adapt) {
     std::vector<bool> taken(static_cast<std::size_t>(size()));
@@ -95,15 +95,15 @@ class world {
     made.reserve(shared->size());
     for (std::size_t rank = 0; rank < shared->size(); ++rank) {
       const int rank_in_world = (*shared)[rank];
-      std::shared_ptr<Adapted> through = adapt(wires_[static_cast<std::size_t>(rank_in_world)], rank_in_world);
+      std::shared_ptr<Adapted> through = adapt(domains_[static_cast<std::size_t>(rank_in_world)], rank_in_world);
       through->contexts().claim(context);
-      transport::opening how;
+      transport::open_parameters how;
       how.context = context;
       how.members = shared;
       how.rank = static_cast<int>(rank);
       made.emplace_back(std::move(through), std::move(how), 0);
       auto& state = hocket::detail::communicator_access::state(made.back());
-      state.port().attach(&state, &poll<hocket::detail::communicator_state<Adapted>>);
+      state.endpoints().attach(&state, &poll<hocket::detail::communicator_state<Adapted>>);
     }
     return made;
   }
@@ -149,7 +149,7 @@ class world {
       if (status != hocket::detail::machine_status::failed) continue;
       failure cause = with_context(*each, state);
       state.revoke(cause);
-      state.port().note(std::move(cause));
+      state.endpoints().note(std::move(cause));
     }
   }
 
@@ -180,7 +180,7 @@ class world {
   }
 
   const std::shared_ptr<network> network_;
-  std::vector<std::shared_ptr<wire>> wires_;
+  std::vector<std::shared_ptr<domain>> domains_;
   std::uint32_t contexts_ = 0;
   std::vector<communicator> comms_;
 };

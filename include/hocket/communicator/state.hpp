@@ -12,13 +12,13 @@
 /// that has failed returns only when no peer is in a call that might still read.
 #pragma once
 
+#include <hocket/communicator/attribute_cache.hpp>
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/communicator/flight_recorder.hpp>
-#include <hocket/communicator/kept_objects.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/message_numbers.hpp>
-#include <hocket/communicator/tag_turns.hpp>
+#include <hocket/communicator/tag_allocator.hpp>
 #include <hocket/communicator/traffic.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/buffer.hpp>
@@ -65,22 +65,22 @@ HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given, erro
       where);
 }
 
-template <class Wire>
+template <class Domain>
 class communicator_state {
  public:
-  using wire_type = Wire;
-  using port_type = typename Wire::port_type;
+  using domain_type = Domain;
+  using endpoints_type = typename Domain::endpoints_type;
 
-  communicator_state(std::shared_ptr<Wire> through, transport::opening how, std::size_t staging_bytes)
-      : wire_(std::move(through)), members_(how.members), context_(wire_->contexts(), how.context), rank_(how.rank),
+  communicator_state(std::shared_ptr<Domain> through, transport::open_parameters how, std::size_t staging_bytes)
+      : domain_(std::move(through)), members_(how.members), context_(domain_->contexts(), how.context), rank_(how.rank),
         size_(static_cast<int>(how.members->size())), numbers_(size_), layout_{how.members->size(), staging_bytes},
-        slot_lines_(layout_.slot_bytes() / platform::cache_line), port_(open(how)),
-        recorder_(
-            {rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], wire_->size(), how.context, Wire::name}) {
-    if (!port_->windows_reachable()) return;
+        slot_lines_(layout_.slot_bytes() / platform::cache_line), endpoints_(open(how)),
+        recorder_({rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], domain_->size(), how.context,
+                   Domain::name}) {
+    if (!endpoints_->windows_reachable()) return;
     peer_completed_.resize(members_->size(), 0);
     for (int peer = 0; peer < size(); ++peer) {
-      windows_.push_back(port_->window_of(peer));
+      windows_.push_back(endpoints_->window_of(peer));
     }
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == rank_) continue;
@@ -89,26 +89,26 @@ class communicator_state {
     push_lines_from_ = &layout_.push(window(rank_), 0, 0);
     header_ = &layout_.header(window(rank_));
     occupied_ = &header_->occupied;
-    quick_polls_ = port_->oversubscribed() ? 1 : 1000;
+    fast_path_polls_ = endpoints_->oversubscribed() ? 1 : 1000;
     // The direct path does not ask the port.
-    pushes_ = size_ > 1 && size_ <= most_ranks_to_push && transport::only_watches<port_type>;
+    pushes_ = size_ > 1 && size_ <= most_ranks_to_push && transport::observes_only<endpoints_type>;
   }
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
   ~communicator_state() {
-    if (aborted() && !cause_) revoke_unheard(heed_abort());
+    if (aborted() && !cause_) revoke_undelivered(take_abort());
     if (recorder_.directory().empty()) return;
-    if (const auto told = cause_ ? std::nullopt : last_revocation(*port_, size_)) learn(*told);
+    if (const auto told = cause_ ? std::nullopt : last_revocation(*endpoints_, size_)) record_revocation(*told);
     if (recorder_.due()) recorder_.record_on_leaving(calls_, cause_);
   }
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  port_type& port() noexcept { return *port_; }
-  const port_type& port() const noexcept { return *port_; }
-  const std::shared_ptr<Wire>& wire() const noexcept { return wire_; }
+  endpoints_type& endpoints() noexcept { return *endpoints_; }
+  const endpoints_type& endpoints() const noexcept { return *endpoints_; }
+  const std::shared_ptr<Domain>& domain() const noexcept { return domain_; }
   /// Whether this process is a copy of the rank, by `fork`: then it may do nothing with this.
-  bool in_a_copy() const noexcept { return transport::in_a_copy(*wire_); }
+  bool in_forked_child() const noexcept { return transport::in_forked_child(*domain_); }
   /// Ranks on the wire of this communicator's ranks.
   const std::shared_ptr<const std::vector<int>>& members() const noexcept { return members_; }
   const window_layout& layout() const noexcept { return layout_; }
@@ -123,7 +123,7 @@ class communicator_state {
   /// Whether small contributions are best written to all peers at once.
   bool pushes() const noexcept { return pushes_; }
   /// How often to look for a contribution before waiting patiently: longer than a peer takes that is there.
-  int quick_polls() const noexcept { return quick_polls_; }
+  int fast_path_polls() const noexcept { return fast_path_polls_; }
   /// Every other rank, with the push lines of slot 0; those of slot s are s * slot_lines() further.
   const std::vector<push_pair>& pushing() const noexcept { return pushing_; }
   std::size_t slot_lines() const noexcept { return slot_lines_; }
@@ -151,7 +151,7 @@ class communicator_state {
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
 
   /// Tags of the internal channel. They come round again, on most transports after 65536.
-  tag_turns& tags() noexcept { return tags_; }
+  tag_allocator& tags() noexcept { return tags_; }
 
   /// Whether operation `sequence` may begin here.
   bool has_turn(std::uint32_t sequence) const noexcept { return distance(completed_, sequence) <= most_in_flight; }
@@ -164,7 +164,7 @@ class communicator_state {
   }
 
   /// A flag of operation `sequence` came from `peer`.
-  void heard(int peer, std::uint32_t sequence) noexcept {
+  void note_completed(int peer, std::uint32_t sequence) noexcept {
     std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
     const std::uint32_t completed = sequence - most_in_flight;
     if (distance(known, completed) > 0) known = completed;
@@ -177,7 +177,7 @@ class communicator_state {
     least_completed_ = sequence - most_in_flight;
     header_->completed.store(sequence, std::memory_order_release);
     if (is_next_era(before)) [[unlikely]]
-      hear_all();
+      refresh_all_completed();
   }
 
   /// Operation `sequence` is over on this rank.
@@ -192,7 +192,7 @@ class communicator_state {
     if (header_ == nullptr) return;
     header_->completed.store(completed_, std::memory_order_release);
     if (is_next_era(before)) [[unlikely]]
-      hear_all();
+      refresh_all_completed();
   }
 
   message_numbers& numbers() noexcept { return numbers_; }
@@ -231,7 +231,7 @@ class communicator_state {
     return alone;
   }
   /// The same for a call that reads nothing of its peers.
-  bool enter_to_talk() noexcept { return occupy(occupancy::talks); }
+  bool enter_without_reads() noexcept { return occupy(occupancy::talks); }
   /// The call reads nothing of its peers any more.
   void stop_reading() noexcept { occupied_->store(occupancy::talks, std::memory_order_release); }
   void leave() noexcept { occupied_->store(occupancy::none, std::memory_order_release); }
@@ -242,7 +242,7 @@ class communicator_state {
   const flight_recorder& recorder() const noexcept { return recorder_; }
   /// What peers have asked and could not be told yet.
   std::vector<open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
-  kept_votes& votes() noexcept { return votes_; }
+  vote_history& votes() noexcept { return votes_; }
 
   // ── Failure ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -250,11 +250,11 @@ class communicator_state {
   /// fails with; every later one fails with `revoked`.
   void revoke(const failure& cause) {
     delivered_ = true;
-    revoke_unheard(cause);
+    revoke_undelivered(cause);
   }
 
   /// The same for an operation that nobody waits for now: the next call fails with `cause`.
-  void revoke_unheard(const failure& cause) {
+  void revoke_undelivered(const failure& cause) {
     if (cause_) return;
     // Of an abort the peer that is waited for is no cause.
     const int culprit = cause.code == errc::aborted ? rank_ : cause.context.peer;
@@ -273,9 +273,9 @@ class communicator_state {
   }
 
   /// A peer says that the communicator has ended. The next call to ask fails as the peer's did.
-  void hear(const revocation& told) {
+  void accept_revocation(const revocation& told) {
     if (cause_) return;
-    learn(told);
+    record_revocation(told);
     end(told);
   }
 
@@ -295,15 +295,15 @@ class communicator_state {
   }
 
   /// The caller is told by an operation that it waits for: if that has ended the communicator, it is no news any more.
-  void note_heard() noexcept { delivered_ = revoked(); }
+  void mark_cause_delivered() noexcept { delivered_ = revoked(); }
 
   /// While it lives, a failure ends operations that nobody waits for: it stays news to the next call.
-  class nobody_waits {
+  class keep_undelivered {
    public:
-    explicit nobody_waits(communicator_state& state) noexcept : state_(state), delivered_(state.delivered_) {}
-    nobody_waits(const nobody_waits&) = delete;
-    nobody_waits& operator=(const nobody_waits&) = delete;
-    ~nobody_waits() { state_.delivered_ = delivered_; }
+    explicit keep_undelivered(communicator_state& state) noexcept : state_(state), delivered_(state.delivered_) {}
+    keep_undelivered(const keep_undelivered&) = delete;
+    keep_undelivered& operator=(const keep_undelivered&) = delete;
+    ~keep_undelivered() { state_.delivered_ = delivered_; }
 
    private:
     communicator_state& state_;
@@ -313,12 +313,12 @@ class communicator_state {
   /// From any thread: the operation under way, or else the next one, ends with `aborted`, and revokes the communicator.
   void abort() noexcept {
     aborted_.store(true, std::memory_order_relaxed);
-    hurry();
+    expedite();
   }
   /// Whether an operation is to end for that.
   bool aborted() const noexcept { return aborted_.load(std::memory_order_relaxed); }
   /// What it fails with. Only that one: `shrink` can go on after it.
-  HOCKET_NO_INLINE failure heed_abort() {
+  HOCKET_NO_INLINE failure take_abort() {
     aborted_.store(false, std::memory_order_relaxed);
     return make_failure(errc::aborted, "abort() was called on this communicator");
   }
@@ -334,7 +334,7 @@ class communicator_state {
   last_call& last() noexcept { return last_; }
 
   /// What calls keep for those that come after them: it goes when nothing can be read or sent any more.
-  kept_objects& kept() noexcept { return kept_; }
+  attribute_cache& attributes() noexcept { return attributes_; }
 
   // ── Operations that were started and not waited for ──────────────────────────────────────────────────────────────
 
@@ -352,7 +352,7 @@ class communicator_state {
   /// Without assertions there is no locked instruction, which would have to wait for all stores of the call before; two
   /// threads that begin a call within the same few nanoseconds do not find each other then.
   bool occupy(std::uint32_t how) noexcept {
-    if (in_a_copy()) [[unlikely]]
+    if (in_forked_child()) [[unlikely]]
       return false;
     if constexpr (HOCKET_ASSERTION_LEVEL > 0) {
       std::uint32_t nobody = occupancy::none;
@@ -364,56 +364,57 @@ class communicator_state {
     return true;
   }
 
-  std::unique_ptr<port_type> open(transport::opening& how) {
+  std::unique_ptr<endpoints_type> open(transport::open_parameters& how) {
     how.window_bytes = layout_.size();
-    return Wire::open(wire_, how);
+    return Domain::open(domain_, how);
   }
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  void learn(const revocation& told) {
-    const std::string teller = told.teller < 0 ? "" : "rank " + std::to_string(told.teller) + " reports: ";
-    cause_ = make_failure(static_cast<errc>(told.code), teller + told.reason,
-                          {.peer = told.culprit >= 0 ? told.culprit : told.teller});
-    recorder_.note_failure(told.teller);
+  void record_revocation(const revocation& told) {
+    const std::string reporter = told.reporter < 0 ? "" : "rank " + std::to_string(told.reporter) + " reports: ";
+    cause_ = make_failure(static_cast<errc>(told.code), reporter + told.reason,
+                          {.peer = told.culprit >= 0 ? told.culprit : told.reporter});
+    recorder_.note_failure(told.reporter);
   }
 
   void end(const revocation& why) {
     // Peers may wait for that, as this rank is about to wait for them.
     if (occupied_->load(std::memory_order_relaxed) == occupancy::reads) stop_reading();
-    const bool lost = why.code == static_cast<int>(errc::peer_lost) && why.culprit >= 0 && port_->gone(why.culprit);
+    const bool lost =
+        why.code == static_cast<int>(errc::peer_lost) && why.culprit >= 0 && endpoints_->gone(why.culprit);
     // Who was aborted is to return soon; what has not gone out by then goes with the next progress.
-    const bool hurried = why.code == static_cast<int>(errc::aborted) && why.teller == rank_;
-    tell_peers(why, lost ? why.culprit : -1, std::chrono::milliseconds(hurried ? 2 : 20));
-    if (hurried) hurry();
+    const bool expedited = why.code == static_cast<int>(errc::aborted) && why.reporter == rank_;
+    notify_peers(why, lost ? why.culprit : -1, std::chrono::milliseconds(expedited ? 2 : 20));
+    if (expedited) expedite();
     for (int peer = 0; has_windows() && peer < size_; ++peer) {
-      if (!port_type::shares_address_space && !transport::flag_reaches(*port_, peer)) continue;
+      if (!endpoints_type::shares_address_space && !transport::flag_reaches(*endpoints_, peer)) continue;
       layout_.header(window(peer)).revoked.store(1, std::memory_order_release);
     }
-    port_->discard();
-    if constexpr (port_type::shares_address_space) wait_for_readers();
+    endpoints_->discard();
+    if constexpr (endpoints_type::shares_address_space) wait_for_readers();
   }
 
   /// Where there is no memory for the words, peers see the flags, if there are any, and not why they are raised.
-  void tell_peers(const revocation& why, int lost, std::chrono::nanoseconds longest) {
+  void notify_peers(const revocation& why, int lost, std::chrono::nanoseconds longest) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      tell_peers(encode(why), lost, longest);
+      notify_peers(encode(why), lost, longest);
     } catch (const std::bad_alloc&) {}
 #else
-    tell_peers(encode(why), lost, longest);
+    notify_peers(encode(why), lost, longest);
 #endif
   }
 
-  void hurry() noexcept {
-    if constexpr (transport::hurried_port<port_type>) port_->hurry();
+  void expedite() noexcept {
+    if constexpr (transport::can_expedite<endpoints_type>) endpoints_->expedite();
   }
 
   /// All of them; where they are many and far away, enough for those to reach all others by passing it on.
-  void tell_peers(const std::vector<std::byte>& words, int lost, std::chrono::nanoseconds longest) {
+  void notify_peers(const std::vector<std::byte>& words, int lost, std::chrono::nanoseconds longest) {
     constexpr int few = 32;
     const auto tell = [&](int peer) {
-      if (peer != rank_ && peer != lost) port_->post(peer, words);
+      if (peer != rank_ && peer != lost) endpoints_->post(peer, words);
     };
     if (has_windows() || size_ <= few) {
       for (int peer = 0; peer < size_; ++peer) tell(peer);
@@ -424,7 +425,7 @@ class communicator_state {
       }
     }
     const deadline last = deadline::after(longest);
-    while (!port_->posted() && !last.passed()) port_->progress();
+    while (!endpoints_->posted() && !last.passed()) endpoints_->progress();
   }
 
   /// Until no peer is in a call that began before its flag was raised. Those that are find the flag soon; the limit is
@@ -443,7 +444,7 @@ class communicator_state {
 
   /// Once in an era, so that nothing that is known of a peer gets so old that it seems to lie ahead: calls that go well
   /// need not look at it, and messages do not at all.
-  HOCKET_NO_INLINE void hear_all() noexcept {
+  HOCKET_NO_INLINE void refresh_all_completed() noexcept {
     for (int peer = 0; peer < size(); ++peer) {
       peer_completed_[static_cast<std::size_t>(peer)] = completed_at(peer);
     }
@@ -468,18 +469,18 @@ class communicator_state {
     return knows_credit(sequence);
   }
 
-  const std::shared_ptr<Wire> wire_;
+  const std::shared_ptr<Domain> domain_;
   const std::shared_ptr<const std::vector<int>> members_;
   const transport::contexts::lease context_;
   const int rank_;
   const int size_;
   message_numbers numbers_;
-  kept_objects kept_;  ///< outlives the port
+  attribute_cache attributes_;  ///< outlives the port
   const window_layout layout_;
   const std::size_t slot_lines_;
-  const std::unique_ptr<port_type> port_;
+  const std::unique_ptr<endpoints_type> endpoints_;
   std::vector<std::byte*> windows_;
-  int quick_polls_ = 0;
+  int fast_path_polls_ = 0;
   std::vector<push_pair> pushing_;
   const push_line* push_lines_from_ = nullptr;
   window_header* header_ = nullptr;  ///< of this rank's window
@@ -488,7 +489,7 @@ class communicator_state {
   std::uint32_t least_completed_ = 0;
   std::uint32_t last_sequence_ = 0;
   traffic moved_;
-  tag_turns tags_;
+  tag_allocator tags_;
   std::uint32_t completed_ = 0;
   std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is over
   std::array<growing_buffer, transport::window> scratch_;
@@ -499,7 +500,7 @@ class communicator_state {
   std::vector<const posted_message*> messages_;
   call_log calls_;
   std::vector<open_inquiry> open_inquiries_;
-  kept_votes votes_;
+  vote_history votes_;
   std::chrono::nanoseconds timeout_ = default_timeout;
   failure cause_;
   bool delivered_ = false;  ///< some call has failed with `cause_`

@@ -13,9 +13,9 @@
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/arrival.hpp>
+#include <hocket/transport/ucx/domain.hpp>
 #include <hocket/transport/ucx/leftover_segments.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
-#include <hocket/transport/ucx/wire.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -32,7 +32,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
 /// A communicator of processes.
-using communicator = hocket::communicator<wire>;
+using communicator = hocket::communicator<domain>;
 
 /// How the world is made. All ranks pass the same, but for `stop`.
 struct connect_options {
@@ -83,11 +83,11 @@ class start_up {
     };
     const std::vector<process_identity> identities = exchange_identities(options);
     remove_leftover_segments();
-    std::shared_ptr<wire> through = wire::join(world_.rank, identities, exchange);
+    std::shared_ptr<domain> through = domain::join(world_.rank, identities, exchange);
     try_neighbour(*through);
     auto members = std::make_shared<std::vector<int>>(index(world_.ranks));
     std::iota(members->begin(), members->end(), 0);
-    transport::opening how;
+    transport::open_parameters how;
     how.members = std::move(members);
     how.rank = world_.rank;
     how.exchange = exchange;
@@ -133,7 +133,7 @@ class start_up {
   }
 
   /// So that settings which lead nowhere are found at once, by all ranks: nobody leaves before the others know why.
-  void try_neighbour(wire& through) {
+  void try_neighbour(domain& through) {
     failure cause = through.reach((world_.rank + 1) % world_.ranks);
     if (cause.code != errc::peer_lost) {
       const auto reasons = exchange(std::as_bytes(std::span(cause.reason)));

@@ -8,7 +8,7 @@
 #pragma once
 
 #define HOCKET_VERSION_MAJOR 0
-#define HOCKET_VERSION_MINOR 1
+#define HOCKET_VERSION_MINOR 2
 #define HOCKET_VERSION_PATCH 0
 
 #if __cplusplus < 202002L
@@ -43,7 +43,7 @@
 #endif
 
 /// 0 leaves out what finds calls that differ between ranks: signatures, their comparison, and the log of calls, with which
-/// the flight recorder loses its calls too. What that saves is measured by bench/mismatch_detection.cxx: a few nanoseconds.
+/// the flight recorder loses its calls too. What that saves is measured by bench/mismatch_detection.cpp: a few nanoseconds.
 /// Must be equal on all ranks.
 #ifndef HOCKET_MISMATCH_DETECTION
 #define HOCKET_MISMATCH_DETECTION 1
@@ -61,7 +61,7 @@
 #define HOCKET_DETAIL_MISMATCH _no_mismatch_detection
 #endif
 #define HOCKET_INLINE_NAMESPACE                                                                        \
-  HOCKET_DETAIL_NAMESPACE(v0_1_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL, \
+  HOCKET_DETAIL_NAMESPACE(v0_2_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL, \
                           HOCKET_DETAIL_MISMATCH)
 
 /// The same as text: what ranks that talk to each other must have alike.

@@ -27,11 +27,11 @@ class pending {
   /// Drives the communicator until the operation is over, at most until its deadline.
   virtual void wait() = 0;
   /// As `wait`, for nobody who would hear of a failure: the next call does.
-  virtual void wait_unheard() { wait(); }
+  virtual void wait_undelivered() { wait(); }
   /// Why it failed, or the latest `test` or `wait` was refused; no failure while it runs and after success.
   virtual const failure& cause() const = 0;
   /// Whether this process is a copy, by `fork`, of the one that has started it, where it stays.
-  virtual bool in_a_copy() const noexcept { return false; }
+  virtual bool in_forked_child() const noexcept { return false; }
 };
 
 }  // namespace detail
@@ -80,8 +80,8 @@ class [[nodiscard]] request {
 
  private:
   void finish() noexcept {
-    if (started_ && started_->in_a_copy()) static_cast<void>(started_.release());
-    if (started_) started_->wait_unheard();
+    if (started_ && started_->in_forked_child()) static_cast<void>(started_.release());
+    if (started_) started_->wait_undelivered();
     started_.reset();
   }
 

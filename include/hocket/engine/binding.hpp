@@ -5,8 +5,8 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/engine/device_copies.hpp>
-#include <hocket/engine/step_event.hpp>
-#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/engine/step_observer.hpp>
+#include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
 
@@ -19,9 +19,9 @@ namespace detail {
 /// One plan, bound to buffers, an element type and an operation. The buffers hold partial results (see
 /// `reduction::partial`); `in` may equal `out`.
 struct binding {
-  plan::any plan;
+  plan::any_algorithm plan;
   plan::layout layout;
-  const kernel::leaf* leaf = nullptr;
+  const kernel::element_kernel* element_kernel = nullptr;
   const void* operation = nullptr;  ///< passed to the leaf
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
@@ -36,14 +36,16 @@ struct binding {
 };
 
 /// The elements of the whole vector that a rank's buffer holds: all, or only the rank's own block.
-inline plan::extent extent_of(plan::goal_kind kind, plan::region where, const plan::layout& layout, int rank) noexcept {
-  const bool own_block_only = (kind == plan::goal_kind::reduce_scatter && where == plan::region::out) ||
-                              (kind == plan::goal_kind::all_gather && where == plan::region::in);
+inline plan::extent extent_of(plan::collective_kind kind, plan::region where, const plan::layout& layout,
+                              int rank) noexcept {
+  const bool own_block_only = (kind == plan::collective_kind::reduce_scatter && where == plan::region::out) ||
+                              (kind == plan::collective_kind::all_gather && where == plan::region::in);
   return own_block_only ? layout.block(static_cast<std::uint32_t>(rank)) : plan::extent{0, layout.size()};
 }
 
 /// The element of the whole vector with which a rank's buffer begins.
-inline std::size_t origin_of(plan::goal_kind kind, plan::region where, const plan::layout& layout, int rank) noexcept {
+inline std::size_t origin_of(plan::collective_kind kind, plan::region where, const plan::layout& layout,
+                             int rank) noexcept {
   return extent_of(kind, where, layout, rank).begin;
 }
 

@@ -12,10 +12,10 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/function_view.hpp>
 #include <hocket/core/platform/cpu.hpp>
-#include <hocket/engine/listen.hpp>
+#include <hocket/engine/active_calls.hpp>
+#include <hocket/engine/failure_diagnosis.hpp>
 #include <hocket/engine/machine.hpp>
 #include <hocket/engine/operation.hpp>
-#include <hocket/engine/standing.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>
@@ -44,13 +44,13 @@ struct never_stopped {
 using locator = function_view<void(error_context&)>;
 
 /// Counts polls in vain, gives the core away when there are more ranks than cores, and says when it is enough.
-class patience {
+class wait_policy {
  public:
   static constexpr unsigned polls_per_check = 64;
   static constexpr unsigned polls_until_armed = 256;
   static constexpr unsigned polls_until_sleep = 1U << 16;
 
-  patience(std::chrono::nanoseconds timeout, bool oversubscribed) noexcept
+  wait_policy(std::chrono::nanoseconds timeout, bool oversubscribed) noexcept
       : timeout_(timeout), oversubscribed_(oversubscribed) {}
 
   void progressed() noexcept {
@@ -226,44 +226,44 @@ inline waiting_call position_of(const call_site& call, locator locate) {
 /// What a call that was called off fails with.
 template <class State>
 HOCKET_COLD failure reason_to_stop(State& state) {
-  return state.aborted() ? state.heed_abort()
+  return state.aborted() ? state.take_abort()
                          : make_failure(errc::aborted, "the stop token of this call was triggered");
 }
 
 /// Why the wait ends now; no failure if it goes on. `locate(context)` says where the operation stands.
 template <class State>
-HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, patience& waiting, const call_site& call,
+HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_policy& waiting, const call_site& call,
                                            locator locate) {
   const auto where = [&] { return position_of(call, locate); };
-  const auto called_off = [&] { return state.aborted() || stop(); };
+  const auto cancelled = [&] { return state.aborted() || stop(); };
   // Looked at before the mail: a peer that has failed says so before it leaves, and that tells more than that it has left.
   failure broken;
-  if (!called_off()) state.port().broken(broken);
-  const outcome compared = listen(state, where);
+  if (!cancelled()) state.endpoints().broken(broken);
+  const outcome compared = poll_control_messages(state, where);
   failure cause;
-  if (state.flagged() && !state.revoked()) hear_why(state, where, waiting.left(), called_off);
+  if (state.flagged() && !state.revoked()) await_revocation_reason(state, where, waiting.left(), cancelled);
   if (state.revoked()) {
     cause = state.take_cause();
   } else if (compared.failed()) {
     cause = compared.cause();
-  } else if (called_off()) {
+  } else if (cancelled()) {
     cause = reason_to_stop(state);
   } else if (broken) {
     cause = std::move(broken);
   } else if (waiting.expired()) {
     failure late = make_failure(errc::timeout, "waited " + describe(call.timeout) + " for a peer");
-    cause = whom_to_blame(state, where, call.timeout, std::move(late), called_off);
-    if (cause.code == errc::timeout && called_off()) cause = reason_to_stop(state);
+    cause = find_culprit(state, where, call.timeout, std::move(late), cancelled);
+    if (cause.code == errc::timeout && cancelled()) cause = reason_to_stop(state);
   } else {
     const waiting_call own = where();
-    const bool has_left = own.awaited >= 0 && own.awaited != state.rank() && state.port().gone(own.awaited);
+    const bool has_left = own.awaited >= 0 && own.awaited != state.rank() && state.endpoints().gone(own.awaited);
     if (!waiting.is_in_vain(own.awaited, has_left)) {
       if (waiting.should_inquire(own.awaited)) inquire(state, own);
       return {};
     }
     const std::string reason = "rank " + std::to_string(own.awaited) + " is gone: ";
-    cause =
-        make_failure(errc::peer_lost, reason + transport::how_gone(state.port(), own.awaited), {.peer = own.awaited});
+    cause = make_failure(errc::peer_lost, reason + transport::departure_reason(state.endpoints(), own.awaited),
+                         {.peer = own.awaited});
   }
   const int blamed = cause.context.peer;
   locate(cause.context);
@@ -272,7 +272,9 @@ HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, patien
 }
 
 /// A call that was over when a peer failed, and may have read of its buffers what was no longer meant for it.
-inline failure spoiled() { return make_failure(errc::revoked, "a peer's call failed while this one read its buffers"); }
+inline failure invalidated_by_peer() {
+  return make_failure(errc::revoked, "a peer's call failed while this one read its buffers");
+}
 
 /// What the failure of a call is, once its peers were asked.
 template <class State>
@@ -280,10 +282,10 @@ HOCKET_COLD failure examined(State& state, stop_query stop, const call_site& cal
   const auto where = [&] { return position_of(call, locate); };
   if (cause.code == errc::peer_lost) {
     // The peer may have ended for a failure that this rank has not read of yet.
-    static_cast<void>(listen(state, where));
+    static_cast<void>(poll_control_messages(state, where));
     return state.revoked() ? state.cause() : cause;
   }
-  const auto called_off = [&] { return state.aborted() || stop(); };
+  const auto cancelled = [&] { return state.aborted() || stop(); };
   const bool differs = cause.code == errc::mismatch || cause.code == errc::truncated;
   if (differs && cause.context.sequence == 0 && cause.context.peer >= 0) {
     const message_record* const own = state.calls().last_message([&](const message_record& each) {
@@ -291,11 +293,11 @@ HOCKET_COLD failure examined(State& state, stop_query stop, const call_site& cal
     });
     if (own == nullptr) return cause;
     const question wanted{question::subject::message, own->tag};
-    return with_call_of_sender(state, wanted, where, std::move(cause), called_off);
+    return with_call_of_sender(state, wanted, where, std::move(cause), cancelled);
   }
   if (cause.code != errc::mismatch || cause.context.sequence == 0) return cause;
   const error_context found_at = cause.context;
-  cause = with_both_calls(state, where, std::move(cause), called_off);
+  cause = with_both_calls(state, where, std::move(cause), cancelled);
   cause.context.sequence = found_at.sequence;
   cause.context.lane = found_at.lane;
   cause.context.step = found_at.step;
@@ -303,42 +305,44 @@ HOCKET_COLD failure examined(State& state, stop_query stop, const call_site& cal
 }
 
 template <class State>
-failure examined(State& state, const operation& work, stop_query stop, const call_site& call, locator locate) {
-  if (!work.explained()) return examined(state, stop, call, locate, work.cause());
-  if (work.cause().code != errc::mismatch || work.cause().context.sequence == 0) return work.cause();
+failure examined(State& state, const operation& operation_state, stop_query stop, const call_site& call,
+                 locator locate) {
+  if (!operation_state.has_full_cause()) return examined(state, stop, call, locate, operation_state.cause());
+  if (operation_state.cause().code != errc::mismatch || operation_state.cause().context.sequence == 0)
+    return operation_state.cause();
   const auto where = [&] { return position_of(call, locate); };
-  const question wanted{question::subject::call, static_cast<std::uint32_t>(work.cause().context.sequence)};
-  return with_call_of_sender(state, wanted, where, work.cause(), [&] { return state.aborted() || stop(); });
+  const question wanted{question::subject::call, static_cast<std::uint32_t>(operation_state.cause().context.sequence)};
+  return with_call_of_sender(state, wanted, where, operation_state.cause(), [&] { return state.aborted() || stop(); });
 }
 
 /// The same cause, in the words of an operation that has waited too long for something that is no peer.
 template <class State>
-HOCKET_COLD failure in_words_of(const State& state, const operation& work, failure cause) {
+HOCKET_COLD failure with_overdue_reason(const State& state, const operation& operation_state, failure cause) {
   if (cause.code != errc::timeout || cause.context.peer >= 0 || state.revoked()) return cause;
-  failure own = work.overdue();
+  failure own = operation_state.overdue();
   if (own) cause.reason = std::move(own.reason);
   return cause;
 }
 
 /// Why an operation has failed. Where a peer's failure has spoiled it, that says more.
 template <class State>
-HOCKET_COLD failure reason_of_failure(State& state, const operation& work, stop_query stop, patience& waiting,
-                                      const call_site& call, locator locate) {
-  if (!work.discarded()) return examined(state, work, stop, call, locate);
+HOCKET_COLD failure reason_of_failure(State& state, const operation& operation_state, stop_query stop,
+                                      wait_policy& waiting, const call_site& call, locator locate) {
+  if (!operation_state.discarded()) return examined(state, operation_state, stop, call, locate);
   failure why = reason_to_give_up(state, stop, waiting, call, locate);
-  return why ? why : work.cause();
+  return why ? why : operation_state.cause();
 }
 
 /// The same for an operation that was started earlier and is not waited for now.
 template <class State>
-HOCKET_COLD failure examined(State& state, operation& work) {
+HOCKET_COLD failure examined(State& state, operation& operation_state) {
   error_context at;
-  work.locate(at);
+  operation_state.locate(at);
   const call_record* const entered = state.calls().find(static_cast<std::uint32_t>(at.sequence));
-  if (entered == nullptr) return work.cause();
+  if (entered == nullptr) return operation_state.cause();
   const call_site call{entered->operation, entered->site, {}};
-  const auto locate = [&](error_context& context) { work.locate(context); };
-  return in_context(examined(state, work, never_stopped{}, call, locate), state, call);
+  const auto locate = [&](error_context& context) { operation_state.locate(context); };
+  return in_context(examined(state, operation_state, never_stopped{}, call, locate), state, call);
 }
 
 /// Advances the operations that were started earlier and are not waited for now. True if one of them moved. One that fails
@@ -350,9 +354,9 @@ bool advance_others(State& state, const operation* except) {
     if (state.revoked()) return true;
     if (each == except || each->over()) continue;
     const machine_status status = each->poll();
-    if (status == machine_status::failed) state.revoke_unheard(examined(state, *each));
+    if (status == machine_status::failed) state.revoke_undelivered(examined(state, *each));
     if (status == machine_status::done) each->entry().ends();
-    if (status == machine_status::done && state.flagged()) each->discard(spoiled());
+    if (status == machine_status::done && state.flagged()) each->discard(invalidated_by_peer());
     moved = moved || status != machine_status::blocked;
   }
   return moved;
@@ -361,40 +365,41 @@ bool advance_others(State& state, const operation* except) {
 /// Whether a call that gets on, as it has much to copy or to reduce, is to look why it should not: peers whose buffers
 /// it reads wait for its end. What it has begun to send moves on meanwhile.
 template <class State>
-bool is_to_look_up(State& state) noexcept {
-  if constexpr (!State::port_type::shares_address_space) state.port().progress();
-  return state.flagged() || state.aborted() || state.port().has_mail();
+bool should_check_failures(State& state) noexcept {
+  if constexpr (!State::endpoints_type::shares_address_space) state.endpoints().progress();
+  return state.flagged() || state.aborted() || state.endpoints().has_control_message();
 }
 
-/// Polls `work` until it is done. A failure revokes the communicator. To be called between `enter` and `leave`.
+/// Polls `operation_state` until it is done. A failure revokes the communicator. To be called between `enter` and `leave`.
 template <class State>
-outcome drive(State& state, operation& work, stop_query stop, const call_site& call) {
-  patience waiting(call.timeout, state.port().oversubscribed());
-  const auto locate = [&](error_context& at) { work.locate(at); };
+outcome drive(State& state, operation& operation_state, stop_query stop, const call_site& call) {
+  wait_policy waiting(call.timeout, state.endpoints().oversubscribed());
+  const auto locate = [&](error_context& at) { operation_state.locate(at); };
   for (;;) {
-    if (state.revoked() && !work.over()) [[unlikely]]
+    if (state.revoked() && !operation_state.over()) [[unlikely]]
       return give_up(state, state.take_cause(), call, locate);
-    const machine_status status = work.poll();
+    const machine_status status = operation_state.poll();
     // Where a peer has failed meanwhile, what was read of its buffers may be anything.
     if (status == machine_status::done && !state.flagged()) {
-      work.entry().ends(waiting.has_been_long());
+      operation_state.entry().ends(waiting.has_been_long());
       return {};
     }
     if (status == machine_status::progressed) {
       waiting.progressed();
-      if (!is_to_look_up(state)) continue;
+      if (!should_check_failures(state)) continue;
     }
     if (status == machine_status::blocked) {
-      state.port().progress();
-      if (!state.active().empty() && advance_others(state, &work)) {
+      state.endpoints().progress();
+      if (!state.active().empty() && advance_others(state, &operation_state)) {
         waiting.progressed();
         continue;
       }
       if (!waiting.tick()) continue;
     }
-    failure cause = status == machine_status::failed ? reason_of_failure(state, work, stop, waiting, call, locate)
-                                                     : reason_to_give_up(state, stop, waiting, call, locate);
-    if (cause) return give_up(state, in_words_of(state, work, std::move(cause)), call, locate);
+    failure cause = status == machine_status::failed
+                        ? reason_of_failure(state, operation_state, stop, waiting, call, locate)
+                        : reason_to_give_up(state, stop, waiting, call, locate);
+    if (cause) return give_up(state, with_overdue_reason(state, operation_state, std::move(cause)), call, locate);
   }
 }
 
@@ -402,11 +407,11 @@ outcome drive(State& state, operation& work, stop_query stop, const call_site& c
 /// in each call: a peer that has failed meanwhile did not wait for this rank, as that was in no call, and what it had lent may
 /// be gone.
 template <class State>
-failure failed_meanwhile(State& state, const operation& work, stop_query stop, patience& waiting, const call_site& call,
-                         locator locate) {
-  if (!state.flagged() || state.revoked() || work.over()) [[likely]]
+failure failed_meanwhile(State& state, const operation& operation_state, stop_query stop, wait_policy& waiting,
+                         const call_site& call, locator locate) {
+  if (!state.flagged() || state.revoked() || operation_state.over()) [[likely]]
     return {};
-  return in_words_of(state, work, reason_to_give_up(state, stop, waiting, call, locate));
+  return with_overdue_reason(state, operation_state, reason_to_give_up(state, stop, waiting, call, locate));
 }
 
 }  // namespace detail

@@ -43,10 +43,10 @@ enum class machine_status : std::uint8_t {
 template <class State>
 class machine {
  public:
-  using port_type = typename State::port_type;
-  static constexpr bool paced = transport::paced_port<port_type>;
+  using endpoints_type = typename State::endpoints_type;
+  static constexpr bool paced = transport::paces_steps<endpoints_type>;
 
-  static constexpr bool uncut = transport::keeps_virtual_time<port_type>;
+  static constexpr bool uncut = transport::keeps_virtual_time<endpoints_type>;
 
   /// How many bytes are combined in one call of `advance` before it returns.
   static constexpr std::size_t slice_bytes = uncut ? std::numeric_limits<std::size_t>::max() : 128 * 1024;
@@ -60,12 +60,12 @@ class machine {
       : state_(state), bound_(std::move(bound)), shape_(bound_.plan.shape(state.size())), sequence_(sequence),
         operands_(state, bound_, slot()) {
     if (shape_.lanes > 1) further_lanes_ = std::make_unique<lane[]>(shape_.lanes - 1);
-    if constexpr (paced) state_.port().call(sequence_);
+    if constexpr (paced) state_.endpoints().call(sequence_);
   }
   machine(const machine&) = delete;
   machine& operator=(const machine&) = delete;
   ~machine() {
-    if constexpr (paced) state_.port().leave(sequence_);
+    if constexpr (paced) state_.endpoints().leave(sequence_);
   }
 
   machine_status advance() {
@@ -81,7 +81,7 @@ class machine {
       }
     }
     if (over == shape_.lanes) {
-      if constexpr (paced) state_.port().leave(sequence_);
+      if constexpr (paced) state_.endpoints().leave(sequence_);
       state_.complete(sequence_);
       return machine_status::done;
     }
@@ -91,7 +91,7 @@ class machine {
   std::uint32_t sequence() const noexcept { return sequence_; }
   const failure& cause() const noexcept { return cause_; }
   /// Whether `cause()` tells all that the peer could add.
-  bool explained() const noexcept { return explained_; }
+  bool has_full_cause() const noexcept { return has_full_cause_; }
 
   /// Where this rank stands, for the message of a timeout: the first lane that is not over.
   void locate(error_context& context) {
@@ -114,8 +114,8 @@ class machine {
  private:
   struct pending_send {
     int peer;
-    std::vector<std::byte> sealed;       ///< what is sent, if that is not the caller's memory
-    typename port_type::sending handle;  ///< gone before it: a message that is given up is copied
+    std::vector<std::byte> sealed;            ///< what is sent, if that is not the caller's memory
+    typename endpoints_type::sending handle;  ///< gone before it: a message that is given up is copied
   };
 
   struct lane {
@@ -128,14 +128,14 @@ class machine {
     std::size_t size = 0;      ///< of the current action, in elements
     plan::action current;
     const void* message = nullptr;  ///< of a receive: where it lies, once it is here
-    typename port_type::receiving receiving{};
+    typename endpoints_type::receiving receiving{};
     std::vector<pending_send> sends;  ///< not known to be drained
     std::vector<std::byte> sealed;    ///< of a send that has not begun: with its checksum
   };
 
   lane& lane_at(unsigned i) noexcept { return i == 0 ? first_lane_ : further_lanes_[i - 1]; }
   unsigned slot() const noexcept { return sequence_ % transport::window; }
-  std::size_t element_size() const noexcept { return bound_.leaf->size; }
+  std::size_t element_size() const noexcept { return bound_.element_kernel->size; }
 
   bool begin() {
     if (!state_.has_turn(sequence_)) return false;
@@ -149,11 +149,11 @@ class machine {
     for (unsigned i = 0; i < shape_.lanes; ++i) {
       lane_at(i).length = bound_.plan.length(state_.size(), state_.rank(), i);
     }
-    if constexpr (transport::introduced_port<port_type>) {
-      state_.port().introduce(sequence_, plan::to_string(bound_.plan.goal().kind), bound_.plan.name(),
-                              bound_.layout.size() * element_size());
+    if constexpr (transport::observes_operations<endpoints_type>) {
+      state_.endpoints().on_operation(sequence_, plan::to_string(bound_.plan.collective().kind), bound_.plan.name(),
+                                      bound_.layout.size() * element_size());
     }
-    if constexpr (paced) state_.port().enter(sequence_, shape_.lanes);
+    if constexpr (paced) state_.endpoints().enter(sequence_, shape_.lanes);
     begun_ = true;
     return true;
   }
@@ -200,7 +200,7 @@ class machine {
 
   bool may_act(const lane& at, unsigned number) {
     if constexpr (paced) {
-      return state_.port().may_act(sequence_, number, at.current, at.size * element_size());
+      return state_.endpoints().may_act(sequence_, number, at.current, at.size * element_size());
     } else {
       return true;
     }
@@ -208,7 +208,7 @@ class machine {
 
   bool may_end(unsigned number) {
     if constexpr (paced) {
-      return state_.port().may_end(sequence_, number);
+      return state_.endpoints().may_end(sequence_, number);
     } else {
       return true;
     }
@@ -216,27 +216,27 @@ class machine {
 
   machine_status step(lane& at, unsigned number) {
     switch (at.current.what) {
-      case plan::verb::copy: return copy_slice(at, operands_.source(at.current));
-      case plan::verb::send: return send(at);
-      case plan::verb::receive: return receive(at, number, operands_.destination(at.current));
-      case plan::verb::receive_reduce: return receive_reduce(at, number);
-      case plan::verb::load: return load(at);
-      case plan::verb::load_reduce: return load_reduce(at);
-      case plan::verb::push: return push(at);
-      case plan::verb::signal: return signal(at);
-      case plan::verb::wait: return wait(at);
+      case plan::action_kind::copy: return copy_slice(at, operands_.source(at.current));
+      case plan::action_kind::send: return send(at);
+      case plan::action_kind::receive: return receive(at, number, operands_.destination(at.current));
+      case plan::action_kind::receive_reduce: return receive_reduce(at, number);
+      case plan::action_kind::load: return load(at);
+      case plan::action_kind::load_reduce: return load_reduce(at);
+      case plan::action_kind::push: return push(at);
+      case plan::action_kind::signal: return signal(at);
+      case plan::action_kind::wait: return wait(at);
     }
     return machine_status::done;
   }
 
   bool all_drained(lane& at) {
-    std::erase_if(at.sends, [&](auto& each) { return state_.port().drained(each.handle); });
+    std::erase_if(at.sends, [&](auto& each) { return state_.endpoints().drained(each.handle); });
     return at.sends.empty();
   }
 
   machine_status send(lane& at) {
     const plan::action& what = at.current;
-    typename port_type::sending sending{};
+    typename endpoints_type::sending sending{};
     transport::message_id id{sequence_, what.channel};
     std::uint8_t& number = state_.numbers().sent(what.peer, id);
     id.signature = message_signature(bound_.signature, number);
@@ -245,11 +245,11 @@ class machine {
     if (bound_.checksummed && at.sealed.empty()) at.sealed = sealed(operands_.source(what), bytes);
     const void* const data = bound_.checksummed ? at.sealed.data() : operands_.source(what);
     const std::size_t length = bound_.checksummed ? at.sealed.size() : bytes;
-    if (!state_.port().try_send(sending, what.peer, id, data, length, cause_)) return blocked_or_failed();
+    if (!state_.endpoints().try_send(sending, what.peer, id, data, length, cause_)) return blocked_or_failed();
     ++number;
     state_.moved().sent += bytes;
     // Simulated ranks look at what was sent until the lane goes on, or ends.
-    const bool drained = state_.port().drained(sending) && !(uncut && bound_.checksummed);
+    const bool drained = state_.endpoints().drained(sending) && !(uncut && bound_.checksummed);
     if (!drained) {
       at.sends.push_back({what.peer, {}, std::move(sending)});
       at.sends.back().sealed =
@@ -268,9 +268,9 @@ class machine {
     std::size_t bytes = at.size * element_size();
     if (bound_.checksummed) {
       bytes += sizeof(std::uint64_t);
-      if constexpr (!port_type::receives_in_place) buffer = state_.landing(slot(), number).get(bytes);
+      if constexpr (!endpoints_type::receives_in_place) buffer = state_.landing(slot(), number).get(bytes);
     }
-    at.message = state_.port().try_receive(at.receiving, what.peer, id, buffer, bytes, cause_);
+    at.message = state_.endpoints().try_receive(at.receiving, what.peer, id, buffer, bytes, cause_);
     if (at.message == nullptr) return false;
     ++expected;
     if (!bound_.checksummed || is_intact(static_cast<const std::byte*>(at.message), bytes)) return true;
@@ -299,14 +299,14 @@ class machine {
     const bool in_place_already = at.message == to;
     const machine_status status =
         in_place_already ? machine_status::done : copy_slice(at, static_cast<const std::byte*>(at.message));
-    if (status == machine_status::done) state_.port().release(at.receiving);
+    if (status == machine_status::done) state_.endpoints().release(at.receiving);
     return status;
   }
 
   machine_status receive_reduce(lane& at, unsigned number) {
     if (at.message == nullptr) {
       void* buffer = nullptr;
-      if constexpr (!port_type::receives_in_place) {
+      if constexpr (!endpoints_type::receives_in_place) {
         buffer = state_.landing(slot(), number).get(at.size * element_size());
       }
       if (!try_receive(at, number, buffer)) return blocked_or_failed();
@@ -318,12 +318,12 @@ class machine {
     const std::byte* const message = static_cast<const std::byte*>(at.message) + offset;
     std::byte* const to = operands_.destination(at.current) + offset;
     if (at.current.message_first) {
-      bound_.leaf->two(bound_.operation, to, message, local, count);
+      bound_.element_kernel->two(bound_.operation, to, message, local, count);
     } else {
-      bound_.leaf->two(bound_.operation, to, local, message, count);
+      bound_.element_kernel->two(bound_.operation, to, local, message, count);
     }
     if (!slice_done(at, count)) return machine_status::progressed;
-    state_.port().release(at.receiving);
+    state_.endpoints().release(at.receiving);
     return machine_status::done;
   }
 
@@ -362,7 +362,7 @@ class machine {
     }
     if (count > 0) {
       std::byte* const to = operands_.destination(at.current) + first * element_size();
-      bound_.leaf->many(bound_.operation, to, sources, ranks, count);
+      bound_.element_kernel->many(bound_.operation, to, sources, ranks, count);
       operands_.copy_to_staging(at.current, first, count);
     }
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
@@ -381,7 +381,7 @@ class machine {
     const std::size_t count = next_slice(at, copy_slice_bytes);
     std::byte* const to = operands_.destination(at.current) + first * element_size();
     from += first * element_size();
-    if (count > 0 && to != from) bound_.leaf->copy(to, from, count * element_size());
+    if (count > 0 && to != from) bound_.element_kernel->copy(to, from, count * element_size());
     operands_.copy_to_staging(at.current, first, count);
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
   }
@@ -424,7 +424,7 @@ class machine {
     const plan::action& what = at.current;
     const std::size_t bytes = at.size * element_size();
     for_each_peer(what.peer, [&](int peer) {
-      if (!transport::flag_reaches(state_.port(), peer)) return;
+      if (!transport::flag_reaches(state_.endpoints(), peer)) return;
       push_line& line = state_.push_line_at(peer, slot());
       if (bytes > 0) std::memcpy(line.payload, operands_.source(what), bytes);
       line.word.store(flag(), std::memory_order_release);
@@ -435,7 +435,7 @@ class machine {
 
   machine_status signal(lane& at) {
     for_each_peer(at.current.peer, [&](int peer) {
-      if (!transport::flag_reaches(state_.port(), peer)) return;
+      if (!transport::flag_reaches(state_.endpoints(), peer)) return;
       signal_line& line = state_.signal_line_at(peer, slot());
       if (operands_.has_two_layouts()) [[unlikely]] {
         line.in.store(operands_.in_handle_for(peer), std::memory_order_relaxed);
@@ -454,22 +454,22 @@ class machine {
     if (at.current.peer != plan::all_peers && at.next_peer == 0) at.next_peer = at.current.peer;
     for (; at.next_peer < end; ++at.next_peer) {
       if (at.next_peer == state_.rank()) continue;
-      if (!heard_from(at.next_peer, at.current)) return blocked_or_failed();
+      if (!has_signalled(at.next_peer, at.current)) return blocked_or_failed();
     }
     return machine_status::done;
   }
 
-  bool heard_from(int peer, const plan::action& what) {
+  bool has_signalled(int peer, const plan::action& what) {
     const std::atomic<flag_word>& from = what.from == plan::region::inbox
                                              ? state_.push_line_from(peer, slot()).word
                                              : state_.signal_line_from(peer, slot()).words[what.tag];
     const flag_word word = from.load(std::memory_order_acquire);
     if (word == flag()) {
-      state_.heard(peer, sequence_);
+      state_.note_completed(peer, sequence_);
       return true;
     }
     if (is_of_operation(word, sequence_)) [[unlikely]]
-      cause_ = transport::other_call(peer);
+      cause_ = transport::call_mismatch(peer);
     return false;
   }
 
@@ -495,7 +495,7 @@ class machine {
                      " what receive_counts has here for rank " + other + ", which is " + std::to_string(wanted) +
                      " elements of " + std::to_string(element_size()) + " bytes";
     if (bound_.checksummed) cause_.reason += ", and a checksum of 8 bytes";
-    explained_ = true;
+    has_full_cause_ = true;
   }
 
   int awaited_peer(const lane& at) const noexcept {
@@ -504,11 +504,11 @@ class machine {
 
   void report(const lane& at, unsigned number) {
     const std::size_t bytes = at.size * element_size();
-    if constexpr (transport::told_port<port_type>) {
-      state_.port().did(sequence_, number, at.current, bytes);
+    if constexpr (transport::observes_steps<endpoints_type>) {
+      state_.endpoints().on_step(sequence_, number, at.current, bytes);
     }
     if (bound_.observer.on_step == nullptr) return;
-    bound_.observer.on_step(bound_.observer.context, step_event{sequence_, number, at.position, at.current, bytes});
+    bound_.observer.on_step(bound_.observer.context, completed_step{sequence_, number, at.position, at.current, bytes});
   }
 
   State& state_;
@@ -520,7 +520,7 @@ class machine {
   lane first_lane_;
   std::unique_ptr<lane[]> further_lanes_;
   failure cause_;
-  bool explained_ = false;
+  bool has_full_cause_ = false;
 };
 
 }  // namespace detail

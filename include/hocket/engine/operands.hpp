@@ -24,9 +24,9 @@ template <class State>
 class operands {
  public:
   operands(State& state, const binding& bound, unsigned slot)
-      : state_(state), bound_(bound), slot_(slot), goal_(bound.plan.goal().kind),
-        in_origin_(origin_of(goal_, plan::region::in, bound.layout, state.rank())),
-        out_origin_(origin_of(goal_, plan::region::out, bound.layout, state.rank())) {}
+      : state_(state), bound_(bound), slot_(slot), collective_(bound.plan.collective().kind),
+        in_origin_(origin_of(collective_, plan::region::in, bound.layout, state.rank())),
+        out_origin_(origin_of(collective_, plan::region::out, bound.layout, state.rank())) {}
 
   std::uint64_t in_handle() const noexcept { return in_handle_; }
   /// Where `in` and `out` have layouts of their own: of the block of `in` that is for `peer`, and its length. Peers
@@ -34,7 +34,7 @@ class operands {
   std::uint64_t in_handle_for(int peer) noexcept {
     const plan::extent block = block_for(peer);
     if (bound_.in == nullptr) return 0;
-    return state_.port().publish(bound_.in + block.begin * element_size(), block.size * element_size());
+    return state_.endpoints().publish(bound_.in + block.begin * element_size(), block.size * element_size());
   }
   plan::extent block_for(int peer) const noexcept { return bound_.layout.block(static_cast<std::uint32_t>(peer)); }
   bool has_two_layouts() const noexcept { return bound_.out_layout != nullptr; }
@@ -46,16 +46,17 @@ class operands {
     const auto& layout = bound_.layout;
     const std::size_t whole = layout.size() * element_size();
     const std::size_t block = block_for(state_.rank()).size * element_size();
-    const std::size_t in_bytes = goal_ == plan::goal_kind::all_gather ? block : whole;
-    const std::size_t out_bytes = goal_ == plan::goal_kind::reduce_scatter ? block : whole;
-    in_handle_ = bound_.in == nullptr ? 0 : state_.port().publish(bound_.in, in_bytes);
-    out_handle_ = state_.port().publish(bound_.out, out_bytes);
+    const std::size_t in_bytes = collective_ == plan::collective_kind::all_gather ? block : whole;
+    const std::size_t out_bytes = collective_ == plan::collective_kind::reduce_scatter ? block : whole;
+    in_handle_ = bound_.in == nullptr ? 0 : state_.endpoints().publish(bound_.in, in_bytes);
+    out_handle_ = state_.endpoints().publish(bound_.out, out_bytes);
     if (in_handle_ == 0 && bound_.in != nullptr && reads_of_peers(plan::region::in)) {
       std::memcpy(state_.layout().staged_in(state_.window(state_.rank()), slot_), bound_.in, in_bytes);
     }
     if (out_handle_ == 0 && reads_of_peers(plan::region::out)) {
       stage_out_ = state_.layout().staged_out(state_.window(state_.rank()), slot_);
-      if (goal_ == plan::goal_kind::broadcast && out_bytes > 0) std::memcpy(stage_out_, bound_.out, out_bytes);
+      if (collective_ == plan::collective_kind::broadcast && out_bytes > 0)
+        std::memcpy(stage_out_, bound_.out, out_bytes);
     }
   }
 
@@ -89,13 +90,13 @@ class operands {
     if (has_two_layouts()) {
       const plan::layout& there = *bound_.out_layout;  // the block for this rank is as long as its place here
       const std::size_t begin = there.block(static_cast<std::uint32_t>(peer)).begin;
-      return state_.port().resolve(peer, handle) + (there.begin(what.to_at) - begin) * element_size();
+      return state_.endpoints().resolve(peer, handle) + (there.begin(what.to_at) - begin) * element_size();
     }
     const window_layout& window = state_.layout();
-    const std::byte* const base = handle != 0 ? state_.port().resolve(peer, handle)
+    const std::byte* const base = handle != 0 ? state_.endpoints().resolve(peer, handle)
                                   : reads_in  ? window.staged_in(state_.window(peer), slot_)
                                               : window.staged_out(state_.window(peer), slot_);
-    const std::size_t origin = origin_of(goal_, what.from, bound_.layout, peer);
+    const std::size_t origin = origin_of(collective_, what.from, bound_.layout, peer);
     return base + (bound_.layout.begin(what.from_at) - origin) * element_size();
   }
 
@@ -107,7 +108,7 @@ class operands {
   }
 
  private:
-  std::size_t element_size() const noexcept { return bound_.leaf->size; }
+  std::size_t element_size() const noexcept { return bound_.element_kernel->size; }
 
   const plan::layout& layout_of(plan::region where) const noexcept {
     return where == plan::region::out && has_two_layouts() ? *bound_.out_layout : bound_.layout;
@@ -125,7 +126,7 @@ class operands {
         const unsigned length = bound_.plan.length(state_.size(), rank, i);
         for (unsigned k = 0; k < length; ++k) {
           const plan::action each = bound_.plan.at(state_.size(), rank, i, k);
-          const bool reads = each.what == plan::verb::load || each.what == plan::verb::load_reduce;
+          const bool reads = each.what == plan::action_kind::load || each.what == plan::action_kind::load_reduce;
           if (reads && each.from == where) return true;
         }
       }
@@ -140,7 +141,7 @@ class operands {
   State& state_;
   const binding& bound_;
   const unsigned slot_;
-  const plan::goal_kind goal_;
+  const plan::collective_kind collective_;
   const std::size_t in_origin_;
   const std::size_t out_origin_;
   std::uint64_t in_handle_ = 0;

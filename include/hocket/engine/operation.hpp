@@ -55,7 +55,7 @@ class operation {
   /// What `advance` failed with.
   virtual const failure& reported() const = 0;
   /// Whether that tells all that the peer could add.
-  virtual bool explained() const { return false; }
+  virtual bool has_full_cause() const { return false; }
   /// What it waits for in vain, if that is no peer.
   virtual failure overdue() const { return {}; }
   /// Where it stands.
@@ -95,7 +95,7 @@ class operation {
     } catch (...) {
       thrown_ = left_by_exception("something that is no std::exception");
     }
-    take_place();
+    record_position();
     return machine_status::failed;
 #else
     return advance();
@@ -103,7 +103,7 @@ class operation {
   }
 
   /// Where it was when it failed; whom it waited for is not to blame.
-  void take_place() {
+  void record_position() {
     error_context at;
     locate(at);
     thrown_.context.sequence = at.sequence;
@@ -146,7 +146,7 @@ class plan_run {
   }
 
   const failure& cause() const { return machine_->cause(); }
-  bool explained() const { return machine_->explained(); }
+  bool has_full_cause() const { return machine_->has_full_cause(); }
   void locate(error_context& context) { machine_->locate(context); }
   std::uint32_t sequence() const noexcept { return machine_->sequence(); }
 
@@ -161,8 +161,8 @@ class plan_run {
     const std::size_t size = std::min(segment_, bound_.layout.block_size() - begin_);
     // Blocks of given lengths are never cut into segments.
     if (!bound_.layout.has_given_lengths()) part.layout = {size, bound_.layout.blocks(), bound_.layout.pieces()};
-    if (part.in != nullptr) part.in += begin_ * bound_.leaf->size;
-    if (part.out != nullptr) part.out += begin_ * bound_.leaf->size;
+    if (part.in != nullptr) part.in += begin_ * bound_.element_kernel->size;
+    if (part.out != nullptr) part.out += begin_ * bound_.element_kernel->size;
     begin_ += size;
     machine_.emplace(state_, next_sequence_++, std::move(part));
   }

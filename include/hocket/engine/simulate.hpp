@@ -12,10 +12,10 @@
 #include <hocket/core/error.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/engine/machine.hpp>
-#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
-#include <hocket/transport/sim/wire.hpp>
+#include <hocket/transport/sim/domain.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -60,13 +60,14 @@ class bare_state {
   using signal_line = hocket::detail::signal_line;
 
  public:
-  using port_type = sim::port;
+  using endpoints_type = sim::endpoint_group;
 
-  bare_state(const std::shared_ptr<network>& through, const transport::opening& how) : port_(through, how) {}
+  bare_state(const std::shared_ptr<network>& through, const transport::open_parameters& how)
+      : endpoints_(through, how) {}
 
-  int rank() const noexcept { return port_.rank(); }
-  int size() const noexcept { return port_.size(); }
-  port_type& port() noexcept { return port_; }
+  int rank() const noexcept { return endpoints_.rank(); }
+  int size() const noexcept { return endpoints_.size(); }
+  endpoints_type& endpoints() noexcept { return endpoints_; }
 
   static constexpr bool has_turn(std::uint32_t) noexcept { return true; }
   static constexpr bool has_credit(std::uint32_t) noexcept { return true; }
@@ -78,7 +79,7 @@ class bare_state {
   // For plans that use peer pointers, which do not come here.
   static constexpr hocket::detail::window_layout layout() noexcept { return {}; }
   static std::byte* window(int) noexcept { return nullptr; }
-  static void heard(int, std::uint32_t) noexcept {}
+  static void note_completed(int, std::uint32_t) noexcept {}
   static push_line& push_line_at(int, unsigned) noexcept { return line<push_line>(); }
   static push_line& push_line_from(int, unsigned) noexcept { return line<push_line>(); }
   static signal_line& signal_line_at(int, unsigned) noexcept { return line<signal_line>(); }
@@ -90,7 +91,7 @@ class bare_state {
     return *reinterpret_cast<Line*>(no_memory::address());
   }
 
-  port_type port_;
+  endpoints_type endpoints_;
   no_numbers numbers_;
   traffic moved_;
 };
@@ -98,10 +99,10 @@ class bare_state {
 /// One rank with its only operation.
 class bare_rank {
  public:
-  bare_rank(const std::shared_ptr<network>& through, const transport::opening& how,
+  bare_rank(const std::shared_ptr<network>& through, const transport::open_parameters& how,
             const hocket::detail::binding& bound)
       : state_(through, how), machine_(state_, 1, bound) {
-    state_.port().attach(this, [](void* self) { static_cast<bare_rank*>(self)->poll(); });
+    state_.endpoints().attach(this, [](void* self) { static_cast<bare_rank*>(self)->poll(); });
     poll();
   }
   bare_rank(const bare_rank&) = delete;
@@ -121,7 +122,7 @@ class bare_rank {
   hocket::detail::machine_status status_ = hocket::detail::machine_status::blocked;
 };
 
-inline constexpr kernel::leaf leaf_without_data(std::size_t element_size) noexcept {
+inline constexpr kernel::element_kernel kernel_without_data(std::size_t element_size) noexcept {
   return {element_size, [](const void*, void*, const void*, const void*, std::size_t) {},
           [](const void*, void*, const void* const*, std::size_t, std::size_t) {},
           [](void*, const void*, std::size_t) {}};
@@ -135,7 +136,7 @@ inline constexpr kernel::leaf leaf_without_data(std::size_t element_size) noexce
 ///
 /// Raises `invalid_argument` for a plan that uses peer pointers, which have a price (plan/price.hpp) and no simulation;
 /// and `timeout` for one that does not end, with the ranks that wait.
-inline result simulate(const plan::any& plan, int ranks, std::size_t block_elements, std::size_t element_size,
+inline result simulate(const plan::any_algorithm& plan, int ranks, std::size_t block_elements, std::size_t element_size,
                        const conditions& how) {
   if (ranks < 1) raise(errc::invalid_argument, "simulate: needs at least 1 rank, not " + std::to_string(ranks));
   if (plan.shape(ranks).peer_pointers && ranks > 1) {
@@ -143,11 +144,11 @@ inline result simulate(const plan::any& plan, int ranks, std::size_t block_eleme
                                       " reads peers' memory; simulated ranks have messages only. "
                                       "plan::price tells what it costs");
   }
-  const kernel::leaf leaf = detail::leaf_without_data(element_size);
+  const kernel::element_kernel element_kernel = detail::kernel_without_data(element_size);
   const hocket::detail::binding bound{
       plan,
-      {block_elements, static_cast<std::uint32_t>(plan.goal().blocks(ranks)), plan.shape(ranks).pieces},
-      &leaf,
+      {block_elements, static_cast<std::uint32_t>(plan.collective().blocks(ranks)), plan.shape(ranks).pieces},
+      &element_kernel,
       nullptr,
       detail::no_memory::address(),
       detail::no_memory::address(),
@@ -155,7 +156,7 @@ inline result simulate(const plan::any& plan, int ranks, std::size_t block_eleme
       {}};
   auto members = std::vector<int>(static_cast<std::size_t>(ranks));
   std::iota(members.begin(), members.end(), 0);
-  transport::opening opening;
+  transport::open_parameters opening;
   opening.members = std::make_shared<const std::vector<int>>(std::move(members));
   const auto through = std::make_shared<network>(ranks, how);
   std::deque<detail::bare_rank> all;
@@ -171,7 +172,7 @@ inline result simulate(const plan::any& plan, int ranks, std::size_t block_eleme
   return {through->now(), through->messages(), through->bytes()};
 }
 
-inline result simulate(const plan::any& plan, int ranks, std::size_t block_elements, std::size_t element_size,
+inline result simulate(const plan::any_algorithm& plan, int ranks, std::size_t block_elements, std::size_t element_size,
                        const plan::cost_model& model) {
   return simulate(plan, ranks, block_elements, element_size, conditions{.model = model});
 }

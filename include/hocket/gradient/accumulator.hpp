@@ -32,7 +32,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
-#include <hocket/gradient/bucket_flights.hpp>
+#include <hocket/gradient/buckets_in_flight.hpp>
 #include <hocket/gradient/communication_time.hpp>
 #include <hocket/gradient/data_parallel.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
@@ -84,9 +84,9 @@ class gradient_accumulator {
                        std::pmr::memory_resource* memory, const std::source_location& site)
       : group_(group), layout_(std::move(layout)), options_(std::move(options)), reduction_(std::move(reduction)),
         site_(site), memory_(memory), share_(layout_, Sharding::shards_states, rank(), ranks()),
-        reduced_(layout_, scatters, rank(), ranks()), missing_(layout_.buckets()), flying_(layout_.buckets(), false),
-        done_(layout_.parameters(), false), report_(uses + layout_.parameters()),
-        passing_(keeps_whole ? 0 : layout_.buckets()) {
+        reduced_(layout_, scatters, rank(), ranks()), missing_(layout_.buckets()),
+        is_in_flight_(layout_.buckets(), false), done_(layout_.parameters(), false),
+        report_(uses + layout_.parameters()), passing_(keeps_whole ? 0 : layout_.buckets()) {
     detail::check_same_layout(*group_.shards, layout_, bounds(), "gradients", site_);
     if constexpr (Group::has_replicas) {
       detail::check_same_layout(*group_.replicas, layout_, bounds(), "gradients", site_);
@@ -110,8 +110,8 @@ class gradient_accumulator {
   auto bounds() const { return detail::bounds_of(options_); }
 
   /// Whether it adds up over the ranks of `comm`, and no others.
-  template <class Wire>
-  bool adds_over(const communicator<Wire>& comm) const {
+  template <class Domain>
+  bool adds_over(const communicator<Domain>& comm) const {
     std::vector<int> all = detail::members_of(comm), own = detail::members_of(*group_.shards);
     std::sort(all.begin(), all.end());
     if constexpr (Group::has_replicas) {
@@ -126,8 +126,8 @@ class gradient_accumulator {
   }
 
   /// Whether it adds up over another rank of `comm` than this one.
-  template <class Wire>
-  bool adds_over_some_of(const communicator<Wire>& comm) const {
+  template <class Domain>
+  bool adds_over_some_of(const communicator<Domain>& comm) const {
     const std::vector<int>& others = detail::members_of(comm);
     const int self = others[static_cast<std::size_t>(comm.rank())];
     const auto shared = [&](const auto& own) {
@@ -212,7 +212,7 @@ class gradient_accumulator {
   /// Moves on what is on its way; for long computations between two parameters. Does not block.
   void progress() {
     const stopwatch watch(totals_.driving_seconds);
-    flights_.move_on(landed());
+    in_flight_.move_on(landed());
   }
 
   /// Ends the microbatch. Parameters that were not ready have no gradient in it: their gradient is what was added, if
@@ -263,9 +263,9 @@ class gradient_accumulator {
 
   /// Waits until the sum of bucket `b` is there.
   void wait(std::size_t b) {
-    if (!flying_[b]) return;
+    if (!is_in_flight_[b]) return;
     const stopwatch watch(totals_.exposed_seconds);
-    while (flying_[b]) wait_for_one();
+    while (is_in_flight_[b]) wait_for_one();
   }
 
   /// What the last call of `finish` gave, with the waits since then.
@@ -338,7 +338,7 @@ class gradient_accumulator {
   bool was_used(std::size_t i) const noexcept { return report_[uses + i] > 0; }
 
  private:
-  using launched = detail::started_by<Reduction, typename Group::wire_type, T, Options>;
+  using launched = detail::started_by<Reduction, typename Group::domain_type, T, Options>;
 
   /// Where things are in the report that is summed over ranks: behind `uses`, of each parameter how often it was used.
   enum report_entry : std::size_t { losses, counts_of_losses, abandonments, uses };
@@ -390,9 +390,9 @@ class gradient_accumulator {
       return kept_.elements().subspan(layout_.bucket(b).first, layout_.bucket(b).size);
     } else {
       const std::size_t most = layout_.limits().in_flight;
-      if (flying_[b] || (passing_[b].empty() && flights_.size() > most)) {
+      if (is_in_flight_[b] || (passing_[b].empty() && in_flight_.size() > most)) {
         const stopwatch watch(totals_.exposed_seconds);
-        while (flying_[b] || flights_.size() > most) wait_for_one();
+        while (is_in_flight_[b] || in_flight_.size() > most) wait_for_one();
       }
       if (passing_[b].empty()) passing_[b] = flat_buffer<T>(layout_.bucket(b).size, memory_);
       return passing_[b].elements();
@@ -427,16 +427,17 @@ class gradient_accumulator {
   void launch(std::size_t b) {
     const std::span<T> all = formed(b);  // may wait, which is another's time
     const stopwatch watch(totals_.driving_seconds);
-    flying_[b] = true;
+    is_in_flight_[b] = true;
     const bool goes_on = Group::has_replicas && (!scatters_before_adding || next_ == of_);
     if constexpr (scatters) {
-      flights_.launch_within(b, goes_on, begun(b, [&] {
-                               return reduction_.reduce_scatter(*group_.shards, b, all, own(b),
-                                                                counts{reduced_.lengths(layout_, b)}, options_, site_);
-                             }));
+      in_flight_.launch_within(b, goes_on, begun(b, [&] {
+                                 return reduction_.reduce_scatter(*group_.shards, b, all, own(b),
+                                                                  counts{reduced_.lengths(layout_, b)}, options_,
+                                                                  site_);
+                               }));
     } else {
-      flights_.launch_within(b, goes_on,
-                             begun(b, [&] { return reduction_.all_reduce(*group_.shards, b, all, options_, site_); }));
+      in_flight_.launch_within(
+          b, goes_on, begun(b, [&] { return reduction_.all_reduce(*group_.shards, b, all, options_, site_); }));
     }
   }
 
@@ -469,12 +470,12 @@ class gradient_accumulator {
       if constexpr (scatters_before_adding) fold(b);
       if (goes_on) {
         const std::span<T> part = scatters_before_adding ? result(b) : own(b);
-        flights_.launch_across(
+        in_flight_.launch_across(
             b, begun(b, [&] { return reduction_.all_reduce(*group_.replicas, b, part, options_, site_); }));
         return;
       }
       if constexpr (!scatters_before_adding) fold(b);
-      flying_[b] = false;
+      is_in_flight_[b] = false;
     } else {
       is_across(b);
     }
@@ -483,7 +484,7 @@ class gradient_accumulator {
   /// The sum over all ranks is there.
   void is_across(std::size_t b) {
     if constexpr (!scatters_before_adding) fold(b);
-    flying_[b] = false;
+    is_in_flight_[b] = false;
   }
 
   /// Adds what came of a microbatch to what is kept of the step.
@@ -499,12 +500,12 @@ class gradient_accumulator {
     return [this](std::size_t b, bool across, bool goes_on) { across ? is_across(b) : is_within(b, goes_on); };
   }
   void wait_for_one() {
-    flights_.wait_for_one(options_.template get<kind::timeout>(timeout_property{group_.shards->timeout()}).duration,
-                          landed());
+    in_flight_.wait_for_one(options_.template get<kind::timeout>(timeout_property{group_.shards->timeout()}).duration,
+                            landed());
   }
   void wait_for_all() {
     const stopwatch watch(totals_.exposed_seconds);
-    while (flights_.size() > 0) wait_for_one();
+    while (in_flight_.size() > 0) wait_for_one();
   }
 
   /// Gives all ranks the pieces that each has summed.
@@ -544,12 +545,12 @@ class gradient_accumulator {
   gradient_totals totals_;
 
   std::vector<std::size_t> missing_;  ///< of each bucket: parameters that are not ready
-  std::vector<bool> flying_;          ///< whether it is on its way
+  std::vector<bool> is_in_flight_;    ///< whether it is on its way
   std::vector<bool> done_;            ///< of each parameter: ready, or over with the microbatch
   std::vector<double> report_;        ///< see `report_entry`
   flat_buffer<T> kept_;
-  std::vector<flat_buffer<T>> passing_;       ///< of each bucket: the microbatch's gradient, while there is one
-  detail::bucket_flights<launched> flights_;  ///< the last member, so that they end before their memory does
+  std::vector<flat_buffer<T>> passing_;            ///< of each bucket: the microbatch's gradient, while there is one
+  detail::buckets_in_flight<launched> in_flight_;  ///< the last member, so that they end before their memory does
 };
 
 /// Where the gradients of `layout` are added up, over microbatches and the ranks of `group`.
@@ -573,7 +574,7 @@ auto gradients(Over&& group, parameter_layout layout, When, Sharding, const Opti
                 detail::checked_options<Options>::value &&
                 detail::checked_accumulation<When, Sharding, group_type::has_replicas>::value) {
     if constexpr (detail::checked_wire_type<T, Options>::value &&
-                  detail::checked_reduction<Reduction, typename group_type::wire_type, T, Options>::value) {
+                  detail::checked_reduction<Reduction, typename group_type::domain_type, T, Options>::value) {
       return gradient_accumulator<T, When, Sharding, group_type, Options, Reduction>(
           detail::as_group(group), std::move(layout), options, std::move(reduction), memory, site);
     }

@@ -19,33 +19,33 @@
 HOCKET_BEGIN_NAMESPACE
 
 /// Ranks that share one copy of the model, and ranks that hold the same part of different copies. Made by `hybrid`.
-template <class Wire>
+template <class Domain>
 struct hybrid_group {
-  using wire_type = Wire;
+  using domain_type = Domain;
   static constexpr bool has_replicas = true;
-  const communicator<Wire>* shards;
-  const communicator<Wire>* replicas;
+  const communicator<Domain>* shards;
+  const communicator<Domain>* replicas;
 };
 
 namespace detail {
 
 /// The ranks of `comm`, in its order, as its wire numbers them.
-template <class Wire>
-const std::vector<int>& members_of(const communicator<Wire>& comm) noexcept {
+template <class Domain>
+const std::vector<int>& members_of(const communicator<Domain>& comm) noexcept {
   return *communicator_access::state(comm).members();
 }
 
 /// Whether both number ranks alike.
-template <class Wire>
-bool same_wire(const communicator<Wire>& one, const communicator<Wire>& other) noexcept {
-  return communicator_access::state(one).wire() == communicator_access::state(other).wire();
+template <class Domain>
+bool same_domain(const communicator<Domain>& one, const communicator<Domain>& other) noexcept {
+  return communicator_access::state(one).domain() == communicator_access::state(other).domain();
 }
 
 /// Refuses groups that have another rank in common than this one. Along axes of a mesh all ranks find the same.
-template <class Wire>
-void check_crossing(const communicator<Wire>& shards, const communicator<Wire>& replicas,
+template <class Domain>
+void check_crossing(const communicator<Domain>& shards, const communicator<Domain>& replicas,
                     const std::source_location& site) {
-  if (!same_wire(shards, replicas)) return;
+  if (!same_domain(shards, replicas)) return;
   const std::vector<int>& sharing = members_of(shards);
   const std::vector<int>& copying = members_of(replicas);
   for (int rank = 0; rank < shards.size(); ++rank) {
@@ -66,33 +66,33 @@ void check_crossing(const communicator<Wire>& shards, const communicator<Wire>& 
 /// For gradients and parameters that are sharded over `shards` and replicated over `replicas`: the communicators along
 /// two axes of a mesh. They must outlive what is made with the result. Not collective.
 /// Raises `invalid_argument` if they have another rank in common than this one: two along one axis, or all ranks.
-template <class Wire>
-hybrid_group<Wire> hybrid(const communicator<Wire>& shards, const communicator<Wire>& replicas,
-                          const std::source_location& site = std::source_location::current()) {
+template <class Domain>
+hybrid_group<Domain> hybrid(const communicator<Domain>& shards, const communicator<Domain>& replicas,
+                            const std::source_location& site = std::source_location::current()) {
   detail::check_crossing(shards, replicas, site);
   return {&shards, &replicas};
 }
-template <class Wire>
-hybrid_group<Wire> hybrid(communicator<Wire>&&, const communicator<Wire>&) = delete;
-template <class Wire>
-hybrid_group<Wire> hybrid(const communicator<Wire>&, communicator<Wire>&&) = delete;
+template <class Domain>
+hybrid_group<Domain> hybrid(communicator<Domain>&&, const communicator<Domain>&) = delete;
+template <class Domain>
+hybrid_group<Domain> hybrid(const communicator<Domain>&, communicator<Domain>&&) = delete;
 
 namespace detail {
 
 /// One group alone.
-template <class Wire>
+template <class Domain>
 struct plain_group {
-  using wire_type = Wire;
+  using domain_type = Domain;
   static constexpr bool has_replicas = false;
-  const communicator<Wire>* shards;
+  const communicator<Domain>* shards;
 };
 
-template <class Wire>
-plain_group<Wire> as_group(const communicator<Wire>& comm) noexcept {
+template <class Domain>
+plain_group<Domain> as_group(const communicator<Domain>& comm) noexcept {
   return {&comm};
 }
-template <class Wire>
-hybrid_group<Wire> as_group(const hybrid_group<Wire>& group) noexcept {
+template <class Domain>
+hybrid_group<Domain> as_group(const hybrid_group<Domain>& group) noexcept {
   return group;
 }
 
@@ -101,7 +101,7 @@ concept group_of_ranks = requires(Over& given) { as_group(given); };
 
 /// Of what is no group, and that has been said.
 struct no_group {
-  using wire_type = void;
+  using domain_type = void;
   static constexpr bool has_replicas = true;
 };
 
@@ -129,11 +129,11 @@ struct checked_group {
 };
 
 /// Whether both have the same ranks in the same order, as far as can be told: two wires may number them differently.
-template <class Wire, class OtherWire>
-bool same_ranks(const communicator<Wire>& one, const communicator<OtherWire>& other) noexcept {
+template <class Domain, class OtherDomain>
+bool same_ranks(const communicator<Domain>& one, const communicator<OtherDomain>& other) noexcept {
   if (one.rank() != other.rank() || one.size() != other.size()) return false;
-  if constexpr (std::is_same_v<Wire, OtherWire>) {
-    return !same_wire(one, other) || members_of(one) == members_of(other);
+  if constexpr (std::is_same_v<Domain, OtherDomain>) {
+    return !same_domain(one, other) || members_of(one) == members_of(other);
   }
   return true;
 }

@@ -76,8 +76,8 @@ struct layout_print {
 };
 
 /// Says on every rank how the layout of rank `culprit` differs from that of rank 0.
-template <class Wire, class Bounds>
-[[noreturn]] HOCKET_COLD void raise_layouts_differ(const communicator<Wire>& comm, const std::string& own,
+template <class Domain, class Bounds>
+[[noreturn]] HOCKET_COLD void raise_layouts_differ(const communicator<Domain>& comm, const std::string& own,
                                                    const std::vector<layout_print>& all, std::size_t culprit,
                                                    const Bounds& bounds, const char* operation,
                                                    const std::source_location& site) {
@@ -103,10 +103,10 @@ template <class Wire, class Bounds>
 
 /// Raises `mismatch` on all ranks of `comm` if their layouts differ. Collective: an all_gather of 16 bytes per rank.
 /// Nothing on simulated ranks, which share a thread and can't wait.
-template <class Wire, class Bounds>
-void check_same_layout(const communicator<Wire>& comm, const parameter_layout& layout, const Bounds& bounds,
+template <class Domain, class Bounds>
+void check_same_layout(const communicator<Domain>& comm, const parameter_layout& layout, const Bounds& bounds,
                        const char* operation, const std::source_location& site) {
-  if constexpr (!transport::keeps_virtual_time<typename Wire::port_type>) {
+  if constexpr (!transport::keeps_virtual_time<typename Domain::endpoints_type>) {
     if (comm.size() == 1) return;
     const std::string text = text_of(layout);
     const layout_print own{fingerprint_of(text), text.size()};

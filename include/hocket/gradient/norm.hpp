@@ -218,8 +218,8 @@ gradient_norm norm(Gradients& gradients, const Options& options = {},
 
 /// The same where ranks of `model` hold other parameters, or other slices of them: pipeline stages, tensor-parallel
 /// ranks. Collective over both; every rank of `model` must call it.
-template <detail::has_buckets Gradients, class Wire, call_options Options = options<>>
-gradient_norm norm(Gradients& gradients, const communicator<Wire>& model, const Options& options = {},
+template <detail::has_buckets Gradients, class Domain, call_options Options = options<>>
+gradient_norm norm(Gradients& gradients, const communicator<Domain>& model, const Options& options = {},
                    const std::source_location& site = std::source_location::current()) {
   return detail::norm_over(gradients, options, site, model);
 }

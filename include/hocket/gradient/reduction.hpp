@@ -32,20 +32,20 @@ concept started_reduction = std::movable<T> && requires(T& started) {
 namespace detail {
 
 /// What `Reduction` starts for a bucket of `T`.
-template <class Reduction, class Wire, class T, class Options>
+template <class Reduction, class Domain, class T, class Options>
 using started_by = decltype(std::declval<Reduction&>().all_reduce(
-    std::declval<const communicator<Wire>&>(), std::size_t{}, std::declval<std::span<T>>(),
+    std::declval<const communicator<Domain>&>(), std::size_t{}, std::declval<std::span<T>>(),
     std::declval<const Options&>(), std::declval<const std::source_location&>()));
 
-template <class Reduction, class Wire, class T, class Options>
+template <class Reduction, class Domain, class T, class Options>
 struct checked_reduction {
-  static constexpr bool is_reduction = requires { typename started_by<Reduction, Wire, T, Options>; };
+  static constexpr bool is_reduction = requires { typename started_by<Reduction, Domain, T, Options>; };
   static_assert(
       is_reduction,
       "gradients(...): what follows the options is a reduction, with the members all_reduce and reduce_scatter "
       "that plain_reduction has");
   static constexpr bool starts =
-      !is_reduction || requires { requires started_reduction<started_by<Reduction, Wire, T, Options>>; };
+      !is_reduction || requires { requires started_reduction<started_by<Reduction, Domain, T, Options>>; };
   static_assert(starts, "gradients(...): what a reduction starts has test() and wait()");
   static constexpr bool value = is_reduction && starts;
 };
@@ -55,17 +55,18 @@ struct checked_reduction {
 /// The sum over ranks, by the collectives, with the caller's options: `with(wire<bfloat16>)` halves what travels.
 struct plain_reduction {
   /// Adds `values` up over the ranks of `comm`, in place. Every rank calls it for the same buckets in the same order.
-  template <class Wire, class T, class Options>
-  request all_reduce(const communicator<Wire>& comm, std::size_t /*bucket*/, std::span<T> values,
+  template <class Domain, class T, class Options>
+  request all_reduce(const communicator<Domain>& comm, std::size_t /*bucket*/, std::span<T> values,
                      const Options& options, const std::source_location& site) const {
     return all_reduce_async(comm, in_place(values), std::plus<>{}, options, site);
   }
 
   /// Adds `values` up over the ranks of `comm`, and leaves this rank's block of the sum, `lengths` being those of all
   /// ranks, in `own`, which lies where it lies in `values`. The rest of `values` is left in any state.
-  template <class Wire, class T, class Options>
-  request reduce_scatter(const communicator<Wire>& comm, std::size_t /*bucket*/, std::span<T> values, std::span<T> own,
-                         counts lengths, const Options& options, const std::source_location& site) const {
+  template <class Domain, class T, class Options>
+  request reduce_scatter(const communicator<Domain>& comm, std::size_t /*bucket*/, std::span<T> values,
+                         std::span<T> own, counts lengths, const Options& options,
+                         const std::source_location& site) const {
     return reduce_scatter_v_async(comm, std::span<const T>(values), own, lengths, std::plus<>{}, options, site);
   }
 };

@@ -12,8 +12,8 @@
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>
+#include <hocket/communicator/attribute_cache.hpp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/kept_objects.hpp>
 #include <hocket/communicator/split.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -47,37 +47,37 @@ inline constexpr int inferred = -1;
 /// **Order.** Row-major: the rank at coordinates (c0, c1, c2) is (c0 * extent1 + c1) * extent2 + c2.
 /// **Threads.** Communicators along different axes may be used from different threads, as any communicators; also where
 ///   axes of one rank make their ranks the same.
-template <class Wire, axis... Axes>
+template <class Domain, axis... Axes>
 class rank_mesh {
   static_assert(sizeof...(Axes) >= 1 && sizeof...(Axes) <= 6, "a mesh has 1 to 6 axes");
   static_assert(detail::axis_list<Axes...>::distinct(), "two axes of this mesh have the same name");
   static_assert(detail::axis_list<Axes...>::extents_are_positive(), "an axis has at least one rank");
 
  public:
-  using wire_type = Wire;
+  using domain_type = Domain;
   using axes = detail::axis_list<Axes...>;
   static constexpr int dimensions = axes::size;
   using extents_type = std::array<int, sizeof...(Axes)>;
 
   /// See `mesh`.
-  rank_mesh(const communicator<Wire>& comm, const std::vector<int>& run_time_extents,
+  rank_mesh(const communicator<Domain>& comm, const std::vector<int>& run_time_extents,
             const std::source_location& site = std::source_location::current())
       : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents, site), site), site)) {}
 
   /// The communicator of the ranks that differ from this one in the coordinates along `Names` alone, in mesh order.
   template <axis_name... Names>
-  const communicator<Wire>& along() const noexcept {
+  const communicator<Domain>& along() const noexcept {
     static_assert(sizeof...(Names) > 0, "along<...>() needs the name of at least one axis");
     return *state_->groups[detail::set_of<axes, Names...>()];
   }
 
   /// The communicator of all ranks.
-  const communicator<Wire>& all() const noexcept { return *state_->groups[axes::whole]; }
+  const communicator<Domain>& all() const noexcept { return *state_->groups[axes::whole]; }
 
   /// The communicator along a set of axes, bit i for axis i. Throws `invalid_argument` for none, and for axes that the
   /// mesh has not.
-  const communicator<Wire>& along(detail::axis_set set,
-                                  const std::source_location& site = std::source_location::current()) const {
+  const communicator<Domain>& along(detail::axis_set set,
+                                    const std::source_location& site = std::source_location::current()) const {
     if (set == 0 || set > axes::whole) refuse_set(site);
     return *state_->groups[set];
   }
@@ -116,32 +116,32 @@ class rank_mesh {
   int rank_of(const extents_type& coordinates) const noexcept { return rank_in(extents(), coordinates); }
 
   /// What is kept as long as the mesh, for all its copies on this rank.
-  detail::kept_objects& kept() const noexcept { return state_->kept; }
+  detail::attribute_cache& attributes() const noexcept { return state_->attributes; }
 
   bool operator==(const rank_mesh& other) const noexcept { return state_ == other.state_; }
 
  private:
   struct state {
-    state(const communicator<Wire>& comm, const extents_type& of_axes, const std::source_location& site)
+    state(const communicator<Domain>& comm, const extents_type& of_axes, const std::source_location& site)
         : extents(of_axes), coordinates(coordinates_in(of_axes, comm.rank())) {
       // Each set of axes has its own, also where axes of one rank make the groups equal: two threads may use them.
       for (detail::axis_set set = 1; set <= axes::whole; ++set) groups[set] = make(comm, set, site);
     }
 
-    std::shared_ptr<const communicator<Wire>> make(const communicator<Wire>& comm, detail::axis_set set,
-                                                   const std::source_location& site) const {
+    std::shared_ptr<const communicator<Domain>> make(const communicator<Domain>& comm, detail::axis_set set,
+                                                     const std::source_location& site) const {
       extents_type first = coordinates;
       for (int i = 0; i < dimensions; ++i) {
         if ((set >> i & 1U) != 0) first[static_cast<std::size_t>(i)] = 0;
       }
-      return std::make_shared<const communicator<Wire>>(
+      return std::make_shared<const communicator<Domain>>(
           split(comm, color{rank_in(extents, first)}, key{comm.rank()}, site));
     }
 
     extents_type extents;
     extents_type coordinates;
-    std::array<std::shared_ptr<const communicator<Wire>>, std::size_t{1} << sizeof...(Axes)> groups;
-    mutable detail::kept_objects kept;
+    std::array<std::shared_ptr<const communicator<Domain>>, std::size_t{1} << sizeof...(Axes)> groups;
+    mutable detail::attribute_cache attributes;
   };
 
   static int rank_in(const extents_type& extents, const extents_type& coordinates) noexcept {
@@ -157,7 +157,7 @@ class rank_mesh {
   }
 
   /// All extents, from those in the type and those given.
-  HOCKET_COLD static extents_type resolve(const communicator<Wire>& comm, const std::vector<int>& given,
+  HOCKET_COLD static extents_type resolve(const communicator<Domain>& comm, const std::vector<int>& given,
                                           const std::source_location& site) {
     std::vector<int> extents;
     std::size_t used = 0;
@@ -190,7 +190,7 @@ class rank_mesh {
   }
 
   /// The same extents, if all ranks have them.
-  HOCKET_COLD static const extents_type& agreed(const communicator<Wire>& comm, const extents_type& own,
+  HOCKET_COLD static const extents_type& agreed(const communicator<Domain>& comm, const extents_type& own,
                                                 const std::source_location& site) {
     std::vector<extents_type> all(static_cast<std::size_t>(comm.size()));
     // As bytes, for which an all_gather has been compiled anyway.
@@ -248,7 +248,7 @@ class rank_mesh {
     return text.empty() ? "; no extents of the other axes would fit" : text;
   }
 
-  [[noreturn]] HOCKET_COLD static void refuse(const communicator<Wire>& comm, std::string reason,
+  [[noreturn]] HOCKET_COLD static void refuse(const communicator<Domain>& comm, std::string reason,
                                               const std::source_location& site) {
     raise(errc::invalid_argument, std::move(reason),
           {.operation = "mesh", .rank = comm.rank(), .ranks = comm.size(), .site = site});
@@ -269,17 +269,17 @@ class rank_mesh {
 /// mesh, and may end before it.
 /// Throws `error`: `invalid_argument` if the product of the extents is not the number of ranks, with extents that would
 /// fit; else as `split`.
-template <axis... Axes, class Wire>
-rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, const std::vector<int>& extents = {},
-                              const std::source_location& site = std::source_location::current()) {
-  return rank_mesh<Wire, Axes...>(comm, extents, site);
+template <axis... Axes, class Domain>
+rank_mesh<Domain, Axes...> mesh(const communicator<Domain>& comm, const std::vector<int>& extents = {},
+                                const std::source_location& site = std::source_location::current()) {
+  return rank_mesh<Domain, Axes...>(comm, extents, site);
 }
 
 /// Does not compile: extents are a list.
-template <axis... Axes, class Wire, std::integral First, std::integral... Rest>
-rank_mesh<Wire, Axes...> mesh(const communicator<Wire>& comm, First, Rest...) {
+template <axis... Axes, class Domain, std::integral First, std::integral... Rest>
+rank_mesh<Domain, Axes...> mesh(const communicator<Domain>& comm, First, Rest...) {
   static_assert(!std::integral<First>, "the extents of a mesh go in braces: mesh<\"dp\", \"tp\">(comm, {2, 3})");
-  return rank_mesh<Wire, Axes...>(comm, {});
+  return rank_mesh<Domain, Axes...>(comm, {});
 }
 
 namespace detail {
@@ -298,9 +298,9 @@ struct checked_mesh_arguments {
 }  // namespace detail
 
 /// Does not compile: see what it says.
-template <axis... Axes, class Wire, class Given, class... Rest>
+template <axis... Axes, class Domain, class Given, class... Rest>
   requires(!std::integral<Given> && !detail::extents_of_mesh<Given>)
-auto mesh(const communicator<Wire>&, const Given&, const Rest&...) {
+auto mesh(const communicator<Domain>&, const Given&, const Rest&...) {
   static_cast<void>(detail::checked_mesh_arguments<Given>());
   return detail::not_understood();
 }
@@ -312,16 +312,16 @@ auto mesh(const Given&, const Rest&...) {
   return detail::not_understood();
 }
 /// Does not compile: see what it says.
-template <axis... Axes, class Wire>
-auto mesh(std::initializer_list<int>, const communicator<Wire>& comm) {
+template <axis... Axes, class Domain>
+auto mesh(std::initializer_list<int>, const communicator<Domain>& comm) {
   static_cast<void>(detail::checked_mesh_arguments<decltype(comm)>());
   return detail::not_understood();
 }
 
 /// The mesh as text: its axes, and a line of ranks for each place along all axes but the last.
-template <class Wire, axis... Axes>
-std::string to_string(const rank_mesh<Wire, Axes...>& shown) {
-  using axes = typename rank_mesh<Wire, Axes...>::axes;
+template <class Domain, axis... Axes>
+std::string to_string(const rank_mesh<Domain, Axes...>& shown) {
+  using axes = typename rank_mesh<Domain, Axes...>::axes;
   std::string text = "mesh";
   for (std::size_t i = 0; i < axes::all.size(); ++i) {
     text += (i == 0 ? " " : " x ") + std::string(axes::all[i].name.view()) + "=" + std::to_string(shown.extents()[i]);

@@ -238,8 +238,8 @@ class optimizer {
         "; give both the same one");
   }
   /// Other ranks with as many others would take the step, and each its own.
-  template <class Wire, class OtherWire>
-  void check_ranks(const communicator<Wire>& of_gradients, const communicator<OtherWire>& of_parameters,
+  template <class Domain, class OtherDomain>
+  void check_ranks(const communicator<Domain>& of_gradients, const communicator<OtherDomain>& of_parameters,
                    const std::string& which) const {
     if (detail::same_ranks(of_gradients, of_parameters)) return;
     refuse("the gradients are those of " + described(of_gradients) + ", the parameters those of " +
@@ -249,8 +249,8 @@ class optimizer {
                 : "") +
            ": make both with the same ranks, in the same order");
   }
-  template <class Wire>
-  static std::string described(const communicator<Wire>& comm) {
+  template <class Domain>
+  static std::string described(const communicator<Domain>& comm) {
     return "rank " + std::to_string(comm.rank()) + " of " + std::to_string(comm.size());
   }
   static std::string described(const parameter_layout& layout) {

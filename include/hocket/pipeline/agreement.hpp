@@ -31,7 +31,7 @@ class schedule_round {
   schedule_round() = default;
   explicit schedule_round(int ranks) : numbers_(per_rank * static_cast<std::size_t>(ranks), 0) {}
 
-  void tell(int rank, const plan::pipeline::schedule& plan, bool fits, std::uint32_t reach) {
+  void describe_own(int rank, const plan::pipeline::schedule& plan, bool fits, std::uint32_t reach) {
     std::uint64_t* const own = &numbers_[per_rank * static_cast<std::size_t>(rank)];
     own[print] = plan::pipeline::fingerprint(plan);
     const std::string_view name = plan.name();
@@ -100,8 +100,8 @@ class form_round {
         numbers_(per_stage * copies_ * static_cast<std::size_t>(where.stages()), 0) {}
 
   /// `rank` has `stage`, or a copy of it.
-  void tell(const plan::pipeline::placement& where, int rank, int stage, const tensor_form& input,
-            const tensor_form& output) {
+  void describe_own(const plan::pipeline::placement& where, int rank, int stage, const tensor_form& input,
+                    const tensor_form& output) {
     for (std::size_t copy = 0; copy < copies_; ++copy) {
       if (holder(where, stage, copy) != rank) continue;
       write(place(stage, copy), input);

@@ -9,7 +9,7 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/tag_turns.hpp>
+#include <hocket/communicator/tag_allocator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
@@ -19,14 +19,14 @@
 #include <hocket/pipeline/message_slot.hpp>
 #include <hocket/pipeline/program.hpp>
 #include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/step_operation.hpp>
 #include <hocket/pipeline/tags.hpp>
-#include <hocket/pipeline/turn.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/prove_messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/text.hpp>
 #include <hocket/plan/pipeline/timeline.hpp>
 #include <hocket/transport/concept.hpp>
@@ -59,7 +59,7 @@ using plan::pipeline::timeline;
 /// of them go on. The times of `measured` are virtual then.
 ///
 /// **Threads.** As the communicator: one at a time. **Lifetime.** Stages and communicator must outlive it.
-template <class Wire>
+template <class Domain>
 class executor {
  public:
   /// `stages`: those of this rank, in the order of their numbers. `plan` lists what is computed, or is lowered already.
@@ -79,7 +79,7 @@ class executor {
   /// `errc::out_of_memory`, and so do all others, at the latest in their first step. That ends the communicator.
   ///
   /// Cost: two all_reduces, of five numbers per rank and of six per stage.
-  executor(const communicator<Wire>& comm, schedule plan, std::vector<any_stage> stages,
+  executor(const communicator<Domain>& comm, schedule plan, std::vector<any_stage> stages,
            const std::source_location& site = std::source_location::current())
       : comm_(comm), site_(site), plan_(std::move(plan)), stages_(std::move(stages)), schedules_(comm.size()) {
     if constexpr (virtual_time) {
@@ -107,7 +107,7 @@ class executor {
     start(site);
     if constexpr (virtual_time) {
       for (failure fail; !advance();) {
-        if (state().port().broken(fail)) raise(std::move(fail));
+        if (state().endpoints().broken(fail)) raise(std::move(fail));
       }
     } else {
       static_cast<void>(guarded([&] { return go_on([](message& each) { return each.wait(), true; }); }));
@@ -157,12 +157,12 @@ class executor {
   std::size_t buffer_bytes() const noexcept { return buffers_.total_bytes(); }
 
  private:
-  static constexpr bool virtual_time = transport::keeps_virtual_time<typename Wire::port_type>;
+  static constexpr bool virtual_time = transport::keeps_virtual_time<typename Domain::endpoints_type>;
   static constexpr std::uint32_t most_tags = 1U << 16;
   enum class phase : std::uint8_t { before, under_way, over, failed };
-  using message = detail::message_slot<Wire>;
-  using verb = hocket::plan::pipeline::verb;
-  using work = hocket::plan::pipeline::work;
+  using message = detail::message_slot<Domain>;
+  using task_kind = hocket::plan::pipeline::task_kind;
+  using task = hocket::plan::pipeline::task;
 
   auto& state() const { return hocket::detail::communicator_access::state(comm_); }
 
@@ -192,9 +192,9 @@ class executor {
       return "the schedule is for " + std::to_string(plan_.ranks()) + " ranks, the communicator has " +
              std::to_string(comm_.size());
     }
-    if (const schedules::proof found = schedules::prove(plan_); !found) return found.message();
+    if (const schedules::schedule_proof found = schedules::prove(plan_); !found) return found.message();
     if (!schedules::has_messages(plan_)) plan_ = schedules::lower(plan_);
-    const schedules::proof found = schedules::prove_messages(plan_, schedules::unbounded);
+    const schedules::schedule_proof found = schedules::prove_messages(plan_, schedules::unbounded);
     return found ? "" : found.message();
   }
 
@@ -212,12 +212,12 @@ class executor {
     }
     std::string wrong;
     for (const auto& each : plan_.of(comm_.rank())) {
-      hocket::plan::pipeline::for_each_work(each, [&](const work& what) {
+      hocket::plan::pipeline::for_each_task(each, [&](const task& what) {
         if (!wrong.empty()) return;
-        if (what.what == verb::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
+        if (what.what == task_kind::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
           wrong = "stage " + std::to_string(what.stage) +
                   " has backward alone; this schedule needs input_gradient and weight_gradient";
-        } else if (what.what == verb::recompute && !stage_of(what.stage).has_recompute()) {
+        } else if (what.what == task_kind::recompute && !stage_of(what.stage).has_recompute()) {
           wrong = "stage " + std::to_string(what.stage) +
                   " lacks forget or recompute; this schedule forms its activations again";
         } else if (!has_microbatch(what.what) && !stage_of(what.stage).has(what.what)) {
@@ -242,21 +242,23 @@ class executor {
   /// What `question` gives, which asks a stage for something. If that throws, no other rank waits for the answer.
   template <class Question>
   auto ask(int stage, const char* what, Question question) {
-    return telling([&] { return "stage " + std::to_string(stage) + " failed when it was asked " + what; }, question);
+    return with_error_text([&] { return "stage " + std::to_string(stage) + " failed when it was asked " + what; },
+                           question);
   }
 
   /// Begins with what each rank finds on its own, so that a rank that finds something wrong leaves no other waiting.
-  void tell_schedule() {
+  void publish_schedule() {
     while_memory_lasts([&] { wrong_ = judge_schedule(); });
     if (wrong_.empty()) wrong_ = judge_stages();
-    schedules_.tell(comm_.rank(), plan_, wrong_.empty(), state().tags().reach());
+    schedules_.describe_own(comm_.rank(), plan_, wrong_.empty(), state().tags().reach());
   }
 
-  void tell_forms() {
+  void publish_forms() {
     forms_ = detail::form_round(plan_.placement);
     for (std::size_t i = 0; i < numbers_.size() && wrong_.empty(); ++i) {
-      ask(numbers_[i], "for its sizes",
-          [&] { forms_.tell(plan_.placement, comm_.rank(), numbers_[i], stages_[i].input(), stages_[i].output()); });
+      ask(numbers_[i], "for its sizes", [&] {
+        forms_.describe_own(plan_.placement, comm_.rank(), numbers_[i], stages_[i].input(), stages_[i].output());
+      });
     }
   }
 
@@ -265,11 +267,11 @@ class executor {
   }
 
   void agree() {
-    tell_schedule();
+    publish_schedule();
     all_reduce(comm_, in_place(schedules_.numbers()), std::plus<>{}, options<>{}, site_);
     refuse_if(wrong_);
     refuse_if(schedules_.judge());
-    tell_forms();
+    publish_forms();
     all_reduce(comm_, in_place(forms_.numbers()), std::plus<>{}, options<>{}, site_);
     refuse_if(forms_.judge(plan_.placement));
     take_tags();
@@ -280,8 +282,8 @@ class executor {
     while_memory_lasts([&] { wrong_ = judge_schedule(); });
     refuse_if(wrong_);
     wrong_ = judge_stages();
-    schedules_.tell(comm_.rank(), plan_, wrong_.empty(), 0);
-    tell_forms();
+    schedules_.describe_own(comm_.rank(), plan_, wrong_.empty(), 0);
+    publish_forms();
     take_tags();
     agreements_[0] = all_reduce_async(comm_, in_place(schedules_.numbers()), std::plus<>{}, options<>{}, site_);
     agreements_[1] = all_reduce_async(comm_, in_place(forms_.numbers()), std::plus<>{}, options<>{}, site_);
@@ -302,7 +304,7 @@ class executor {
              " tags, and this one needs " + std::to_string(count) +
              ": destroy the oldest one first, or keep it on a communicator of its own");
     }
-    tags_ = hocket::detail::taken_tags(state().tags(), count);
+    tags_ = hocket::detail::tag_lease(state().tags(), count);
   }
 
   /// Does what needs much memory. A rank that has too little of it tells all others, which would wait for its messages.
@@ -335,7 +337,7 @@ class executor {
     if constexpr (virtual_time) {
       if (agreed_) return true;
       // Another executor's step may just look at its own, and by that at all that is under way on this rank.
-      if (!state().enter_to_talk()) return false;
+      if (!state().enter_without_reads()) return false;
       state().leave();
       if (!agreements_[0].test()) return false;
       agreements_[0].wait();
@@ -421,23 +423,23 @@ class executor {
 
   /// Its channel is not that of `send` and `recv`, which the user may have under way meanwhile.
   void start_message(const detail::instruction& each) {
-    hocket::detail::message_job job;
-    job.channel = transport::internal_channel;
-    job.tag = virtual_time ? tags_.first() + each.tag : (tags_.first() + each.tag) % most_tags;
+    hocket::detail::message_spec spec;
+    spec.channel = transport::internal_channel;
+    spec.tag = virtual_time ? tags_.first() + each.tag : (tags_.first() + each.tag) % most_tags;
     if (is_send(each.what.what)) {
-      job.name = "send of a pipeline";
-      job.out = buffers_.of(each.message);
-      job.to = each.peer;
+      spec.name = "send of a pipeline";
+      spec.out = buffers_.of(each.message);
+      spec.to = each.peer;
     } else {
-      job.name = "receive of a pipeline";
-      job.in = buffers_.of(each.message);
-      job.from = each.peer;
+      spec.name = "receive of a pipeline";
+      spec.in = buffers_.of(each.message);
+      spec.from = each.peer;
     }
-    messages_[each.request].start(comm_, job, site_);
+    messages_[each.request].start(comm_, spec, site_);
   }
 
   void compute(const detail::instruction& each) {
-    if (each.what.what == verb::wait_send_forward || each.what.what == verb::wait_send_backward) return;
+    if (each.what.what == task_kind::wait_send_forward || each.what.what == task_kind::wait_send_backward) return;
     const double begin = now();
     call_stage(each);
     if (hocket::plan::pipeline::is_computation(each.what.what)) note(each, begin, now());
@@ -445,18 +447,18 @@ class executor {
 
   void call_stage(const detail::instruction& each) {
     const auto described = [&] {
-      const work& done = each.what;
+      const task& done = each.what;
       return "stage " + std::to_string(done.stage) + " failed in " + hocket::plan::pipeline::to_string(done) +
              (hocket::plan::pipeline::has_microbatch(done.what) ? ", microbatch " + std::to_string(done.microbatch)
                                                                 : "");
     };
-    telling(described, [&] { call_stage_now(each); });
+    with_error_text(described, [&] { call_stage_now(each); });
   }
 
   /// Does what the user's code does, and tells all other ranks what that throws: `described()`, and the exception's
   /// words.
   template <class Describe, class Do>
-  auto telling(Describe described, Do now) {
+  auto with_error_text(Describe described, Do now) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       return now();
@@ -475,20 +477,20 @@ class executor {
   void call_stage_now(const detail::instruction& each) {
     const int m = each.what.microbatch;
     switch (each.what.what) {
-      case verb::forward:
+      case task_kind::forward:
         stages_[each.stage].forward(m, memory(each.in), memory(each.out));
         if (each.forgets) stages_[each.stage].forget(m);
         break;
-      case verb::backward:
+      case task_kind::backward:
         stages_[each.stage].backward(m, memory(each.in), memory(each.out_gradient), memory(each.in_gradient));
         break;
-      case verb::input_gradient:
+      case task_kind::input_gradient:
         stages_[each.stage].input_gradient(m, memory(each.in), memory(each.out_gradient), memory(each.in_gradient));
         break;
-      case verb::weight_gradient:
+      case task_kind::weight_gradient:
         stages_[each.stage].weight_gradient(m, memory(each.in), memory(each.out_gradient));
         break;
-      case verb::recompute: stages_[each.stage].recompute(m, memory(each.in)); break;
+      case task_kind::recompute: stages_[each.stage].recompute(m, memory(each.in)); break;
       default: stages_[each.stage].on(each.what.what); break;
     }
   }
@@ -502,7 +504,7 @@ class executor {
   /// Since some moment that lies in the past.
   double seconds() const {
     if constexpr (virtual_time) {
-      return state().port().now();
+      return state().endpoints().now();
     } else {
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     }
@@ -510,7 +512,7 @@ class executor {
 
   /// What was called, and of which stage: not what the row says.
   void note(const detail::instruction& each, double begin, double end) {
-    const work done{each.what.what, numbers_[each.stage], each.what.microbatch};
+    const task done{each.what.what, numbers_[each.stage], each.what.microbatch};
     if (!measured_.empty() && measured_.back().index == each.step) {
       measured_.back().what.second = done;
       measured_.back().end = end;
@@ -519,7 +521,7 @@ class executor {
     }
   }
 
-  const communicator<Wire>& comm_;
+  const communicator<Domain>& comm_;
   std::source_location site_;  ///< the caller's line
   schedule plan_;
   std::vector<any_stage> stages_;  ///< of this rank
@@ -529,8 +531,8 @@ class executor {
   detail::form_round forms_;
   request agreements_[2];  ///< of simulated ranks: the two rounds
   bool agreed_ = false;
-  bool tags_apart_ = false;          ///< whether messages of a step are told apart by their tags
-  hocket::detail::taken_tags tags_;  ///< of this executor
+  bool tags_apart_ = false;         ///< whether messages of a step are told apart by their tags
+  hocket::detail::tag_lease tags_;  ///< of this executor
   detail::program program_;
   buffers buffers_;
   std::vector<message> messages_;
@@ -538,7 +540,7 @@ class executor {
   std::size_t position_ = 0;     ///< of the next instruction
   phase phase_ = phase::before;  ///< of the last step
   double begin_ = 0;
-  std::optional<detail::turn<Wire>> turn_;  ///< of simulated ranks: the step under way
+  std::optional<detail::step_operation<Domain>> turn_;  ///< of simulated ranks: the step under way
 };
 
 }  // namespace pipeline

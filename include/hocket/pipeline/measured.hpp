@@ -9,7 +9,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 #include <hocket/plan/pipeline/timeline.hpp>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ namespace pipeline {
 /// own `run`: let a barrier come before the step that is to be looked at. All ranks call it, between steps; simulated
 /// ranks, which must not wait, put `measured()` of each together instead. Raises `invalid_argument` on all ranks where
 /// one has not done a whole step yet: its times would all be 0. Cost: one all_reduce of two numbers per action.
-template <class Wire>
-timeline gather_measured(const communicator<Wire>& comm, const executor<Wire>& run,
+template <class Domain>
+timeline gather_measured(const communicator<Domain>& comm, const executor<Domain>& run,
                          const std::source_location& site = std::source_location::current()) {
   const schedule& plan = run.plan();
   // Of other ranks 0, so that the sum has all; and last, how many ranks have nothing to tell.

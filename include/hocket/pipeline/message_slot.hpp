@@ -25,7 +25,7 @@ namespace pipeline::detail {
 namespace core = hocket::detail;
 
 /// A message over a transport that moves by itself. Not movable: the communicator knows where it is, until it is over.
-template <class Wire>
+template <class Domain>
 class message_slot {
  public:
   message_slot() = default;
@@ -34,82 +34,83 @@ class message_slot {
   ~message_slot() { finish(); }
 
   /// Waits for the one before. Raises what `send_async` and `recv_async` raise.
-  void start(const communicator<Wire>& comm, const core::message_job& job, const std::source_location& site) {
+  void start(const communicator<Domain>& comm, const core::message_spec& spec, const std::source_location& site) {
     finish();
     const auto& state = core::communicator_access::shared_state(comm);
-    const core::call_site call{job.name, site, state->timeout()};
-    const core::visit here(*state);
+    const core::call_site call{spec.name, site, state->timeout()};
+    const core::communicator_guard here(*state);
     const outcome refused = here.refused();
     if (refused.failed()) raise(core::in_context(refused.cause(), *state, call));
     core::deliver(core::if_memory_lasts(*state, call, core::no_place{}, [&]() -> outcome {
-      if (outcome wrong = core::check_message(*state, job, options<>(), core::never_stopped{}, call); wrong.failed()) {
+      if (outcome wrong = core::check_message(*state, spec, options<>(), core::never_stopped{}, call); wrong.failed()) {
         return wrong;
       }
-      work_.emplace(state, call, core::never_stopped{}, job);
-      work_->set_entry(core::log_message(*state, job, call, false));
-      work_->move_on();
+      operation_state_.emplace(state, call, core::never_stopped{}, spec);
+      operation_state_->set_entry(core::log_message(*state, spec, call, false));
+      operation_state_->move_on();
       return {};
     }));
   }
 
   /// Whether it is over; drives it if not. Raises `error` if it failed.
   bool test() {
-    if (work_ && !work_->test()) return false;
+    if (operation_state_ && !operation_state_->test()) return false;
     conclude();
     return true;
   }
 
   /// Returns when it is over. Raises `error` if it failed.
   void wait() {
-    if (work_) work_->wait();
+    if (operation_state_) operation_state_->wait();
     conclude();
   }
 
  private:
-  using state_type = core::communicator_state<Wire>;
+  using state_type = core::communicator_state<Domain>;
 
   void finish() noexcept {
-    if (work_) work_->wait_unheard();
-    work_.reset();
+    if (operation_state_) operation_state_->wait_undelivered();
+    operation_state_.reset();
   }
 
   /// What is over is not looked at again whenever the communicator moves on. A failure stays, to be told again.
   void conclude() {
-    if (work_ && work_->cause()) raise(work_->cause());
-    work_.reset();
+    if (operation_state_ && operation_state_->cause()) raise(operation_state_->cause());
+    operation_state_.reset();
   }
 
-  std::optional<core::started<state_type, core::message_exchange<state_type>, core::never_stopped>> work_;
+  std::optional<core::started<state_type, core::message_exchange<state_type>, core::never_stopped>> operation_state_;
 };
 
 /// A message in virtual time. The network keeps what is sent, so a send is over at once; and a receive is asked for
 /// only where the row waits for it: taking it earlier would move the rank's clock to its arrival.
-template <class Wire>
-  requires transport::keeps_virtual_time<typename Wire::port_type>
-class message_slot<Wire> {
+template <class Domain>
+  requires transport::keeps_virtual_time<typename Domain::endpoints_type>
+class message_slot<Domain> {
  public:
-  void start(const communicator<Wire>& comm, const core::message_job& job, const std::source_location& site) {
+  void start(const communicator<Domain>& comm, const core::message_spec& spec, const std::source_location& site) {
     state_ = core::communicator_access::shared_state(comm);
-    job_ = job;
-    call_ = {job.name, site, state_->timeout()};
-    over_ = job.to != core::no_peer;
+    spec_ = spec;
+    call_ = {spec.name, site, state_->timeout()};
+    over_ = spec.to != core::no_peer;
     if (!over_) return;
-    typename Wire::port_type::sending sent;
+    typename Domain::endpoints_type::sending sent;
     failure fail;
-    if (!state_->port().try_send(sent, job.to, id(), job.out.data(), job.out.size(), fail)) give_up(std::move(fail));
+    if (!state_->endpoints().try_send(sent, spec.to, id(), spec.out.data(), spec.out.size(), fail))
+      give_up(std::move(fail));
   }
 
   bool test() {
     if (over_) return true;
-    listen();
-    typename Wire::port_type::receiving received;
+    poll_control_messages();
+    typename Domain::endpoints_type::receiving received;
     failure fail;
     const void* const message =
-        state_->port().try_receive(received, job_.from, id(), job_.in.data(), job_.in.size(), fail);
+        state_->endpoints().try_receive(received, spec_.from, id(), spec_.in.data(), spec_.in.size(), fail);
     if (fail) give_up(std::move(fail));
     if (message == nullptr) return false;
-    if (!job_.in.empty()) std::memcpy(job_.in.data(), message, job_.in.size());
-    state_->port().release(received);
+    if (!spec_.in.empty()) std::memcpy(spec_.in.data(), message, spec_.in.size());
+    state_->endpoints().release(received);
     over_ = true;
     return true;
   }
@@ -117,17 +118,17 @@ class message_slot<Wire> {
   void wait() {
     failure fail;
     while (!test()) {
-      if (state_->port().broken(fail)) give_up(std::move(fail));
+      if (state_->endpoints().broken(fail)) give_up(std::move(fail));
     }
   }
 
  private:
-  transport::message_id id() const noexcept { return {job_.tag, job_.channel, 0}; }
-  void locate(error_context& at) const noexcept { at.peer = over_ ? job_.to : job_.from; }
+  transport::message_id id() const noexcept { return {spec_.tag, spec_.channel, 0}; }
+  void locate(error_context& at) const noexcept { at.peer = over_ ? spec_.to : spec_.from; }
 
-  void listen() {
+  void poll_control_messages() {
     const auto where = [&] { return core::position_of(call_, [&](error_context& at) { locate(at); }); };
-    const outcome compared = core::listen(*state_, where);
+    const outcome compared = core::poll_control_messages(*state_, where);
     if (compared.failed()) give_up(compared.cause());
     if (state_->revoked()) give_up(state_->take_cause());
   }
@@ -137,8 +138,8 @@ class message_slot<Wire> {
     raise(core::give_up(*state_, std::move(cause), call_, [&](error_context& at) { locate(at); }));
   }
 
-  std::shared_ptr<core::communicator_state<Wire>> state_;
-  core::message_job job_;
+  std::shared_ptr<core::communicator_state<Domain>> state_;
+  core::message_spec spec_;
   core::call_site call_;
   bool over_ = true;
 };

@@ -7,9 +7,9 @@
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/buffers.hpp>
 #include <hocket/pipeline/tags.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
 /// One piece of work, ready to be done. Buffers and requests are numbers.
 struct instruction {
-  plan::pipeline::work what;
+  plan::pipeline::task what;
   std::size_t step = 0;   ///< the action of the row that it belongs to
   std::size_t stage = 0;  ///< the how-manieth of the rank
   std::size_t in = none;
@@ -61,16 +61,16 @@ class compiler {
     const auto& row = plan_.of(rank_);
     again_ = plan::pipeline::detail::formed_again_in(plan_, row);
     for (step_ = 0; step_ < row.size(); ++step_) {
-      plan::pipeline::for_each_work(row[step_],
-                                    [&](const work& what) { made_.instructions.push_back(translate(what)); });
+      plan::pipeline::for_each_task(row[step_],
+                                    [&](const task& what) { made_.instructions.push_back(translate(what)); });
       if (row[step_].is_pair()) begin_together(*(made_.instructions.end() - 2), made_.instructions.back());
     }
     return std::move(made_);
   }
 
  private:
-  using verb = plan::pipeline::verb;
-  using work = plan::pipeline::work;
+  using task_kind = plan::pipeline::task_kind;
+  using task = plan::pipeline::task;
 
   /// What has a number for each boundary and microbatch.
   enum kind : std::size_t { activation, gradient, sent_forward, received_forward, sent_backward, received_backward };
@@ -81,7 +81,7 @@ class compiler {
     first.request_of_second = std::exchange(second.request, none);
   }
 
-  instruction translate(const work& what) {
+  instruction translate(const task& what) {
     instruction made;
     made.what = what;
     made.step = step_;
@@ -91,33 +91,33 @@ class compiler {
     const int after = what.stage;
     const int m = what.microbatch;
     switch (what.what) {
-      case verb::forward:
+      case task_kind::forward:
         made.in = buffer(activation, before, m);
         made.out = buffer(activation, after, m);
         made.request = take(received_forward, before, m);
         made.forgets = !again_.empty() && again_[plan_.index(what.stage, m)];
         break;
-      case verb::input_gradient:
-      case verb::backward:
+      case task_kind::input_gradient:
+      case task_kind::backward:
         made.in = buffer(activation, before, m);
         made.in_gradient = buffer(gradient, before, m);
         made.out_gradient = buffer(gradient, after, m);
         made.request = take(received_backward, after, m);
         break;
-      case verb::recompute: made.in = buffer(activation, before, m); break;
-      case verb::weight_gradient:
+      case task_kind::recompute: made.in = buffer(activation, before, m); break;
+      case task_kind::weight_gradient:
         made.in = buffer(activation, before, m);
         made.out_gradient = buffer(gradient, after, m);
         break;
-      case verb::send_forward: start(made, activation, sent_forward, after); break;
-      case verb::receive_forward: start(made, activation, received_forward, before); break;
-      case verb::send_backward: start(made, gradient, sent_backward, before); break;
-      case verb::receive_backward: start(made, gradient, received_backward, after); break;
-      case verb::wait_send_forward:
+      case task_kind::send_forward: start(made, activation, sent_forward, after); break;
+      case task_kind::receive_forward: start(made, activation, received_forward, before); break;
+      case task_kind::send_backward: start(made, gradient, sent_backward, before); break;
+      case task_kind::receive_backward: start(made, gradient, received_backward, after); break;
+      case task_kind::wait_send_forward:
         buffer(activation, after, m);  // needed until here
         made.request = take(sent_forward, after, m);
         break;
-      case verb::wait_send_backward:
+      case task_kind::wait_send_backward:
         buffer(gradient, before, m);
         made.request = take(sent_backward, before, m);
         break;

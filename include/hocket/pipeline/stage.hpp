@@ -34,7 +34,7 @@
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/buffers.hpp>
-#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -134,14 +134,14 @@ constexpr void refuse_as_stage() {
 }  // namespace detail
 
 /// What a stage's function is called that does what a schedule lists of the stage alone.
-constexpr const char* function_of(plan::pipeline::verb what) noexcept {
-  using plan::pipeline::verb;
+constexpr const char* function_of(plan::pipeline::task_kind what) noexcept {
+  using plan::pipeline::task_kind;
   switch (what) {
-    case verb::unshard: return "unshard()";
-    case verb::reshard: return "reshard()";
-    case verb::reduce_gradient: return "reduce_gradient()";
-    case verb::wait_reduce_gradient: return "wait_reduce_gradient()";
-    case verb::update: return "update()";
+    case task_kind::unshard: return "unshard()";
+    case task_kind::reshard: return "reshard()";
+    case task_kind::reduce_gradient: return "reduce_gradient()";
+    case task_kind::wait_reduce_gradient: return "wait_reduce_gradient()";
+    case task_kind::update: return "update()";
     default: return "";
   }
 }
@@ -195,9 +195,9 @@ class any_stage {
   void forget(int microbatch) const { table_->forget(object_, microbatch); }
   void recompute(int microbatch, std::span<const std::byte> in) const { table_->recompute(object_, microbatch, in); }
   /// Whether it has the function that `on` calls.
-  bool has(plan::pipeline::verb what) const noexcept { return table_->has(what); }
+  bool has(plan::pipeline::task_kind what) const noexcept { return table_->has(what); }
   /// unshard, reshard, reduce_gradient, wait_reduce_gradient or update.
-  void on(plan::pipeline::verb what) const { table_->on(object_, what); }
+  void on(plan::pipeline::task_kind what) const { table_->on(object_, what); }
 
  private:
   using bytes = std::span<const std::byte>;
@@ -213,8 +213,8 @@ class any_stage {
     void (*weight_gradient)(void*, int, bytes, bytes);
     void (*forget)(void*, int);
     void (*recompute)(void*, int, bytes);
-    bool (*has)(plan::pipeline::verb) noexcept;
-    void (*on)(void*, plan::pipeline::verb);
+    bool (*has)(plan::pipeline::task_kind) noexcept;
+    void (*on)(void*, plan::pipeline::task_kind);
     bool gradients_apart;
     bool recomputes;
   };
@@ -274,33 +274,33 @@ class any_stage {
     static void recompute(void* object, int microbatch, bytes in) {
       if constexpr (pipeline::has_recompute<Stage>) self(object).recompute(microbatch, read<in_type>(in));
     }
-    static constexpr bool has(plan::pipeline::verb what) noexcept {
-      using plan::pipeline::verb;
+    static constexpr bool has(plan::pipeline::task_kind what) noexcept {
+      using plan::pipeline::task_kind;
       switch (what) {
-        case verb::unshard: return requires(Stage& stage) { stage.unshard(); };
-        case verb::reshard: return requires(Stage& stage) { stage.reshard(); };
-        case verb::reduce_gradient: return requires(Stage& stage) { stage.reduce_gradient(); };
-        case verb::wait_reduce_gradient: return requires(Stage& stage) { stage.wait_reduce_gradient(); };
-        case verb::update: return requires(Stage& stage) { stage.update(); };
+        case task_kind::unshard: return requires(Stage& stage) { stage.unshard(); };
+        case task_kind::reshard: return requires(Stage& stage) { stage.reshard(); };
+        case task_kind::reduce_gradient: return requires(Stage& stage) { stage.reduce_gradient(); };
+        case task_kind::wait_reduce_gradient: return requires(Stage& stage) { stage.wait_reduce_gradient(); };
+        case task_kind::update: return requires(Stage& stage) { stage.update(); };
         default: return false;
       }
     }
-    static void on(void* object, plan::pipeline::verb what) {
-      using plan::pipeline::verb;
+    static void on(void* object, plan::pipeline::task_kind what) {
+      using plan::pipeline::task_kind;
       if constexpr (requires(Stage& stage) { stage.unshard(); }) {
-        if (what == verb::unshard) self(object).unshard();
+        if (what == task_kind::unshard) self(object).unshard();
       }
       if constexpr (requires(Stage& stage) { stage.reshard(); }) {
-        if (what == verb::reshard) self(object).reshard();
+        if (what == task_kind::reshard) self(object).reshard();
       }
       if constexpr (requires(Stage& stage) { stage.reduce_gradient(); }) {
-        if (what == verb::reduce_gradient) self(object).reduce_gradient();
+        if (what == task_kind::reduce_gradient) self(object).reduce_gradient();
       }
       if constexpr (requires(Stage& stage) { stage.wait_reduce_gradient(); }) {
-        if (what == verb::wait_reduce_gradient) self(object).wait_reduce_gradient();
+        if (what == task_kind::wait_reduce_gradient) self(object).wait_reduce_gradient();
       }
       if constexpr (requires(Stage& stage) { stage.update(); }) {
-        if (what == verb::update) self(object).update();
+        if (what == task_kind::update) self(object).update();
       }
     }
   };

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,10 +18,10 @@ HOCKET_BEGIN_NAMESPACE
 namespace pipeline::detail {
 
 /// A number for what crosses a boundary: between stages s and s+1 lies boundary s.
-inline std::uint32_t crossing_of(const plan::pipeline::schedule& plan, const plan::pipeline::work& message) noexcept {
-  using plan::pipeline::verb;
-  const bool forward = message.what == verb::send_forward || message.what == verb::receive_forward;
-  const bool after = message.what == verb::send_forward || message.what == verb::receive_backward;
+inline std::uint32_t crossing_of(const plan::pipeline::schedule& plan, const plan::pipeline::task& message) noexcept {
+  using plan::pipeline::task_kind;
+  const bool forward = message.what == task_kind::send_forward || message.what == task_kind::receive_forward;
+  const bool after = message.what == task_kind::send_forward || message.what == task_kind::receive_backward;
   const int boundary = after ? message.stage : message.stage - 1;
   return static_cast<std::uint32_t>(2 * (boundary * plan.microbatches + message.microbatch) + !forward);
 }

@@ -49,8 +49,8 @@ inline std::vector<int> holders(const plan::pipeline::placement& where, const st
 /// Two-directional schedules have two copies of each stage: all of them are summed. Cost: with n ranks that hold one,
 /// n - 1 messages each way, one after the other, and memory for n gradients; they never meet messages of the caller's.
 /// Raises what `send_recv` raises, and `mismatch` or `truncated` where lengths differ.
-template <class Wire, class T>
-void add_tied(const communicator<Wire>& comm, const plan::pipeline::placement& where, const std::vector<int>& stages,
+template <class Domain, class T>
+void add_tied(const communicator<Domain>& comm, const plan::pipeline::placement& where, const std::vector<int>& stages,
               std::span<T> gradient, const std::source_location& site = std::source_location::current()) {
   const std::vector<int> ranks = holders(where, stages, site);
   const auto own = std::find(ranks.begin(), ranks.end(), comm.rank());
@@ -62,14 +62,14 @@ void add_tied(const communicator<Wire>& comm, const plan::pipeline::placement& w
   for (std::size_t distance = 1; distance < count; ++distance) {
     const std::size_t from = (self + count - distance) % count;
     parts[from].resize(gradient.size());
-    const hocket::detail::message_job exchange{.name = "add_tied",
-                                               .out = std::as_bytes(std::span(parts[self])),
-                                               .in = std::as_writable_bytes(std::span(parts[from])),
-                                               .to = ranks[(self + distance) % count],
-                                               .from = ranks[from],
-                                               .channel = transport::partial_channel,
-                                               .sent_type = hocket::detail::element_signature<T>(),
-                                               .received_type = hocket::detail::element_signature<T>()};
+    const hocket::detail::message_spec exchange{.name = "add_tied",
+                                                .out = std::as_bytes(std::span(parts[self])),
+                                                .in = std::as_writable_bytes(std::span(parts[from])),
+                                                .to = ranks[(self + distance) % count],
+                                                .from = ranks[from],
+                                                .channel = transport::partial_channel,
+                                                .sent_type = hocket::detail::element_signature<T>(),
+                                                .received_type = hocket::detail::element_signature<T>()};
     hocket::detail::deliver(hocket::detail::run_message(comm, exchange, options<>{}, site));
   }
   for (std::size_t i = 0; i < gradient.size(); ++i) {

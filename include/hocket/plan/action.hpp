@@ -26,7 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-enum class verb : std::uint8_t {
+enum class action_kind : std::uint8_t {
   copy,            ///< to = from, both on this rank
   send,            ///< start sending `from` to `peer`
   receive,         ///< to = message from `peer`
@@ -54,7 +54,7 @@ inline constexpr std::int32_t all_peers = -1;
 inline constexpr unsigned channel_depth = 4;
 
 struct action {
-  verb what = verb::copy;
+  action_kind what = action_kind::copy;
   region from = region::none;
   region to = region::none;
   bool join = false;           ///< first wait until all earlier sends of this lane have drained
@@ -88,7 +88,7 @@ struct chunks {
 };
 
 constexpr action copy(chunks what, place from, place to) noexcept {
-  return {.what = verb::copy,
+  return {.what = action_kind::copy,
           .from = from.where,
           .to = to.where,
           .chunk = what.first,
@@ -98,7 +98,7 @@ constexpr action copy(chunks what, place from, place to) noexcept {
 }
 
 constexpr action send(int peer, chunks what, place from, unsigned channel = 0) noexcept {
-  return {.what = verb::send,
+  return {.what = action_kind::send,
           .from = from.where,
           .channel = static_cast<std::uint8_t>(channel),
           .peer = peer,
@@ -108,7 +108,7 @@ constexpr action send(int peer, chunks what, place from, unsigned channel = 0) n
 }
 
 constexpr action receive(int peer, chunks what, place to, unsigned channel = 0) noexcept {
-  return {.what = verb::receive,
+  return {.what = action_kind::receive,
           .to = to.where,
           .channel = static_cast<std::uint8_t>(channel),
           .peer = peer,
@@ -122,7 +122,7 @@ enum class operand_order : bool { local_first, message_first };
 
 constexpr action receive_reduce(int peer, chunks what, place from, place to, operand_order order,
                                 unsigned channel = 0) noexcept {
-  return {.what = verb::receive_reduce,
+  return {.what = action_kind::receive_reduce,
           .from = from.where,
           .to = to.where,
           .message_first = order == operand_order::message_first,
@@ -135,7 +135,7 @@ constexpr action receive_reduce(int peer, chunks what, place from, place to, ope
 }
 
 constexpr action load(int peer, chunks what, place from, place to) noexcept {
-  return {.what = verb::load,
+  return {.what = action_kind::load,
           .from = from.where,
           .to = to.where,
           .peer = peer,
@@ -146,7 +146,7 @@ constexpr action load(int peer, chunks what, place from, place to) noexcept {
 }
 
 constexpr action load_reduce(chunks what, place from, place to) noexcept {
-  return {.what = verb::load_reduce,
+  return {.what = action_kind::load_reduce,
           .from = from.where,
           .to = to.where,
           .chunk = what.first,
@@ -156,7 +156,7 @@ constexpr action load_reduce(chunks what, place from, place to) noexcept {
 }
 
 constexpr action push(int peer, chunks what, place from, unsigned tag = 0) noexcept {
-  return {.what = verb::push,
+  return {.what = action_kind::push,
           .from = from.where,
           .to = region::inbox,
           .tag = static_cast<std::uint16_t>(tag),
@@ -167,16 +167,16 @@ constexpr action push(int peer, chunks what, place from, unsigned tag = 0) noexc
 }
 
 constexpr action signal(int peer, unsigned tag) noexcept {
-  return {.what = verb::signal, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
+  return {.what = action_kind::signal, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }
 
 constexpr action wait(int peer, unsigned tag) noexcept {
-  return {.what = verb::wait, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
+  return {.what = action_kind::wait, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }
 
 /// Waits for the signal that came with a `push`.
 constexpr action wait_push(int peer, unsigned tag) noexcept {
-  return {.what = verb::wait, .from = region::inbox, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
+  return {.what = action_kind::wait, .from = region::inbox, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }
 
 /// The same action, begun only when all earlier sends of its lane have drained.

@@ -11,7 +11,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/cost_model.hpp>
-#include <hocket/plan/detail/post_office.hpp>
+#include <hocket/plan/detail/mailbox_table.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/plan/to_string.hpp>
@@ -68,8 +68,9 @@ class clock {
   constexpr clock(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes, const cost_model& model,
                   Observer& observer)
       : plan_(plan), ranks_(ranks), lanes_per_rank_(plan.shape(ranks).lanes), where_(where),
-        element_bytes_(element_bytes), model_(model), observer_(observer), stations_(static_cast<std::size_t>(ranks)) {
-    lanes_.resize(stations_.size() * lanes_per_rank_);
+        element_bytes_(element_bytes), model_(model), observer_(observer),
+        rank_resources_(static_cast<std::size_t>(ranks)) {
+    lanes_.resize(rank_resources_.size() * lanes_per_rank_);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       lanes_[i].rank = static_cast<int>(i / lanes_per_rank_);
       lanes_[i].number = static_cast<unsigned>(i % lanes_per_rank_);
@@ -84,12 +85,12 @@ class clock {
         const std::uint32_t next = ready_.back();
         ready_.pop_back();
         advance(next);
-      } else if (!agenda_.empty()) {
-        std::pop_heap(agenda_.begin(), agenda_.end(), later{});
-        const event next = agenda_.back();
-        agenda_.pop_back();
+      } else if (!event_queue_.empty()) {
+        std::pop_heap(event_queue_.begin(), event_queue_.end(), later{});
+        const event next = event_queue_.back();
+        event_queue_.pop_back();
         now_ = next.time;
-        next.is_letter ? arrive(next.subject) : advance(next.subject);
+        next.is_message ? arrive(next.subject) : advance(next.subject);
       } else {
         break;
       }
@@ -112,7 +113,7 @@ class clock {
   };
 
   /// A rank's ports and processor: when they are free again.
-  struct station {
+  struct rank_resources {
     double out = 0;
     double in = 0;
     double processor = 0;
@@ -122,7 +123,7 @@ class clock {
     double time = 0;
     std::uint64_t order = 0;
     std::uint32_t subject = 0;
-    bool is_letter = false;
+    bool is_message = false;
   };
 
   struct later {
@@ -131,9 +132,9 @@ class clock {
     }
   };
 
-  constexpr void schedule(double time, std::uint32_t subject, bool is_letter) {
-    agenda_.push_back({time, order_++, subject, is_letter});
-    std::push_heap(agenda_.begin(), agenda_.end(), later{});
+  constexpr void schedule(double time, std::uint32_t subject, bool is_message) {
+    event_queue_.push_back({time, order_++, subject, is_message});
+    std::push_heap(event_queue_.begin(), event_queue_.end(), later{});
   }
 
   constexpr void wake(std::uint32_t lane) {
@@ -161,13 +162,13 @@ class clock {
       if (lane.joining) return false;
       lane.ready = std::max(lane.ready, lane.drained);
     }
-    if (what.what == verb::receive || what.what == verb::receive_reduce) {
-      mailbox& box = office_.box(office_.find(what.peer, lane.rank, message_topic(what.channel)));
+    if (what.what == action_kind::receive || what.what == action_kind::receive_reduce) {
+      mailbox& box = mailboxes_.box(mailboxes_.find(what.peer, lane.rank, message_topic(what.channel)));
       if (box.first == nobody) box.reader = number;
-      else lane.ready = std::max(lane.ready, office_.at(box.first).arrival);
+      else lane.ready = std::max(lane.ready, mailboxes_.at(box.first).arrival);
       return box.first != nobody;
     }
-    return what.what != verb::wait || has_flags(number, lane, what);
+    return what.what != action_kind::wait || has_flags(number, lane, what);
   }
 
   constexpr bool has_flags(std::uint32_t number, lane_state& lane, const action& what) {
@@ -176,9 +177,9 @@ class clock {
     for (; first + lane.awaited < last; ++lane.awaited) {
       const int peer = first + lane.awaited;
       if (peer == lane.rank) continue;
-      const std::uint32_t box = office_.find(peer, lane.rank, flag_topic(what.tag));
-      if (office_.box(box).first == nobody) {
-        office_.box(box).reader = number;
+      const std::uint32_t box = mailboxes_.find(peer, lane.rank, flag_topic(what.tag));
+      if (mailboxes_.box(box).first == nobody) {
+        mailboxes_.box(box).reader = number;
         return false;
       }
       lane.ready = std::max(lane.ready, receive(lane, box).arrival);
@@ -188,22 +189,22 @@ class clock {
 
   constexpr void perform(std::uint32_t number, lane_state& lane, const action& what) {
     const std::uint64_t bytes = where_.chunks(what.chunk, what.count).size * element_bytes_;
-    station& here = stations_[static_cast<std::size_t>(lane.rank)];
+    rank_resources& here = rank_resources_[static_cast<std::size_t>(lane.rank)];
     const double work = model_.processor(what, static_cast<double>(bytes), ranks_);
     const double begin = work > 0 ? std::max(lane.ready, here.processor) : lane.ready;
     const double end = begin + work;
     if (work > 0) here.processor = end;
 
-    if (what.what == verb::receive || what.what == verb::receive_reduce) {
-      const letter message = receive(lane, office_.find(what.peer, lane.rank, message_topic(what.channel)));
+    if (what.what == action_kind::receive || what.what == action_kind::receive_reduce) {
+      const queued_message message = receive(lane, mailboxes_.find(what.peer, lane.rank, message_topic(what.channel)));
       drain(message.sender, end);
-    } else if (what.what == verb::send) {
+    } else if (what.what == action_kind::send) {
       const double start = std::max(end, here.out);
       here.out = start + model_.port(static_cast<double>(bytes));
       ++lane.undrained;
-      const std::uint32_t box = office_.find(lane.rank, what.peer, message_topic(what.channel));
-      schedule(start, office_.write(letter{number, lane.next, box, nobody, bytes, start, start}), true);
-    } else if (what.what == verb::signal || what.what == verb::push) {
+      const std::uint32_t box = mailboxes_.find(lane.rank, what.peer, message_topic(what.channel));
+      schedule(start, mailboxes_.write(queued_message{number, lane.next, box, nobody, bytes, start, start}), true);
+    } else if (what.what == action_kind::signal || what.what == action_kind::push) {
       raise_flags(number, lane, what, end);
     }
     observer_.performed(timed_action{lane.rank, lane.number, lane.next, what, bytes, lane.time, begin, end});
@@ -217,26 +218,27 @@ class clock {
     const int last = what.peer == all_peers ? ranks_ : what.peer + 1;
     for (int peer = first; peer < last; ++peer) {
       if (peer == lane.rank) continue;
-      const std::uint32_t box = office_.find(lane.rank, peer, flag_topic(what.tag));
-      wake(office_.deliver(office_.write(letter{number, lane.next, box, nobody, 0, end, end + model_.flag_latency})));
+      const std::uint32_t box = mailboxes_.find(lane.rank, peer, flag_topic(what.tag));
+      wake(mailboxes_.deliver(
+          mailboxes_.write(queued_message{number, lane.next, box, nobody, 0, end, end + model_.flag_latency})));
     }
   }
 
   /// A message has got the sender's port: now it needs the receiver's.
   constexpr void arrive(std::uint32_t index) {
-    letter& message = office_.at(index);
-    double& port = stations_[static_cast<std::size_t>(office_.box(message.box).to)].in;
+    queued_message& message = mailboxes_.at(index);
+    double& port = rank_resources_[static_cast<std::size_t>(mailboxes_.box(message.box).to)].in;
     const double begin = std::max(now_, port);
     message.arrival = begin + model_.message(static_cast<double>(message.bytes));
     port = begin + model_.port(static_cast<double>(message.bytes));
-    wake(office_.deliver(index));
+    wake(mailboxes_.deliver(index));
   }
 
-  constexpr letter receive(const lane_state& lane, std::uint32_t box) {
-    const letter content = office_.take(box);
+  constexpr queued_message receive(const lane_state& lane, std::uint32_t box) {
+    const queued_message content = mailboxes_.take(box);
     const lane_state& sender = lanes_[content.sender];
     observer_.transferred(timed_transfer{sender.rank, sender.number, content.index, lane.rank, lane.number, lane.next,
-                                         is_flag(office_.box(box).topic), content.bytes, content.start,
+                                         is_flag(mailboxes_.box(box).topic), content.bytes, content.start,
                                          content.arrival});
     return content;
   }
@@ -248,9 +250,11 @@ class clock {
   }
 
   constexpr void check(const lane_state& lane, const action& what) const {
-    const bool any_peer = what.what == verb::push || what.what == verb::signal || what.what == verb::wait;
-    const bool no_peer = what.what == verb::copy || what.what == verb::load_reduce;
-    const bool known = what.peer >= 0 && what.peer < ranks_ && (what.peer != lane.rank || what.what == verb::load);
+    const bool any_peer =
+        what.what == action_kind::push || what.what == action_kind::signal || what.what == action_kind::wait;
+    const bool no_peer = what.what == action_kind::copy || what.what == action_kind::load_reduce;
+    const bool known =
+        what.peer >= 0 && what.peer < ranks_ && (what.peer != lane.rank || what.what == action_kind::load);
     const bool all = any_peer && what.peer == all_peers;
     if (!no_peer && !known && !all) complain(lane, what, "names a peer that is no other rank");
     if (what.chunk > where_.chunk_count() || what.count > where_.chunk_count() - what.chunk)
@@ -279,10 +283,10 @@ class clock {
   cost_model model_;
   Observer& observer_;
   std::vector<lane_state> lanes_;
-  std::vector<station> stations_;
-  post_office office_;
+  std::vector<rank_resources> rank_resources_;
+  mailbox_table mailboxes_;
   std::vector<std::uint32_t> ready_;  ///< lanes that can go on now
-  std::vector<event> agenda_;         ///< heap, earliest first
+  std::vector<event> event_queue_;    ///< heap, earliest first
   std::uint64_t order_ = 0;
   double now_ = 0;
 };
@@ -292,7 +296,7 @@ class clock {
 /// The layout of a vector of `bytes` bytes under `plan`. A vector that its blocks do not divide is rounded up.
 template <algorithm Plan>
 constexpr layout layout_of(const Plan& plan, int ranks, std::size_t bytes) {
-  const auto blocks = static_cast<std::uint32_t>(plan.goal().blocks(ranks));
+  const auto blocks = static_cast<std::uint32_t>(plan.collective().blocks(ranks));
   return {(bytes + blocks - 1) / blocks, blocks, plan.shape(ranks).pieces};
 }
 

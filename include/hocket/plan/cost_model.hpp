@@ -48,17 +48,17 @@ struct cost_model {
   constexpr double processor(const action& what, double bytes, int ranks) const noexcept {
     const double others = ranks - 1;
     switch (what.what) {
-      case verb::copy: return overhead + bytes * copy_seconds_per_byte;
-      case verb::receive_reduce: return overhead + bytes * reduce_seconds_per_byte;
-      case verb::load: return overhead + peer_latency + bytes * peer_seconds_per_byte;
-      case verb::load_reduce:
+      case action_kind::copy: return overhead + bytes * copy_seconds_per_byte;
+      case action_kind::receive_reduce: return overhead + bytes * reduce_seconds_per_byte;
+      case action_kind::load: return overhead + peer_latency + bytes * peer_seconds_per_byte;
+      case action_kind::load_reduce:
         if (what.from == region::inbox) return overhead + others * bytes * reduce_seconds_per_byte;
         return overhead + peer_latency + others * bytes * (peer_seconds_per_byte + reduce_seconds_per_byte);
-      case verb::push: return overhead + (what.peer == all_peers ? others : 1) * bytes * peer_seconds_per_byte;
-      case verb::send:
-      case verb::receive:
-      case verb::signal:
-      case verb::wait: break;
+      case action_kind::push: return overhead + (what.peer == all_peers ? others : 1) * bytes * peer_seconds_per_byte;
+      case action_kind::send:
+      case action_kind::receive:
+      case action_kind::signal:
+      case action_kind::wait: break;
     }
     return overhead;
   }

@@ -26,28 +26,30 @@ namespace plan {
 namespace detail {
 
 /// Chosen to stay apart for most colour-blind readers, and under white letters.
-constexpr const char* colour_of(verb what) noexcept {
+constexpr const char* colour_of(action_kind what) noexcept {
   switch (what) {
-    case verb::copy: return "#6b7686";
-    case verb::send: return "#2c66b0";
-    case verb::receive: return "#2b8f92";
-    case verb::receive_reduce: return "#d9730d";
-    case verb::load: return "#7553c0";
-    case verb::load_reduce: return "#b03a84";
-    case verb::push: return "#2a7f48";
-    case verb::signal: return "#c4352b";
-    case verb::wait: return "#8c95a3";
+    case action_kind::copy: return "#6b7686";
+    case action_kind::send: return "#2c66b0";
+    case action_kind::receive: return "#2b8f92";
+    case action_kind::receive_reduce: return "#d9730d";
+    case action_kind::load: return "#7553c0";
+    case action_kind::load_reduce: return "#b03a84";
+    case action_kind::push: return "#2a7f48";
+    case action_kind::signal: return "#c4352b";
+    case action_kind::wait: return "#8c95a3";
   }
   return "#000000";
 }
 
-constexpr bool is_outgoing(verb what) noexcept {
-  return what == verb::send || what == verb::push || what == verb::signal;
+constexpr bool is_outgoing(action_kind what) noexcept {
+  return what == action_kind::send || what == action_kind::push || what == action_kind::signal;
 }
-constexpr bool is_receiving(verb what) noexcept { return what == verb::receive || what == verb::receive_reduce; }
+constexpr bool is_receiving(action_kind what) noexcept {
+  return what == action_kind::receive || what == action_kind::receive_reduce;
+}
 
 constexpr bool reads_peers(const action& what) noexcept {
-  return what.what == verb::load || (what.what == verb::load_reduce && what.from != region::inbox);
+  return what.what == action_kind::load || (what.what == action_kind::load_reduce && what.from != region::inbox);
 }
 
 /// One action, and when its message, if it has one, was on the wire.
@@ -127,16 +129,16 @@ class mark_painter {
 
   void paint(const svg_mark& mark) {
     const timed_action& step = mark.step;
-    const verb what = step.what.what;
+    const action_kind what = step.what.what;
     outgoing_ = is_outgoing(what);
     y_ = outgoing_ ? page_.out_y(step.rank, step.lane) : page_.own_y(step.rank, step.lane);
     height_ = outgoing_ ? page::out_height : page::own_height;
     fill_ = std::string("fill=\"") + colour_of(what) + '"';
     svg_.raw("<g class=\"action\"><title>" + escaped(title(step)) + "</title>\n");
 
-    const double begin = page_.x(what == verb::send ? mark.wire_begin : step.begin);
+    const double begin = page_.x(what == action_kind::send ? mark.wire_begin : step.begin);
     const double end =
-        page_.x(what == verb::send ? mark.wire_begin + model_.port(static_cast<double>(step.bytes)) : step.end);
+        page_.x(what == action_kind::send ? mark.wire_begin + model_.port(static_cast<double>(step.bytes)) : step.end);
     double wire = begin;
     if (!outgoing_) {
       const double reached = page_.x(step.reached);
@@ -253,15 +255,15 @@ class svg_drawing {
   void legend() {
     double x = 24;
     const double y = 84;
-    for (int i = 0; i <= static_cast<int>(verb::wait); ++i) {
-      const auto what = static_cast<verb>(i);
+    for (int i = 0; i <= static_cast<int>(action_kind::wait); ++i) {
+      const auto what = static_cast<action_kind>(i);
       if (!uses(what)) continue;
       svg_.rectangle({x, y - 10}, 14, 12, std::string("rx=\"2\" fill=\"") + colour_of(what) + '"');
       x = legend_text(x + 19, to_string(what));
     }
     svg_.rectangle({x, y - 5.5}, 18, 3, idle_fill);
     x = legend_text(x + 23, "waiting");
-    if (uses(verb::send)) {
+    if (uses(action_kind::send)) {
       svg_.rectangle({x, y - 10}, 14, 12, "rx=\"2\" fill=\"#4b5563\" fill-opacity=\"0.26\"");
       x = legend_text(x + 19, "on the wire");
     }
@@ -270,9 +272,9 @@ class svg_drawing {
       svg_.line({x, y - 4}, {x + 22, y - 4}, style);
       x = legend_text(x + 27, name);
     };
-    sample(uses(verb::send), "stroke=\"#334155\" marker-end=\"url(#arrow)\"", "message");
+    sample(uses(action_kind::send), "stroke=\"#334155\" marker-end=\"url(#arrow)\"", "message");
     sample(any(reads_peers), "stroke=\"#7553c0\" marker-end=\"url(#arrow)\"", "load");
-    sample(uses(verb::signal) || uses(verb::push), "stroke=\"#c4352b\" stroke-dasharray=\"3 2\"", "flag");
+    sample(uses(action_kind::signal) || uses(action_kind::push), "stroke=\"#c4352b\" stroke-dasharray=\"3 2\"", "flag");
     legend_text(x, "numbers are chunks");
   }
 
@@ -289,7 +291,7 @@ class svg_drawing {
     return false;
   }
 
-  bool uses(verb wanted) const {
+  bool uses(action_kind wanted) const {
     return any([wanted](const action& what) { return what.what == wanted; });
   }
 
@@ -350,7 +352,7 @@ class svg_drawing {
 
   void connect_loads(const timed_action& step) {
     if (!reads_peers(step.what)) return;
-    const bool all = step.what.what == verb::load_reduce;
+    const bool all = step.what.what == action_kind::load_reduce;
     for (int peer = 0; peer < page_.ranks; ++peer) {
       if (peer == step.rank || (!all && peer != step.what.peer)) continue;
       const bool down = step.rank > peer;
@@ -376,7 +378,7 @@ std::string draw_svg(const Plan& plan, int ranks, std::size_t bytes = std::size_
   const unsigned lanes = plan.shape(ranks).lanes;
   detail::recorder record(ranks, lanes);
   trace(plan, ranks, where, 1, model, record);
-  const std::string heading = std::string(plan.name()) + ": " + to_string(plan.goal().kind) + " over " +
+  const std::string heading = std::string(plan.name()) + ": " + to_string(plan.collective().kind) + " over " +
                               std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
   const std::string facts = detail::bytes_text(bytes) + " in " + std::to_string(where.chunk_count()) +
                             (where.chunk_count() == 1 ? " chunk, done after " : " chunks, done after ") +

@@ -29,10 +29,10 @@ namespace plan {
 /// after a slash; `&` in front if it joins.
 inline std::string to_symbol(const action& what) {
   constexpr char signs[] = {'=', '>', '<', '+', '@', '#', '^', '!', '?'};
-  const bool flag = what.what == verb::signal || what.what == verb::wait;
+  const bool flag = what.what == action_kind::signal || what.what == action_kind::wait;
   std::string text = what.join ? "&" : "";
   text += signs[static_cast<std::size_t>(what.what)];
-  if (what.what != verb::copy) text += what.peer == all_peers ? "*" : std::to_string(what.peer);
+  if (what.what != action_kind::copy) text += what.peer == all_peers ? "*" : std::to_string(what.peer);
   if (flag) return text + '/' + std::to_string(what.tag);
   if (what.count == 0) return text;
   text += ':' + std::to_string(what.chunk);
@@ -146,7 +146,7 @@ std::string draw_text(const Plan& plan, int ranks) {
   };
 
   std::string text = std::string(plan.name()) + " over " + std::to_string(ranks) +
-                     (ranks == 1 ? " rank: " : " ranks: ") + to_string(plan.goal().kind) + '\n';
+                     (ranks == 1 ? " rank: " : " ranks: ") + to_string(plan.collective().kind) + '\n';
   text += std::string(label(0, 0).size() - 4, ' ') + "step";
   for (std::size_t column = 0; column < widths.size(); ++column)
     text += ' ' + detail::aligned_right(std::to_string(column), widths[column]);

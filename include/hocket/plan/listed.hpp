@@ -19,7 +19,7 @@ namespace plan {
 /// A plan for one number of ranks. Asked for another number it raises `errc::invalid_argument`.
 ///
 /// @code
-/// plan::listed swap("swap", {plan::goal_kind::all_gather}, 2, {});
+/// plan::listed swap("swap", {plan::collective_kind::all_gather}, 2, {});
 /// for (int rank = 0; rank < 2; ++rank) {
 ///   const unsigned own = rank, other = 1 - rank;
 ///   swap.lane(rank) = {plan::send(1 - rank, {own}, plan::in(own)), plan::copy({own}, plan::in(own), plan::out(own)),
@@ -32,8 +32,8 @@ class listed {
  public:
   static constexpr unsigned most_lanes = 256;
 
-  constexpr listed(std::string name, plan::goal goal, int ranks, plan::shape shape)
-      : name_(std::move(name)), goal_(goal), ranks_(ranks), shape_(shape) {
+  constexpr listed(std::string name, plan::collective collective, int ranks, plan::shape shape)
+      : name_(std::move(name)), collective_(collective), ranks_(ranks), shape_(shape) {
     if (ranks < 1) raise(errc::invalid_argument, "plan '" + name_ + "' needs at least one rank");
     if (shape.lanes < 1) raise(errc::invalid_argument, "plan '" + name_ + "' needs at least one lane");
     if (shape.lanes > most_lanes) {
@@ -50,7 +50,7 @@ class listed {
   constexpr int ranks() const noexcept { return ranks_; }
 
   constexpr const char* name() const noexcept { return name_.c_str(); }
-  constexpr plan::goal goal() const noexcept { return goal_; }
+  constexpr plan::collective collective() const noexcept { return collective_; }
 
   constexpr plan::shape shape(int ranks) const {
     require(ranks);
@@ -85,7 +85,7 @@ class listed {
   }
 
   std::string name_;
-  plan::goal goal_;
+  plan::collective collective_;
   int ranks_;
   plan::shape shape_;
   std::vector<std::vector<action>> lanes_;
@@ -97,7 +97,7 @@ static_assert(algorithm<listed>);
 template <algorithm Plan>
 constexpr listed materialise(const Plan& plan, int ranks) {
   const plan::shape shape = plan.shape(ranks);
-  listed all(plan.name(), plan.goal(), ranks, shape);
+  listed all(plan.name(), plan.collective(), ranks, shape);
   for (int rank = 0; rank < ranks; ++rank) {
     for (unsigned lane = 0; lane < shape.lanes; ++lane) {
       const unsigned length = plan.length(ranks, rank, lane);

@@ -97,19 +97,19 @@ class lane_merger {
     merged_step next{lane % table_.shape.lanes, at.position, table_.at(lane, at.position), no_message};
     if (next.what.join && !join(at)) return false;
     switch (next.what.what) {
-      case verb::send:
+      case action_kind::send:
         if (!send(rank, next)) return false;
         at.unjoined.push_back(next.message);
         break;
-      case verb::receive:
-      case verb::receive_reduce:
+      case action_kind::receive:
+      case action_kind::receive_reduce:
         if (!receive(rank, next)) return false;
         break;
-      case verb::push:
-      case verb::signal:
+      case action_kind::push:
+      case action_kind::signal:
         for_each_peer(rank, next.what, [&](int peer) { signals_[signal_key(rank, peer, next.what)] = 0; });
         break;
-      case verb::wait:
+      case action_kind::wait:
         if (!has_all_signals(rank, next.what)) return false;
         break;
       default: break;
@@ -184,7 +184,7 @@ class lane_merger {
   }
   /// One that comes with a push is another than the signal with the same tag that comes alone.
   std::uint64_t signal_key(int from, int to, const action& what) const noexcept {
-    const bool pushed = what.what == verb::push || what.from == region::inbox;
+    const bool pushed = what.what == action_kind::push || what.from == region::inbox;
     return key(from, to, what.tag | (pushed ? 0x10000U : 0U));
   }
   std::size_t pair(int from, int to) const noexcept {

@@ -3,14 +3,14 @@
 /// What a plan is: a value that tells the actions of every rank, and the goal that these actions reach.
 ///
 /// An algorithm is a small constexpr type that models `plan::algorithm`; actions are computed when asked for, so a plan
-/// for 100 000 ranks takes no memory. `plan::any` erases the type (a table of functions and the plan's own state), so
+/// for 100 000 ranks takes no memory. `plan::any_algorithm` erases the type (a table of functions and the plan's own state), so
 /// that the engine is compiled once and not once per algorithm. To write a plan of your own without a type, list its
 /// actions: see plan/listed.hpp.
 ///
 /// @code
 /// struct chain_broadcast {  // each rank passes on what it received
 ///   static constexpr const char* name() { return "chain_broadcast"; }
-///   constexpr plan::goal goal() const { return {plan::goal_kind::broadcast, 0}; }
+///   constexpr plan::collective collective() const { return {plan::collective_kind::broadcast, 0}; }
 ///   static constexpr plan::shape shape(int) { return {.pieces = 1}; }
 ///   static constexpr unsigned length(int ranks, int rank, unsigned) { return (rank > 0) + (rank + 1 < ranks); }
 ///   static constexpr plan::action at(int, int rank, unsigned, unsigned i) {
@@ -37,7 +37,7 @@ namespace plan {
 
 /// What holds when a plan has run. `block` r is the part of the vector that belongs to rank r; where the goal has no
 /// blocks, the whole vector is one.
-enum class goal_kind : std::uint8_t {
+enum class collective_kind : std::uint8_t {
   all_reduce,      ///< one block; everywhere out = combination of all ranks' in
   reduce_scatter,  ///< a block per rank; on rank r out[block r] = combination of all ranks' in[block r]
   all_gather,      ///< a block per rank; everywhere out[block r] = rank r's in[block r]
@@ -46,27 +46,31 @@ enum class goal_kind : std::uint8_t {
   barrier          ///< no data; no rank ends before every rank has begun
 };
 
-struct goal {
-  goal_kind kind = goal_kind::all_reduce;
+struct collective {
+  collective_kind kind = collective_kind::all_reduce;
   int root = 0;
 
   /// How many blocks the vector has.
   constexpr int blocks(int ranks) const noexcept {
-    return kind == goal_kind::reduce_scatter || kind == goal_kind::all_gather || kind == goal_kind::all_to_all ? ranks
-                                                                                                               : 1;
+    return kind == collective_kind::reduce_scatter || kind == collective_kind::all_gather ||
+                   kind == collective_kind::all_to_all
+               ? ranks
+               : 1;
   }
-  constexpr bool reduces() const noexcept { return kind == goal_kind::all_reduce || kind == goal_kind::reduce_scatter; }
-  friend constexpr bool operator==(const goal&, const goal&) = default;
+  constexpr bool reduces() const noexcept {
+    return kind == collective_kind::all_reduce || kind == collective_kind::reduce_scatter;
+  }
+  friend constexpr bool operator==(const collective&, const collective&) = default;
 };
 
-constexpr const char* to_string(goal_kind kind) noexcept {
+constexpr const char* to_string(collective_kind kind) noexcept {
   switch (kind) {
-    case goal_kind::all_reduce: return "all_reduce";
-    case goal_kind::reduce_scatter: return "reduce_scatter";
-    case goal_kind::all_gather: return "all_gather";
-    case goal_kind::all_to_all: return "all_to_all";
-    case goal_kind::broadcast: return "broadcast";
-    case goal_kind::barrier: return "barrier";
+    case collective_kind::all_reduce: return "all_reduce";
+    case collective_kind::reduce_scatter: return "reduce_scatter";
+    case collective_kind::all_gather: return "all_gather";
+    case collective_kind::all_to_all: return "all_to_all";
+    case collective_kind::broadcast: return "broadcast";
+    case collective_kind::barrier: return "barrier";
   }
   return "unknown";
 }
@@ -91,18 +95,18 @@ struct shape {
 template <class Plan>
 concept algorithm = std::copy_constructible<Plan> && requires(const Plan& plan, int n, unsigned i) {
   { plan.name() } -> std::convertible_to<const char*>;
-  { plan.goal() } -> std::same_as<goal>;
+  { plan.collective() } -> std::same_as<collective>;
   { plan.shape(n) } -> std::same_as<shape>;
   { plan.length(n, n, i) } -> std::convertible_to<unsigned>;  // ranks, rank, lane
   { plan.at(n, n, i, i) } -> std::same_as<action>;            // ranks, rank, lane, position
 };
 
 /// Any algorithm, its type erased. Small trivially copyable plans are stored inside; others are shared.
-class any {
+class any_algorithm {
  public:
   template <class Plan>
-    requires(!std::same_as<Plan, any> && algorithm<Plan>)
-  any(Plan plan)
+    requires(!std::same_as<Plan, any_algorithm> && algorithm<Plan>)
+  any_algorithm(Plan plan)
       : table_(&table_of<Plan>) {  // NOLINT: implicit, so that a plan can be passed wherever one is asked for
     if constexpr (stored_inside<Plan>) {
       ::new (static_cast<void*>(storage_)) Plan(std::move(plan));
@@ -112,14 +116,14 @@ class any {
   }
 
   /// The form that is right where `in` and `out` are the same memory: see plan/in_place.hpp.
-  any for_in_place() const {
-    any changed = *this;
+  any_algorithm for_in_place() const {
+    any_algorithm changed = *this;
     table_->make_in_place(state(), changed);
     return changed;
   }
 
   const char* name() const { return table_->name(state()); }
-  plan::goal goal() const { return table_->goal(state()); }
+  plan::collective collective() const { return table_->collective(state()); }
   plan::shape shape(int ranks) const { return table_->shape(state(), ranks); }
   unsigned length(int ranks, int rank, unsigned lane) const { return table_->length(state(), ranks, rank, lane); }
   action at(int ranks, int rank, unsigned lane, unsigned i) const { return table_->at(state(), ranks, rank, lane, i); }
@@ -133,25 +137,25 @@ class any {
 
   struct table {
     const char* (*name)(const void*);
-    plan::goal (*goal)(const void*);
+    plan::collective (*collective)(const void*);
     plan::shape (*shape)(const void*, int);
     unsigned (*length)(const void*, int, int, unsigned);
     action (*at)(const void*, int, int, unsigned, unsigned);
-    void (*make_in_place)(const void*, any& self);
+    void (*make_in_place)(const void*, any_algorithm& self);
   };
 
   template <class Plan>
-  static void make_in_place_of([[maybe_unused]] const void* p, [[maybe_unused]] any& self) {
+  static void make_in_place_of([[maybe_unused]] const void* p, [[maybe_unused]] any_algorithm& self) {
     if constexpr (requires(Plan made) { made.in_place = true; }) {
       Plan made = *static_cast<const Plan*>(p);
       made.in_place = true;
-      self = any(std::move(made));
+      self = any_algorithm(std::move(made));
     }
   }
 
   template <class Plan>
   static constexpr table table_of{[](const void* p) -> const char* { return static_cast<const Plan*>(p)->name(); },
-                                  [](const void* p) { return static_cast<const Plan*>(p)->goal(); },
+                                  [](const void* p) { return static_cast<const Plan*>(p)->collective(); },
                                   [](const void* p, int ranks) { return static_cast<const Plan*>(p)->shape(ranks); },
                                   [](const void* p, int ranks, int rank, unsigned lane) -> unsigned {
                                     return static_cast<const Plan*>(p)->length(ranks, rank, lane);
@@ -168,7 +172,7 @@ class any {
   std::shared_ptr<const void> shared_;
 };
 
-static_assert(algorithm<any>);
+static_assert(algorithm<any_algorithm>);
 
 }  // namespace plan
 HOCKET_END_NAMESPACE

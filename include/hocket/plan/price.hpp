@@ -53,18 +53,18 @@ class cost_counter {
     seconds_ = std::max(seconds_, step.end);
     const auto others = static_cast<std::uint64_t>(ranks_ - 1);
     switch (step.what.what) {
-      case verb::send:
+      case action_kind::send:
         ++mine.messages;
         mine.out += step.bytes;
         break;
-      case verb::receive:
-      case verb::receive_reduce: mine.in += step.bytes; break;
-      case verb::load: mine.in += step.what.peer == step.rank ? 0 : step.bytes; break;
-      case verb::load_reduce: mine.in += step.what.from == region::inbox ? 0 : others * step.bytes; break;
-      case verb::push: count_push(step); break;
-      case verb::copy:
-      case verb::signal:
-      case verb::wait: break;
+      case action_kind::receive:
+      case action_kind::receive_reduce: mine.in += step.bytes; break;
+      case action_kind::load: mine.in += step.what.peer == step.rank ? 0 : step.bytes; break;
+      case action_kind::load_reduce: mine.in += step.what.from == region::inbox ? 0 : others * step.bytes; break;
+      case action_kind::push: count_push(step); break;
+      case action_kind::copy:
+      case action_kind::signal:
+      case action_kind::wait: break;
     }
   }
 

@@ -14,17 +14,17 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-constexpr const char* to_string(verb what) noexcept {
+constexpr const char* to_string(action_kind what) noexcept {
   switch (what) {
-    case verb::copy: return "copy";
-    case verb::send: return "send";
-    case verb::receive: return "receive";
-    case verb::receive_reduce: return "receive_reduce";
-    case verb::load: return "load";
-    case verb::load_reduce: return "load_reduce";
-    case verb::push: return "push";
-    case verb::signal: return "signal";
-    case verb::wait: return "wait";
+    case action_kind::copy: return "copy";
+    case action_kind::send: return "send";
+    case action_kind::receive: return "receive";
+    case action_kind::receive_reduce: return "receive_reduce";
+    case action_kind::load: return "load";
+    case action_kind::load_reduce: return "load_reduce";
+    case action_kind::push: return "push";
+    case action_kind::signal: return "signal";
+    case action_kind::wait: return "wait";
   }
   return "unknown";
 }
@@ -75,22 +75,22 @@ inline bool says_its_chunk(const action& what) {
 
 inline std::string sentence(const action& what) {
   switch (what.what) {
-    case verb::copy: return "copy " + source_text(what) + " to " + target_text(what);
-    case verb::send: return "send " + source_text(what) + " to " + peer_text(what) + channel_text(what);
-    case verb::receive: return "receive " + target_text(what) + " from " + peer_text(what) + channel_text(what);
-    case verb::receive_reduce:
+    case action_kind::copy: return "copy " + source_text(what) + " to " + target_text(what);
+    case action_kind::send: return "send " + source_text(what) + " to " + peer_text(what) + channel_text(what);
+    case action_kind::receive: return "receive " + target_text(what) + " from " + peer_text(what) + channel_text(what);
+    case action_kind::receive_reduce:
       return "receive_reduce " + target_text(what) + " = " +
              (what.message_first ? "message op " + source_text(what) : source_text(what) + " op message") + " from " +
              peer_text(what) + channel_text(what);
-    case verb::load: return "load " + peer_text(what) + "'s " + source_text(what) + " to " + target_text(what);
-    case verb::load_reduce:
+    case action_kind::load: return "load " + peer_text(what) + "'s " + source_text(what) + " to " + target_text(what);
+    case action_kind::load_reduce:
       return "load_reduce " + target_text(what) + " = op over all ranks' " +
              (what.from == region::inbox ? "places in the inbox" : source_text(what));
-    case verb::push:
+    case action_kind::push:
       return "push " + source_text(what) + " to the inbox of " + peer_text(what) + " with tag " +
              std::to_string(what.tag);
-    case verb::signal: return "signal tag " + std::to_string(what.tag) + " to " + peer_text(what);
-    case verb::wait:
+    case action_kind::signal: return "signal tag " + std::to_string(what.tag) + " to " + peer_text(what);
+    case action_kind::wait:
       return (what.from == region::inbox ? "wait for the push with tag " : "wait for tag ") + std::to_string(what.tag) +
              " from " + peer_text(what);
   }
@@ -132,9 +132,9 @@ std::string to_string(const Plan& plan, int ranks) {
   const auto number = [](std::size_t count, const char* noun) {
     return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
   };
-  std::string text = std::string(plan.name()) + ": " + to_string(plan.goal().kind) + " over " +
+  std::string text = std::string(plan.name()) + ": " + to_string(plan.collective().kind) + " over " +
                      number(static_cast<std::size_t>(ranks), "rank") + ", " +
-                     number(static_cast<std::size_t>(plan.goal().blocks(ranks)), "block") + " of " +
+                     number(static_cast<std::size_t>(plan.collective().blocks(ranks)), "block") + " of " +
                      number(form.pieces, "chunk") + ", " + number(form.scratch, "scratch slot") + ", " +
                      number(form.lanes, "lane") + (form.lanes == 1 ? "\n" : " per rank\n");
   for (int rank = 0; rank < ranks; ++rank) text += to_string(plan, ranks, rank);

@@ -71,23 +71,23 @@ inline constexpr dissemination_t dissemination{};          ///< barrier in log2 
 
 /// A plan of the caller's own. See plan/plan.hpp and plan/listed.hpp; prove it before you run it: plan/prove.hpp.
 struct own_plan : detail::algorithm_property {
-  plan::any chosen;
+  plan::any_algorithm chosen;
 };
 
 template <plan::algorithm Plan>
 own_plan algorithm(Plan chosen) {
-  return {{}, plan::any(std::move(chosen))};
+  return {{}, plan::any_algorithm(std::move(chosen))};
 }
 
 namespace detail {
 
 /// The plan that an algorithm's name stands for; no member for what does not exist. The number is the root, which is
 /// used by broadcast alone.
-template <plan::goal_kind Kind>
+template <plan::collective_kind Kind>
 struct plan_of;
 
 template <>
-struct plan_of<plan::goal_kind::all_reduce> {
+struct plan_of<plan::collective_kind::all_reduce> {
   static constexpr auto get(ring_t, int) { return plan::ring_all_reduce{}; }
   static constexpr auto get(recursive_doubling_t, int) { return plan::recursive_doubling{}; }
   static constexpr auto get(halving_doubling_t, int) { return plan::halving_doubling{}; }
@@ -98,7 +98,7 @@ struct plan_of<plan::goal_kind::all_reduce> {
 };
 
 template <>
-struct plan_of<plan::goal_kind::reduce_scatter> {
+struct plan_of<plan::collective_kind::reduce_scatter> {
   static constexpr auto get(ring_t, int) { return plan::ring_reduce_scatter{}; }
   static constexpr auto get(pairwise_t, int) { return plan::pairwise_reduce_scatter{}; }
   static constexpr auto get(recursive_halving_t, int) { return plan::recursive_halving_reduce_scatter{}; }
@@ -106,36 +106,36 @@ struct plan_of<plan::goal_kind::reduce_scatter> {
 };
 
 template <>
-struct plan_of<plan::goal_kind::all_gather> {
+struct plan_of<plan::collective_kind::all_gather> {
   static constexpr auto get(ring_t, int) { return plan::ring_all_gather{}; }
   static constexpr auto get(direct_t, int) { return plan::direct_all_gather{}; }
 };
 
 template <>
-struct plan_of<plan::goal_kind::all_to_all> {
+struct plan_of<plan::collective_kind::all_to_all> {
   static constexpr auto get(pairwise_t, int) { return plan::pairwise_all_to_all{}; }
   static constexpr auto get(direct_t, int) { return plan::direct_all_to_all{}; }
 };
 
 template <>
-struct plan_of<plan::goal_kind::broadcast> {
+struct plan_of<plan::collective_kind::broadcast> {
   static constexpr auto get(binomial_t, int root) { return plan::binomial_broadcast{root}; }
   static constexpr auto get(direct_t, int root) { return plan::direct_broadcast{root}; }
 };
 
 template <>
-struct plan_of<plan::goal_kind::barrier> {
+struct plan_of<plan::collective_kind::barrier> {
   static constexpr auto get(dissemination_t, int) { return plan::dissemination_barrier{}; }
 };
 
 /// Whether the collective has such an algorithm.
-template <plan::goal_kind Kind, class Algorithm>
+template <plan::collective_kind Kind, class Algorithm>
 concept has_algorithm =
     std::same_as<Algorithm, own_plan> || requires(Algorithm named) { plan_of<Kind>::get(named, 0); };
 
 /// The weakest order in which the algorithm combines contributions, for some number of ranks. Of the caller's own plans
 /// that is known only when they run.
-template <plan::goal_kind Kind, class Algorithm>
+template <plan::collective_kind Kind, class Algorithm>
 constexpr plan::combination_order order_of() {
   auto weakest = plan::combination_order::fixed_tree;
   if constexpr (requires(Algorithm named) { plan_of<Kind>::get(named, 0); }) {

@@ -11,7 +11,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
-#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/selection/select.hpp>
 
@@ -84,14 +84,15 @@ constexpr block_lengths lengths_of() noexcept {
 /// What a call of `Collective` with these options asks for, but for the lengths.
 template <class T, class Collective, class Op, class Options>
 call_request request_of(const Op& op, const Options& options) {
-  call_request asked{.what = {Collective::goal, 0}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
+  call_request asked{
+      .what = {Collective::collective, 0}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
   asked.checksummed = Options::template has<kind::integrity>;
-  if constexpr (plan::goal{Collective::goal, 0}.reduces()) {
+  if constexpr (plan::collective{Collective::collective, 0}.reduces()) {
     static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
                                          kind::exactness, kind::integrity>,
                   "explain(...): a reduction can't use one of these properties");
     using effective = decltype(effective_operation<Op, T>(op, options));
-    asked.element_size = kernel::leaf_of<effective, T>.size;
+    asked.element_size = kernel::element_kernel_of<effective, T>.size;
     asked.order = weakest_order<effective, T>();
   } else {
     static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
@@ -111,7 +112,7 @@ selection::query question_of(const State& state, const call_request& asked) {
   return result;
 }
 
-template <plan::goal_kind Kind, class State, class Options>
+template <plan::collective_kind Kind, class State, class Options>
 std::string explain_request(State& state, const call_request& asked, const Options& options) {
   named_algorithm named;
   if constexpr (Options::template has<kind::algorithm>) {
@@ -128,48 +129,49 @@ std::string explain_request(State& state, const call_request& asked, const Optio
 /// blocks): `explain<float>(comm, all_reduce, 1 << 20)`; with options, what they make of it:
 /// `explain<float>(comm, all_reduce, 1 << 20, std::plus<>{}, with(wire<bfloat16>))`. Local; the answer is the same on all
 /// ranks.
-template <class T, class Wire, class Collective, class Op = std::plus<>, call_options Options = options<>>
+template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::equal && !call_options<Op>)
-std::string explain(const communicator<Wire>& comm, const Collective&, std::size_t count, const Op& op = {},
+std::string explain(const communicator<Domain>& comm, const Collective&, std::size_t count, const Op& op = {},
                     const Options& options = {}) {
   detail::call_request asked = detail::request_of<T, Collective>(op, options);
   asked.block_elements = count;
-  return detail::explain_request<Collective::goal>(detail::communicator_access::state(comm), asked, options);
+  return detail::explain_request<Collective::collective>(detail::communicator_access::state(comm), asked, options);
 }
 
 /// The same for all_gather_v and reduce_scatter_v with these counts: `explain<float>(comm, all_gather_v,
 /// counts{lengths})`. Throws `error`, `invalid_argument`, if there is not one count for each rank.
-template <class T, class Wire, class Collective, class Op = std::plus<>, call_options Options = options<>>
+template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all && !call_options<Op>)
-std::string explain(const communicator<Wire>& comm, const Collective&, counts lengths, const Op& op = {},
+std::string explain(const communicator<Domain>& comm, const Collective&, counts lengths, const Op& op = {},
                     const Options& options = {}) {
   std::size_t total = 0;
   if (const outcome wrong = detail::check_counts("counts", lengths.of_ranks, comm.size(), total); wrong.failed()) {
     raise(wrong.cause());
   }
   detail::call_request asked = detail::request_of<T, Collective>(op, options);
-  detail::given_blocks(Collective::goal, lengths.of_ranks).describe(asked);
-  return detail::explain_request<Collective::goal>(detail::communicator_access::state(comm), asked, options);
+  detail::given_blocks(Collective::collective, lengths.of_ranks).describe(asked);
+  return detail::explain_request<Collective::collective>(detail::communicator_access::state(comm), asked, options);
 }
 
 /// The same for sums, and for calls that combine nothing: `explain<float>(comm, all_gather, 100, with(ring))`.
-template <class T, class Wire, class Collective, call_options Options>
+template <class T, class Domain, class Collective, call_options Options>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::equal)
-std::string explain(const communicator<Wire>& comm, const Collective& what, std::size_t count, const Options& options) {
+std::string explain(const communicator<Domain>& comm, const Collective& what, std::size_t count,
+                    const Options& options) {
   return explain<T>(comm, what, count, std::plus<>{}, options);
 }
-template <class T, class Wire, class Collective, call_options Options>
+template <class T, class Domain, class Collective, call_options Options>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all)
-std::string explain(const communicator<Wire>& comm, const Collective& what, counts lengths, const Options& options) {
+std::string explain(const communicator<Domain>& comm, const Collective& what, counts lengths, const Options& options) {
   return explain<T>(comm, what, lengths, std::plus<>{}, options);
 }
 
 /// The same for all_to_all_v, whose choice depends on no count: `explain<float>(comm, all_to_all_v)`.
-template <class T, class Wire, class Collective, call_options Options = options<>>
+template <class T, class Domain, class Collective, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_pairs)
-std::string explain(const communicator<Wire>& comm, const Collective&, const Options& options = {}) {
+std::string explain(const communicator<Domain>& comm, const Collective&, const Options& options = {}) {
   const detail::call_request asked = detail::request_of<T, Collective>(std::plus<>{}, options);
-  return detail::explain_request<Collective::goal>(detail::communicator_access::state(comm), asked, options);
+  return detail::explain_request<Collective::collective>(detail::communicator_access::state(comm), asked, options);
 }
 
 HOCKET_END_NAMESPACE

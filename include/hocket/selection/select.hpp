@@ -22,10 +22,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace selection {
 
-/// What a choice depends on. `bytes` is the length of one block (see `plan::goal`), the longest if they differ: whoever
+/// What a choice depends on. `bytes` is the length of one block (see `plan::collective`), the longest if they differ: whoever
 /// sends it, or combines it, is the last to be done.
 struct query {
-  plan::goal what;
+  plan::collective what;
   std::size_t bytes = 0;
   int ranks = 1;
   plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
@@ -50,7 +50,7 @@ struct candidate {
   const char* name = nullptr;
   double seconds = 0;             ///< by the model
   const char* verdict = nullptr;  ///< why it can't be used; null if it can
-  plan::any (*make)(int root) = nullptr;
+  plan::any_algorithm (*make)(int root) = nullptr;
 };
 
 namespace detail {
@@ -129,7 +129,7 @@ class table {
   explicit table(const query& asked) : query_(asked) {
     const detail::model price(asked);
     switch (asked.what.kind) {
-      case plan::goal_kind::all_reduce:
+      case plan::collective_kind::all_reduce:
         add<plan::push_all_reduce>(price.push());
         add<plan::one_shot>(price.one_shot());
         add<plan::two_shot>(price.two_shot());
@@ -138,25 +138,25 @@ class table {
         add<plan::double_tree>(price.double_tree(16));
         add<plan::ring_all_reduce>(price.ring_all_reduce());
         break;
-      case plan::goal_kind::reduce_scatter:
+      case plan::collective_kind::reduce_scatter:
         add<plan::direct_reduce_scatter>(price.direct_reduce_scatter());
         add<plan::ring_reduce_scatter>(price.ring_reduce_scatter());
         add<plan::pairwise_reduce_scatter>(price.ring_reduce_scatter());  // as many messages of the same length
         add<plan::recursive_halving_reduce_scatter>(price.recursive_halving_reduce_scatter());
         break;
-      case plan::goal_kind::all_gather:
+      case plan::collective_kind::all_gather:
         add<plan::direct_all_gather>(price.direct_blocks());
         add<plan::ring_all_gather>(price.ring_blocks());
         break;
-      case plan::goal_kind::all_to_all:
+      case plan::collective_kind::all_to_all:
         add<plan::direct_all_to_all>(price.direct_blocks());
         add<plan::pairwise_all_to_all>(price.ring_blocks());
         break;
-      case plan::goal_kind::broadcast:
+      case plan::collective_kind::broadcast:
         add<plan::direct_broadcast>(price.direct_broadcast());
         add<plan::binomial_broadcast>(price.binomial());
         break;
-      case plan::goal_kind::barrier: add<plan::dissemination_barrier>(price.dissemination()); break;
+      case plan::collective_kind::barrier: add<plan::dissemination_barrier>(price.dissemination()); break;
     }
   }
 
@@ -183,7 +183,7 @@ class table {
   }
 
   template <class Plan>
-  static plan::any with_root(Plan made, int root) {
+  static plan::any_algorithm with_root(Plan made, int root) {
     if constexpr (requires { made.root = root; }) made.root = root;
     return made;
   }

@@ -195,7 +195,7 @@ struct way_request {
 template <class To, class From>
 auto remembered_way(const From& from, const typename To::mesh_type& mesh) {
   using memory = answer_memory<way_request<From, To>, way_to_mesh<From::axes::all.size()>>;
-  return checked_mesh(from.mesh()).kept().template get<memory>().get({from.sizes(), mesh.extents()}, [&] {
+  return checked_mesh(from.mesh()).attributes().template get<memory>().get({from.sizes(), mesh.extents()}, [&] {
     return cheapest_way<To>(from, mesh);
   });
 }

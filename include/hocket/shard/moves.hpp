@@ -86,8 +86,8 @@ class scratch_array {
 };
 
 /// Every rank of `comm` has its box of `parts`, and gets the union of all, which `to` holds.
-template <class T, std::size_t Rank, class Wire, class Options>
-void gather_parts(const communicator<Wire>& comm, const block<T, Rank>& to, std::span<const T> own,
+template <class T, std::size_t Rank, class Domain, class Options>
+void gather_parts(const communicator<Domain>& comm, const block<T, Rank>& to, std::span<const T> own,
                   const std::vector<box<Rank>>& parts, const Options& options, const std::source_location& site) {
   const std::vector<std::size_t> sizes = volumes(parts);
   const auto gather = [&](std::span<T> out) {
@@ -108,8 +108,8 @@ void gather_parts(const communicator<Wire>& comm, const block<T, Rank>& to, std:
 }
 
 /// Every rank of `comm` has a contribution to all of `from`, and gets the combination of its box of `parts`.
-template <class T, std::size_t Rank, class Wire, class Op, class Options>
-void reduce_parts(const communicator<Wire>& comm, std::span<T> out, const block<const T, Rank>& from,
+template <class T, std::size_t Rank, class Domain, class Op, class Options>
+void reduce_parts(const communicator<Domain>& comm, std::span<T> out, const block<const T, Rank>& from,
                   const std::vector<box<Rank>>& parts, const Op& op, const Options& options,
                   const std::source_location& site) {
   const std::vector<std::size_t> sizes = volumes(parts);
@@ -154,8 +154,8 @@ bool intersect_alike(const std::vector<box<Rank>>& before, const std::vector<box
 
 /// Every rank of `comm` has its box of `before`, and gets its box of `after` from those of its part of the ranks: those
 /// for which `serves(rank)` holds, which together have it. Parts are of one size.
-template <class T, std::size_t Rank, class Wire, class Serves, class Options>
-void exchange_parts(const communicator<Wire>& comm, const block<T, Rank>& to, const block<const T, Rank>& from,
+template <class T, std::size_t Rank, class Domain, class Serves, class Options>
+void exchange_parts(const communicator<Domain>& comm, const block<T, Rank>& to, const block<const T, Rank>& from,
                     const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after, const Serves& serves,
                     const Options& options, const std::source_location& site) {
   std::vector<box<Rank>> sent(before.size());

@@ -270,7 +270,7 @@ auto remembered_plan_to(const Placements& to, const typename From::sizes_type& s
   using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
   constexpr auto from = placement_array<typename From::placements_type>();
   constexpr std::size_t bytes = sizeof(typename From::element_type);
-  return checked_mesh(mesh).kept().template get<memory>().get(
+  return checked_mesh(mesh).attributes().template get<memory>().get(
       {sizes, from, to, bytes}, [&] { return plan_redistribution(sizes, mesh.extents(), from, to, bytes); });
 }
 

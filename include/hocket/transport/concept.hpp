@@ -2,12 +2,12 @@
 /// @file
 /// What moves bytes between the ranks of one communicator.
 ///
-/// A transport is a *wire* (one per rank: what all communicators of a rank share, such as a UCX worker with its
-/// endpoints) and *ports*, one per communicator, opened on the wire. The engine talks to a port alone; peers are ranks
-/// of that communicator. Messages are the floor that every port has. A port may also reach its peers' memory; whether
+/// A transport is a *domain* (one per rank: what all communicators of a rank share, such as a UCX worker with its
+/// endpoints) and *endpoint groups*, one per communicator, opened on the domain. The engine talks to these alone; peers are ranks
+/// of that communicator. Messages are the floor that every one has. An endpoint group may also reach its peers' memory; whether
 /// it does is known at run time, for each peer and each buffer.
 ///
-/// All member functions of one port are called from one thread at a time. Ports of one wire may be used from different
+/// All member functions of one endpoint group are called from one thread at a time. Those of one domain may be used from different
 /// threads at the same time.
 #pragma once
 
@@ -68,7 +68,7 @@ struct message_id {
 };
 
 /// Of a flag or a message from `peer` in an operation of the same number, whose signature is another than ours.
-HOCKET_NO_INLINE inline failure other_call(int peer) {
+HOCKET_NO_INLINE inline failure call_mismatch(int peer) {
   return make_failure(errc::mismatch,
                       "the peer's call differs from ours: operation, count, type, reduction operation, root and "
                       "algorithm must be equal on all ranks; or a message was lost, or came twice",
@@ -87,8 +87,8 @@ constexpr bool fits(std::uint32_t theirs, message_id id) noexcept {
 }
 
 /// Of a message from `peer` that does not.
-HOCKET_NO_INLINE inline failure misfit(int peer, message_id id) {
-  if (!id.point_to_point()) return other_call(peer);
+HOCKET_NO_INLINE inline failure type_mismatch(int peer, message_id id) {
+  if (!id.point_to_point()) return call_mismatch(peer);
   return make_failure(errc::mismatch,
                       "the peer sent elements of another type: sender and receiver must name the same type, or one of "
                       "them std::byte. Or one has a tagged buffer, such as cuda::device(...): then both must, with as "
@@ -100,7 +100,7 @@ HOCKET_NO_INLINE inline failure misfit(int peer, message_id id) {
 /// whether it fits otherwise: then the sequence number is filled in.
 inline failure wrong_length(const std::string& sent, bool too_long, int peer, message_id id, std::size_t wanted,
                             bool same_call) {
-  if (id.point_to_point() && !same_call) return misfit(peer, id);
+  if (id.point_to_point() && !same_call) return type_mismatch(peer, id);
   const std::string lengths = "the peer sent " + sent + " bytes where " + std::to_string(wanted) + " were expected: ";
   if (!id.point_to_point()) {
     return make_failure(errc::mismatch,
@@ -125,8 +125,8 @@ struct control_message {
 /// member r passed. Collective; throws `error` if a member does not show up.
 using exchange_function = std::function<std::vector<std::vector<std::byte>>(std::span<const std::byte>)>;
 
-/// How a communicator is made on a wire.
-struct opening {
+/// How a communicator is made on a domain.
+struct open_parameters {
   std::uint32_t context = 0;                        ///< equal on all members, unique among those that share one
   std::shared_ptr<const std::vector<int>> members;  ///< ranks on the wire, in the order of the communicator's ranks
   int rank = 0;                                     ///< this rank's place in `members`
@@ -135,14 +135,15 @@ struct opening {
 };
 
 /// The engine's view of a transport.
-template <class Port>
-concept port = requires(Port& p, const Port& c, typename Port::sending& sending, typename Port::receiving& receiving,
-                        message_id id, int peer, const void* data, void* buffer, std::size_t bytes,
-                        std::uint64_t handle, failure& fail, std::span<const std::byte> words, control_message& heard) {
+template <class Endpoints>
+concept endpoint_group = requires(Endpoints& p, const Endpoints& c, typename Endpoints::sending& sending,
+                                  typename Endpoints::receiving& receiving, message_id id, int peer, const void* data,
+                                  void* buffer, std::size_t bytes, std::uint64_t handle, failure& fail,
+                                  std::span<const std::byte> words, control_message& received) {
   /// True if ranks are threads: memory that one of them frees is gone under those that read it.
-  { Port::shares_address_space } -> std::convertible_to<bool>;
+  { Endpoints::shares_address_space } -> std::convertible_to<bool>;
   /// True if `try_receive` may show memory that is not `buffer`: then no buffer need be given.
-  { Port::receives_in_place } -> std::convertible_to<bool>;
+  { Endpoints::receives_in_place } -> std::convertible_to<bool>;
   { c.rank() } -> std::convertible_to<int>;
   { c.size() } -> std::convertible_to<int>;
 
@@ -177,11 +178,11 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
   /// True if nothing that was posted needs this thread's help any more.
   { p.posted() } -> std::same_as<bool>;
   /// Whether a control message has come; costs a load.
-  { c.has_mail() } -> std::same_as<bool>;
+  { c.has_control_message() } -> std::same_as<bool>;
   /// Takes the oldest one; false if there is none.
-  { p.fetch(heard) } -> std::same_as<bool>;
+  { p.fetch(received) } -> std::same_as<bool>;
 
-  /// The memory of `opening::window_bytes` of a peer, or null if it can't be reached. This rank's own always can.
+  /// The memory of `open_parameters::window_bytes` of a peer, or null if it can't be reached. This rank's own always can.
   { c.window_of(peer) } -> std::same_as<std::byte*>;
   /// True if the windows of all members can be reached from all members.
   { c.windows_reachable() } -> std::same_as<bool>;
@@ -191,46 +192,47 @@ concept port = requires(Port& p, const Port& c, typename Port::sending& sending,
   { c.resolve(peer, handle) } -> std::same_as<const std::byte*>;
 };
 
-/// A port whose sends can't be given up at once: after `hurry`, by any thread, peers get a few milliseconds to take them.
-template <class Port>
-concept hurried_port = requires(Port& p) {
-  { p.hurry() } noexcept;
+/// A port whose sends can't be given up at once: after `expedite`, by any thread, peers get a few milliseconds to take them.
+template <class Endpoints>
+concept can_expedite = requires(Endpoints& p) {
+  { p.expedite() } noexcept;
 };
 
-/// A port that sets the pace: before each action of an operation it says whether that lane may do it now, and before a
+/// Endpoints that sets the pace: before each action of an operation it says whether that lane may do it now, and before a
 /// lane ends whether it may. How simulated ranks keep virtual time, and how others are slowed down or watched.
-template <class Port>
-concept paced_port =
-    requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
-      port.call(sequence);         // an operation was called for; it may have to wait for its turn
-      port.enter(sequence, lane);  // it begins, with that many lanes
-      { port.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
-      { port.may_end(sequence, lane) } -> std::same_as<bool>;
-      port.leave(sequence);  // the operation is over; asked for again when it is destroyed
+template <class Endpoints>
+concept paces_steps =
+    requires(Endpoints& endpoints, std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
+      endpoints.call(sequence);         // an operation was called for; it may have to wait for its turn
+      endpoints.enter(sequence, lane);  // it begins, with that many lanes
+      { endpoints.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
+      { endpoints.may_end(sequence, lane) } -> std::same_as<bool>;
+      endpoints.leave(sequence);  // the operation is over; asked for again when it is destroyed
     };
 
-/// A port that is told of each action of an operation when it is done.
-template <class Port>
-concept told_port = requires(Port& port, std::uint32_t sequence, unsigned lane, const plan::action& what,
-                             std::size_t bytes) { port.did(sequence, lane, what, bytes); };
+/// Endpoints that is told of each action of an operation when it is done.
+template <class Endpoints>
+concept observes_steps = requires(Endpoints& endpoints, std::uint32_t sequence, unsigned lane, const plan::action& what,
+                                  std::size_t bytes) { endpoints.on_step(sequence, lane, what, bytes); };
 
-/// A port that is told what an operation is, right before it is entered: its collective, its algorithm, and the bytes of the
+/// Endpoints that is told what an operation is, right before it is entered: its collective, its algorithm, and the bytes of the
 /// vector.
-template <class Port>
-concept introduced_port = requires(Port& port, std::uint32_t sequence, const char* operation, const char* algorithm,
-                                   std::size_t bytes) { port.introduce(sequence, operation, algorithm, bytes); };
+template <class Endpoints>
+concept observes_operations =
+    requires(Endpoints& endpoints, std::uint32_t sequence, const char* operation, const char* algorithm,
+             std::size_t bytes) { endpoints.on_operation(sequence, operation, algorithm, bytes); };
 
-/// Whether `Port` lets each action be done at once, and each flag get where it is to: who does not ask it can do the same.
-template <class Port>
-inline constexpr bool only_watches = !paced_port<Port> || requires { requires Port::only_watches; };
+/// Whether `Endpoints` lets each action be done at once, and each flag get where it is to: who does not ask it can do the same.
+template <class Endpoints>
+inline constexpr bool observes_only = !paces_steps<Endpoints> || requires { requires Endpoints::observes_only; };
 
-/// Whether time passes for `Port` only as it says: an action is never cut into slices then.
-template <class Port>
-inline constexpr bool keeps_virtual_time = requires { requires Port::virtual_time; };
+/// Whether time passes for `Endpoints` only as it says: an action is never cut into slices then.
+template <class Endpoints>
+inline constexpr bool keeps_virtual_time = requires { requires Endpoints::virtual_time; };
 
 /// Whether a flag that is written into the window of `peer` is to get there. Ports may have it lost.
-template <class Port>
-constexpr bool flag_reaches(Port& through, int peer) {
+template <class Endpoints>
+constexpr bool flag_reaches(Endpoints& through, int peer) {
   if constexpr (requires { through.flag_reaches(peer); }) {
     return through.flag_reaches(peer);
   } else {
@@ -239,10 +241,10 @@ constexpr bool flag_reaches(Port& through, int peer) {
 }
 
 /// What has become of a peer that is `gone`. Ports may know more.
-template <class Port>
-std::string how_gone(Port& through, int peer) {
-  if constexpr (requires { through.how_gone(peer); }) {
-    return through.how_gone(peer);
+template <class Endpoints>
+std::string departure_reason(Endpoints& through, int peer) {
+  if constexpr (requires { through.departure_reason(peer); }) {
+    return through.departure_reason(peer);
   } else {
     return "it has left the communicator";
   }
@@ -250,10 +252,10 @@ std::string how_gone(Port& through, int peer) {
 
 /// Whether this process is a copy of the one that `through` was made in, by `fork`, and must leave it alone. A wire whose
 /// ranks are no processes needs not know.
-template <class Wire>
-bool in_a_copy(const Wire& through) noexcept {
-  if constexpr (requires { through.in_a_copy(); }) {
-    return through.in_a_copy();
+template <class Domain>
+bool in_forked_child(const Domain& through) noexcept {
+  if constexpr (requires { through.in_forked_child(); }) {
+    return through.in_forked_child();
   } else {
     return false;
   }
@@ -261,30 +263,30 @@ bool in_a_copy(const Wire& through) noexcept {
 
 /// Whether messages of `through` may be marked `message_id::on_device`: then all of its ranks send and receive memory of
 /// devices as it is.
-template <class Wire>
-bool carries_device_memory(const Wire& through) noexcept {
-  if constexpr (requires { through.carries_device_memory(); }) {
-    return through.carries_device_memory();
+template <class Domain>
+bool is_device_aware(const Domain& through) noexcept {
+  if constexpr (requires { through.is_device_aware(); }) {
+    return through.is_device_aware();
   } else {
     return false;
   }
 }
 
-/// One rank's share of a transport, from which ports are opened.
-template <class Wire>
-concept wire = requires(const std::shared_ptr<Wire>& w, const opening& how, opening& changing) {
-  typename Wire::port_type;
-  requires port<typename Wire::port_type>;
+/// One rank's share of a transport, from which endpoint groups are opened.
+template <class Domain>
+concept domain = requires(const std::shared_ptr<Domain>& w, const open_parameters& how, open_parameters& changing) {
+  typename Domain::endpoints_type;
+  requires endpoint_group<typename Domain::endpoints_type>;
   { w->rank() } -> std::convertible_to<int>;
   { w->size() } -> std::convertible_to<int>;
-  { Wire::name } -> std::convertible_to<const char*>;
+  { Domain::name } -> std::convertible_to<const char*>;
   { w->costs() } -> std::same_as<link_costs>;
   { w->contexts() } -> std::same_as<contexts&>;
-  { Wire::open(w, how) } -> std::same_as<std::unique_ptr<typename Wire::port_type>>;
+  { Domain::open(w, how) } -> std::same_as<std::unique_ptr<typename Domain::endpoints_type>>;
   /// Collective over `how.members`, which a failure on `w` has left: the wire on which they go on. That is `w` itself,
   /// or a fresh one of theirs alone if those that died may have left `w` unusable; then `how` names its ranks and
   /// context 0.
-  { Wire::renewed(w, changing) } -> std::same_as<std::shared_ptr<Wire>>;
+  { Domain::renewed(w, changing) } -> std::same_as<std::shared_ptr<Domain>>;
 };
 
 }  // namespace transport

@@ -61,8 +61,8 @@ constexpr std::size_t several_chunks = 4 * 256 - 3;
 
 struct device_call {
   std::string name;
-  std::function<void(thread_rank&, hocket::placed_buffer<float, cuda::device_memory> in,
-                     hocket::placed_buffer<float, cuda::device_memory> out, cuda::stream_of<sparing_driver> order)>
+  std::function<void(thread_rank&, hocket::device_buffer<float, cuda::device_memory> in,
+                     hocket::device_buffer<float, cuda::device_memory> out, cuda::stream_of<sparing_driver> order)>
       run;
 };
 

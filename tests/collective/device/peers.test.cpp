@@ -32,17 +32,17 @@ namespace {
 
 struct queue_kernels {
   template <class Op, class T>
-  static const hocket::kernel::stream_leaf* each() {
-    return &queue_leaf_of<Op, T>;
+  static const hocket::kernel::stream_kernel* each() {
+    return &queue_kernel_of<Op, T>;
   }
   template <class Op, class T>
-  static const hocket::kernel::stream_leaf* fused() {
-    return &queue_leaf_of<Op, T>;
+  static const hocket::kernel::stream_kernel* fused() {
+    return &queue_kernel_of<Op, T>;
   }
 };
 
-using wire_type = hocket::local::communicator::wire_type;
-using peers_type = gpu::peers_of<wire_type, host_driver, queue_kernels>;
+using domain_type = hocket::local::communicator::domain_type;
+using peers_type = gpu::peers_of<domain_type, host_driver, queue_kernels>;
 
 /// A rank with a device, and a stream on it.
 class peer_rank {
@@ -87,7 +87,7 @@ class peer_rank {
   }
   /// What a kernel would do on the stream.
   template <class T>
-  void write(hocket::placed_buffer<T, gpu::device_memory> to, const std::vector<T>& values) {
+  void write(hocket::device_buffer<T, gpu::device_memory> to, const std::vector<T>& values) {
     driver_.queue(stream_, [=] { std::copy(values.begin(), values.end(), to.data()); });
   }
 
@@ -119,7 +119,7 @@ void on_peers(int ranks, layout_of_ranks kind, const std::function<void(peer_ran
 }
 
 template <class T>
-void expect_equal(peer_rank& me, hocket::placed_buffer<T, gpu::device_memory> got, const std::vector<T>& expected,
+void expect_equal(peer_rank& me, hocket::device_buffer<T, gpu::device_memory> got, const std::vector<T>& expected,
                   const char* what) {
   const std::span<const T> values(got.data(), got.size());
   me.me().check(same_bytes<T>(values, expected),
@@ -247,7 +247,7 @@ namespace {
 
 /// One-shot, whose shape claims no more than the order of ranks.
 hocket::plan::listed without_the_tree(int ranks) {
-  hocket::plan::listed made("modest", {hocket::plan::goal_kind::all_reduce, 0}, ranks,
+  hocket::plan::listed made("modest", {hocket::plan::collective_kind::all_reduce, 0}, ranks,
                             {.peer_pointers = true, .order = hocket::plan::combination_order::rank_order});
   const hocket::plan::one_shot shot;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -259,7 +259,7 @@ hocket::plan::listed without_the_tree(int ranks) {
 /// Reduces what lies in `out` of all ranks.
 hocket::plan::listed combined_again(int ranks) {
   using namespace hocket::plan;
-  listed made("again", {goal_kind::all_reduce, 0}, ranks, {.scratch = 1, .peer_pointers = true});
+  listed made("again", {collective_kind::all_reduce, 0}, ranks, {.scratch = 1, .peer_pointers = true});
   for (int rank = 0; rank < ranks; ++rank) {
     made.lane(rank) = {copy({0}, in(0), out(0)),
                        signal(all_peers, 0),
@@ -434,9 +434,9 @@ namespace {
 /// One launch combines for four ranks at most.
 struct kernels_for_four : queue_kernels {
   template <class Op, class T>
-  static const hocket::kernel::stream_leaf* fused() {
-    static constexpr hocket::kernel::stream_leaf few = [] {
-      hocket::kernel::stream_leaf all = queue_leaf_of<Op, T>;
+  static const hocket::kernel::stream_kernel* fused() {
+    static constexpr hocket::kernel::stream_kernel few = [] {
+      hocket::kernel::stream_kernel all = queue_kernel_of<Op, T>;
       all.most_fused = 4;
       return all;
     }();
@@ -449,7 +449,7 @@ struct kernels_for_four : queue_kernels {
 TEST_CASE("where one kernel can't combine for so many ranks of a device, each combines for itself") {
   for (const int ranks : {4, 5}) {
     on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {
-      auto peers = me.reach<gpu::peers_of<wire_type, host_driver, kernels_for_four>>();
+      auto peers = me.reach<gpu::peers_of<domain_type, host_driver, kernels_for_four>>();
       const auto mine = samples<float>(me.rank(), 100);
       const auto in = me.buffer<float>(100), out = me.buffer<float>(100);
       me.write(in, mine);

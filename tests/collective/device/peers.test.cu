@@ -33,7 +33,7 @@ struct owned_stream {
   cudaStream_t stream = nullptr;
 };
 
-void check_sum(thread_rank& me, gpu::peers<hocket::local::communicator::wire_type>& peers, cudaStream_t stream,
+void check_sum(thread_rank& me, gpu::peers<hocket::local::communicator::domain_type>& peers, cudaStream_t stream,
                std::size_t size) {
   const auto values = samples<float>(me.rank(), size);
   std::vector<float> expected(size);

@@ -25,7 +25,7 @@ using hocket::with;
 namespace {
 
 // A view of memory of a device is nothing that the host could read, and calls on it need a stream.
-using view = hocket::placed_buffer<float, cuda::device_memory>;
+using view = hocket::device_buffer<float, cuda::device_memory>;
 using communicator = hocket::local::communicator;
 using in_order = decltype(with(cuda::stream_ref(static_cast<CUstream_st*>(nullptr))));
 template <class Collective, class... Arguments>

@@ -22,7 +22,7 @@ using hocket::with;
 
 namespace {
 
-using device_floats = hocket::placed_buffer<float, hocket::cuda::device_memory>;
+using device_floats = hocket::device_buffer<float, hocket::cuda::device_memory>;
 static_assert(!hocket::contiguous_buffer<device_floats>);
 static_assert(!std::is_constructible_v<std::span<float>, device_floats>);
 static_assert(std::is_constructible_v<hocket::cuda::stream_ref, cudaStream_t>);

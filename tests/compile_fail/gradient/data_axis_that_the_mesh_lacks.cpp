@@ -2,7 +2,7 @@
 // expect: this mesh has no axis of that name
 //
 // There is no such axis.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

@@ -2,7 +2,7 @@
 // expect: is a mean, or another partial result, along a data axis
 //
 // A mean of means: sums and counts are what adds up.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

@@ -2,7 +2,7 @@
 // expect: a partial result along an axis that is no data axis
 //
 // The reduction over tp was forgotten: nobody does it later.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

@@ -2,7 +2,7 @@
 // expect: has been reduced along a data axis, and the accumulator would add it once per rank
 //
 // A double reduction: all ranks of dp have the sum, and would add their copies up.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

@@ -2,7 +2,7 @@
 // expect: has been reduced along a data axis
 //
 // Reduced over dp, and not over tp, where it was to be.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

@@ -2,7 +2,7 @@
 // expect: sharded along a data axis
 //
 // Slices of one gradient are not gradients of different data.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

@@ -2,7 +2,7 @@
 // expect: the gradient is a tensor, whose type says how it is placed
 //
 // Of a vector nobody knows whether it was reduced before.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

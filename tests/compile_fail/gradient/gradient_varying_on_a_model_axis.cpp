@@ -2,7 +2,7 @@
 // expect: this gradient is varying along an axis that is no data axis
 //
 // It may be a summand that nobody adds up.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

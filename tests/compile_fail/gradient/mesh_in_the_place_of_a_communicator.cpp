@@ -6,6 +6,6 @@
 #include <hocket/hocket.hpp>
 #include <hocket/mesh/mesh.hpp>
 
-void misuse(const hocket::rank_mesh<hocket::local::wire, "dp", "tp">& ranks, const hocket::parameter_layout& layout) {
+void misuse(const hocket::rank_mesh<hocket::local::domain, "dp", "tp">& ranks, const hocket::parameter_layout& layout) {
   hocket::gradients<float>(ranks, layout, hocket::last_microbatch, hocket::zero<1>);
 }

@@ -2,7 +2,7 @@
 // expect: this parameter is varying along an axis that is no data axis
 //
 // Whether its elements count in a norm on each rank, or on one, is not known.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/typed.hpp>
 

@@ -4,6 +4,6 @@
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/optimizer/parameters.hpp>
 
-void misuse(const hocket::rank_mesh<hocket::local::wire, "dp", "tp">& ranks, const hocket::parameter_layout& layout) {
+void misuse(const hocket::rank_mesh<hocket::local::domain, "dp", "tp">& ranks, const hocket::parameter_layout& layout) {
   hocket::parameters<float>(ranks, layout, hocket::zero<3>);
 }

@@ -2,7 +2,7 @@
 // expect: gradients.add.i, gradient.: the gradient is a contiguous range of numbers
 //
 // Whether a tensor was reduced before is in its type, which nobody would look at.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

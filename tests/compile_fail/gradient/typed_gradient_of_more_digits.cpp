@@ -2,7 +2,7 @@
 // expect: has more digits than what it is added to
 //
 // An exact sum of floats is none of doubles.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/typed.hpp>

@@ -5,4 +5,4 @@
 #include <hocket/communicator/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
-const auto& everybody(const hocket::rank_mesh<hocket::local::wire, "dp", "tp">& ranks) { return ranks.along<>(); }
+const auto& everybody(const hocket::rank_mesh<hocket::local::domain, "dp", "tp">& ranks) { return ranks.along<>(); }

@@ -5,4 +5,4 @@
 #include <hocket/communicator/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
-int stage(const hocket::rank_mesh<hocket::local::wire, "dp", "tp">& ranks) { return ranks.coordinate<"stages">(); }
+int stage(const hocket::rank_mesh<hocket::local::domain, "dp", "tp">& ranks) { return ranks.coordinate<"stages">(); }

@@ -5,4 +5,4 @@
 #include <hocket/communicator/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
-auto made(const hocket::communicator<hocket::local::wire>& comm) { return hocket::mesh<"dp">({4}, comm); }
+auto made(const hocket::communicator<hocket::local::domain>& comm) { return hocket::mesh<"dp">({4}, comm); }

@@ -5,4 +5,4 @@
 #include <hocket/communicator/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
-auto made(const hocket::communicator<hocket::local::wire>& comm) { return hocket::mesh<"dp">(comm, "4"); }
+auto made(const hocket::communicator<hocket::local::domain>& comm) { return hocket::mesh<"dp">(comm, "4"); }

@@ -5,4 +5,4 @@
 #include <hocket/communicator/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
-auto made(const hocket::communicator<hocket::local::wire>& comm) { return hocket::mesh<"dp", "tp">(comm, 2, 3); }
+auto made(const hocket::communicator<hocket::local::domain>& comm) { return hocket::mesh<"dp", "tp">(comm, 2, 3); }

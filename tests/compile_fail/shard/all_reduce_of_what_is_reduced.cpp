@@ -2,6 +2,6 @@
 // expect: the tensor is placed so already; reducing it once more would count it once per rank
 //
 // Both the layer and its caller reduce.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto output(const matrix_on_tp<invariant>& y) { return convert<"tp", invariant>(y); }

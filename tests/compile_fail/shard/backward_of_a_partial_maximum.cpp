@@ -2,7 +2,7 @@
 // expect: only partial<sum> can be differentiated
 //
 // A maximum is reduced forward, and has no way back.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 using reduce = conversion<"tp", partial<maximum>, invariant>;
 

@@ -2,7 +2,7 @@
 // expect: this tensor is not placed as the conversion's first placement says
 //
 // The backward pass of an all_reduce, given the summands instead of the sum's gradient.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 using reduce = conversion<"tp", partial<sum>, invariant>;
 

@@ -2,6 +2,6 @@
 // expect: this mesh has no axis of that name
 //
 // Context parallel code on a mesh without that axis.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto whole(const matrix_on_tp<shard<0>>& x) { return convert<"cp", replicated>(x); }

@@ -2,6 +2,6 @@
 // expect: an axis further right in the mesh cuts this dimension too
 //
 // tp cuts the slices of dp, so gathering along dp would not give slices of the whole.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto whole(const matrix_of<on<"dp", shard<0>>, on<"tp", shard<0>>>& x) { return convert<"dp", replicated>(x); }

@@ -2,6 +2,6 @@
 // expect: an axis further right in the mesh cuts this dimension too
 //
 // tp has cut the whole already; dp would have to cut it before.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto cut(const matrix_of<on<"dp", replicated>, on<"tp", shard<0>>>& x) { return convert<"dp", shard<0>>(x); }

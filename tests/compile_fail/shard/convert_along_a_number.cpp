@@ -2,6 +2,6 @@
 // expect: begins with the name of an axis, a text in quotes
 //
 // Axes have names.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto moved(const matrix_on_tp<invariant>& x) { return convert<0, replicated>(x); }

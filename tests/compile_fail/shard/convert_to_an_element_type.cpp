@@ -2,6 +2,6 @@
 // expect: a conversion names the axis, and then how
 //
 // int is no placement.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto moved(const matrix_on_tp<invariant>& x) { return convert<"tp", int>(x); }

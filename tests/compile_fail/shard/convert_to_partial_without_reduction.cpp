@@ -2,6 +2,6 @@
 // expect: partial is no placement without the reduction
 //
 // Which reduction is left to do?
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto moved(const matrix_on_tp<varying>& x) { return convert<"tp", partial>(x); }

@@ -2,7 +2,7 @@
 // expect: a conversion goes along one axis, which it names without
 //
 // Which of the two comes first would matter.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto whole(const vector_of<on<"dp", partial<sum>>, on<"tp", shard<0>>>& x) {
   return convert<"dp", replicated, "tp", replicated>(x);

@@ -2,6 +2,6 @@
 // expect: a conversion goes along one axis, which it names without
 //
 // As redistribute is called, which may go along several axes.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto summed(const vector_on_tp<partial<sum>>& x) { return convert<on<"tp", replicated>>(x); }

@@ -2,6 +2,6 @@
 // expect: a conversion goes along one axis, which it names without
 //
 // Neither an axis nor a placement is named.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto converted(const vector_on_tp<invariant>& x) { return convert(x); }

@@ -2,6 +2,6 @@
 // expect: use of deleted function|call to deleted constructor
 //
 // The compiler shows the line that says that the mesh comes first.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto make(const ranks& mesh) { return matrix_on_tp<invariant>({3, 4}, mesh); }

@@ -2,7 +2,7 @@
 // expect: what follows the mesh are the extents
 //
 // How many a vector has is not known when compiling, and these may be negative.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <vector>
 

@@ -2,6 +2,6 @@
 // expect: an extent is a whole number
 //
 // Half a row.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto made(const ranks& mesh) { return vector_on_tp<shard<0>>(mesh, {4.5}); }

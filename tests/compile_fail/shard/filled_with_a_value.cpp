@@ -2,6 +2,6 @@
 // expect: fill takes a function of the indices
 //
 // As in std::fill.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 void clear(matrix_on_tp<invariant>& x) { fill(x, 0.5F); }

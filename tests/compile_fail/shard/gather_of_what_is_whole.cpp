@@ -2,6 +2,6 @@
 // expect: the tensor is placed so already; reducing it once more would count it once per rank
 //
 // The input is whole already.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto input(const matrix_on_tp<replicated>& x) { return convert<"tp", replicated>(x); }

@@ -2,6 +2,6 @@
 // expect: invariant data must become replicated first
 //
 // A bias, to be added to a partial sum: the sum of its gradients is forgotten.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto summand(const vector_on_tp<invariant>& bias) { return convert<"tp", partial<sum>>(bias); }

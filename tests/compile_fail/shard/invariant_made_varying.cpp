@@ -2,6 +2,6 @@
 // expect: invariant data must become replicated first
 //
 // A parameter that each rank uses in its own way.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto own(const vector_on_tp<invariant>& parameter) { return convert<"tp", varying>(parameter); }

@@ -2,7 +2,7 @@
 // expect: the reduction of this partial placement can't combine such elements
 //
 // They have no order.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

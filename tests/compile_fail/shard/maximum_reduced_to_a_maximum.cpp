@@ -2,6 +2,6 @@
 // expect: the tensor is placed so already; reducing it once more would count it once per rank
 //
 // Nothing would be reduced.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto largest(const vector_on_tp<partial<maximum>>& x) { return convert<"tp", partial<maximum>>(x); }

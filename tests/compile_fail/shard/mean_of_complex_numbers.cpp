@@ -2,7 +2,7 @@
 // expect: means are of a floating type
 //
 // The weights of means are numbers of the same type.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <complex>
 

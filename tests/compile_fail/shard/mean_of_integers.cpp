@@ -2,7 +2,7 @@
 // expect: the mean of integers is no integer, and each rank's share of it even less
 //
 // Of 3 and 4 on two ranks, each rank's half would be cut: 1 + 2.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 using means = tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", partial<mean>>>;
 

@@ -2,7 +2,7 @@
 // expect: the mean of integers is no integer, and each rank's share of it even less
 //
 // As mean_of_integers, by the other way.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

@@ -2,12 +2,12 @@
 // expect: a tensor can't become partial on another mesh
 //
 // Each rank would have to know how many elements its mean stands for.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/operation/operations.hpp>
 #include <hocket/shard/change_mesh.hpp>
 
-using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using line = hocket::rank_mesh<hocket::local::domain, "fsdp">;
 using stored =
     hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::partial<hocket::mean>>>;
 

@@ -2,9 +2,9 @@
 // expect: what follows a tensor that goes to another mesh is that mesh
 //
 // The mesh that the tensor is on already.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>
 
-using there = tensor<float, extents<dynamic>, hocket::rank_mesh<hocket::local::wire, "ep">, on<"ep", shard<0>>>;
+using there = tensor<float, extents<dynamic>, hocket::rank_mesh<hocket::local::domain, "ep">, on<"ep", shard<0>>>;
 auto moved(const vector_on_tp<shard<0>>& x, const ranks& mesh) { return redistribute<there>(x, mesh); }

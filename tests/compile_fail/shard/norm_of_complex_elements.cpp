@@ -2,7 +2,7 @@
 // expect: the norm is that of elements which are numbers
 //
 // The square of a complex number is none of its size.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 

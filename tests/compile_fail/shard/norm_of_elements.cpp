@@ -2,7 +2,7 @@
 // expect: a norm is that of tensors, whose types say which elements are copies
 //
 // Of the elements of one rank nobody could say whether others have them too.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 

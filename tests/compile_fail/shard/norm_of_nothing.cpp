@@ -2,7 +2,7 @@
 // expect: a norm is that of tensors, whose types say which elements are copies
 //
 // No tensor, and so no mesh whose ranks could agree on a norm.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 

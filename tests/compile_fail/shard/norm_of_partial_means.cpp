@@ -2,7 +2,7 @@
 // expect: the norm of partial results is not the norm of what they are parts of
 //
 // A gradient that was averaged per rank, and not over the ranks.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 

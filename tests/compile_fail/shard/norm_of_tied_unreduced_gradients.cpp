@@ -2,7 +2,7 @@
 // expect: the norm of partial results is not the norm of what they are parts of
 //
 // As of one gradient.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 

@@ -2,7 +2,7 @@
 // expect: whether varying data are copies, slices or summands is not known
 //
 // Whose elements count, and how often?
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 

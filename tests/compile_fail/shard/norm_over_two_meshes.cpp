@@ -2,11 +2,11 @@
 // expect: the tensors are on different meshes: take the norm of those of each mesh
 //
 // Experts' gradients are spread over other axes than dense ones.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 
-using expert_ranks = rank_mesh<hocket::local::wire, "edp", "ep">;
+using expert_ranks = rank_mesh<hocket::local::domain, "edp", "ep">;
 
 double clip(const vector_on_tp<invariant>& dense,
             const tensor<float, extents<dynamic>, expert_ranks, on<"edp", invariant>, on<"ep", shard<0>>>& of_expert) {

@@ -2,7 +2,7 @@
 // expect: what follows the tensor are options, as in with
 //
 // The placement says already how partial results combine.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <functional>
 

@@ -2,11 +2,11 @@
 // expect: the tensor on the other mesh must have the same element type and extents
 //
 // Going to another mesh rounds nothing.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>
 
-using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using line = hocket::rank_mesh<hocket::local::domain, "fsdp">;
 using halved = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::shard<0>>>;
 
 auto store(

@@ -2,12 +2,12 @@
 // expect: the tensor on the other mesh must have the same element type and extents
 //
 // The types tell different extents.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/operation/operations.hpp>
 #include <hocket/shard/change_mesh.hpp>
 
-using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using line = hocket::rank_mesh<hocket::local::domain, "fsdp">;
 using stored = hocket::tensor<float, hocket::extents<5>, line, hocket::on<"fsdp", hocket::shard<0>>>;
 
 using whole = hocket::tensor<float, hocket::extents<4>, ranks, hocket::elsewhere<hocket::replicated>>;

@@ -2,6 +2,6 @@
 // expect: names the reduction that is left to do
 //
 // Which reduction is left to do?
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto reduced(const matrix_on_tp<partial<>>& x) { return convert<"tp", invariant>(x); }

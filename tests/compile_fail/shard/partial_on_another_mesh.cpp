@@ -2,11 +2,11 @@
 // expect: a tensor can't become partial on another mesh: make it replicated there, and then partial
 //
 // Who would hold which summand?
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>
 
-using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using line = hocket::rank_mesh<hocket::local::domain, "fsdp">;
 using summed =
     hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::partial<hocket::sum>>>;
 

@@ -2,6 +2,6 @@
 // expect: only partial<sum> can be made of what is not partial
 //
 // Dividing by the number of ranks is not the mean over elements.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto average(const vector_on_tp<partial<sum>>& gradient) { return convert<"tp", partial<mean>>(gradient); }

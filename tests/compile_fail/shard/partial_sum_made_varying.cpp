@@ -2,6 +2,6 @@
 // expect: slices and partial sums can't become varying
 //
 // The result of one rank is not a result.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto own(const vector_on_tp<partial<sum>>& loss) { return convert<"tp", varying>(loss); }

@@ -2,7 +2,7 @@
 // expect: a partial result can't become one of another reduction: reduce it first
 //
 // A sum is not a mean.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

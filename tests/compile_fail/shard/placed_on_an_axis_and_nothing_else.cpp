@@ -2,7 +2,7 @@
 // expect: what follows the axis is a placement
 //
 // How is it placed along that axis?
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 using placed = hocket::tensor<float, hocket::extents<4>, ranks, hocket::on<"tp">, hocket::elsewhere<invariant>>;
 

@@ -2,7 +2,7 @@
 // expect: what follows a tensor that gets other placements on its own mesh
 //
 // Another mesh may have other axes, which these placements say nothing of.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

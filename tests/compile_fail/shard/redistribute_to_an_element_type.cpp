@@ -2,7 +2,7 @@
 // expect: what follows the axis is a placement
 //
 // int is no placement.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

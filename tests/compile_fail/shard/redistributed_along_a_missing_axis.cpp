@@ -2,7 +2,7 @@
 // expect: this mesh has no axis of that name
 //
 // The mesh has "dp" and "tp".
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

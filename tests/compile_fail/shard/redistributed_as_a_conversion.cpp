@@ -2,7 +2,7 @@
 // expect: a redistribution says each axis together with its placement
 //
 // As convert is called, which knows one axis only.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

@@ -2,7 +2,7 @@
 // expect: a whole type says what a tensor becomes on another mesh, and there is no mesh: pass it
 //
 // The type of the result, where the placements would do.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

@@ -2,7 +2,7 @@
 // expect: a redistribution says each axis together with its placement
 //
 // The call that it explains does not compile either.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

@@ -2,7 +2,7 @@
 // expect: only replicated data can be made partial, and only partial<sum>
 //
 // What does not compile has no plan.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

@@ -2,6 +2,6 @@
 // expect: only partial<sum> can be made of what is not partial
 //
 // Only of sums it is known what leaves the whole as it is.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto largest(const vector_on_tp<replicated>& x) { return convert<"tp", partial<maximum>>(x); }

@@ -2,6 +2,6 @@
 // expect: replicated data can't become invariant: .*; convert to invariant where the value is made
 //
 // The output of a replicated computation, kept as a parameter is.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 auto kept(const matrix_on_tp<replicated>& y) { return convert<"tp", invariant>(y); }

@@ -2,7 +2,7 @@
 // expect: replicated data can't become invariant: .*; make it invariant where it is made
 //
 // Data of a computation, stored as a parameter.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

@@ -2,11 +2,11 @@
 // expect: replicated data can't become invariant, on another mesh neither
 //
 // The way over another mesh does not add the gradients either.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>
 
-using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using line = hocket::rank_mesh<hocket::local::domain, "fsdp">;
 using same = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::invariant>>;
 
 auto store(

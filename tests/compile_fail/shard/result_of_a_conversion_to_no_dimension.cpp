@@ -2,6 +2,6 @@
 // expect: shard is no placement without the dimension
 //
 // Along which dimension?
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 void reduce(const vector_on_tp<partial<sum>>& x) { const auto slice = convert<"dp", shard>(x); }

@@ -2,7 +2,7 @@
 // expect: what follows the tensor are options
 //
 // As all_reduce takes one.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <functional>
 

@@ -2,7 +2,7 @@
 // expect: what is converted is a tensor
 //
 // The sentence is the first error, before what follows from it.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <vector>
 

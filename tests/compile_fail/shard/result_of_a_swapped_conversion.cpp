@@ -2,6 +2,6 @@
 // expect: a conversion names the axis first
 //
 // The placement, and then the axis.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 void reduce(const vector_on_tp<partial<sum>>& x) { const auto reduced = convert<invariant, "tp">(x); }

@@ -2,7 +2,7 @@
 // expect: is a std::vector<std::size_t>
 //
 // Counts of another type, of an exchange that is then used.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

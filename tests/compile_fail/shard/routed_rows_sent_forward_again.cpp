@@ -2,7 +2,7 @@
 // expect: these rows are not placed as those that the exchange was made for
 //
 // The results go back by the transpose; forward once more, they would end up on ranks that nobody chose.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

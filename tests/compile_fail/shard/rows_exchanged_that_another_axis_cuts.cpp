@@ -2,7 +2,7 @@
 // expect: another axis cuts the rows, too
 //
 // The dp ranks' slices would no longer add up to any number of rows.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

@@ -2,7 +2,7 @@
 // expect: ranks receive different numbers of rows: make the first of the tensor's extents dynamic
 //
 // The type says 8 rows, and what arrives has any number.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

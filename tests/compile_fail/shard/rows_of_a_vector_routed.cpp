@@ -2,7 +2,7 @@
 // expect: the rows to route are those of a tensor
 //
 // Tokens that lie in a vector.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

@@ -2,7 +2,7 @@
 // expect: rows are exchanged among ranks that have different ones
 //
 // Each rank would send its copy of all tokens.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

@@ -2,7 +2,7 @@
 // expect: this mesh has no axis of that name
 //
 // Experts are usually along ep; this mesh has none.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

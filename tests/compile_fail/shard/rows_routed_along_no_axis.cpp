@@ -2,7 +2,7 @@
 // expect: rows are routed along an axis, which is named
 //
 // The counts are those of ranks along some axis, and nothing says which.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

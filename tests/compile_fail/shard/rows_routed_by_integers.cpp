@@ -2,7 +2,7 @@
 // expect: how many rows go to each rank along the axis
 //
 // Counts of another type would be converted one by one, and negative ones become large.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>
 

@@ -2,7 +2,7 @@
 // expect: what follows the mesh are the extents
 //
 // The extents come first.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <vector>
 

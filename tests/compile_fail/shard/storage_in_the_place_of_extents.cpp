@@ -2,7 +2,7 @@
 // expect: what follows the mesh are the extents
 //
 // The type tells all extents; that there are none to give is said as {}.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <vector>
 

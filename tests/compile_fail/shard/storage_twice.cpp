@@ -2,7 +2,7 @@
 // expect: what follows the mesh are the extents
 //
 // Nothing says how many elements there are in all.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <span>
 

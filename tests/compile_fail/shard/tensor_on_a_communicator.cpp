@@ -2,7 +2,7 @@
 // expect: a tensor is made on a mesh of the type
 //
 // A communicator has no axes.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 using fixed = tensor<float, extents<4>, ranks, on<"dp", replicated>, on<"tp", shard<0>>>;
-auto made(const communicator<local::wire>& comm) { return fixed(comm); }
+auto made(const communicator<local::domain>& comm) { return fixed(comm); }

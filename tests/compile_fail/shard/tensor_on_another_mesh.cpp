@@ -2,8 +2,8 @@
 // expect: a tensor is made on a mesh of the type
 //
 // The mesh of the experts, for a tensor of the dense layers.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
-using expert_ranks = hocket::rank_mesh<hocket::local::wire, "ep">;
+using expert_ranks = hocket::rank_mesh<hocket::local::domain, "ep">;
 
 auto made(const expert_ranks& mesh) { return vector_on_tp<shard<0>>(mesh, {4}); }

@@ -2,7 +2,7 @@
 // expect: the third argument of tensor<...> is the type of a mesh
 //
 // Its placements follow its extents.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 using placed = hocket::tensor<float, hocket::extents<4>, hocket::on<"tp", invariant>>;
 

@@ -2,7 +2,7 @@
 // expect: a non-linear function of partial results is not the partial result of the function
 //
 // The forgotten reduction is the only error, however much follows it.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 

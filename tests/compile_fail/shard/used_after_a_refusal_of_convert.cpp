@@ -2,7 +2,7 @@
 // expect: replicated data can't become invariant
 //
 // The conversion is the only error, however much follows it.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>
 

@@ -2,7 +2,7 @@
 // expect: only replicated data can be made partial
 //
 // The redistribution is the only error, however much follows it.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

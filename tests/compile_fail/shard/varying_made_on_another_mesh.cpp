@@ -2,12 +2,12 @@
 // expect: varying data are no parts of a whole, so they can't go to another mesh
 //
 // The copies would become nothing that is known.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/operation/operations.hpp>
 #include <hocket/shard/change_mesh.hpp>
 
-using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using line = hocket::rank_mesh<hocket::local::domain, "fsdp">;
 using stored = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::varying>>;
 
 using whole = hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::replicated>>;

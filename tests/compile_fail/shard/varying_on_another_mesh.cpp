@@ -2,11 +2,11 @@
 // expect: varying data are no parts of a whole, so they can't go to another mesh
 //
 // Nobody knows what of it the ranks of the other mesh should get.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>
 
-using line = hocket::rank_mesh<hocket::local::wire, "fsdp">;
+using line = hocket::rank_mesh<hocket::local::domain, "fsdp">;
 using stored = hocket::tensor<float, hocket::extents<hocket::dynamic>, line, hocket::on<"fsdp", hocket::shard<0>>>;
 
 auto store(const hocket::tensor<float, hocket::extents<hocket::dynamic>, ranks, hocket::elsewhere<hocket::varying>>& x,

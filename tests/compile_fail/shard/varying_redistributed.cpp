@@ -2,7 +2,7 @@
 // expect: varying data are no parts of a whole, so they can't be redistributed
 //
 // Nobody knows which slice is whose.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

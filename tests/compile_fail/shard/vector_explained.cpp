@@ -2,7 +2,7 @@
 // expect: what is redistributed is a tensor
 //
 // Nobody knows how the elements of a vector are placed.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>
 

@@ -2,7 +2,7 @@
 // expect: what is filled by a function of indices is a tensor
 //
 // A part alone does not know where in the whole it is.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <vector>
 

@@ -2,6 +2,6 @@
 // expect: a view takes as many indices as it has dimensions
 //
 // A row of a matrix.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 float first(const matrix_on_tp<invariant>& x) { return x.local()(0); }

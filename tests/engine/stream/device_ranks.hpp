@@ -12,8 +12,8 @@
 
 #include <hocket/core/deadline.hpp>
 #include <hocket/engine/stream/operation.hpp>
-#include <hocket/kernel/device/stream_leaf.hpp>
-#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/kernel/device/stream_kernel.hpp>
+#include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/transport/cuda_ipc/group.hpp>
 
@@ -54,13 +54,13 @@ void combine_on_host(const Op& op, void* to, const std::vector<const void*>& fro
     for (const auto& each : prepared) sources.push_back(each.data());
     std::vector<partial> sums = prepared[0];
     if (from.size() > 1) {
-      hocket::kernel::leaf_of<Op, T>.many(&op, sums.data(), sources.data(), sources.size(), count);
+      hocket::kernel::element_kernel_of<Op, T>.many(&op, sums.data(), sources.data(), sources.size(), count);
     }
     for (std::size_t i = 0; i < count; ++i) {
       static_cast<T*>(to)[i] = reduction::finish(op, sums[i], static_cast<int>(from.size()));
     }
   } else {
-    hocket::kernel::leaf_of<Op, T>.many(&op, to, from.data(), from.size(), count);
+    hocket::kernel::element_kernel_of<Op, T>.many(&op, to, from.data(), from.size(), count);
   }
 }
 
@@ -107,12 +107,12 @@ hocket::failure combine_to_all_on_queue(void* stream, const void* op, void* cons
 }
 
 template <class Op, class T>
-inline constexpr hocket::kernel::stream_leaf queue_leaf_of{.size = sizeof(T),
-                                                           .finishes = hocket::reduction<Op, T>::prepares,
-                                                           .most_sources = 256,
-                                                           .many = &combine_on_queue<Op, T>,
-                                                           .most_fused = 128,
-                                                           .to_all = &combine_to_all_on_queue<Op, T>};
+inline constexpr hocket::kernel::stream_kernel queue_kernel_of{.size = sizeof(T),
+                                                               .finishes = hocket::reduction<Op, T>::prepares,
+                                                               .most_sources = 256,
+                                                               .many = &combine_on_queue<Op, T>,
+                                                               .most_fused = 128,
+                                                               .to_all = &combine_to_all_on_queue<Op, T>};
 
 /// A rank in the body of a test.
 class device_rank {

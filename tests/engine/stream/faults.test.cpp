@@ -9,7 +9,7 @@
 #include "support/text.hpp"
 
 #include <hocket/engine/stream/operation.hpp>
-#include <hocket/kernel/device/stream_leaf.hpp>
+#include <hocket/kernel/device/stream_kernel.hpp>
 #include <hocket/plan/collective/one_shot.hpp>
 #include <hocket/plan/collective/recursive_doubling.hpp>
 #include <hocket/plan/collective/ring_all_reduce.hpp>
@@ -63,8 +63,8 @@ bool all_say(device_rank& me, bool so) {
 }
 
 /// With kernels that are loaded when they are bound.
-constexpr hocket::kernel::stream_leaf loaded_leaf = [] {
-  hocket::kernel::stream_leaf made = queue_leaf_of<std::plus<>, float>;
+constexpr hocket::kernel::stream_kernel loaded_kernel = [] {
+  hocket::kernel::stream_kernel made = queue_kernel_of<std::plus<>, float>;
   made.load = [](std::size_t) { return hocket::failure(); };
   return made;
 }();
@@ -89,7 +89,7 @@ verdict life_of(device_rank& me, std::chrono::milliseconds patience = std::chron
     float* const doubled = me.allocate<float>(size);
     hocket::detail::stream_binding what{.plan = plan::two_shot{},
                                         .block_elements = size,
-                                        .leaf = &loaded_leaf,
+                                        .element_kernel = &loaded_kernel,
                                         .operation = &op,
                                         .in = reinterpret_cast<ipc::address>(in),
                                         .out = reinterpret_cast<ipc::address>(out)};
@@ -342,19 +342,19 @@ TEST_CASE("kernels that are not loaded, or not launched, are told of as calls of
   struct {
     stage at;
     bool fused;
-    plan::any plan;
-    hocket::kernel::stream_leaf leaf = loaded_leaf;
+    plan::any_algorithm plan;
+    hocket::kernel::stream_kernel element_kernel = loaded_kernel;
   } cases[] = {{stage::binding, false, plan::two_shot{}},
                {stage::binding, true, plan::two_shot{}},
                {stage::binding, false, plan::ring_all_reduce{}},
                {stage::enqueueing, false, plan::two_shot{}},
                {stage::enqueueing, true, plan::two_shot{}}};
-  cases[0].leaf.load = cases[1].leaf.load = [](std::size_t) { return refused(); };
-  cases[2].leaf.load = [](std::size_t sources) { return sources == 2 ? refused() : hocket::failure(); };
-  cases[3].leaf.many = [](void*, const void*, void*, const void* const*, std::size_t, std::size_t) {
+  cases[0].element_kernel.load = cases[1].element_kernel.load = [](std::size_t) { return refused(); };
+  cases[2].element_kernel.load = [](std::size_t sources) { return sources == 2 ? refused() : hocket::failure(); };
+  cases[3].element_kernel.many = [](void*, const void*, void*, const void* const*, std::size_t, std::size_t) {
     return refused();
   };
-  cases[4].leaf.to_all = [](void*, const void*, void* const*, const void* const*, std::size_t, std::size_t) {
+  cases[4].element_kernel.to_all = [](void*, const void*, void* const*, const void* const*, std::size_t, std::size_t) {
     return refused();
   };
   for (const auto& each : cases) {
@@ -370,14 +370,15 @@ TEST_CASE("kernels that are not loaded, or not launched, are told of as calls of
       if (!went(stage::joining, me.join())) return;
       const auto at = reinterpret_cast<ipc::address>(me.upload(samples<float>(me.rank(), size)));
       std::unique_ptr<device_operation> work;
-      const bool good = went(stage::binding, me.bind({.plan = each.plan,
-                                                      .block_elements = size,
-                                                      .leaf = me.rank() == 0 ? &each.leaf : &loaded_leaf,
-                                                      .operation = &op,
-                                                      .in = at,
-                                                      .out = at,
-                                                      .fused = each.fused},
-                                                     work));
+      const bool good =
+          went(stage::binding, me.bind({.plan = each.plan,
+                                        .block_elements = size,
+                                        .element_kernel = me.rank() == 0 ? &each.element_kernel : &loaded_kernel,
+                                        .operation = &op,
+                                        .in = at,
+                                        .out = at,
+                                        .fused = each.fused},
+                                       work));
       if (good && went(stage::enqueueing, work->enqueue(me.stream()))) went(stage::finishing, work->finish(soon()));
       static_cast<void>(me.group().close(soon()));
       work.reset();
@@ -434,7 +435,7 @@ TEST_CASE("a rank whose process has ended is named, and the others free what is 
     const auto at = reinterpret_cast<ipc::address>(me.upload(samples<float>(me.rank(), size)));
     before[rank] = me.bind({.plan = plan::one_shot{},
                             .block_elements = size,
-                            .leaf = &queue_leaf_of<std::plus<>, float>,
+                            .element_kernel = &queue_kernel_of<std::plus<>, float>,
                             .operation = &op,
                             .in = at,
                             .out = at},

@@ -158,7 +158,7 @@ TEST_CASE("threads have a group when the streams that they name have done what w
 TEST_CASE("handles of buffers are kept, and never given for another buffer") {
   host_machine machine;
   host_driver driver(machine, 1);
-  const ipc::place<host_driver> at{&driver, reinterpret_cast<ipc::context_handle>(std::uintptr_t{1})};
+  const ipc::driver_context<host_driver> at{&driver, reinterpret_cast<ipc::context_handle>(std::uintptr_t{1})};
   ipc::export_cache<host_driver> kept(at, driver.mark());
   ipc::address buffer = 0;
   REQUIRE(driver.mem_alloc(&buffer, 4096) == status::success);
@@ -198,7 +198,7 @@ TEST_CASE("operations that are gone and done are not kept, and those under way a
       std::unique_ptr<device_operation> work;
       hocket::failure found = me.bind({.plan = plan::one_shot{},
                                        .block_elements = 10,
-                                       .leaf = &queue_leaf_of<std::plus<>, float>,
+                                       .element_kernel = &queue_kernel_of<std::plus<>, float>,
                                        .operation = &op,
                                        .in = at,
                                        .out = at},
@@ -207,7 +207,7 @@ TEST_CASE("operations that are gone and done are not kept, and those under way a
       if (i % 5 == 4 && !found) found = work->finish(soon());
       if (found) return found.message();
       work.reset();  // with scratch and mappings that the stream still uses
-      most = std::max(most, me.group().flights());
+      most = std::max(most, me.group().in_flight());
     }
     return most <= 8 ? "" : std::to_string(most) + " operations are kept";
   });
@@ -215,14 +215,14 @@ TEST_CASE("operations that are gone and done are not kept, and those under way a
 
 TEST_CASE("a plan whose signals nobody answers is enqueued again and again") {
   // Rank 0 tells, the others listen: without acknowledgements it could be far ahead.
-  plan::listed hint("hint", {plan::goal_kind::all_gather}, 3, {.peer_pointers = true});
+  plan::listed hint("hint", {plan::collective_kind::all_gather}, 3, {.peer_pointers = true});
   hint.lane(0) = {plan::signal(1, 0), plan::signal(2, 0)};
   hint.lane(1) = {plan::wait(0, 0)};
   hint.lane(2) = {plan::wait(0, 0)};
   device_ranks(3).run_in_group([&](device_rank& me) -> std::string {
     std::unique_ptr<device_operation> work;
-    hocket::failure found =
-        me.bind({.plan = hint, .block_elements = 0, .leaf = &hocket::kernel::moving_stream_leaf_of<char>}, work);
+    hocket::failure found = me.bind(
+        {.plan = hint, .block_elements = 0, .element_kernel = &hocket::kernel::copy_stream_kernel_of<char>}, work);
     const ipc::stream_handle stream = me.stream();
     if (me.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
     for (int i = 0; i < 100 && !found; ++i) found = work->enqueue(stream);

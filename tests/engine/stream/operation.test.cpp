@@ -31,14 +31,15 @@
 
 using namespace hocket_test;
 namespace plan = hocket::plan;
-using plan::goal_kind;
+using plan::collective_kind;
 
 namespace {
 
 struct observed {
-  observed(plan::any plan, int of, int at) : how(std::move(plan)), ranks(of), rank(at), steps(how.shape(of).lanes) {}
+  observed(plan::any_algorithm plan, int of, int at)
+      : how(std::move(plan)), ranks(of), rank(at), steps(how.shape(of).lanes) {}
 
-  plan::any how;
+  plan::any_algorithm how;
   int ranks;
   int rank;
   std::vector<unsigned> steps;  ///< of each lane
@@ -54,7 +55,7 @@ struct observed {
   }
 };
 
-void observe(void* context, const hocket::step_event& event) {
+void observe(void* context, const hocket::completed_step& event) {
   observed& seen = *static_cast<observed*>(context);
   unsigned& steps = seen.steps[event.lane];
   const unsigned position = steps % seen.how.length(seen.ranks, seen.rank, event.lane);
@@ -73,28 +74,29 @@ struct device_case {
   std::unique_ptr<observed> seen;
 
   template <class Op>
-  hocket::failure bind(device_rank& me, const plan::any& how, std::size_t block, bool in_place, const Op& op) {
-    const goal_kind goal = how.goal().kind;
+  hocket::failure bind(device_rank& me, const plan::any_algorithm& how, std::size_t block, bool in_place,
+                       const Op& op) {
+    const collective_kind collective = how.collective().kind;
     const std::vector<T> mine = samples<T>(me.rank(), elements(how, plan::region::in, block, me.size()));
     size = elements(how, plan::region::out, block, me.size());
     const std::size_t own = block * static_cast<std::size_t>(me.rank());
-    if (goal == goal_kind::broadcast) {
+    if (collective == collective_kind::broadcast) {
       out = me.upload(mine);
     } else if (!in_place) {
       in = me.upload(mine);
       out = me.allocate<T>(size);
-    } else if (goal == goal_kind::reduce_scatter) {
+    } else if (collective == collective_kind::reduce_scatter) {
       in = me.upload(mine);
       out = in + own;
     } else {
       out = me.allocate<T>(size);
-      in = out + (goal == goal_kind::all_gather ? own : 0);
+      in = out + (collective == collective_kind::all_gather ? own : 0);
       if (!mine.empty()) std::memcpy(static_cast<void*>(in), mine.data(), mine.size() * sizeof(T));
     }
     seen = std::make_unique<observed>(in_place && block > 0 ? how.for_in_place() : how, me.size(), me.rank());
     return me.bind({.plan = how,
                     .block_elements = block,
-                    .leaf = &queue_leaf_of<Op, T>,
+                    .element_kernel = &queue_kernel_of<Op, T>,
                     .operation = &op,
                     .in = reinterpret_cast<ipc::address>(in),
                     .out = reinterpret_cast<ipc::address>(out),
@@ -112,13 +114,13 @@ struct device_case {
 
 template <class T, class Op>
 void check_plans(int ranks, kind_of_ranks kind, const std::vector<std::size_t>& blocks, const Op& op) {
-  std::vector<plan::any> all = plans_on(ranks);
+  std::vector<plan::any_algorithm> all = plans_on(ranks);
   if (!hocket::is_commutative_v<Op, T>) {
-    std::erase_if(all, [&](const plan::any& how) { return !keeps_rank_order(how, ranks); });
+    std::erase_if(all, [&](const plan::any_algorithm& how) { return !keeps_rank_order(how, ranks); });
   }
-  std::vector<std::pair<plan::any, std::size_t>> cases;
+  std::vector<std::pair<plan::any_algorithm, std::size_t>> cases;
   std::vector<vectors<T>> expected;
-  for (const plan::any& how : all) {
+  for (const plan::any_algorithm& how : all) {
     for (const std::size_t block : blocks) {
       cases.emplace_back(how, block);
       expected.push_back(on_host<T>(how, ranks, block, op));
@@ -168,8 +170,8 @@ TEST_CASE("several operations follow each other on a stream without a wait, agai
   const int ranks = 5;
   const std::size_t block = 64;
   std::vector<vectors<float>> expected;
-  const std::vector<plan::any> all = plans_on(ranks);
-  for (const plan::any& how : all) expected.push_back(on_host<float>(how, ranks, block, std::plus<>()));
+  const std::vector<plan::any_algorithm> all = plans_on(ranks);
+  for (const plan::any_algorithm& how : all) expected.push_back(on_host<float>(how, ranks, block, std::plus<>()));
   for (const bool two_streams : {false, true}) {
     device_ranks together(ranks);
     if (two_streams) together.without_batches();
@@ -274,9 +276,9 @@ TEST_CASE("what peers read of scratch is used again, and freed in the end") {
     };
     std::string text = once(100);
     text += once(100);  // the last operation is kept until there is a next one
-    const std::size_t before = me.group().lent().size();
+    const std::size_t before = me.group().peer_visible().size();
     for (int i = 0; i < 20; ++i) text += once(90);
-    if (me.group().lent().size() != before) text += "more was lent each time; ";
+    if (me.group().peer_visible().size() != before) text += "more was lent each time; ";
     return text;
   });
 }
@@ -296,7 +298,7 @@ TEST_CASE("one launch of the first rank combines for all ranks of a device, mixe
           device_case<float> other;
           hocket::failure found = me.bind({.plan = plan::one_shot{},
                                            .block_elements = block,
-                                           .leaf = &queue_leaf_of<std::plus<>, float>,
+                                           .element_kernel = &queue_kernel_of<std::plus<>, float>,
                                            .operation = &op,
                                            .in = reinterpret_cast<ipc::address>(in),
                                            .out = reinterpret_cast<ipc::address>(out),
@@ -322,7 +324,7 @@ TEST_CASE("one launch for all is refused where it can't be, in words") {
     float* const buffer = me.allocate<float>(30);
     hocket::detail::stream_binding what{.plan = plan::one_shot{},
                                         .block_elements = 10,
-                                        .leaf = &queue_leaf_of<std::plus<>, float>,
+                                        .element_kernel = &queue_kernel_of<std::plus<>, float>,
                                         .operation = &op,
                                         .in = reinterpret_cast<ipc::address>(buffer),
                                         .out = reinterpret_cast<ipc::address>(buffer),
@@ -338,7 +340,7 @@ TEST_CASE("one launch for all is refused where it can't be, in words") {
     what.plan = plan::direct_all_gather{};
     refused("is for all_reduce");
     what.plan = plan::one_shot{};
-    what.leaf = &hocket::kernel::moving_stream_leaf_of<float>;
+    what.element_kernel = &hocket::kernel::copy_stream_kernel_of<float>;
     refused("there is no kernel");
     return text;
   });
@@ -348,7 +350,7 @@ TEST_CASE("what streams can't run is refused on all ranks, in words, and the gro
   device_ranks(3).run_in_group([&](device_rank& me) -> std::string {
     const std::plus<> op;
     std::string text;
-    const auto refused = [&](const plan::any& how, const std::string& words, hocket::errc code) {
+    const auto refused = [&](const plan::any_algorithm& how, const std::string& words, hocket::errc code) {
       device_case<float> one;
       const hocket::failure found = one.bind(me, how, 12, false, op);
       if (found.code == code && found.message().find(words) != std::string::npos) return;
@@ -356,25 +358,25 @@ TEST_CASE("what streams can't run is refused on all ranks, in words, and the gro
     };
     const auto wrong = hocket::errc::invalid_argument;
     refused(plan::push_all_reduce{}, "pushes", wrong);
-    plan::listed wide("wide", {goal_kind::all_reduce}, 3, {.lanes = 2, .peer_pointers = true});
+    plan::listed wide("wide", {collective_kind::all_reduce}, 3, {.lanes = 2, .peer_pointers = true});
     wide.lane(0, 1) = {plan::signal(1, 0)};
     wide.lane(1) = {plan::wait(0, 0)};
     refused(wide, "signals in 2 lanes", wrong);
-    plan::listed lost("lost", {goal_kind::all_reduce}, 3, {});
+    plan::listed lost("lost", {collective_kind::all_reduce}, 3, {});
     lost.lane(0) = {plan::send(1, {0}, plan::in(0))};
     refused(lost, "nobody answers", wrong);
-    plan::listed circle("circle", {goal_kind::all_reduce}, 3, {});
+    plan::listed circle("circle", {collective_kind::all_reduce}, 3, {});
     circle.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
     circle.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
     refused(circle, "nobody answers", wrong);
-    plan::listed far("far", {goal_kind::all_reduce}, 3, {.peer_pointers = true});
+    plan::listed far("far", {collective_kind::all_reduce}, 3, {.peer_pointers = true});
     far.lane(1) = {plan::signal(2, 7)};
     far.lane(2) = {plan::wait(1, 7)};
     refused(far, "a tag beyond", wrong);
-    plan::listed deaf("deaf", {goal_kind::all_reduce}, 3, {.peer_pointers = true});
+    plan::listed deaf("deaf", {collective_kind::all_reduce}, 3, {.peer_pointers = true});
     deaf.lane(1) = {plan::wait(2, 0)};
     refused(deaf, "nobody answers", wrong);
-    plan::listed outside("outside", {goal_kind::all_reduce}, 3, {.peer_pointers = true});
+    plan::listed outside("outside", {collective_kind::all_reduce}, 3, {.peer_pointers = true});
     outside.lane(0) = {plan::copy({0}, plan::in(0), plan::out(1))};
     refused(outside, "beyond the end", wrong);
     if (me.rank() == 1) {
@@ -392,7 +394,7 @@ TEST_CASE("what streams can't run is refused on all ranks, in words, and the gro
     std::unique_ptr<device_operation> none;
     hocket::failure found = me.bind({.plan = plan::one_shot{},
                                      .block_elements = 12,
-                                     .leaf = &queue_leaf_of<std::plus<>, float>,
+                                     .element_kernel = &queue_kernel_of<std::plus<>, float>,
                                      .operation = &op,
                                      .in = reinterpret_cast<ipc::address>(buffer),
                                      .out = reinterpret_cast<ipc::address>(buffer + (me.rank() == 2 ? 3 : 50))},
@@ -430,9 +432,9 @@ TEST_CASE("threads on a device are refused a stream that waits for the default o
 TEST_CASE("what a graph may replay is kept, although its operation is gone") {
   const int ranks = 3;
   const std::plus<> op;
-  const std::vector<plan::any> all = plans_on(ranks);
+  const std::vector<plan::any_algorithm> all = plans_on(ranks);
   std::vector<vectors<float>> expected;
-  for (const plan::any& how : all) expected.push_back(on_host<float>(how, ranks, 64, op));
+  for (const plan::any_algorithm& how : all) expected.push_back(on_host<float>(how, ranks, 64, op));
   device_ranks(ranks).run_in_group([&](device_rank& me) -> std::string {
     const ipc::stream_handle stream = me.stream();
     host_queue& queue = host_queue::of(stream);
@@ -453,7 +455,7 @@ TEST_CASE("what a graph may replay is kept, although its operation is gone") {
     queue.replay(graph);
     if (!found) found = me.group().finish(stream, soon());
     if (found) return found.message();
-    if (me.group().flights() < all.size()) return "mappings and scratch of a graph were let go";
+    if (me.group().in_flight() < all.size()) return "mappings and scratch of a graph were let go";
     std::string text;
     for (std::size_t i = 0; i < all.size(); ++i) {
       text += captured[i].compare(expected[i][static_cast<std::size_t>(me.rank())]);
@@ -485,7 +487,7 @@ TEST_CASE("waits for what peers have written flush it, where devices can") {
 
 TEST_CASE("more words than a stream takes at once are given to it one batch after the other") {
   constexpr int ranks = 19;  // 5 signals to each of 18 peers, and as many waits of two words
-  plan::listed everyone("everyone", {plan::goal_kind::all_gather}, ranks, {.peer_pointers = true});
+  plan::listed everyone("everyone", {plan::collective_kind::all_gather}, ranks, {.peer_pointers = true});
   for (int rank = 0; rank < ranks; ++rank) {
     for (const auto make : {plan::signal, plan::wait}) {
       for (unsigned tag = 0; tag < ipc::word_layout::tags; ++tag) {
@@ -497,8 +499,8 @@ TEST_CASE("more words than a stream takes at once are given to it one batch afte
   }
   device_ranks(ranks).run_in_group([&](device_rank& me) -> std::string {
     std::unique_ptr<device_operation> work;
-    hocket::failure found =
-        me.bind({.plan = everyone, .block_elements = 0, .leaf = &hocket::kernel::moving_stream_leaf_of<char>}, work);
+    hocket::failure found = me.bind(
+        {.plan = everyone, .block_elements = 0, .element_kernel = &hocket::kernel::copy_stream_kernel_of<char>}, work);
     for (int i = 0; i < 3 && !found; ++i) found = work->enqueue(me.stream());
     if (!found) found = work->finish(soon());
     return found ? found.message() : "";

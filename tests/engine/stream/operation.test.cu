@@ -12,7 +12,7 @@
 #include <hocket/bootstrap/launch.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/engine/stream/operation.hpp>
-#include <hocket/kernel/device/leaf.cuh>
+#include <hocket/kernel/device/element_kernel.cuh>
 #include <hocket/scalar/scalar.hpp>
 #include <hocket/transport/cuda_ipc/group.hpp>
 
@@ -38,7 +38,7 @@
 
 using namespace hocket_test;
 namespace plan = hocket::plan;
-using plan::goal_kind;
+using plan::collective_kind;
 
 namespace {
 
@@ -67,11 +67,12 @@ std::vector<hocket::launch::process_result> on_processes(int ranks, const char* 
 /// What the host makes of it. That takes a thread for each rank, so ranks that are threads share it: `bind`, for which
 /// the caller holds it, ends when all have asked.
 template <class T, class Op>
-std::shared_ptr<const vectors<T>> shared_on_host(const plan::any& how, int ranks, std::size_t block, const Op& op) {
+std::shared_ptr<const vectors<T>> shared_on_host(const plan::any_algorithm& how, int ranks, std::size_t block,
+                                                 const Op& op) {
   static std::mutex one_at_a_time;
   static std::map<std::tuple<std::string, int, int, std::size_t>, std::weak_ptr<const vectors<T>>> known;
   const std::lock_guard lock(one_at_a_time);
-  auto& found = known[{std::string(how.name()), how.goal().root, ranks, block}];
+  auto& found = known[{std::string(how.name()), how.collective().root, ranks, block}];
   auto result = found.lock();
   if (result == nullptr) found = result = std::make_shared<const vectors<T>>(on_host<T>(how, ranks, block, op));
   return result;
@@ -81,35 +82,35 @@ template <class T, class Op>
 void run_plans(gpu_rank& me, const std::vector<std::size_t>& blocks, const Op& op) {
   const int ranks = me.size();
   const auto own_index = static_cast<std::size_t>(me.rank());
-  for (const plan::any& how : plans_on(ranks)) {
+  for (const plan::any_algorithm& how : plans_on(ranks)) {
     if (!hocket::is_commutative_v<Op, T> && !keeps_rank_order(how, ranks)) continue;
     for (const std::size_t block : blocks) {
       const auto of_all = shared_on_host<T>(how, ranks, block, op);
       const std::vector<T>& expected = (*of_all)[own_index];
       for (const bool in_place : {false, true}) {
-        const goal_kind goal = how.goal().kind;
+        const collective_kind collective = how.collective().kind;
         const std::vector<T> mine = samples<T>(me.rank(), elements(how, plan::region::in, block, ranks));
         const std::size_t own = block * own_index;
         T* in = me.allocate<T>(mine.size());
         T* out = nullptr;
-        if (goal == goal_kind::broadcast) {
+        if (collective == collective_kind::broadcast) {
           out = std::exchange(in, nullptr);
           me.upload(out, mine);
         } else if (!in_place) {
           me.upload(in, mine);
           out = me.allocate<T>(expected.size());
-        } else if (goal == goal_kind::all_gather) {
+        } else if (collective == collective_kind::all_gather) {
           out = me.allocate<T>(expected.size());
           in = out + own;
           me.upload(in, mine);
         } else {
           me.upload(in, mine);
-          out = goal == goal_kind::reduce_scatter ? in + own : in;
+          out = collective == collective_kind::reduce_scatter ? in + own : in;
         }
         std::unique_ptr<gpu_operation> work;
         me.bind({.plan = how,
                  .block_elements = block,
-                 .leaf = &hocket::kernel::device::stream_leaf_of<Op, T>,
+                 .element_kernel = &hocket::kernel::device::stream_kernel_of<Op, T>,
                  .operation = &op,
                  .in = reinterpret_cast<std::uintptr_t>(in),
                  .out = reinterpret_cast<std::uintptr_t>(out)},
@@ -138,7 +139,7 @@ void run_fused(gpu_rank& me) {
     std::unique_ptr<gpu_operation> work;
     me.bind({.plan = plan::one_shot{},
              .block_elements = count,
-             .leaf = &hocket::kernel::device::fused_leaf_of<std::plus<>, float>,
+             .element_kernel = &hocket::kernel::device::fused_kernel_of<std::plus<>, float>,
              .operation = &op,
              .in = reinterpret_cast<std::uintptr_t>(in),
              .out = reinterpret_cast<std::uintptr_t>(out),
@@ -170,7 +171,7 @@ void replay_graph(gpu_rank& me) {
   me.upload(grows, std::vector<double>(count, me.rank() == 0 ? 1.0 : 0.0));
   hocket::detail::stream_binding what{.plan = plan::two_shot{},
                                       .block_elements = count,
-                                      .leaf = &hocket::kernel::device::stream_leaf_of<std::plus<>, double>,
+                                      .element_kernel = &hocket::kernel::device::stream_kernel_of<std::plus<>, double>,
                                       .operation = &op,
                                       .in = reinterpret_cast<std::uintptr_t>(in),
                                       .out = reinterpret_cast<std::uintptr_t>(out)};
@@ -213,7 +214,7 @@ void start_at_once(gpu_rank& me, bool graph) {
   std::unique_ptr<gpu_operation> work;
   me.bind({.plan = plan::one_shot{},
            .block_elements = 100,
-           .leaf = &hocket::kernel::device::stream_leaf_of<std::plus<>, float>,
+           .element_kernel = &hocket::kernel::device::stream_kernel_of<std::plus<>, float>,
            .operation = &op,
            .in = reinterpret_cast<std::uintptr_t>(buffer),
            .out = reinterpret_cast<std::uintptr_t>(buffer)},
@@ -253,7 +254,7 @@ void check_processes(int ranks, const char* tag) {
 }  // namespace
 
 TEST_CASE("a real driver is what groups and operations are made for") {
-  STATIC_REQUIRE(std::is_same_v<decltype(gpu_group::flight::passed), ipc::owned_event<ipc::driver>>);
+  STATIC_REQUIRE(std::is_same_v<decltype(gpu_group::in_flight_operation::passed), ipc::owned_event<ipc::driver>>);
   CHECK(more_connections == 0);
 }
 
@@ -315,7 +316,7 @@ TEST_CASE("a process is killed while others wait for it", "[.killed_process]") {
       std::unique_ptr<gpu_operation> work;
       me.bind({.plan = plan::one_shot{},
                .block_elements = 1000,
-               .leaf = &hocket::kernel::device::stream_leaf_of<std::plus<>, float>,
+               .element_kernel = &hocket::kernel::device::stream_kernel_of<std::plus<>, float>,
                .operation = &op,
                .in = at,
                .out = at},

@@ -29,22 +29,22 @@
 
 namespace hocket_test {
 
-inline std::vector<hocket::plan::any> plans_on(int ranks) {
+inline std::vector<hocket::plan::any_algorithm> plans_on(int ranks) {
   namespace plan = hocket::plan;
-  std::vector<plan::any> all{plan::one_shot{},
-                             plan::two_shot{},
-                             plan::ring_all_reduce{},
-                             plan::recursive_doubling{},
-                             plan::halving_doubling{},
-                             plan::double_tree{.pieces = 3},
-                             plan::ring_reduce_scatter{},
-                             plan::pairwise_reduce_scatter{},
-                             plan::recursive_halving_reduce_scatter{},
-                             plan::direct_reduce_scatter{},
-                             plan::ring_all_gather{},
-                             plan::direct_all_gather{},
-                             plan::pairwise_all_to_all{},
-                             plan::direct_all_to_all{}};
+  std::vector<plan::any_algorithm> all{plan::one_shot{},
+                                       plan::two_shot{},
+                                       plan::ring_all_reduce{},
+                                       plan::recursive_doubling{},
+                                       plan::halving_doubling{},
+                                       plan::double_tree{.pieces = 3},
+                                       plan::ring_reduce_scatter{},
+                                       plan::pairwise_reduce_scatter{},
+                                       plan::recursive_halving_reduce_scatter{},
+                                       plan::direct_reduce_scatter{},
+                                       plan::ring_all_gather{},
+                                       plan::direct_all_gather{},
+                                       plan::pairwise_all_to_all{},
+                                       plan::direct_all_to_all{}};
   for (const int root : {0, ranks - 1}) {
     all.emplace_back(plan::binomial_broadcast{root});
     all.emplace_back(plan::direct_broadcast{root});
@@ -54,34 +54,36 @@ inline std::vector<hocket::plan::any> plans_on(int ranks) {
 }
 
 /// Whether it combines in the order of ranks, as operations that do not commute need.
-inline bool keeps_rank_order(const hocket::plan::any& how, int ranks) {
-  return !how.goal().reduces() || how.shape(ranks).order <= hocket::plan::combination_order::rank_order;
+inline bool keeps_rank_order(const hocket::plan::any_algorithm& how, int ranks) {
+  return !how.collective().reduces() || how.shape(ranks).order <= hocket::plan::combination_order::rank_order;
 }
 
 template <class T>
 using vectors = std::vector<std::vector<T>>;  ///< of each rank
 
-inline std::size_t elements(const hocket::plan::any& how, hocket::plan::region where, std::size_t block, int ranks) {
-  const auto blocks = static_cast<std::size_t>(how.goal().blocks(ranks));
-  const bool own = (how.goal().kind == hocket::plan::goal_kind::reduce_scatter && where == hocket::plan::region::out) ||
-                   (how.goal().kind == hocket::plan::goal_kind::all_gather && where == hocket::plan::region::in);
+inline std::size_t elements(const hocket::plan::any_algorithm& how, hocket::plan::region where, std::size_t block,
+                            int ranks) {
+  const auto blocks = static_cast<std::size_t>(how.collective().blocks(ranks));
+  const bool own =
+      (how.collective().kind == hocket::plan::collective_kind::reduce_scatter && where == hocket::plan::region::out) ||
+      (how.collective().kind == hocket::plan::collective_kind::all_gather && where == hocket::plan::region::in);
   return own ? block : block * blocks;
 }
 
 /// What every rank gets on the host.
 template <class T, class Op>
-vectors<T> on_host(const hocket::plan::any& how, int ranks, std::size_t block, const Op& op) {
+vectors<T> on_host(const hocket::plan::any_algorithm& how, int ranks, std::size_t block, const Op& op) {
   vectors<T> results(static_cast<std::size_t>(ranks));
   hocket::local::run(ranks, [&](auto comm) {
     const std::vector<T> in = samples<T>(comm.rank(), elements(how, hocket::plan::region::in, block, ranks));
     std::vector<T> out(elements(how, hocket::plan::region::out, block, ranks));
     const auto by = hocket::with(hocket::algorithm(how));
-    switch (how.goal().kind) {
-      case hocket::plan::goal_kind::all_reduce: hocket::all_reduce(comm, in, out, op, by); break;
-      case hocket::plan::goal_kind::reduce_scatter: hocket::reduce_scatter(comm, in, out, op, by); break;
-      case hocket::plan::goal_kind::all_gather: hocket::all_gather(comm, in, out, by); break;
-      case hocket::plan::goal_kind::all_to_all: hocket::all_to_all(comm, in, out, by); break;
-      default: out = in; hocket::broadcast(comm, out, hocket::root{how.goal().root}, by);
+    switch (how.collective().kind) {
+      case hocket::plan::collective_kind::all_reduce: hocket::all_reduce(comm, in, out, op, by); break;
+      case hocket::plan::collective_kind::reduce_scatter: hocket::reduce_scatter(comm, in, out, op, by); break;
+      case hocket::plan::collective_kind::all_gather: hocket::all_gather(comm, in, out, by); break;
+      case hocket::plan::collective_kind::all_to_all: hocket::all_to_all(comm, in, out, by); break;
+      default: out = in; hocket::broadcast(comm, out, hocket::root{how.collective().root}, by);
     }
     results[static_cast<std::size_t>(comm.rank())] = out;
   });

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What one thread does in the reduction of 2 to 8 buffers, run here on the host as a grid of a few threads: the bits of
-// kernel/host/leaf.hpp, for every alignment of each buffer, in place or not. Where there is a GPU, its kernels too.
+// kernel/host/element_kernel.hpp, for every alignment of each buffer, in place or not. Where there is a GPU, its kernels too.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 
 #include <hocket/kernel/device/combine.cuh>
-#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/operation/operations.hpp>
 
 #include <cstddef>
@@ -61,7 +61,7 @@ std::vector<T> values(int rank, std::size_t count) {
 
 /// What the host leaf makes of the sources, between prepare and finish if they are plain elements.
 template <class Op, class T, contribution Kind, std::size_t Sources, class Element>
-std::vector<Element> by_host_leaf(const Op& op, const std::vector<std::vector<Element>>& sources, std::size_t count) {
+std::vector<Element> by_host_kernel(const Op& op, const std::vector<std::vector<Element>>& sources, std::size_t count) {
   using reduction = hocket::reduction<Op, T>;
   using partial = typename reduction::partial;
   std::vector<partial> prepared[Sources];
@@ -77,7 +77,7 @@ std::vector<Element> by_host_leaf(const Op& op, const std::vector<std::vector<El
     from[k] = prepared[k].data();
   }
   std::vector<partial> sums(count);
-  hocket::kernel::leaf_of<Op, T>.many(&op, sums.data(), from, Sources, count);
+  hocket::kernel::element_kernel_of<Op, T>.many(&op, sums.data(), from, Sources, count);
   std::vector<Element> result;
   for (const partial& sum : sums) {
     if constexpr (device::combination<Op, T, Sources, Kind>::prepares) {
@@ -91,7 +91,7 @@ std::vector<Element> by_host_leaf(const Op& op, const std::vector<std::vector<El
 
 /// Runs the kernel's body as `threads` threads would; `alias`: the source that is the destination, -1: none.
 template <class Op, class T, contribution Kind, std::size_t Sources>
-bool same_as_leaf(const Op& op, std::size_t count, std::size_t offset, int alias) {
+bool same_as_kernel(const Op& op, std::size_t count, std::size_t offset, int alias) {
   using body_type = device::combination<Op, T, Sources, Kind>;
   using element = typename body_type::element;
   std::vector<std::vector<element>> sources;
@@ -100,7 +100,7 @@ bool same_as_leaf(const Op& op, std::size_t count, std::size_t offset, int alias
     sources.push_back(values<element>(static_cast<int>(k), count));
     buffers.emplace_back(sources.back(), (offset * (k + 1)) % 16);
   }
-  const auto expected = by_host_leaf<Op, T, Kind, Sources>(op, sources, count);
+  const auto expected = by_host_kernel<Op, T, Kind, Sources>(op, sources, count);
   guarded<element> apart(count, (offset * 5) % 16);
   guarded<element>& to = alias < 0 ? apart : buffers[static_cast<std::size_t>(alias)];
   body_type body{op, to.elements().data(), {}};
@@ -122,7 +122,7 @@ void check_sources(const Op& op) {
   for (std::size_t count : {0U, 1U, 2U, 7U, 16U, 33U, 64U, 131U}) {
     for (std::size_t offset = 0; offset < 16; ++offset) {
       for (int alias : {-1, 0, static_cast<int>(Sources) - 1}) {
-        if (same_as_leaf<Op, T, Kind, Sources>(op, count, offset, alias)) continue;
+        if (same_as_kernel<Op, T, Kind, Sources>(op, count, offset, alias)) continue;
         good = false;
         UNSCOPED_INFO("count " << count << ", offset " << offset << ", in place of " << alias);
       }
@@ -161,7 +161,7 @@ void check_on_gpu(const Op& op, std::size_t count) {
     CHECK_FALSE(static_cast<bool>(cause));
     const auto result = to.values();
     check_cuda(cudaStreamDestroy(stream));
-    const auto expected = by_host_leaf<Op, T, Kind, Sources>(op, sources, count);
+    const auto expected = by_host_kernel<Op, T, Kind, Sources>(op, sources, count);
     CHECK(same_bytes<element>(result, expected));
   }
 }

@@ -5,11 +5,11 @@
 #include "plan/pipeline/schedules.hpp"
 #include "plan/pipeline/slow.hpp"
 
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/draw_svg.hpp>
 #include <hocket/plan/pipeline/draw_text.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -117,7 +117,7 @@ TEST_CASE("every schedule takes as long, and holds as much, as is published") {
 
 TEST_CASE("every schedule is complete and comes to an end") {
   for_every_schedule([&](const schedule& plan, const sizes& s) {
-    const proof found = prove(plan);
+    const schedule_proof found = prove(plan);
     if (!found) FAIL_CHECK(plan.name() << ", P " << s.ranks << ", M " << s.microbatches << ": " << found.message());
   });
 }

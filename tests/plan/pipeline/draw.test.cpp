@@ -75,7 +75,7 @@ TEST_CASE("a plan and a run of it in one picture") {
   const schedule plan = one_forward_one_backward(2, 3);
   const timeline planned = timeline_of(plan);
   timeline run = planned;
-  for (timed_action& each : run) {  // the gradient of the last stage comes later, and with it all that follows
+  for (timed_schedule_action& each : run) {  // the gradient of the last stage comes later, and with it all that follows
     const bool late = each.rank == 1 ? each.begin >= 2 : each.begin >= 4;
     each.begin += late;
     each.end += late;

@@ -4,10 +4,10 @@
 #include "plan/pipeline/refusal.hpp"
 #include "plan/pipeline/slow.hpp"
 
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/greedy.hpp>
 #include <hocket/plan/pipeline/partition.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -27,8 +27,8 @@ namespace {
 
 /// What must hold of every result.
 void check(const search_result& found, const costs& cost, const std::vector<int>& caps) {
-  const proof proven = prove(found.plan);
-  CHECK(proven.message() == proof{true, {}, {}, {}, {}}.message());
+  const schedule_proof proven = prove(found.plan);
+  CHECK(proven.message() == schedule_proof{true, {}, {}, {}, {}}.message());
   CHECK(run_clock(found.plan, cost).makespan == found.makespan);
   CHECK(found.makespan <= found.published);
   for (int rank = 0; rank < found.plan.ranks() && !caps.empty(); ++rank) {

@@ -4,9 +4,9 @@
 // one unit of time after the other, and looks at everything each time.
 #include "plan/pipeline/schedules.hpp"
 
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/text.hpp>
 
 #include <catch2/catch.hpp>
@@ -27,10 +27,10 @@ namespace {
 
 /// The makespan where all times are whole numbers.
 int stepwise_makespan(const schedule& plan, const costs& cost) {
-  using message = std::tuple<verb, int, int>;  // by the work that sends it
+  using message = std::tuple<task_kind, int, int>;  // by the work that sends it
   std::map<message, int> sent, asked;
   std::set<message> taken;
-  std::set<std::tuple<verb, int, int>> made;
+  std::set<std::tuple<task_kind, int, int>> made;
   std::vector<std::size_t> next(plan.rows.size(), 0);
   std::vector<int> busy_until(plan.rows.size(), 0);
   const auto arrived = [&](const message& what, int now) {
@@ -39,29 +39,30 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
     const double hop = cost.hop(plan.placement.rank_of(stage, m), peer_of(plan, {how, stage, m}));
     return std::max(sent[what], asked[what]) + static_cast<int>(hop) <= now;
   };
-  const auto is_here = [&](verb result, verb send, int stage, int m, int rank, int now) {
+  const auto is_here = [&](task_kind result, task_kind send, int stage, int m, int rank, int now) {
     if (stage < 0 || stage == plan.stages()) return true;
     if (plan.placement.rank_of(stage, m) != rank) return arrived({send, stage, m}, now);
     return made.count({result, stage, m}) > 0;
   };
-  const auto can_begin = [&](const work& what, int rank, int now) {
+  const auto can_begin = [&](const task& what, int rank, int now) {
     const int s = what.stage, m = what.microbatch;
     switch (what.what) {
-      case verb::forward: return is_here(verb::forward, verb::send_forward, s - 1, m, rank, now);
-      case verb::input_gradient:
-      case verb::backward: return is_here(verb::backward, verb::send_backward, s + 1, m, rank, now);
-      case verb::wait_send_forward: return taken.count({verb::send_forward, s, m}) > 0;
-      case verb::wait_send_backward: return taken.count({verb::send_backward, s, m}) > 0;
+      case task_kind::forward: return is_here(task_kind::forward, task_kind::send_forward, s - 1, m, rank, now);
+      case task_kind::input_gradient:
+      case task_kind::backward: return is_here(task_kind::backward, task_kind::send_backward, s + 1, m, rank, now);
+      case task_kind::wait_send_forward: return taken.count({task_kind::send_forward, s, m}) > 0;
+      case task_kind::wait_send_backward: return taken.count({task_kind::send_backward, s, m}) > 0;
       default: return true;
     }
   };
-  const auto end = [&](const work& what, int now) {
+  const auto end = [&](const task& what, int now) {
     const int s = what.stage, m = what.microbatch;
-    if (what.what == verb::forward) made.insert({verb::forward, s, m});
-    if (what.what == verb::input_gradient || what.what == verb::backward) made.insert({verb::backward, s, m});
+    if (what.what == task_kind::forward) made.insert({task_kind::forward, s, m});
+    if (what.what == task_kind::input_gradient || what.what == task_kind::backward)
+      made.insert({task_kind::backward, s, m});
     if (is_send(what.what)) sent[{what.what, s, m}] = now;
-    if (what.what == verb::receive_forward) asked[{verb::send_forward, s - 1, m}] = now;
-    if (what.what == verb::receive_backward) asked[{verb::send_backward, s + 1, m}] = now;
+    if (what.what == task_kind::receive_forward) asked[{task_kind::send_forward, s - 1, m}] = now;
+    if (what.what == task_kind::receive_backward) asked[{task_kind::send_backward, s + 1, m}] = now;
   };
   for (int now = 0; now < 100000; ++now) {
     for (bool moved = true; moved;) {
@@ -78,23 +79,23 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
           moved = true;
         }
         if (next[r] == plan.rows[r].size()) continue;
-        const action& what = plan.rows[r][next[r]];
+        const schedule_action& what = plan.rows[r][next[r]];
         bool possible = true;
-        for_each_work(what, [&](const work& each) { possible = possible && can_begin(each, rank, now); });
+        for_each_task(what, [&](const task& each) { possible = possible && can_begin(each, rank, now); });
         const int lasts = static_cast<int>(cost.of(what));
         if (!possible) continue;
         busy_until[r] = now + lasts;
         ++next[r];
         moved = true;
         // Its results are there at its end, which nobody sees before.
-        if (lasts == 0) for_each_work(what, [&](const work& each) { end(each, now); });
+        if (lasts == 0) for_each_task(what, [&](const task& each) { end(each, now); });
       }
       if (over && !moved) return *std::max_element(busy_until.begin(), busy_until.end());
     }
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       const auto r = static_cast<std::size_t>(rank);
       if (busy_until[r] != now + 1) continue;
-      for_each_work(plan.rows[r][next[r] - 1], [&](const work& each) { end(each, now + 1); });
+      for_each_task(plan.rows[r][next[r] - 1], [&](const task& each) { end(each, now + 1); });
     }
   }
   return -1;
@@ -128,8 +129,8 @@ TEST_CASE("a sender waits for a receiver that computes, if it has no other buffe
   CHECK(found.makespan == 21);
   CHECK(stepwise_makespan(plan, cost) == 21);
   std::vector<double> begins;
-  trace(plan, cost, [&](const timed_action& each) {
-    if (each.rank == 0 && each.what.first.what == verb::forward) begins.push_back(each.begin);
+  trace(plan, cost, [&](const timed_schedule_action& each) {
+    if (each.rank == 0 && each.what.first.what == task_kind::forward) begins.push_back(each.begin);
   });
   CHECK(begins == std::vector<double>{0, 1, 5});
 }

@@ -6,10 +6,10 @@
 #include "plan/pipeline/rows.hpp"
 #include "plan/pipeline/schedules.hpp"
 
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/prove_messages.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/text.hpp>
 
 #include <catch2/catch.hpp>
@@ -64,7 +64,7 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
   for_every_schedule(
       [&](const schedule& plan, const sizes& s) {
         const auto check = [&](const schedule& lowered, const char* what) {
-          const auto report = [&](const proof& found) {
+          const auto report = [&](const schedule_proof& found) {
             if (!found) {
               FAIL_CHECK(plan.name() << ", P " << s.ranks << ", M " << s.microbatches << ", " << what << ": "
                                      << found.message());
@@ -89,28 +89,28 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
 TEST_CASE("of a table that is no schedule, the proof of messages says what is wrong") {
   const schedule good = lower(schedules::one_forward_one_backward(3, 4));
   const auto found = [](const schedule& plan) { return prove_messages(plan, unbounded).what; };
-  REQUIRE(found(good) == violation::none);
+  REQUIRE(found(good) == schedule_violation::none);
   schedule plan = good;
   plan.rows[1][0].first.stage = 3;
-  CHECK(found(plan) == violation::no_such_stage);
+  CHECK(found(plan) == schedule_violation::no_such_stage);
   plan = good;
   plan.rows[2][1].first.microbatch = 4;
-  CHECK(found(plan) == violation::no_such_microbatch);
+  CHECK(found(plan) == schedule_violation::no_such_microbatch);
   plan.rows[2][1].first.microbatch = -1;
-  CHECK(found(plan) == violation::no_such_microbatch);
+  CHECK(found(plan) == schedule_violation::no_such_microbatch);
   plan = good;
   std::swap(plan.rows[0], plan.rows[2]);
-  CHECK(found(plan) == violation::wrong_rank);
+  CHECK(found(plan) == schedule_violation::wrong_rank);
   plan = good;
   plan.rows.pop_back();
-  CHECK(found(plan) == violation::wrong_number_of_rows);
+  CHECK(found(plan) == schedule_violation::wrong_number_of_rows);
 }
 
 TEST_CASE("every schedule, as it is run, ends with rendezvous and with any capacity, up to the largest sizes") {
   for_every_schedule([&](const schedule& plan, const sizes& s) {
     if (s.ranks <= 6 && s.microbatches <= 14) return;  // are above, with all passes
     const schedule lowered = lower(plan);
-    const auto report = [&](const proof& found) {
+    const auto report = [&](const schedule_proof& found) {
       if (found) return;
       FAIL_CHECK(plan.name() << ", P " << s.ranks << ", M " << s.microbatches << ", v " << s.stages_per_rank << ": "
                              << found.message());
@@ -145,9 +145,9 @@ TEST_CASE("two copies of a stage are updated with the sum of their gradients, or
   CHECK(prove(lower(plan, {.reduce_gradients = true})));
   schedule apart = plan;  // the same, written by hand
   for (int rank = 0; rank < 2; ++rank) {
-    for (int stage = 0; stage < 2; ++stage) apart.of(rank).push_back({{verb::update, stage, -1}, {}});
+    for (int stage = 0; stage < 2; ++stage) apart.of(rank).push_back({{task_kind::update, stage, -1}, {}});
   }
-  CHECK(prove(apart).what == violation::copies_apart);
+  CHECK(prove(apart).what == schedule_violation::copies_apart);
   CHECK_THAT(prove(apart).message(), Catch::Contains("two ranks have copies of this stage"));
 }
 
@@ -158,10 +158,10 @@ TEST_CASE("the two ranks that have copies of a stage reduce its gradients at the
       const schedule plan = reduce_gradients(schedules::dual_pipe(ranks, microbatches));
       for (int rank = 0; rank < ranks; ++rank) {
         row turned = plan.of(ranks - 1 - rank);
-        const auto turn = [&](work& what) {
+        const auto turn = [&](task& what) {
           if (has_microbatch(what.what)) what.microbatch = (what.microbatch + microbatches / 2) % microbatches;
         };
-        for (action& each : turned) {
+        for (schedule_action& each : turned) {
           turn(each.first);
           if (each.is_pair()) turn(each.second);
         }
@@ -191,7 +191,7 @@ TEST_CASE("a damaged lowered schedule is rejected") {
     CAPTURE(plan.name());
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (std::size_t i = 0; i < lowered.of(rank).size(); ++i) {
-        const verb what = lowered.of(rank)[i].first.what;
+        const task_kind what = lowered.of(rank)[i].first.what;
         const auto at = static_cast<std::ptrdiff_t>(i);
         CAPTURE(rank, i, to_string(lowered.of(rank)[i]));
         const auto rejected = [&](const schedule& damaged) {
@@ -208,12 +208,12 @@ TEST_CASE("a damaged lowered schedule is rejected") {
           other.of(rank)[i].first.microbatch = (other.of(rank)[i].first.microbatch + 1) % plan.microbatches;
           if (!rejected(other)) FAIL_CHECK("other microbatch");
         }
-        if (what == verb::wait_send_forward || what == verb::wait_send_backward) {
+        if (what == task_kind::wait_send_forward || what == task_kind::wait_send_backward) {
           schedule dropped = lowered;
           dropped.of(rank).erase(dropped.of(rank).begin() + at);
           for (const int capacity : {0, 1, unbounded}) {
-            const proof found = prove_messages(dropped, capacity);
-            if (found.what != violation::overwritten_while_read) FAIL_CHECK("dropped: " << found.message());
+            const schedule_proof found = prove_messages(dropped, capacity);
+            if (found.what != schedule_violation::overwritten_while_read) FAIL_CHECK("dropped: " << found.message());
           }
           schedule early = lowered;  // before its send
           early.of(rank).erase(early.of(rank).begin() + at);
@@ -222,7 +222,7 @@ TEST_CASE("a damaged lowered schedule is rejected") {
         }
         if (is_receive(what)) {  // after its use
           schedule late = lowered;
-          const action moved = late.of(rank)[i];
+          const schedule_action moved = late.of(rank)[i];
           late.of(rank).erase(late.of(rank).begin() + at);
           late.of(rank).push_back(moved);
           if (!rejected(late)) FAIL_CHECK("after its use");
@@ -275,7 +275,7 @@ TEST_CASE("a wait for a send that ends only after its own rank has gone on is a 
           "each of two ranks waits for what the other does only after its own wait: "
           "rank 1, step 2 (0WAIT_SEND_F1), and rank 0, step 2 (0WAIT_SEND_F0)");
   }
-  CHECK(prove_messages(plan, 0).what == violation::deadlock);
+  CHECK(prove_messages(plan, 0).what == schedule_violation::deadlock);
 }
 
 TEST_CASE("where receives are started and waited for later, both ranks may ask first") {
@@ -285,7 +285,7 @@ TEST_CASE("where receives are started and waited for later, both ranks may ask f
       "1RECV_F0,0F1,0SEND_F1,1F0,1B0,0RECV_B1,1SEND_B0,0B1,0WAIT_SEND_F1,1WAIT_SEND_B0\n");
   CHECK(prove(plan));
   CHECK(prove_messages(plan, unbounded));
-  for (const int capacity : {0, 1, 2}) CHECK(prove_messages(plan, capacity).what == violation::deadlock);
+  for (const int capacity : {0, 1, 2}) CHECK(prove_messages(plan, capacity).what == schedule_violation::deadlock);
   schedule circle = plan;  // each needs what the other computes only afterwards
   for (row& actions : circle.rows) std::swap(actions[1], actions[3]);
   CHECK_FALSE(prove(circle));
@@ -300,7 +300,7 @@ TEST_CASE("receives are deferred to the action that needs them, or the message b
         for (int rank = 0; rank < plan.ranks(); ++rank) {
           row messages[2];
           for (const schedule* each : {&early, &deferred}) {
-            for (const action& what : each->of(rank)) {
+            for (const schedule_action& what : each->of(rank)) {
               const bool is_message = is_send(what.first.what) || is_receive(what.first.what);
               if (is_message) messages[each == &deferred].push_back(what);
             }
@@ -308,11 +308,11 @@ TEST_CASE("receives are deferred to the action that needs them, or the message b
           if (messages[0] != messages[1]) FAIL_CHECK("rank " << rank << ": the order of messages changes");
           const row& actions = deferred.of(rank);
           for (std::size_t i = 0; i + 1 < actions.size(); ++i) {
-            const action& next = actions[i + 1];
-            const work& receive = actions[i].first;
+            const schedule_action& next = actions[i + 1];
+            const task& receive = actions[i].first;
             if (!is_receive(receive.what) || is_send(next.first.what) || is_receive(next.first.what)) continue;
             bool needed = false;
-            for_each_work(next, [&](const work& what) {
+            for_each_task(next, [&](const task& what) {
               needed = needed || (what.stage == receive.stage && what.microbatch == receive.microbatch);
             });
             if (!needed) FAIL_CHECK("rank " << rank << ": " << to_string(actions[i]) << " could stand later");
@@ -331,14 +331,14 @@ TEST_CASE("what a rank sends takes as many buffers as were asked for, with any n
           for (int rank = 0; rank < plan.ranks(); ++rank) {
             std::vector<int> written(2 * static_cast<std::size_t>(plan.stages()), 0);
             int most = 0;
-            const auto entry = [&](const work& what, bool forward) -> int& {
+            const auto entry = [&](const task& what, bool forward) -> int& {
               return written[2 * static_cast<std::size_t>(what.stage) + forward];
             };
-            for (const action& each : lowered.of(rank)) {
-              const verb what = each.first.what;
-              if (is_send(what)) most = std::max(most, ++entry(each.first, what == verb::send_forward));
-              if (what == verb::wait_send_forward || what == verb::wait_send_backward) {
-                --entry(each.first, what == verb::wait_send_forward);
+            for (const schedule_action& each : lowered.of(rank)) {
+              const task_kind what = each.first.what;
+              if (is_send(what)) most = std::max(most, ++entry(each.first, what == task_kind::send_forward));
+              if (what == task_kind::wait_send_forward || what == task_kind::wait_send_backward) {
+                --entry(each.first, what == task_kind::wait_send_forward);
               }
             }
             if (most > buffers) FAIL_CHECK("rank " << rank << " has " << most << " sends of a stage under way");
@@ -347,7 +347,7 @@ TEST_CASE("what a rank sends takes as many buffers as were asked for, with any n
             }
           }
           for (const int capacity : {0, 1, unbounded}) {
-            const proof found = prove_messages(lowered, capacity);
+            const schedule_proof found = prove_messages(lowered, capacity);
             if (!found) FAIL_CHECK(found.message());
           }
         }

@@ -28,20 +28,20 @@ namespace {
 /// Runs the rows by looking, again and again, for any action whose needs are met. True if all are run in the end and
 /// all that a step of training needs was done, once, where its stage lies.
 bool trains(const schedule& plan) {
-  using done_work = std::tuple<verb, int, int>;
+  using done_work = std::tuple<task_kind, int, int>;
   std::multiset<done_work> done;
   std::vector<std::size_t> next(plan.rows.size(), 0);
-  const auto has = [&](verb what, int stage, int m) { return done.count({what, stage, m}) > 0; };
-  const auto output = [&](int stage, int m) { return stage < 0 || has(verb::forward, stage, m); };
+  const auto has = [&](task_kind what, int stage, int m) { return done.count({what, stage, m}) > 0; };
+  const auto output = [&](int stage, int m) { return stage < 0 || has(task_kind::forward, stage, m); };
   const auto gradient = [&](int stage, int m) {
-    return stage == plan.stages() || has(verb::input_gradient, stage, m) || has(verb::backward, stage, m);
+    return stage == plan.stages() || has(task_kind::input_gradient, stage, m) || has(task_kind::backward, stage, m);
   };
-  const auto can_run = [&](const work& what) {
+  const auto can_run = [&](const task& what) {
     switch (what.what) {
-      case verb::forward: return output(what.stage - 1, what.microbatch);
-      case verb::input_gradient:
-      case verb::backward: return output(what.stage, what.microbatch) && gradient(what.stage + 1, what.microbatch);
-      case verb::weight_gradient: return has(verb::input_gradient, what.stage, what.microbatch);
+      case task_kind::forward: return output(what.stage - 1, what.microbatch);
+      case task_kind::input_gradient:
+      case task_kind::backward: return output(what.stage, what.microbatch) && gradient(what.stage + 1, what.microbatch);
+      case task_kind::weight_gradient: return has(task_kind::input_gradient, what.stage, what.microbatch);
       default: return false;
     }
   };
@@ -49,14 +49,14 @@ bool trains(const schedule& plan) {
     moved = false;
     for (std::size_t rank = 0; rank < plan.rows.size(); ++rank) {
       if (next[rank] == plan.rows[rank].size()) continue;
-      const action& what = plan.rows[rank][next[rank]];
+      const schedule_action& what = plan.rows[rank][next[rank]];
       bool possible = true;
-      for_each_work(what, [&](const work& each) {
+      for_each_task(what, [&](const task& each) {
         possible =
             possible && can_run(each) && plan.placement.rank_of(each.stage, each.microbatch) == static_cast<int>(rank);
       });
       if (!possible) continue;
-      for_each_work(what, [&](const work& each) { done.insert({each.what, each.stage, each.microbatch}); });
+      for_each_task(what, [&](const task& each) { done.insert({each.what, each.stage, each.microbatch}); });
       ++next[rank];
       moved = true;
     }
@@ -64,9 +64,9 @@ bool trains(const schedule& plan) {
   std::size_t expected = 0;
   for (int stage = 0; stage < plan.stages(); ++stage) {
     for (int m = 0; m < plan.microbatches; ++m) {
-      const bool whole = has(verb::backward, stage, m);
-      const bool split = has(verb::input_gradient, stage, m) && has(verb::weight_gradient, stage, m);
-      if (!has(verb::forward, stage, m) || whole == split) return false;
+      const bool whole = has(task_kind::backward, stage, m);
+      const bool split = has(task_kind::input_gradient, stage, m) && has(task_kind::weight_gradient, stage, m);
+      if (!has(task_kind::forward, stage, m) || whole == split) return false;
       expected += whole ? 2 : 3;
     }
   }
@@ -91,13 +91,13 @@ std::vector<mutant> mutants_of(const schedule& plan) {
       };
       changed("dropped", [&](row& actions) { actions.erase(actions.begin() + position); });
       changed("doubled", [&](row& actions) {
-        const action copy = actions[i];
+        const schedule_action copy = actions[i];
         actions.insert(actions.begin() + position, copy);
       });
       if (i + 1 < plan.of(rank).size())
         changed("swapped", [&](row& actions) { std::swap(actions[i], actions[i + 1]); });
       changed("to the end", [&](row& actions) {
-        const action moved = actions[i];
+        const schedule_action moved = actions[i];
         actions.erase(actions.begin() + position);
         actions.push_back(moved);
       });
@@ -109,7 +109,9 @@ std::vector<mutant> mutants_of(const schedule& plan) {
       changed("no such microbatch", [&](row& actions) { actions[i].first.microbatch = plan.microbatches; });
       changed("other kind", [&](row& actions) {
         auto& what = actions[i].first.what;
-        what = what == verb::forward ? verb::backward : what == verb::backward ? verb::input_gradient : verb::forward;
+        what = what == task_kind::forward    ? task_kind::backward
+               : what == task_kind::backward ? task_kind::input_gradient
+                                             : task_kind::forward;
       });
       mutant moved{"other rank" + at, plan};
       row& from = moved.plan.of(rank);
@@ -133,10 +135,10 @@ TEST_CASE("the proof rejects every damaged schedule, and only those") {
     int rejected = 0;
     int equivalent = 0;
     for (const mutant& each : mutants_of(plan)) {
-      const proof found = prove(each.plan);
+      const schedule_proof found = prove(each.plan);
       if (found.ok != trains(each.plan)) FAIL_CHECK(each.how << ": " << found.message());
       ++(found.ok ? equivalent : rejected);
-      if (!found.ok && found.what != violation::missing && found.where.rank < 0)
+      if (!found.ok && found.what != schedule_violation::missing && found.where.rank < 0)
         FAIL_CHECK(each.how << ": no place named");
     }
     CHECK(rejected > 5 * equivalent);  // neighbours of different microbatches may often change places
@@ -150,52 +152,53 @@ namespace {
 /// runs the rows, and a message goes when both its ends were started. A rank reads its inputs, and a send its buffer,
 /// until somebody has waited for that.
 bool runs_to_its_end(const schedule& plan) {
-  std::set<std::tuple<verb, int, int>> done;
-  std::set<std::tuple<verb, int, int>> sent, asked, waited;  // messages, by the work that sends them
-  const auto came = [&](verb send, int stage, int m) {
+  std::set<std::tuple<task_kind, int, int>> done;
+  std::set<std::tuple<task_kind, int, int>> sent, asked, waited;  // messages, by the work that sends them
+  const auto came = [&](task_kind send, int stage, int m) {
     return sent.count({send, stage, m}) > 0 && asked.count({send, stage, m}) > 0;
   };
-  const auto is_here = [&](verb made, verb send, int stage, int m, int rank) {
+  const auto is_here = [&](task_kind made, task_kind send, int stage, int m, int rank) {
     if (stage < 0 || stage == plan.stages()) return true;
     if (plan.placement.rank_of(stage, m) != rank) return came(send, stage, m);
     return done.count({made, stage, m}) > 0 ||
-           (made == verb::backward && done.count({verb::input_gradient, stage, m}) > 0);
+           (made == task_kind::backward && done.count({task_kind::input_gradient, stage, m}) > 0);
   };
-  const auto can_go = [&](const work& what, int rank) {
+  const auto can_go = [&](const task& what, int rank) {
     const int stage = what.stage, m = what.microbatch;
     switch (what.what) {
-      case verb::forward: return is_here(verb::forward, verb::send_forward, stage - 1, m, rank);
-      case verb::input_gradient:
-      case verb::backward:
-        return done.count({verb::forward, stage, m}) > 0 &&
-               is_here(verb::backward, verb::send_backward, stage + 1, m, rank);
-      case verb::weight_gradient: return done.count({verb::input_gradient, stage, m}) > 0;
-      case verb::send_forward: return done.count({verb::forward, stage, m}) > 0;
-      case verb::send_backward: return is_here(verb::backward, verb::send_backward, stage, m, rank);
-      case verb::wait_send_forward: return came(verb::send_forward, stage, m);
-      case verb::wait_send_backward: return came(verb::send_backward, stage, m);
+      case task_kind::forward: return is_here(task_kind::forward, task_kind::send_forward, stage - 1, m, rank);
+      case task_kind::input_gradient:
+      case task_kind::backward:
+        return done.count({task_kind::forward, stage, m}) > 0 &&
+               is_here(task_kind::backward, task_kind::send_backward, stage + 1, m, rank);
+      case task_kind::weight_gradient: return done.count({task_kind::input_gradient, stage, m}) > 0;
+      case task_kind::send_forward: return done.count({task_kind::forward, stage, m}) > 0;
+      case task_kind::send_backward: return is_here(task_kind::backward, task_kind::send_backward, stage, m, rank);
+      case task_kind::wait_send_forward: return came(task_kind::send_forward, stage, m);
+      case task_kind::wait_send_backward: return came(task_kind::send_backward, stage, m);
       default: return true;
     }
   };
-  const auto go = [&](const work& what) {
+  const auto go = [&](const task& what) {
     const int stage = what.stage, m = what.microbatch;
     done.insert({what.what, stage, m});
-    if (what.what == verb::send_forward || what.what == verb::send_backward) sent.insert({what.what, stage, m});
-    if (what.what == verb::receive_forward) asked.insert({verb::send_forward, stage - 1, m});
-    if (what.what == verb::receive_backward) asked.insert({verb::send_backward, stage + 1, m});
-    if (what.what == verb::wait_send_forward) waited.insert({verb::send_forward, stage, m});
-    if (what.what == verb::wait_send_backward) waited.insert({verb::send_backward, stage, m});
+    if (what.what == task_kind::send_forward || what.what == task_kind::send_backward)
+      sent.insert({what.what, stage, m});
+    if (what.what == task_kind::receive_forward) asked.insert({task_kind::send_forward, stage - 1, m});
+    if (what.what == task_kind::receive_backward) asked.insert({task_kind::send_backward, stage + 1, m});
+    if (what.what == task_kind::wait_send_forward) waited.insert({task_kind::send_forward, stage, m});
+    if (what.what == task_kind::wait_send_backward) waited.insert({task_kind::send_backward, stage, m});
   };
   std::vector<std::size_t> next(plan.rows.size(), 0);
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t rank = 0; rank < plan.rows.size(); ++rank) {
       if (next[rank] == plan.rows[rank].size()) continue;
-      const action& what = plan.rows[rank][next[rank]];
+      const schedule_action& what = plan.rows[rank][next[rank]];
       bool possible = true;
-      for_each_work(what, [&](const work& each) { possible = possible && can_go(each, static_cast<int>(rank)); });
+      for_each_task(what, [&](const task& each) { possible = possible && can_go(each, static_cast<int>(rank)); });
       if (!possible) continue;
-      for_each_work(what, go);
+      for_each_task(what, go);
       ++next[rank];
       moved = true;
     }
@@ -211,11 +214,12 @@ bool runs_to_its_end(const schedule& plan) {
 bool names_both_steps(const schedule& plan) {
   if (!prove(plan)) return true;
   for (const int capacity : {0, 1, unbounded}) {
-    const proof found = prove_messages(plan, capacity);
+    const schedule_proof found = prove_messages(plan, capacity);
     if (found) continue;
-    const bool is_alone = found.what == violation::missing || found.what == violation::needless_message;
+    const bool is_alone =
+        found.what == schedule_violation::missing || found.what == schedule_violation::needless_message;
     if (found.where.rank < 0 || (found.other.rank < 0 && !is_alone)) return false;
-    if (found.what == violation::before_its_input && found.other.index <= found.where.index) return false;
+    if (found.what == schedule_violation::before_its_input && found.other.index <= found.where.index) return false;
   }
   return true;
 }
@@ -224,11 +228,11 @@ bool names_both_steps(const schedule& plan) {
 
 TEST_CASE("both proofs together reject every damaged schedule with its messages, and only those") {
   const auto fits = [](const schedule& plan) {  // each piece of work is there once, where its stage lies
-    std::set<std::tuple<verb, int, int>> seen;
+    std::set<std::tuple<task_kind, int, int>> seen;
     for (int rank = 0; rank < plan.ranks(); ++rank) {
-      for (const action& each : plan.of(rank)) {
+      for (const schedule_action& each : plan.of(rank)) {
         bool right = true;
-        for_each_work(each, [&](const work& what) {
+        for_each_task(each, [&](const task& what) {
           right = right && what.stage >= 0 && what.stage < plan.stages() && what.microbatch >= 0 &&
                   what.microbatch < plan.microbatches && plan.placement.rank_of(what.stage, what.microbatch) == rank &&
                   seen.insert({what.what, what.stage, what.microbatch}).second;
@@ -240,16 +244,16 @@ TEST_CASE("both proofs together reject every damaged schedule with its messages,
   };
   const auto without_messages = [](schedule plan) {
     for (row& actions : plan.rows) {
-      std::erase_if(actions, [](const action& each) { return !is_computation(each.first.what); });
+      std::erase_if(actions, [](const schedule_action& each) { return !is_computation(each.first.what); });
     }
     return plan;
   };
   // No message goes where there is no other rank: nobody would come to its other end.
   const auto has_peers = [](const schedule& plan) {
     for (int rank = 0; rank < plan.ranks(); ++rank) {
-      for (const action& each : plan.of(rank)) {
+      for (const schedule_action& each : plan.of(rank)) {
         if (!is_send(each.first.what) && !is_receive(each.first.what)) continue;
-        const bool up = each.first.what == verb::send_forward || each.first.what == verb::receive_backward;
+        const bool up = each.first.what == task_kind::send_forward || each.first.what == task_kind::receive_backward;
         const int other = each.first.stage + (up ? 1 : -1);
         if (other < 0 || other >= plan.stages()) return false;
         if (plan.placement.rank_of(other, each.first.microbatch) == rank) return false;
@@ -270,7 +274,7 @@ TEST_CASE("both proofs together reject every damaged schedule with its messages,
       const bool right =
           fits(each.plan) && has_peers(each.plan) && trains(without_messages(each.plan)) && runs_to_its_end(each.plan);
       if (accepted != right) {
-        const proof found = prove(each.plan);
+        const schedule_proof found = prove(each.plan);
         FAIL_CHECK(each.how << ": " << (found ? prove_messages(each.plan, unbounded) : found).message());
       }
       ++(accepted ? equivalent : rejected);
@@ -289,7 +293,7 @@ TEST_CASE("the proof of messages rejects every schedule whose messages were move
     int rejected = 0;
     int fine = 0;
     const auto compare = [&](const schedule& changed, int rank, std::size_t from, std::size_t to) {
-      const proof found = prove_messages(changed, unbounded);
+      const schedule_proof found = prove_messages(changed, unbounded);
       ++(found ? fine : rejected);
       if (found.ok == runs_to_its_end(changed)) return;
       FAIL_CHECK(to_string(lowered.of(rank)[from])
@@ -297,7 +301,7 @@ TEST_CASE("the proof of messages rejects every schedule whose messages were move
     };
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (std::size_t from = 0; from < lowered.of(rank).size(); ++from) {
-        const action moved = lowered.of(rank)[from];
+        const schedule_action moved = lowered.of(rank)[from];
         if (is_computation(moved.first.what)) continue;
         schedule without = lowered;
         row& actions = without.of(rank);
@@ -320,15 +324,15 @@ namespace {
 /// What is done for one stage in one row, a letter each; `listed` says which.
 std::string done_for(int stage, const row& actions, const std::string& listed) {
   std::string word;
-  for (const action& each : actions) {
-    for_each_work(each, [&](const work& what) {
+  for (const schedule_action& each : actions) {
+    for_each_task(each, [&](const task& what) {
       if (what.stage != stage) return;
-      const char letter = what.what == verb::unshard                ? 'u'
-                          : what.what == verb::reshard              ? 'r'
-                          : what.what == verb::reduce_gradient      ? 'g'
-                          : what.what == verb::wait_reduce_gradient ? 'w'
-                          : what.what == verb::update               ? 'p'
-                                                                    : 'c';
+      const char letter = what.what == task_kind::unshard                ? 'u'
+                          : what.what == task_kind::reshard              ? 'r'
+                          : what.what == task_kind::reduce_gradient      ? 'g'
+                          : what.what == task_kind::wait_reduce_gradient ? 'w'
+                          : what.what == task_kind::update               ? 'p'
+                                                                         : 'c';
       if (listed.find(letter) != std::string::npos) word += letter;
     });
   }
@@ -356,7 +360,7 @@ bool takes_care(const schedule& plan) {
 
 schedule computations_of(schedule plan) {
   for (row& actions : plan.rows) {
-    std::erase_if(actions, [](const action& each) { return !is_computation(each.first.what); });
+    std::erase_if(actions, [](const schedule_action& each) { return !is_computation(each.first.what); });
   }
   return plan;
 }
@@ -366,14 +370,15 @@ std::vector<mutant> mutants_of_care(const schedule& plan) {
   std::vector<mutant> all;
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     for (std::size_t i = 0; i < plan.of(rank).size(); ++i) {
-      const action own = plan.of(rank)[i];
+      const schedule_action own = plan.of(rank)[i];
       if (has_microbatch(own.first.what)) continue;
       const std::string at =
           ' ' + to_string(own.first) + ", step " + std::to_string(i) + " of rank " + std::to_string(rank);
       schedule without = plan;
       without.of(rank).erase(without.of(rank).begin() + static_cast<std::ptrdiff_t>(i));
       all.push_back({"dropped" + at, without});
-      const auto put = [&](const char* how, const schedule& into, int where, std::size_t place, const action& what) {
+      const auto put = [&](const char* how, const schedule& into, int where, std::size_t place,
+                           const schedule_action& what) {
         mutant made{how + at + " to " + std::to_string(place), into};
         row& actions = made.plan.of(where);
         actions.insert(actions.begin() + static_cast<std::ptrdiff_t>(std::min(place, actions.size())), what);
@@ -383,7 +388,7 @@ std::vector<mutant> mutants_of_care(const schedule& plan) {
         put("moved", without, rank, to, own);
         put("doubled", plan, rank, to, own);
       }
-      action other = own;
+      schedule_action other = own;
       other.first.stage = (own.first.stage + plan.ranks()) % plan.stages();
       put("of another stage", without, rank, i, other);
       put("on another rank", without, (rank + 1) % plan.ranks(), i, own);
@@ -405,7 +410,7 @@ TEST_CASE("the proof rejects every schedule whose gathering, reductions or updat
     int rejected = 0;
     int equivalent = 0;
     for (const mutant& each : mutants_of_care(whole)) {
-      const proof found = prove(each.plan);
+      const schedule_proof found = prove(each.plan);
       if (found.ok != (takes_care(each.plan) && trains(computations_of(each.plan))))
         FAIL_CHECK(each.how << ": " << found.message());
       ++(found.ok ? equivalent : rejected);
@@ -441,8 +446,8 @@ TEST_CASE("a proof names both steps that are in conflict") {
   SECTION("a circle of waits") {
     std::swap(plan.of(0)[1], plan.of(0)[2]);  // 0F0,0B0,0F1,0B1
     std::swap(plan.of(1)[1], plan.of(1)[2]);  // 1F0,1F1,1B0,1B1
-    const proof found = prove(plan);
-    CHECK(found.what == violation::deadlock);
+    const schedule_proof found = prove(plan);
+    CHECK(found.what == schedule_violation::deadlock);
     CHECK(found.message() ==
           "each of two ranks waits for what the other does only after its own wait: "
           "rank 1, step 1 (1F1), and rank 0, step 1 (0B0)");

@@ -5,13 +5,13 @@
 #include "plan/pipeline/rows.hpp"
 #include "plan/pipeline/schedules.hpp"
 
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/draw_svg.hpp>
 #include <hocket/plan/pipeline/draw_text.hpp>
 #include <hocket/plan/pipeline/lower.hpp>
 #include <hocket/plan/pipeline/measured_costs.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/prove_messages.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/text.hpp>
 
 #include <catch2/catch.hpp>
@@ -55,12 +55,12 @@ TEST_CASE(
       [&](const schedule& plan, const sizes& s) {
         CAPTURE(plan.name(), s.ranks, s.microbatches, s.stages_per_rank);
         const schedule again = recompute_activations(plan);
-        if (const proof found = prove(again); !found) FAIL_CHECK(found.message());
+        if (const schedule_proof found = prove(again); !found) FAIL_CHECK(found.message());
         if (!(parse(print(again)) == again)) FAIL_CHECK("changed by its text");
         for (const schedule& lowered : {lower(again), lower(again, {.defer_receives = true})}) {
-          if (const proof found = prove(lowered); !found) FAIL_CHECK(found.message());
+          if (const schedule_proof found = prove(lowered); !found) FAIL_CHECK(found.message());
           for (const int capacity : {0, 1, unbounded}) {
-            if (const proof found = prove_messages(lowered, capacity); !found) FAIL_CHECK(found.message());
+            if (const schedule_proof found = prove_messages(lowered, capacity); !found) FAIL_CHECK(found.message());
           }
         }
         for (int rank = 0; rank < s.ranks; ++rank) {
@@ -75,7 +75,9 @@ TEST_CASE(
         if (run_clock(plan, with).makespan != never) FAIL_CHECK("it takes time where nothing is formed again");
         if (apart > run_clock(plan, within).makespan) FAIL_CHECK("an action of its own takes longer");
         if (apart < never) FAIL_CHECK("what is formed again takes no time");
-        const auto is_again = [](const action& each) { return each.first.what == schedules::verb::recompute; };
+        const auto is_again = [](const schedule_action& each) {
+          return each.first.what == schedules::task_kind::recompute;
+        };
         if (s.ranks == 1 && apart != never + 0.5 * static_cast<double>(std::count_if(again.rows[0].begin(),
                                                                                      again.rows[0].end(), is_again))) {
           FAIL_CHECK("on one rank it is not the sum");
@@ -107,35 +109,35 @@ TEST_CASE("an action that forms again is rejected wherever it does not stand bet
     int tried = 0;
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (std::size_t from = 0; from < again.of(rank).size(); ++from) {
-        const action moved = again.of(rank)[from];
-        if (moved.first.what != verb::recompute) continue;
+        const schedule_action moved = again.of(rank)[from];
+        if (moved.first.what != task_kind::recompute) continue;
         schedule without = again;
         row& actions = without.of(rank);
         actions.erase(actions.begin() + static_cast<std::ptrdiff_t>(from));
         CHECK(prove(without));  // the stage keeps this one
         std::size_t forward = 0, backward = 0;
         for (std::size_t i = 0; i < actions.size(); ++i) {
-          for_each_work(actions[i], [&](const work& what) {
+          for_each_task(actions[i], [&](const task& what) {
             if (what.stage != moved.first.stage || what.microbatch != moved.first.microbatch) return;
-            if (what.what == verb::forward) forward = i;
-            if (what.what == verb::backward || what.what == verb::input_gradient) backward = i;
+            if (what.what == task_kind::forward) forward = i;
+            if (what.what == task_kind::backward || what.what == task_kind::input_gradient) backward = i;
           });
         }
         for (std::size_t to = 0; to <= actions.size(); ++to) {
           schedule changed = without;
           changed.of(rank).insert(changed.of(rank).begin() + static_cast<std::ptrdiff_t>(to), moved);
           const bool right = forward < to && to <= backward;
-          const proof found = prove(changed);
+          const schedule_proof found = prove(changed);
           if (found.ok != right) FAIL_CHECK(to_string(moved) << " at " << to << ": " << found.message());
-          if (!right && found.what != violation::before_its_input) FAIL_CHECK(found.message());
+          if (!right && found.what != schedule_violation::before_its_input) FAIL_CHECK(found.message());
           schedule twice = again;
           twice.of(rank).insert(twice.of(rank).begin() + static_cast<std::ptrdiff_t>(to), moved);
-          if (prove(twice).what != violation::done_twice) FAIL_CHECK("twice: " << prove(twice).message());
+          if (prove(twice).what != schedule_violation::done_twice) FAIL_CHECK("twice: " << prove(twice).message());
           ++tried;
         }
         schedule elsewhere = without;
         elsewhere.of((rank + 1) % plan.ranks()).push_back(moved);
-        CHECK(prove(elsewhere).what == violation::wrong_rank);
+        CHECK(prove(elsewhere).what == schedule_violation::wrong_rank);
       }
     }
     CHECK(tried > 100);

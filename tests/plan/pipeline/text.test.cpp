@@ -35,8 +35,8 @@ TEST_CASE("the text form of a schedule") {
 }
 
 TEST_CASE("every verb has its text, and comes back") {
-  for (int i = 1; i < verbs; ++i) {
-    const auto what = static_cast<verb>(i);
+  for (int i = 1; i < task_kinds; ++i) {
+    const auto what = static_cast<task_kind>(i);
     schedule plan("one", placement::loop(1), 8);
     plan.of(0) = {{{what, 0, has_microbatch(what) ? 7 : -1}, {}}};
     CAPTURE(print(plan));

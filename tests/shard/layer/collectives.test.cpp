@@ -26,7 +26,7 @@ using hocket::shard;
 
 namespace {
 
-using traced_wire = hocket::adaptor::traced<hocket::local::wire>;
+using traced_domain = hocket::adaptor::traced<hocket::local::domain>;
 
 /// The collectives that a rank has begun on a communicator, oldest first.
 template <class Comm>
@@ -64,9 +64,9 @@ stages collectives_of(int ranks_along_tp) {
   stages found;
   on_ranks(ranks_along_tp, [&](thread_rank& me) {
     const auto comm = hocket::traced(me.comm());
-    static_assert(std::is_same_v<std::remove_const_t<decltype(comm)>, hocket::communicator<traced_wire>>);
+    static_assert(std::is_same_v<std::remove_const_t<decltype(comm)>, hocket::communicator<traced_domain>>);
     const auto ranks = hocket::mesh<"tp">(comm, {ranks_along_tp});
-    const auto& log = *hocket::detail::communicator_access::state(comm).wire()->shared();
+    const auto& log = *hocket::detail::communicator_access::state(comm).domain()->shared();
     // What divides: so that slices are equal, and travel by the collectives for equal blocks.
     const parallel_block<std::remove_const_t<decltype(ranks)>, Activation> block(ranks, {12, 12, 5, 12});
     stages own;

@@ -278,7 +278,7 @@ TEST_CASE("each fault does what its name says") {
 
 namespace {
 
-using faulty_wire = hocket::adaptor::faulty<hocket::sim::wire>;
+using faulty_domain = hocket::adaptor::faulty<hocket::sim::domain>;
 
 /// What went wrong without being noticed; empty if nothing.
 std::string simulate(std::uint64_t seed, tally& found) {
@@ -287,8 +287,8 @@ std::string simulate(std::uint64_t seed, tally& found) {
   hocket::sim::world world(ranks);
   std::vector<int> everybody(static_cast<std::size_t>(ranks));
   std::iota(everybody.begin(), everybody.end(), 0);
-  auto comms = world.group_on<faulty_wire>(everybody, [&](const auto& wire, int rank) {
-    return std::make_shared<faulty_wire>(wire, std::make_shared<hocket::adaptor::misfortune>(what, rank));
+  auto comms = world.group_on<faulty_domain>(everybody, [&](const auto& domain, int rank) {
+    return std::make_shared<faulty_domain>(domain, std::make_shared<hocket::adaptor::fault_injector>(what, rank));
   });
   std::vector<std::unique_ptr<promise>> promises;
   for (int number = 0; number < calls; ++number) {

@@ -15,18 +15,18 @@
 namespace hocket_test {
 
 /// `run` was the last call on `comm`, in one lane and one segment. Empty if the trace has its steps and no others.
-template <class Wire>
-std::string difference_of_last_call(const hocket::communicator<hocket::adaptor::traced<Wire>>& comm,
+template <class Domain>
+std::string difference_of_last_call(const hocket::communicator<hocket::adaptor::traced<Domain>>& comm,
                                     const traced_run& run) {
   const auto& state = hocket::detail::communicator_access::state(comm);
   const std::string operation = "\"operation\":" + std::to_string(state.last_sequence()) + ',';
   std::vector<std::string> found;
-  std::istringstream lines(state.wire()->shared()->events());
+  std::istringstream lines(state.domain()->shared()->events());
   for (std::string line; std::getline(lines, line);) {
     if (line.find(operation) != std::string::npos) found.push_back(line);
   }
   const hocket::plan::shape shape = run.plan.shape(run.ranks);
-  const auto blocks = static_cast<std::uint32_t>(run.plan.goal().blocks(run.ranks));
+  const auto blocks = static_cast<std::uint32_t>(run.plan.collective().blocks(run.ranks));
   const hocket::plan::layout layout(run.block_elements, blocks, shape.pieces);
   const unsigned length = run.plan.length(run.ranks, run.rank, 0);
   if (found.size() != length) {

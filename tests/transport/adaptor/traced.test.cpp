@@ -29,7 +29,7 @@ namespace {
 struct counted_steps {
   std::size_t steps = 0;
   hocket::step_observer observer() {
-    return {[](void* self, const hocket::step_event&) { ++static_cast<counted_steps*>(self)->steps; }, this};
+    return {[](void* self, const hocket::completed_step&) { ++static_cast<counted_steps*>(self)->steps; }, this};
   }
 };
 
@@ -113,12 +113,12 @@ TEST_CASE("messages with tags have arrows of their own, also after operations of
 }
 
 TEST_CASE("a simulated world is traced in its own time") {
-  using traced_wire = hocket::adaptor::traced<hocket::sim::wire>;
+  using traced_domain = hocket::adaptor::traced<hocket::sim::domain>;
   hocket::sim::world world(4);
   std::vector<std::shared_ptr<hocket::adaptor::trace_log>> logs;
-  auto comms = world.group_on<traced_wire>({0, 1, 2, 3}, [&](const auto& wire, int rank) {
+  auto comms = world.group_on<traced_domain>({0, 1, 2, 3}, [&](const auto& domain, int rank) {
     logs.push_back(std::make_shared<hocket::adaptor::trace_log>(rank));
-    return std::make_shared<traced_wire>(wire, logs.back());
+    return std::make_shared<traced_domain>(domain, logs.back());
   });
   std::vector<std::vector<double>> data(4, std::vector<double>(1000, 1.0));
   std::vector<hocket::request> requests;

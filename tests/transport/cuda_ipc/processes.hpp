@@ -40,7 +40,7 @@ class processes {
 
   std::size_t size() const { return drivers_.size(); }
   host_driver& driver(std::size_t rank) { return *drivers_[rank]; }
-  ipc::place<host_driver> place(std::size_t rank) {
+  ipc::driver_context<host_driver> place(std::size_t rank) {
     return {&driver(rank),
             reinterpret_cast<ipc::context_handle>(static_cast<std::uintptr_t>(driver(rank).device()) + 1)};
   }

@@ -29,13 +29,13 @@ namespace {
 
 /// What the ranks of a host see of each other.
 struct board {
-  std::vector<ipc::farewell_words::word> words;
+  std::vector<ipc::teardown_words::word> words;
   std::vector<std::atomic<bool>> dead;
 
   explicit board(std::size_t ranks) : words(ranks), dead(ranks) {}
 
-  ipc::farewell_words of(std::size_t rank) {
-    std::vector<ipc::farewell_words::word*> all;
+  ipc::teardown_words of(std::size_t rank) {
+    std::vector<ipc::teardown_words::word*> all;
     for (auto& each : words) all.push_back(&each);
     return {static_cast<int>(rank), all, [this](int peer) { return dead[static_cast<std::size_t>(peer)].load(); }};
   }
@@ -44,8 +44,8 @@ struct board {
 /// A rank with memory that it lends, and mappings of peers' memory.
 struct member {
   ipc::mapping_cache<host_driver> kept;
-  ipc::lent_memory<host_driver> lent;
-  ipc::farewell_words peers;
+  ipc::peer_visible_memory<host_driver> lent;
+  ipc::teardown_words peers;
   ipc::teardown<host_driver> end{kept, lent};
   ipc::memory_handle handle;
 
@@ -131,9 +131,9 @@ TEST_CASE("a peer that does not come: the wait ends, names it, and frees nothing
 
 TEST_CASE("who is told to wait no longer waits as long as streams may need, says why, and can go on later") {
   company all(2);
-  const auto called_off = [] { return hocket::make_failure(hocket::errc::aborted, "called off"); };
+  const auto cancelled = [] { return hocket::make_failure(hocket::errc::aborted, "called off"); };
   const auto begun = std::chrono::steady_clock::now();
-  const auto found = all[0].end(all[0].peers, hocket::deadline::after(std::chrono::seconds(20)), called_off,
+  const auto found = all[0].end(all[0].peers, hocket::deadline::after(std::chrono::seconds(20)), cancelled,
                                 std::chrono::milliseconds(30));
   const auto took = std::chrono::steady_clock::now() - begun;
   CHECK(found.code == hocket::errc::aborted);
@@ -171,12 +171,12 @@ TEST_CASE("a peer that has left and ended then is no lost one") {
 
   // The word comes while its end is looked at.
   board seen(2);
-  std::vector<ipc::farewell_words::word*> words{&seen.words[0], &seen.words[1]};
-  ipc::farewell_words peers(0, words, [&](int) {
+  std::vector<ipc::teardown_words::word*> words{&seen.words[0], &seen.words[1]};
+  ipc::teardown_words peers(0, words, [&](int) {
     seen.words[1] = 1;
     return true;
   });
-  CHECK(peers.standing_of(1) == ipc::standing::unmapped);
+  CHECK(peers.mapping_state_of(1) == ipc::mapping_state::unmapped);
 }
 
 TEST_CASE("who still uses a peer's memory is told, and tells nobody that it does not") {
@@ -196,18 +196,18 @@ TEST_CASE("who still uses a peer's memory is told, and tells nobody that it does
 TEST_CASE("a rank says once that it has unmapped, however often it comes back") {
   struct counting {
     int said = 0;
-    ipc::standing other = ipc::standing::mapped;
+    ipc::mapping_state other = ipc::mapping_state::mapped;
     int rank() const { return 0; }
     int size() const { return 2; }
     void announce() { ++said; }
-    ipc::standing standing_of(int) const { return other; }
+    ipc::mapping_state mapping_state_of(int) const { return other; }
   };
   company all(2);
   counting peers;
   const hocket::deadline now = hocket::deadline::after({});
   CHECK(all[0].end(peers, now).code == hocket::errc::timeout);
   CHECK(all[0].end(peers, now).code == hocket::errc::timeout);
-  peers.other = ipc::standing::ended;
+  peers.other = ipc::mapping_state::ended;
   CHECK(all[0].end(peers, now).code == hocket::errc::peer_lost);
   CHECK_FALSE(all[0].end(peers, now));
   CHECK(peers.said == 1);

@@ -33,8 +33,8 @@ namespace detail {
 /// All of one length, which follows from the sizes of the buffers.
 struct equal_blocks {
   static constexpr bool are_given = false;
-  static constexpr const char* name_of(plan::goal_kind kind) noexcept { return plan::to_string(kind); }
-  static constexpr std::uint32_t signature_of(plan::goal_kind kind) noexcept {
+  static constexpr const char* name_of(plan::collective_kind kind) noexcept { return plan::to_string(kind); }
+  static constexpr std::uint32_t signature_of(plan::collective_kind kind) noexcept {
     return static_cast<std::uint32_t>(kind);
   }
 
@@ -91,14 +91,14 @@ void give_back(State& state, growing_buffer& lent) noexcept {
 
 /// Memory for offsets, on loan from the communicator.
 template <class State>
-class lent_offsets {
+class borrowed_offsets {
  public:
-  lent_offsets(State& state, std::size_t count)
+  borrowed_offsets(State& state, std::size_t count)
       : state_(state), memory_(state.borrow()),
         begin_(reinterpret_cast<std::size_t*>(memory_.get(count * sizeof(std::size_t)))) {}
-  lent_offsets(const lent_offsets&) = delete;
-  lent_offsets& operator=(const lent_offsets&) = delete;
-  ~lent_offsets() { give_back(state_, memory_); }
+  borrowed_offsets(const borrowed_offsets&) = delete;
+  borrowed_offsets& operator=(const borrowed_offsets&) = delete;
+  ~borrowed_offsets() { give_back(state_, memory_); }
 
   std::size_t* begin() const noexcept { return begin_; }
 
@@ -112,16 +112,16 @@ class lent_offsets {
 class given_blocks {
  public:
   static constexpr bool are_given = true;
-  static constexpr const char* name_of(plan::goal_kind kind) noexcept {
-    return kind == plan::goal_kind::all_gather ? "all_gather_v" : "reduce_scatter_v";
+  static constexpr const char* name_of(plan::collective_kind kind) noexcept {
+    return kind == plan::collective_kind::all_gather ? "all_gather_v" : "reduce_scatter_v";
   }
-  static constexpr std::uint32_t signature_of(plan::goal_kind kind) noexcept { return hash_text(name_of(kind)); }
+  static constexpr std::uint32_t signature_of(plan::collective_kind kind) noexcept { return hash_text(name_of(kind)); }
 
   template <class State>
   class places;
 
-  given_blocks(plan::goal_kind kind, std::span<const std::size_t> counts) noexcept
-      : gathers_(kind == plan::goal_kind::all_gather), counts_(counts) {}
+  given_blocks(plan::collective_kind kind, std::span<const std::size_t> counts) noexcept
+      : gathers_(kind == plan::collective_kind::all_gather), counts_(counts) {}
 
   template <class State>
   outcome check(const State& state, std::size_t in, std::size_t out) const {
@@ -188,7 +188,7 @@ class given_blocks::places {
   static constexpr const plan::layout* out_layout() noexcept { return nullptr; }
 
  private:
-  const lent_offsets<State> offsets_;
+  const borrowed_offsets<State> offsets_;
   plan::layout layout_;
 };
 
@@ -196,8 +196,8 @@ class given_blocks::places {
 class exchanged_blocks {
  public:
   static constexpr bool are_given = true;
-  static constexpr const char* name_of(plan::goal_kind) noexcept { return "all_to_all_v"; }
-  static constexpr std::uint32_t signature_of(plan::goal_kind kind) noexcept { return hash_text(name_of(kind)); }
+  static constexpr const char* name_of(plan::collective_kind) noexcept { return "all_to_all_v"; }
+  static constexpr std::uint32_t signature_of(plan::collective_kind kind) noexcept { return hash_text(name_of(kind)); }
 
   template <class State>
   class places;
@@ -253,21 +253,21 @@ class exchanged_blocks::places {
   const plan::layout* out_layout() const noexcept { return &out_; }
 
  private:
-  const lent_offsets<State> offsets_;
+  const borrowed_offsets<State> offsets_;
   plan::layout in_;
   plan::layout out_;
 };
 
 /// What a call of that kind has, by what its caller says of lengths.
-template <plan::goal_kind Kind>
+template <plan::collective_kind Kind>
 constexpr equal_blocks blocks_of() noexcept {
   return {};
 }
-template <plan::goal_kind Kind>
+template <plan::collective_kind Kind>
 given_blocks blocks_of(counts lengths) noexcept {
   return {Kind, lengths.of_ranks};
 }
-template <plan::goal_kind Kind>
+template <plan::collective_kind Kind>
 exchanged_blocks blocks_of(send_counts sent, receive_counts received) noexcept {
   return {sent.of_ranks, received.of_ranks};
 }

@@ -6,9 +6,9 @@
 #include <hocket/collective/detail/comparison.hpp>
 #include <hocket/collective/detail/plan_limits.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
-#include <hocket/communicator/visit.hpp>
 #include <hocket/core/agreement.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -16,7 +16,7 @@
 #include <hocket/core/request.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
-#include <hocket/engine/step_event.hpp>
+#include <hocket/engine/step_observer.hpp>
 #include <hocket/selection/select.hpp>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct observer_property {
   step_observer to;
 };
 
-/// Reports each action of the call as it is done. See engine/step_event.hpp.
+/// Reports each action of the call as it is done. See engine/step_observer.hpp.
 constexpr observer_property observe(step_observer to) noexcept { return {to}; }
 
 namespace detail {
@@ -55,7 +55,7 @@ selection::query query_of(const State& state, const call_request& asked) {
           .order = asked.order,
           .peer_pointers = state.has_windows() && !asked.checksummed && !asked.on_device,
           .staging_bytes = state.layout().staging_bytes,
-          .costs = state.wire()->costs(),
+          .costs = state.domain()->costs(),
           .total_bytes = asked.total_elements * asked.element_size,
           .lengths_are_known = known};
 }
@@ -119,9 +119,9 @@ inline constexpr std::uint32_t most_pieces = 1U << 16U;
 
 /// Why `chosen` can't run here; empty if it can.
 template <class State>
-std::string obstacle(const State& state, const call_request& asked, const plan::any& chosen) {
+std::string obstacle(const State& state, const call_request& asked, const plan::any_algorithm& chosen) {
   const plan::shape shape = chosen.shape(state.size());
-  if (!(chosen.goal() == asked.what)) return "the plan's goal is another collective, or another root";
+  if (!(chosen.collective() == asked.what)) return "the plan's goal is another collective, or another root";
   if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
   if (shape.pieces > most_pieces) {
     return "the plan cuts the vector into " + std::to_string(shape.pieces) + " pieces; it can have " +
@@ -163,7 +163,7 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
 /// Why the plan that the caller named can't run; empty if it can. Plans of the caller's own may throw when asked for a
 /// number of ranks that they do not have.
 template <class Algorithm, class State>
-std::string obstacle_of_named(const State& state, const call_request& asked, const plan::any& named,
+std::string obstacle_of_named(const State& state, const call_request& asked, const plan::any_algorithm& named,
                               [[maybe_unused]] failure& fail) {
   if constexpr (std::is_same_v<Algorithm, own_plan>) {
 #if HOCKET_HAS_EXCEPTIONS
@@ -184,8 +184,8 @@ std::string obstacle_of_named(const State& state, const call_request& asked, con
 }
 
 /// The plan that the caller named, if it can run; else, the cheapest where it was only a hint, or a failure.
-template <plan::goal_kind Kind, class State, class Options>
-plan::any choose_plan(State& state, const call_request& asked, const Options& options, failure& fail) {
+template <plan::collective_kind Kind, class State, class Options>
+plan::any_algorithm choose_plan(State& state, const call_request& asked, const Options& options, failure& fail) {
   if constexpr (Options::template has<kind::algorithm>) {
     const auto named = options.template get<kind::algorithm>(0);
     using algorithm_type = std::remove_const_t<decltype(named)>;
@@ -198,7 +198,7 @@ plan::any choose_plan(State& state, const call_request& asked, const Options& op
                   "and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and all_to_all_v have what "
                   "the same without _v have; all take algorithm(a_plan_of_yours)");
     if constexpr (has_algorithm<Kind, algorithm_type>) {
-      const plan::any chosen = [&]() -> plan::any {
+      const plan::any_algorithm chosen = [&]() -> plan::any_algorithm {
         if constexpr (std::is_same_v<algorithm_type, own_plan>) {
           return named.chosen;
         } else {
@@ -259,12 +259,12 @@ constexpr std::uint32_t with_agreement(std::uint32_t signature, std::uint32_t ag
 template <class State>
 outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
-  outcome refused = listen(state, nowhere);
-  const auto called_off = [&] { return state.aborted() || stop(); };
-  if (state.flagged() && !state.revoked()) hear_why(state, nowhere, timeout, called_off);
+  outcome refused = poll_control_messages(state, nowhere);
+  const auto cancelled = [&] { return state.aborted() || stop(); };
+  if (state.flagged() && !state.revoked()) await_revocation_reason(state, nowhere, timeout, cancelled);
   if (state.revoked()) return state.take_cause();
   if (!refused.failed() && state.aborted()) {
-    refused = state.heed_abort();
+    refused = state.take_abort();
   } else if (!refused.failed() && stop()) {
     refused = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
   }
@@ -274,7 +274,7 @@ outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds t
 
 /// Chooses the plan of a call and says what follows from it. Knows nothing of the element type, so that it is compiled
 /// once for all types.
-template <plan::goal_kind Kind, class State, class Options>
+template <plan::collective_kind Kind, class State, class Options>
 planned_call plan_call(State& state, const call_request& asked, const Options& options, outcome& refused) {
   constexpr bool named = Options::template has<kind::algorithm>;
   if constexpr (!named) {
@@ -306,23 +306,23 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   return result;
 }
 
-/// Checks a call and plans it. `Job` says what is to be done: see collective/detail/reduce.hpp and move.hpp. A job that takes
+/// Checks a call and plans it. `Spec` says what is to be done: see collective/detail/reduce.hpp and move.hpp. A job that takes
 /// its vector in parts of its own has `divide`, which says so in the plan.
-template <class Job, class State, class Options>
-planned_call plan_job(State& state, const Job& job, const Options& options, outcome& refused) {
+template <class Spec, class State, class Options>
+planned_call plan_spec(State& state, const Spec& spec, const Options& options, outcome& refused) {
   refused = refuse_if_over(state, stop_of(options), timeout_of(state, options));
   if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(timeout_of(state, options));
-  if (!refused.failed()) refused = job.check(state);
+  if (!refused.failed()) refused = spec.check(state);
   if (refused.failed()) return {};
-  call_request asked = job.asked(state);
+  call_request asked = spec.asked(state);
   asked.checksummed = Options::template has<kind::integrity>;
   asked.agreement = agreement_of(options);
-  if constexpr (requires(planned_call& whole) { job.divide(whole); }) {
-    planned_call whole = plan_call<Job::goal>(state, asked, options, refused);
-    if (!refused.failed()) job.divide(whole);
+  if constexpr (requires(planned_call& whole) { spec.divide(whole); }) {
+    planned_call whole = plan_call<Spec::collective>(state, asked, options, refused);
+    if (!refused.failed()) spec.divide(whole);
     return whole;
   } else {
-    return plan_call<Job::goal>(state, asked, options, refused);
+    return plan_call<Spec::collective>(state, asked, options, refused);
   }
 }
 
@@ -335,47 +335,48 @@ call_site site_of(const State& state, const char* name, const Options& options, 
 template <class State>
 HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::uint32_t history,
                                         const planned_call& planned, const call_site& call, bool over) {
-  if constexpr (!call_log::keeps_calls) return {};
+  if constexpr (!call_log::retains_calls) return {};
   const std::size_t block = planned.layout.block_size();
   const std::uint32_t operations = segments_of(block, planned.segment_elements) + (compares_first ? 1U : 0U);
   return enter(
       state.calls(), call_record {
         first, operations, planned.signature, history, call.operation, planned.types, planned.plan.name(), block,
-            planned.plan.goal().root, call.site, call_times::from_now(over)
+            planned.plan.collective().root, call.site, call_times::from_now(over)
 #if HOCKET_ASSERTION_LEVEL >= 3
-                                                     ,
+                                                           ,
             description_of(planned, first)
 #endif
       });
 }
 
 /// After entering.
-template <class Job, class State, class Options>
-outcome run_inside(State& state, const Job& job, const Options& options, const call_site& call) {
+template <class Spec, class State, class Options>
+outcome run_inside(State& state, const Spec& spec, const Options& options, const call_site& call) {
   outcome refused;
-  const planned_call planned = plan_job(state, job, options, refused);
+  const planned_call planned = plan_spec(state, spec, options, refused);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
-  asserted_work<State, typename Job::template work<State>> work(state, job, planned, observer_of(options));
+  asserted_operation_state<State, typename Spec::template operation_state<State>> operation_state(state, spec, planned,
+                                                                                                  observer_of(options));
   // While peers read what the work holds: it must not go before they have been told.
-  const auto locate = [&](error_context& at) { work.locate(at); };
+  const auto locate = [&](error_context& at) { operation_state.locate(at); };
   return if_memory_lasts(state, call, locate, [&] {
-    const bool over = work.poll() == machine_status::done;
-    work.set_entry(log_call(state, first, history, planned, call, over));
-    return drive(state, work, stop_of(options), call);
+    const bool over = operation_state.poll() == machine_status::done;
+    operation_state.set_entry(log_call(state, first, history, planned, call, over));
+    return drive(state, operation_state, stop_of(options), call);
   });
 }
 
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
-template <class Job, class Wire, class Options>
-HOCKET_NO_INLINE outcome run_call(const communicator<Wire>& comm, const Job& job, const Options& options,
+template <class Spec, class Domain, class Options>
+HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Spec& spec, const Options& options,
                                   const std::source_location& site) {
   auto& state = communicator_access::state(comm);
-  const call_site call = site_of(state, Job::name, options, site);
-  const visit here(state);
+  const call_site call = site_of(state, Spec::name, options, site);
+  const communicator_guard here(state);
   const outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
-  return if_memory_lasts(state, call, next_number(state), [&] { return run_inside(state, job, options, call); });
+  return if_memory_lasts(state, call, next_number(state), [&] { return run_inside(state, spec, options, call); });
 }
 
 /// Throws what went wrong, if something did.
@@ -388,48 +389,48 @@ template <class State>
 class started_call : public pending {
  public:
   bool test() final {
-    const visit here(*state_);
+    const communicator_guard here(*state_);
     return !refused(here) && (over() || move_on());
   }
 
   void wait() final {
-    const visit here(*state_);
+    const communicator_guard here(*state_);
     if (refused(here)) return;
     if (!over()) run();
-    if (cause_) state_->note_heard();
+    if (cause_) state_->mark_cause_delivered();
   }
 
-  void wait_unheard() final {
-    const visit here(*state_);
+  void wait_undelivered() final {
+    const communicator_guard here(*state_);
     if (refused(here) || over()) return;
-    const typename State::nobody_waits unheard(*state_);
+    const typename State::keep_undelivered unheard(*state_);
     run();
   }
 
-  void set_entry(const log_entry& entry) noexcept { work_->set_entry(entry); }
+  void set_entry(const log_entry& entry) noexcept { operation_state_->set_entry(entry); }
 
   /// As `test`, for callers who have entered the communicator.
   bool move_on() {
     bool is_over = true;
-    const typename State::nobody_waits unheard(*state_);
+    const typename State::keep_undelivered unheard(*state_);
     fail_without_memory([&] { is_over = advance(); });
     return is_over;
   }
 
   const failure& cause() const final { return cause_ ? cause_ : refused_; }
-  bool in_a_copy() const noexcept final { return state_->in_a_copy(); }
+  bool in_forked_child() const noexcept final { return state_->in_forked_child(); }
 
  protected:
   started_call(std::shared_ptr<State> state, const call_site& call)
-      : state_(std::move(state)), call_(call), waiting_(call.timeout, state_->port().oversubscribed()) {}
+      : state_(std::move(state)), call_(call), waiting_(call.timeout, state_->endpoints().oversubscribed()) {}
 
-  /// `work` is the derived class's: it exists from here until `drop` or, where nothing fails, `finish`.
-  void enter(operation& work) {
-    work_ = &work;
-    state_->active().push_back(work_);
+  /// `operation_state` is the derived class's: it exists from here until `drop` or, where nothing fails, `finish`.
+  void enter(operation& operation_state) {
+    operation_state_ = &operation_state;
+    state_->active().push_back(operation_state_);
   }
   void finish() {
-    const visit here(*state_, call_.timeout);
+    const communicator_guard here(*state_, call_.timeout);
     if (!over() && !refused(here)) return run();
     if (!over()) cause_ = std::move(refused_);
     leave();
@@ -442,16 +443,16 @@ class started_call : public pending {
   /// Destroys the operation, which has failed, and with it all that still goes on to or from the caller's buffers.
   virtual void drop() noexcept = 0;
 
-  bool over() const noexcept { return cause_ || work_->status() == machine_status::done; }
+  bool over() const noexcept { return cause_ || operation_state_->status() == machine_status::done; }
 
   void run() {
     fail_without_memory([&] {
-      const auto locate = [&](error_context& at) { work_->locate(at); };
+      const auto locate = [&](error_context& at) { operation_state_->locate(at); };
       const auto stop = [&] { return stop_requested(); };
-      patience waiting(call_.timeout, state_->port().oversubscribed());
-      failure found = failed_meanwhile(*state_, *work_, stop, waiting, call_, locate);
+      wait_policy waiting(call_.timeout, state_->endpoints().oversubscribed());
+      failure found = failed_meanwhile(*state_, *operation_state_, stop, waiting, call_, locate);
       const outcome ended =
-          found ? give_up(*state_, std::move(found), call_, locate) : drive(*state_, *work_, stop, call_);
+          found ? give_up(*state_, std::move(found), call_, locate) : drive(*state_, *operation_state_, stop, call_);
       if (ended.failed()) cause_ = ended.cause();
     });
     leave();
@@ -459,28 +460,30 @@ class started_call : public pending {
 
   /// True when it is over.
   bool advance() {
-    const auto locate = [&](error_context& at) { work_->locate(at); };
+    const auto locate = [&](error_context& at) { operation_state_->locate(at); };
     const auto stop = [&] { return stop_requested(); };
-    if (failure found = failed_meanwhile(*state_, *work_, stop, waiting_, call_, locate)) return end(std::move(found));
-    state_->port().progress();
-    advance_others(*state_, work_);
-    if (state_->revoked() && !work_->over()) return end(state_->take_cause());
-    switch (work_->poll()) {
+    if (failure found = failed_meanwhile(*state_, *operation_state_, stop, waiting_, call_, locate))
+      return end(std::move(found));
+    state_->endpoints().progress();
+    advance_others(*state_, operation_state_);
+    if (state_->revoked() && !operation_state_->over()) return end(state_->take_cause());
+    switch (operation_state_->poll()) {
       case machine_status::done:
-        work_->entry().ends();
+        operation_state_->entry().ends();
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
         return state_->flagged() ? end(reason_to_give_up(*state_, stop, waiting_, call_, locate)) : true;
       case machine_status::progressed:
         waiting_.progressed();
-        if (!is_to_look_up(*state_)) return false;
+        if (!should_check_failures(*state_)) return false;
         break;
-      case machine_status::failed: return end(reason_of_failure(*state_, *work_, stop, waiting_, call_, locate));
+      case machine_status::failed:
+        return end(reason_of_failure(*state_, *operation_state_, stop, waiting_, call_, locate));
       case machine_status::blocked:
         if (!waiting_.tick()) return false;
         break;
     }
     failure cause = reason_to_give_up(*state_, stop, waiting_, call_, locate);
-    return cause ? end(in_words_of(*state_, *work_, std::move(cause))) : false;
+    return cause ? end(with_overdue_reason(*state_, *operation_state_, std::move(cause))) : false;
   }
 
   /// Runs `body`, unless memory runs out in it: then that is what the operation fails with.
@@ -490,7 +493,7 @@ class started_call : public pending {
     try {
       body();
     } catch (const std::bad_alloc& thrown) {
-      cause_ = end_without_memory(*state_, thrown, call_, [&](error_context& at) { work_->locate(at); });
+      cause_ = end_without_memory(*state_, thrown, call_, [&](error_context& at) { operation_state_->locate(at); });
     }
 #else
     body();
@@ -498,7 +501,7 @@ class started_call : public pending {
   }
 
   /// Another thread uses the communicator: the operation goes on there, and can be waited for later.
-  bool refused(const visit<State>& here) {
+  bool refused(const communicator_guard<State>& here) {
     const outcome refused = here.refused();
     refused_ = refused.failed() ? in_context(refused.cause(), *state_, call_) : failure{};
     return refused.failed();
@@ -506,7 +509,7 @@ class started_call : public pending {
 
   bool end(failure cause) {
     cause_ = in_context(std::move(cause), *state_, call_);
-    state_->revoke_unheard(cause_);
+    state_->revoke_undelivered(cause_);
     record_failure(*state_, cause_);
     leave();
     return true;
@@ -514,20 +517,20 @@ class started_call : public pending {
 
   /// After entering. Peers wait for an operation that is given up.
   void leave() {
-    if (work_ == nullptr) return;
+    if (operation_state_ == nullptr) return;
     fail_without_memory([&] {
-      if (cause_ && !work_->over()) state_->revoke_unheard(cause_);
+      if (cause_ && !operation_state_->over()) state_->revoke_undelivered(cause_);
     });
-    std::erase(state_->active(), work_);
+    std::erase(state_->active(), operation_state_);
     if (!cause_) return;
-    work_ = nullptr;
+    operation_state_ = nullptr;
     drop();
   }
 
   const std::shared_ptr<State> state_;
   const call_site call_;
-  patience waiting_;           ///< of `test`
-  operation* work_ = nullptr;  ///< null once it was dropped
+  wait_policy waiting_;                   ///< of `test`
+  operation* operation_state_ = nullptr;  ///< null once it was dropped
   failure cause_;
   failure refused_;  ///< the latest call of this request: the operation goes on
 };
@@ -553,25 +556,26 @@ class started final : public started_call<State> {
 };
 
 /// The `_async` form: the operation is numbered now, and moves on with the communicator.
-template <class Job, class Wire, class Options>
-request start_call(const communicator<Wire>& comm, const Job& job, const Options& options,
+template <class Spec, class Domain, class Options>
+request start_call(const communicator<Domain>& comm, const Spec& spec, const Options& options,
                    const std::source_location& site) {
-  using state_type = communicator_state<Wire>;
-  using work_type = asserted_work<state_type, typename Job::template work<state_type>>;
+  using state_type = communicator_state<Domain>;
+  using operation_state_type =
+      asserted_operation_state<state_type, typename Spec::template operation_state<state_type>>;
   const auto& state = communicator_access::shared_state(comm);
-  const call_site call = site_of(*state, Job::name, options, site);
-  const visit here(*state);
+  const call_site call = site_of(*state, Spec::name, options, site);
+  const communicator_guard here(*state);
   outcome refused = here.refused();
   if (refused.failed()) raise(in_context(refused.cause(), *state, call));
   auto stop = stop_of(options);
-  using started_type = started<state_type, work_type, decltype(stop)>;
+  using started_type = started<state_type, operation_state_type, decltype(stop)>;
   std::unique_ptr<started_type> pending;
   deliver(if_memory_lasts(*state, call, next_number(*state), [&]() -> outcome {
-    const planned_call planned = plan_job(*state, job, options, refused);
+    const planned_call planned = plan_spec(*state, spec, options, refused);
     if (refused.failed()) return refuse(*state, refused.cause(), call);
     const std::uint32_t first = state->last_sequence() + 1;
     const log_entry entry = log_call(*state, first, state->calls().history(), planned, call, false);
-    pending = std::make_unique<started_type>(state, call, stop, job, planned, observer_of(options));
+    pending = std::make_unique<started_type>(state, call, stop, spec, planned, observer_of(options));
     pending->set_entry(entry);
     pending->move_on();
     return {};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The forms that calls have: what the arguments of each are, in their order, and what is wrong with those of a call that is
-/// meant to have that form. `explain` and, for buffers in memory of devices, `explain_placed` return true if they find nothing.
+/// meant to have that form. `explain` and, for buffers in memory of devices, `explain_device` return true if they find nothing.
 #pragma once
 
 #include <hocket/collective/detail/explain_arguments.hpp>
-#include <hocket/collective/detail/explain_placed.hpp>
+#include <hocket/collective/detail/explain_device.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
@@ -60,8 +60,8 @@ struct reduction_form {
   }
 
   template <class Arguments>
-  static consteval bool explain_placed() {
-    return explain_placed_collective<reduction_form, Arguments>();
+  static consteval bool explain_device() {
+    return explain_device_collective<reduction_form, Arguments>();
   }
 };
 
@@ -86,8 +86,8 @@ struct moving_form {
   }
 
   template <class Arguments>
-  static consteval bool explain_placed() {
-    return explain_placed_collective<moving_form, Arguments>();
+  static consteval bool explain_device() {
+    return explain_device_collective<moving_form, Arguments>();
   }
 };
 
@@ -129,8 +129,8 @@ struct uneven_form {
   }
 
   template <class Arguments>
-  static consteval bool explain_placed() {
-    return explain_placed_uneven<Reduces, Arguments, Counts...>();
+  static consteval bool explain_device() {
+    return explain_device_uneven<Reduces, Arguments, Counts...>();
   }
 };
 
@@ -156,8 +156,8 @@ struct rooted_form {
   }
 
   template <class Arguments>
-  static consteval bool explain_placed() {
-    return explain_placed_collective<rooted_form, Arguments>();
+  static consteval bool explain_device() {
+    return explain_device_collective<rooted_form, Arguments>();
   }
 };
 
@@ -169,7 +169,7 @@ struct bare_form {
   }
 
   template <class Arguments>
-  static consteval bool explain_placed() {
+  static consteval bool explain_device() {
     return explain<Arguments>();  // it has no buffer
   }
 };
@@ -201,8 +201,8 @@ struct message_form {
   }
 
   template <class Arguments>
-  static consteval bool explain_placed() {
-    return explain_placed_one_way<Receives, Arguments>();
+  static consteval bool explain_device() {
+    return explain_device_one_way<Receives, Arguments>();
   }
 };
 
@@ -225,8 +225,8 @@ struct exchange_form {
   }
 
   template <class Arguments>
-  static consteval bool explain_placed() {
-    return explain_placed_exchange<Arguments>();
+  static consteval bool explain_device() {
+    return explain_device_exchange<Arguments>();
   }
 };
 

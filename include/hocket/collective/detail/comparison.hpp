@@ -13,8 +13,8 @@
 #include <hocket/core/error.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/engine/operation.hpp>
-#include <hocket/engine/step_event.hpp>
-#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/engine/step_observer.hpp>
+#include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/selection/select.hpp>
 #include <hocket/transport/concept.hpp>
@@ -45,11 +45,11 @@ constexpr std::uint64_t describe_further(std::uint64_t description, const char* 
 
 /// 64 bits that stand for everything that must be equal on all ranks of the call that begins with operation `first`.
 inline std::uint64_t description_of(const planned_call& call, std::uint32_t first) noexcept {
-  const plan::goal goal = call.plan.goal();
+  const plan::collective collective = call.plan.collective();
   std::uint64_t result = 0xcbf29ce484222325U;
   result = describe_further(result, first);
-  result = describe_further(result, static_cast<std::uint64_t>(goal.kind));
-  result = describe_further(result, static_cast<std::uint64_t>(goal.root));
+  result = describe_further(result, static_cast<std::uint64_t>(collective.kind));
+  result = describe_further(result, static_cast<std::uint64_t>(collective.root));
   result = describe_further(result, call.plan.name());
   result = describe_further(result, call.types);
   result = describe_further(result, call.layout.block_size());
@@ -58,14 +58,15 @@ inline std::uint64_t description_of(const planned_call& call, std::uint32_t firs
   return describe_further(result, call.checksummed ? 1U : 0U);
 }
 
-/// `Work`, once all ranks have been found to call the same.
-template <class State, class Work>
-class compared_work final : public operation {
+/// `OperationState`, once all ranks have been found to call the same.
+template <class State, class OperationState>
+class compared_operation_state final : public operation {
  public:
-  template <class Job>
-  compared_work(State& state, const Job& job, const planned_call& call, step_observer observer)
+  template <class Spec>
+  compared_operation_state(State& state, const Spec& spec, const planned_call& call, step_observer observer)
       : own_(description_of(call, state.last_sequence() + 1)), all_(static_cast<std::size_t>(state.size())),
-        comparison_(state, bind(state), std::numeric_limits<std::size_t>::max()), work_(state, job, call, observer) {}
+        comparison_(state, bind(state), std::numeric_limits<std::size_t>::max()),
+        operation_state_(state, spec, call, observer) {}
 
   machine_status advance() override {
     if (!equal_) {
@@ -74,28 +75,30 @@ class compared_work final : public operation {
       if (differs()) return machine_status::failed;
       equal_ = true;
     }
-    return work_.advance();
+    return operation_state_.advance();
   }
   const failure& reported() const override {
-    if (equal_) return work_.reported();
+    if (equal_) return operation_state_.reported();
     return cause_ ? cause_ : comparison_.cause();
   }
-  bool explained() const override { return equal_ && work_.explained(); }
-  void locate(error_context& context) override { equal_ ? work_.locate(context) : comparison_.locate(context); }
+  bool has_full_cause() const override { return equal_ && operation_state_.has_full_cause(); }
+  void locate(error_context& context) override {
+    equal_ ? operation_state_.locate(context) : comparison_.locate(context);
+  }
 
  private:
   /// Not `plan_call`: the communicator is to remember the caller's own call.
   binding bind(const State& state) {
-    const selection::query asked{.what = {plan::goal_kind::all_gather, 0},
+    const selection::query asked{.what = {plan::collective_kind::all_gather, 0},
                                  .bytes = sizeof own_,
                                  .ranks = state.size(),
                                  .peer_pointers = state.has_windows(),
                                  .staging_bytes = state.layout().staging_bytes,
-                                 .costs = state.wire()->costs()};
-    const plan::any chosen = selection::table(asked).best().make(0);
+                                 .costs = state.domain()->costs()};
+    const plan::any_algorithm chosen = selection::table(asked).best().make(0);
     return {chosen,
             {1, static_cast<std::uint32_t>(state.size()), chosen.shape(state.size()).pieces},
-            &kernel::moving_leaf_of<std::uint64_t>,
+            &kernel::copy_kernel_of<std::uint64_t>,
             nullptr,
             reinterpret_cast<const std::byte*>(&own_),
             reinterpret_cast<std::byte*>(all_.data()),
@@ -107,7 +110,7 @@ class compared_work final : public operation {
   bool differs() {
     for (std::size_t peer = 0; peer < all_.size(); ++peer) {
       if (all_[peer] == own_) continue;
-      cause_ = transport::other_call(static_cast<int>(peer));
+      cause_ = transport::call_mismatch(static_cast<int>(peer));
       cause_.context.sequence = comparison_.sequence();
       return true;
     }
@@ -120,15 +123,16 @@ class compared_work final : public operation {
   const std::uint64_t own_;
   std::vector<std::uint64_t> all_;
   plan_run<State> comparison_;
-  Work work_;
+  OperationState operation_state_;
   failure cause_;
   bool equal_ = false;
 };
 
-/// What runs for a call: `Work`, or at assertion level 3 the comparison and then `Work`.
-template <class State, class Work>
-using asserted_work = typename std::conditional_t<compares_first, std::type_identity<compared_work<State, Work>>,
-                                                  std::type_identity<Work>>::type;
+/// What runs for a call: `OperationState`, or at assertion level 3 the comparison and then `OperationState`.
+template <class State, class OperationState>
+using asserted_operation_state =
+    typename std::conditional_t<compares_first, std::type_identity<compared_operation_state<State, OperationState>>,
+                                std::type_identity<OperationState>>::type;
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

@@ -217,7 +217,7 @@ consteval void explain_surplus() {
 
 /// Options that are for buffers with a tag alone, and even as a hint mean nothing here: whoever says them thinks of other memory.
 template <class Options>
-consteval bool explain_placed_options_of_a_host() {
+consteval bool explain_device_options_of_a_host() {
   constexpr bool has_none = !Options::template has<kind::stream> && !Options::template has<kind::staging>;
   static_assert(has_none,
                 "with(...): a stream, or cuda::staging, goes with buffers that have a tag, such as cuda::device(...); "

@@ -3,15 +3,15 @@
 /// What the compiler says of a call that fits no overload: in words, the first thing that is wrong with it.
 ///
 /// Without this, it would list every overload with every constraint. Each collective's function object is an
-/// `explained<Calls>`: `Calls` has the overloads that do something, and this adds the one for calls that fit none of
+/// `with_misuse_diagnostics<Calls>`: `Calls` has the overloads that do something, and this adds the one for calls that fit none of
 /// them. Whether a call fits is answered silently by `valid_call`.
 #pragma once
 
 #include <hocket/collective/detail/call_forms.hpp>
 #include <hocket/collective/detail/explain_arguments.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/device_buffer.hpp>
 #include <hocket/core/not_understood.hpp>
-#include <hocket/core/placed_buffer.hpp>
 
 #include <type_traits>
 
@@ -25,7 +25,7 @@ namespace detail {
 
 /// `Calls`, and one overload more for every call that fits none of theirs.
 template <class Calls, class Form>
-struct explained : Calls {
+struct with_misuse_diagnostics : Calls {
   using calls = Calls;
   using Calls::operator();
 
@@ -35,8 +35,8 @@ struct explained : Calls {
     using list = argument_list<Arguments...>;
     if constexpr (!explain_communicator<list>()) {
       return {};
-    } else if constexpr ((is_placed<std::remove_cvref_t<Arguments>> || ...)) {
-      if constexpr (Form::template explain_placed<list>()) explain_surplus<Arguments...>();
+    } else if constexpr ((is_device_buffer<std::remove_cvref_t<Arguments>> || ...)) {
+      if constexpr (Form::template explain_device<list>()) explain_surplus<Arguments...>();
     } else if constexpr (Form::template explain<list>()) {
       if constexpr (explain_lifetime<Arguments&&...>()) explain_surplus<Arguments...>();
     }

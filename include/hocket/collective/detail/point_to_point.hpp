@@ -37,9 +37,9 @@ template <class State>
 class message_exchange;
 
 /// At most one message out and one message in. A missing half is over from the start.
-struct message_job {
+struct message_spec {
   template <class State>
-  using work = message_exchange<State>;
+  using operation_state = message_exchange<State>;
 
   const char* name = "";
   std::span<const std::byte> out = {};
@@ -51,7 +51,7 @@ struct message_job {
   std::uint32_t sent_type = 0;  ///< of the elements: see `element_signature`
   std::uint32_t received_type = 0;
 
-  const message_job& message() const noexcept { return *this; }
+  const message_spec& message() const noexcept { return *this; }
 
   template <class State>
   outcome check(const State& state) const {
@@ -84,8 +84,8 @@ struct posted_message {
 template <class State>
 class message_turn {
  public:
-  message_turn(State& state, const message_job& job)
-      : state_(state), posted_{job.to, job.from, job.tag, job.channel, job.to == no_peer, job.from == no_peer} {
+  message_turn(State& state, const message_spec& spec)
+      : state_(state), posted_{spec.to, spec.from, spec.tag, spec.channel, spec.to == no_peer, spec.from == no_peer} {
     state_.messages().push_back(&posted_);
   }
   message_turn(const message_turn&) = delete;
@@ -131,16 +131,16 @@ class outgoing_message {
   /// Whether it is on its way; tries to get it there. With the same arguments until it is.
   bool begin(State& state, int to, const transport::message_id& id, std::span<const std::byte> bytes, failure& fail) {
     if (begun_) return true;
-    begun_ = state.port().try_send(sending_, to, id, bytes.data(), bytes.size(), fail);
+    begun_ = state.endpoints().try_send(sending_, to, id, bytes.data(), bytes.size(), fail);
     if (begun_) state.moved().sent += bytes.size();
     return begun_;
   }
   bool begun() const noexcept { return begun_; }
   /// After `begin`: whether the peer needs what was sent no longer.
-  bool drained(State& state) { return state.port().drained(sending_); }
+  bool drained(State& state) { return state.endpoints().drained(sending_); }
 
  private:
-  typename State::port_type::sending sending_{};
+  typename State::endpoints_type::sending sending_{};
   bool begun_ = false;
 };
 
@@ -150,22 +150,22 @@ class incoming_message {
  public:
   /// Whether it is in `bytes`. With the same arguments until it is.
   bool arrived(State& state, int from, const transport::message_id& id, std::span<std::byte> bytes, failure& fail) {
-    const void* const message = state.port().try_receive(receiving_, from, id, bytes.data(), bytes.size(), fail);
+    const void* const message = state.endpoints().try_receive(receiving_, from, id, bytes.data(), bytes.size(), fail);
     if (message == nullptr) return false;
     if (message != bytes.data() && !bytes.empty()) std::memcpy(bytes.data(), message, bytes.size());
-    state.port().release(receiving_);
+    state.endpoints().release(receiving_);
     return true;
   }
 
  private:
-  typename State::port_type::receiving receiving_{};
+  typename State::endpoints_type::receiving receiving_{};
 };
 
 template <class State>
 class message_exchange final : public operation {
  public:
-  message_exchange(State& state, const message_job& job, bool on_device = false)
-      : state_(state), job_(job), on_device_(on_device), turn_(state, job), drained_(job.to == no_peer) {}
+  message_exchange(State& state, const message_spec& spec, bool on_device = false)
+      : state_(state), spec_(spec), on_device_(on_device), turn_(state, spec), drained_(spec.to == no_peer) {}
 
   machine_status advance() override {
     const bool sent_now = send();
@@ -177,16 +177,16 @@ class message_exchange final : public operation {
   const failure& reported() const override { return cause_; }
   failure overdue() const override { return turn_.overdue(); }
   void locate(error_context& context) override {
-    if (!turn_.is_behind()) context.peer = turn_.received() ? job_.to : job_.from;
+    if (!turn_.is_behind()) context.peer = turn_.received() ? spec_.to : spec_.from;
   }
 
  private:
-  transport::message_id id(std::uint32_t type) const noexcept { return {job_.tag, job_.channel, type, on_device_}; }
+  transport::message_id id(std::uint32_t type) const noexcept { return {spec_.tag, spec_.channel, type, on_device_}; }
 
   bool send() {
     if (drained_) return false;
     if (!out_.begun()) {
-      if (!turn_.may_send() || !out_.begin(state_, job_.to, id(job_.sent_type), job_.out, cause_)) return false;
+      if (!turn_.may_send() || !out_.begin(state_, spec_.to, id(spec_.sent_type), spec_.out, cause_)) return false;
       turn_.note_sent();
     }
     drained_ = out_.drained(state_);
@@ -195,13 +195,13 @@ class message_exchange final : public operation {
 
   bool receive() {
     if (turn_.received() || !turn_.may_receive()) return false;
-    if (!in_.arrived(state_, job_.from, id(job_.received_type), job_.in, cause_)) return false;
+    if (!in_.arrived(state_, spec_.from, id(spec_.received_type), spec_.in, cause_)) return false;
     turn_.note_received();
     return true;
   }
 
   State& state_;
-  const message_job job_;
+  const message_spec spec_;
   const bool on_device_;
   message_turn<State> turn_;
   bool drained_;
@@ -211,16 +211,16 @@ class message_exchange final : public operation {
 };
 
 template <class State>
-HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_job& job, const call_site& call, bool over) {
+HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_spec& spec, const call_site& call, bool over) {
   const auto rank = [](int peer) { return peer == no_peer ? -1 : peer; };
   return enter(state.calls(),
-               message_record{job.name, rank(job.to), rank(job.from), job.tag, job.out.size(), job.in.size(),
+               message_record{spec.name, rank(spec.to), rank(spec.from), spec.tag, spec.out.size(), spec.in.size(),
                               state.last_sequence(), call.site, call_times::from_now(over)});
 }
 
 template <class Options>
 constexpr void check_message_options() {
-  static_assert(!explain_placed_options_of_a_host<Options>() || Options::template only<kind::timeout, kind::stop>,
+  static_assert(!explain_device_options_of_a_host<Options>() || Options::template only<kind::timeout, kind::stop>,
                 "with(...): a message can't use one of these properties; wrap it in hint(...) to have it ignored");
 }
 
@@ -230,57 +230,57 @@ struct no_place {
 };
 
 /// After entering.
-template <class State, class Job, class Options>
-outcome check_message(State& state, const Job& job, const Options& options, stop_query stop, const call_site& call) {
+template <class State, class Spec, class Options>
+outcome check_message(State& state, const Spec& spec, const Options& options, stop_query stop, const call_site& call) {
   outcome refused = refuse_if_over(state, stop, call.timeout);
   if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(call.timeout);
-  if (!refused.failed()) refused = job.check(state);
+  if (!refused.failed()) refused = spec.check(state);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   return {};
 }
 
-/// `Job` is `message_job`, or one for messages from and to elsewhere than the host's memory.
-template <class Wire, class Job, class Options>
-outcome run_message(const communicator<Wire>& comm, const Job& job, const Options& options,
+/// `Spec` is `message_spec`, or one for messages from and to elsewhere than the host's memory.
+template <class Domain, class Spec, class Options>
+outcome run_message(const communicator<Domain>& comm, const Spec& spec, const Options& options,
                     const std::source_location& site) {
   check_message_options<Options>();
   if (communicator_access::is_moved_from(comm)) [[unlikely]]
-    return used_after_move(job.message().name, site);
+    return used_after_move(spec.message().name, site);
   auto& state = communicator_access::state(comm);
-  const call_site call = site_of(state, job.message().name, options, site);
+  const call_site call = site_of(state, spec.message().name, options, site);
   const auto stop = stop_of(options);
-  const visit here(state);
+  const communicator_guard here(state);
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
   return if_memory_lasts(state, call, no_place{}, [&] {
-    if (outcome wrong = check_message(state, job, options, stop, call); wrong.failed()) return wrong;
-    typename Job::template work<communicator_state<Wire>> work(state, job);
+    if (outcome wrong = check_message(state, spec, options, stop, call); wrong.failed()) return wrong;
+    typename Spec::template operation_state<communicator_state<Domain>> operation_state(state, spec);
     // While the peer reads what the work holds: it must not go before the peer has been told.
     return if_memory_lasts(state, call, no_place{}, [&] {
-      const bool over = work.poll() == machine_status::done;
-      work.set_entry(log_message(state, job.message(), call, over));
-      return drive(state, work, stop, call);
+      const bool over = operation_state.poll() == machine_status::done;
+      operation_state.set_entry(log_message(state, spec.message(), call, over));
+      return drive(state, operation_state, stop, call);
     });
   });
 }
 
-template <class Wire, class Job, class Options>
-request start_message(const communicator<Wire>& comm, const Job& job, const Options& options,
+template <class Domain, class Spec, class Options>
+request start_message(const communicator<Domain>& comm, const Spec& spec, const Options& options,
                       const std::source_location& site) {
   check_message_options<Options>();
-  using state_type = communicator_state<Wire>;
+  using state_type = communicator_state<Domain>;
   const auto& state = communicator_access::shared_state(comm);
-  const call_site call = site_of(*state, job.message().name, options, site);
+  const call_site call = site_of(*state, spec.message().name, options, site);
   auto stop = stop_of(options);
-  const visit here(*state);
+  const communicator_guard here(*state);
   const outcome refused = here.refused();
   if (refused.failed()) raise(in_context(refused.cause(), *state, call));
-  using started_type = started<state_type, typename Job::template work<state_type>, decltype(stop)>;
+  using started_type = started<state_type, typename Spec::template operation_state<state_type>, decltype(stop)>;
   std::unique_ptr<started_type> pending;
   deliver(if_memory_lasts(*state, call, no_place{}, [&]() -> outcome {
-    if (outcome wrong = check_message(*state, job, options, stop, call); wrong.failed()) return wrong;
-    const log_entry entry = log_message(*state, job.message(), call, false);
-    pending = std::make_unique<started_type>(state, call, stop, job);
+    if (outcome wrong = check_message(*state, spec, options, stop, call); wrong.failed()) return wrong;
+    const log_entry entry = log_message(*state, spec.message(), call, false);
+    pending = std::make_unique<started_type>(state, call, stop, spec);
     pending->set_entry(entry);
     pending->move_on();
     return {};

@@ -13,7 +13,7 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
-#include <hocket/engine/step_event.hpp>
+#include <hocket/engine/step_observer.hpp>
 #include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/plan/collective/push.hpp>
@@ -53,7 +53,7 @@ struct push_exchange {
   failure mismatch(int peer) const {
     const flag_word word = word_from(peer);
     if (word == flag || !is_of_operation(word, sequence)) return {};
-    failure cause = transport::other_call(peer);
+    failure cause = transport::call_mismatch(peer);
     cause.context.sequence = sequence;
     return cause;
   }
@@ -156,29 +156,31 @@ HOCKET_ALWAYS_INLINE void prefetch_arrivals(const State& state, std::size_t offs
 /// What a port that is told of steps hears of the one that an exchange is: nothing where there is none. What is pushed
 /// and combined has `bytes`.
 template <class State>
-HOCKET_ALWAYS_INLINE void tell_of(State& state, std::uint32_t sequence, const plan::action& done, std::size_t bytes) {
-  if constexpr (transport::told_port<typename State::port_type>) {
-    state.port().did(sequence, 0, done, done.count > 0 ? bytes : 0);
+HOCKET_ALWAYS_INLINE void report_step(State& state, std::uint32_t sequence, const plan::action& done,
+                                      std::size_t bytes) {
+  if constexpr (transport::observes_steps<typename State::endpoints_type>) {
+    state.endpoints().on_step(sequence, 0, done, done.count > 0 ? bytes : 0);
   }
 }
 template <class State>
-HOCKET_ALWAYS_INLINE void tell_of_begin(State& state, std::uint32_t sequence, std::size_t bytes) {
-  if constexpr (transport::introduced_port<typename State::port_type>) {
-    state.port().introduce(sequence, plan::to_string(plan::goal_kind::all_reduce), plan::push_all_reduce::name(),
-                           bytes);
+HOCKET_ALWAYS_INLINE void report_begin(State& state, std::uint32_t sequence, std::size_t bytes) {
+  if constexpr (transport::observes_operations<typename State::endpoints_type>) {
+    state.endpoints().on_operation(sequence, plan::to_string(plan::collective_kind::all_reduce),
+                                   plan::push_all_reduce::name(), bytes);
   }
-  if constexpr (transport::told_port<typename State::port_type>) state.port().enter(sequence, 1);
+  if constexpr (transport::observes_steps<typename State::endpoints_type>) state.endpoints().enter(sequence, 1);
 }
 
 /// However it ends.
 template <class State>
-class telling_of_end {
+class end_reporter {
  public:
-  explicit telling_of_end(State& state) noexcept : state_(state) {}
-  telling_of_end(const telling_of_end&) = delete;
-  telling_of_end& operator=(const telling_of_end&) = delete;
-  ~telling_of_end() {
-    if constexpr (transport::told_port<typename State::port_type>) state_.port().leave(state_.last_sequence());
+  explicit end_reporter(State& state) noexcept : state_(state) {}
+  end_reporter(const end_reporter&) = delete;
+  end_reporter& operator=(const end_reporter&) = delete;
+  ~end_reporter() {
+    if constexpr (transport::observes_steps<typename State::endpoints_type>)
+      state_.endpoints().leave(state_.last_sequence());
   }
 
  private:
@@ -196,21 +198,21 @@ enum class pushed : std::uint8_t { done, begun, not_begun };
 /// parameters, so that all that it needs stays in registers: between the arrival of one contribution and the departure
 /// of the next every nanosecond counts on both ranks. The log is written while the peers' contributions are on their way.
 template <class State, class Op, class T>
-HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std::size_t count, const Op& op,
-                                         std::uint32_t signature, const std::source_location& site) {
+HOCKET_NO_INLINE pushed exchange_fast_path(State& state, const T* in, T* out, std::size_t count, const Op& op,
+                                           std::uint32_t signature, const std::source_location& site) {
   const std::uint32_t sequence = state.last_sequence() + 1;
   if (!state.knows_credit(sequence)) return pushed::not_begun;
   state.take_sequence();
   const std::uint32_t history = state.calls().history();
   const flag_word flag = make_flag(sequence, state.calls().extend_history(signature));
   const std::size_t offset = sequence % transport::window * state.slot_lines();
-  tell_of_begin(state, sequence, count * sizeof(T));
+  report_begin(state, sequence, count * sizeof(T));
   push_to_all(state, offset, flag, in, count);
-  tell_of(state, sequence, step_of_pushing, count * sizeof(T));
+  report_step(state, sequence, step_of_pushing, count * sizeof(T));
   prefetch_arrivals(state, offset);
-  state.calls().add_brief({sequence, 1, signature, history, plan::to_string(plan::goal_kind::all_reduce),
+  state.calls().add_brief({sequence, 1, signature, history, plan::to_string(plan::collective_kind::all_reduce),
                            types_name<T, Op>(), plan::push_all_reduce::name(), count, 0, site});
-  int polls = state.quick_polls();
+  int polls = state.fast_path_polls();
   for (const push_pair& lines : state.pushing()) {
     const std::atomic<flag_word>& word = lines.from[offset].word;
     while (word.load(std::memory_order_acquire) != flag) {
@@ -218,30 +220,30 @@ HOCKET_NO_INLINE pushed exchange_quickly(State& state, const T* in, T* out, std:
       platform::pause();
     }
   }
-  tell_of(state, sequence, step_of_waiting, 0);
+  report_step(state, sequence, step_of_waiting, 0);
   combine_pushed(state, offset, in, out, count, op);
-  tell_of(state, sequence, step_of_combining, count * sizeof(T));
+  report_step(state, sequence, step_of_combining, count * sizeof(T));
   state.complete_all(sequence);
   return pushed::done;
 }
 
 /// Waits until the contribution of `peer` is here, or, for no peer, until all peers let us write to them; or gives up.
 template <class State>
-HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const call_site& call, stop_query stop,
-                                        int peer = -1) {
-  State& state = work.state;
+HOCKET_NO_INLINE outcome wait_slow_path(const push_exchange<State>& operation_state, const call_site& call,
+                                        stop_query stop, int peer = -1) {
+  State& state = operation_state.state;
   const int step = peer < 0 ? 0 : 1;
-  patience waiting(call.timeout, state.port().oversubscribed());
-  while (peer < 0 ? !state.has_credit(work.sequence) : !work.arrived(peer)) {
+  wait_policy waiting(call.timeout, state.endpoints().oversubscribed());
+  while (peer < 0 ? !state.has_credit(operation_state.sequence) : !operation_state.arrived(peer)) {
     if (!waiting.tick()) continue;
-    state.port().progress();
-    const auto locate = [&](error_context& context) { work.locate(context, step, peer); };
-    failure cause = peer >= 0 ? work.mismatch(peer) : failure{};
+    state.endpoints().progress();
+    const auto locate = [&](error_context& context) { operation_state.locate(context, step, peer); };
+    failure cause = peer >= 0 ? operation_state.mismatch(peer) : failure{};
     cause = cause ? examined(state, stop, call, locate, std::move(cause))
                   : reason_to_give_up(state, stop, waiting, call, locate);
     if (!cause) continue;
     const int blamed = cause.context.peer;
-    work.locate(cause.context, step, blamed);
+    operation_state.locate(cause.context, step, blamed);
     return give_up(state, std::move(cause), call, locate);
   }
   return {};
@@ -249,32 +251,33 @@ HOCKET_NO_INLINE outcome wait_patiently(const push_exchange<State>& work, const 
 
 /// The same exchange, for peers that let us wait and for callers who want to know of each step.
 template <class State, class Op, class T>
-HOCKET_NO_INLINE outcome exchange_patiently(const push_exchange<State>& work, pushed how, const log_entry& entry,
-                                            std::span<const T> in, std::span<T> out, const Op& op,
-                                            const call_site& call, stop_query stop, step_observer observer) {
-  State& state = work.state;
-  const std::size_t offset = work.slot() * state.slot_lines();
+HOCKET_NO_INLINE outcome exchange_slow_path(const push_exchange<State>& operation_state, pushed how,
+                                            const log_entry& entry, std::span<const T> in, std::span<T> out,
+                                            const Op& op, const call_site& call, stop_query stop,
+                                            step_observer observer) {
+  State& state = operation_state.state;
+  const std::size_t offset = operation_state.slot() * state.slot_lines();
   unsigned position = 0;
   const auto report = [&](const plan::action& done) {
-    tell_of(state, work.sequence, done, in.size_bytes());
+    report_step(state, operation_state.sequence, done, in.size_bytes());
     if (observer.on_step == nullptr) return;
-    observer.on_step(observer.context,
-                     step_event{work.sequence, 0, position++, done, done.count > 0 ? in.size_bytes() : 0});
+    observer.on_step(observer.context, completed_step{operation_state.sequence, 0, position++, done,
+                                                      done.count > 0 ? in.size_bytes() : 0});
   };
   if (how == pushed::not_begun) {
-    outcome ended = wait_patiently(work, call, stop);
+    outcome ended = wait_slow_path(operation_state, call, stop);
     if (ended.failed()) return ended;
-    push_to_all(state, offset, work.flag, in.data(), in.size());
+    push_to_all(state, offset, operation_state.flag, in.data(), in.size());
     report(step_of_pushing);
   }
   for (const push_pair& lines : state.pushing()) {
-    outcome ended = wait_patiently(work, call, stop, lines.peer);
+    outcome ended = wait_slow_path(operation_state, call, stop, lines.peer);
     if (ended.failed()) return ended;
   }
   report(step_of_waiting);
   combine_pushed(state, offset, in.data(), out.data(), out.size(), op);
   report(step_of_combining);
-  state.complete_all(work.sequence);
+  state.complete_all(operation_state.sequence);
   entry.ends();
   return {};
 }
@@ -284,7 +287,7 @@ template <class T, class Op, class State>
 log_entry log_push(State& state, std::size_t count, std::uint32_t signature, const call_site& call) {
   const std::uint32_t sequence = state.take_sequence(), history = state.calls().history();
   state.calls().extend_history(signature);
-  tell_of_begin(state, sequence, count * sizeof(T));
+  report_begin(state, sequence, count * sizeof(T));
   return enter(state.calls(), call_record{sequence, 1, signature, history, call.operation, types_name<T, Op>(),
                                           plan::push_all_reduce::name(), count, 0, call.site, call_times::from_now()});
 }
@@ -292,19 +295,21 @@ log_entry log_push(State& state, std::size_t count, std::uint32_t signature, con
 template <class State, class Op, class T, class Options>
 outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                  const char* name, const Options& options, const std::source_location& site) {
-  [[maybe_unused]] const telling_of_end told(state);
-  const auto quickly = [&] { return exchange_quickly(state, in.data(), out.data(), out.size(), op, signature, site); };
+  [[maybe_unused]] const end_reporter told(state);
+  const auto fast_path = [&] {
+    return exchange_fast_path(state, in.data(), out.data(), out.size(), op, signature, site);
+  };
   pushed how = pushed::not_begun;
   if constexpr (!Options::template has<kind::observer>) {
-    how = quickly();
-    if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = quickly();
+    how = fast_path();
+    if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = fast_path();
     if (how == pushed::done) [[likely]]
       return {};
   }
   const call_site call = site_of(state, name, options, site);
   const auto entry = how == pushed::begun ? reopen(state.calls()) : log_push<T, Op>(state, in.size(), signature, call);
   const flag_word flag = make_flag(state.last_sequence(), state.calls().history());
-  return exchange_patiently(push_exchange<State>{state, state.last_sequence(), flag}, how, entry, in, out, op, call,
+  return exchange_slow_path(push_exchange<State>{state, state.last_sequence(), flag}, how, entry, in, out, op, call,
                             stop_of(options), observer_of(options));
 }
 
@@ -337,8 +342,8 @@ HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
 template <class State, class Op, class T, class Options>
 outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                         const char* name, const Options& options, const std::source_location& site) {
-  if (!state.enter_to_talk()) [[unlikely]] {
-    return in_context(not_let_in(state), state, site_of(state, name, options, site));
+  if (!state.enter_without_reads()) [[unlikely]] {
+    return in_context(entry_refusal(state), state, site_of(state, name, options, site));
   }
 #if HOCKET_HAS_EXCEPTIONS
   try {

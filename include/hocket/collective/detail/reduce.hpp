@@ -8,7 +8,7 @@
 #include <hocket/collective/detail/explain_arguments.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/kernel/host/leaf.hpp>
+#include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/operation/adaptors.hpp>
 #include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
@@ -44,14 +44,14 @@ constexpr plan::combination_order weakest_order() noexcept {
 
 /// What reductions have in common; `Kind` is all_reduce or reduce_scatter. `op` is one that reductions run: see
 /// `effective_operation`. `Blocks`: see detail/blocks.hpp.
-template <plan::goal_kind Kind, class Op, class T, class Blocks = equal_blocks>
-struct reduction_job {
-  static constexpr plan::goal_kind goal = Kind;
+template <plan::collective_kind Kind, class Op, class T, class Blocks = equal_blocks>
+struct reduction_spec {
+  static constexpr plan::collective_kind collective = Kind;
   static constexpr const char* name = Blocks::name_of(Kind);
   static constexpr std::uint32_t type_signature = mix(Blocks::signature_of(Kind), detail::type_signature<T, Op>());
 
   template <class State>
-  class work;
+  class operation_state;
   /// For people, where `More` is said of the call, too.
   template <class... More>
   static constexpr const char* types() noexcept {
@@ -69,7 +69,8 @@ struct reduction_job {
       outcome wrong = blocks.check(state, in.size(), out.size());
       return wrong.failed() ? std::move(wrong) : check_overlap(in, out, in_place_shift(state));
     }
-    const std::size_t count = Kind == plan::goal_kind::reduce_scatter ? static_cast<std::size_t>(state.size()) : 1;
+    const std::size_t count =
+        Kind == plan::collective_kind::reduce_scatter ? static_cast<std::size_t>(state.size()) : 1;
     if (in.size() == out.size() * count) return check_overlap(in, out, in_place_shift(state));
     return make_failure(errc::invalid_argument,
                         "in has " + std::to_string(in.size()) + " elements and out " + std::to_string(out.size()) +
@@ -80,7 +81,7 @@ struct reduction_job {
   template <class State>
   std::ptrdiff_t in_place_shift(const State& state) const {
     if constexpr (Blocks::are_given) return blocks.begin_of(state.rank());
-    return Kind == plan::goal_kind::reduce_scatter ? static_cast<std::ptrdiff_t>(out.size()) * state.rank() : 0;
+    return Kind == plan::collective_kind::reduce_scatter ? static_cast<std::ptrdiff_t>(out.size()) * state.rank() : 0;
   }
 
   template <class State>
@@ -92,7 +93,7 @@ struct reduction_job {
   call_request asked(const State& state) const {
     call_request request{.what = {Kind, 0},
                          .block_elements = out.size(),
-                         .element_size = kernel::leaf_of<Op, T>.size,
+                         .element_size = kernel::element_kernel_of<Op, T>.size,
                          .order = weakest_order<Op, T>(),
                          .in_place = works_in_place(state),
                          .type_signature = type_signature,
@@ -104,18 +105,18 @@ struct reduction_job {
 
 /// A reduction that is under way. Where contributions must be prepared, it works in place in a buffer of its own; they are
 /// prepared, and results finished, a slice at a time, so that a call that ends does so soon.
-template <plan::goal_kind Kind, class Op, class T, class Blocks>
+template <plan::collective_kind Kind, class Op, class T, class Blocks>
 template <class State>
-class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
+class reduction_spec<Kind, Op, T, Blocks>::operation_state final : public operation {
   using partial = typename reduction<Op, T>::partial;
   static constexpr bool prepares = reduction<Op, T>::prepares;
 
  public:
-  work(State& state, const reduction_job& job, const planned_call& call, step_observer observer)
-      : state_(state), places_(state, job.blocks, call), op_(job.op), in_(job.in), out_(job.out),
+  operation_state(State& state, const reduction_spec& spec, const planned_call& call, step_observer observer)
+      : state_(state), places_(state, spec.blocks, call), op_(spec.op), in_(spec.in), out_(spec.out),
         buffer_(prepares ? state.borrow() : growing_buffer()), run_(state, bind(call, observer), call) {}
 
-  ~work() override {
+  ~operation_state() override {
     if constexpr (prepares) give_back(state_, buffer_);
   }
 
@@ -152,7 +153,7 @@ class reduction_job<Kind, Op, T, Blocks>::work final : public operation {
   binding bind(const planned_call& call, step_observer observer) {
     binding bound{call.plan,
                   places_.layout(call),
-                  &kernel::leaf_of<Op, T>,
+                  &kernel::element_kernel_of<Op, T>,
                   &op_,
                   nullptr,
                   nullptr,
@@ -255,10 +256,10 @@ auto effective_operation(const Op& op, const Options& options) {
   }
 }
 
-template <plan::goal_kind Kind, class T, class Op, class Options, class Blocks = equal_blocks>
-auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, const Options& options,
-                        const Blocks& blocks = {}) {
-  static_assert(!explain_placed_options_of_a_host<Options>() ||
+template <plan::collective_kind Kind, class T, class Op, class Options, class Blocks = equal_blocks>
+auto make_reduction_spec(std::span<const T> in, std::span<T> out, const Op& op, const Options& options,
+                         const Blocks& blocks = {}) {
+  static_assert(!explain_device_options_of_a_host<Options>() ||
                     Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
                                            kind::exactness, kind::integrity>,
                 "with(...): a reduction can't use one of these properties; wrap it in hint(...) to have it ignored");
@@ -278,7 +279,7 @@ auto make_reduction_job(std::span<const T> in, std::span<T> out, const Op& op, c
         "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
         "one_shot, two_shot, push; reduce_scatter: pairwise, recursive_halving, direct)");
   }
-  return reduction_job<Kind, decltype(effective), T, Blocks>{in, out, std::move(effective), blocks};
+  return reduction_spec<Kind, decltype(effective), T, Blocks>{in, out, std::move(effective), blocks};
 }
 
 }  // namespace detail

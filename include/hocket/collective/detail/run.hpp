@@ -15,13 +15,13 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// Out of line, so that call sites stay as small as those of `run_call`.
-template <class Job, class Wire, class Options>
-HOCKET_NO_INLINE outcome run_job(const communicator<Wire>& comm, const Job& job, const Options& options,
-                                 const std::source_location& site) {
+template <class Spec, class Domain, class Options>
+HOCKET_NO_INLINE outcome run_spec(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+                                  const std::source_location& site) {
   const std::source_location at = site;  // read in any case, g++ passes it in a register
   if (communicator_access::is_moved_from(comm)) [[unlikely]]
-    return used_after_move(Job::name, at);
-  return run_call(comm, job, options, at);
+    return used_after_move(Spec::name, at);
+  return run_call(comm, spec, options, at);
 }
 
 }  // namespace detail

@@ -4,14 +4,14 @@
 /// collective/detail/misuse.hpp.
 #pragma once
 
+#include <hocket/collective/detail/device_calls.hpp>
 #include <hocket/collective/detail/explain_arguments.hpp>
-#include <hocket/collective/detail/explain_placed.hpp>
-#include <hocket/collective/detail/placed.hpp>
+#include <hocket/collective/detail/explain_device.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/device_buffer.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/core/placed_buffer.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/operation/traits.hpp>
 
@@ -37,14 +37,14 @@ template <class... Arguments>
 inline constexpr bool is_bound_reduction = false;
 template <class T, class U, class Op, class... Rest>
 inline constexpr bool
-    is_bound_reduction<placed_buffer<T, cuda::device_memory>, placed_buffer<U, cuda::device_memory>, Op, Rest...> =
-        placed_pair<T, U> && reduction_for<Op, U> && ends_bound_call<Rest...>;
+    is_bound_reduction<device_buffer<T, cuda::device_memory>, device_buffer<U, cuda::device_memory>, Op, Rest...> =
+        device_pair<T, U> && reduction_for<Op, U> && ends_bound_call<Rest...>;
 
 /// (in_place(buffer), op, options)
 template <class... Arguments>
 inline constexpr bool is_bound_in_place = false;
 template <class T, class Op, class... Rest>
-inline constexpr bool is_bound_in_place<placed_in_place<T, cuda::device_memory>, Op, Rest...> =
+inline constexpr bool is_bound_in_place<device_in_place<T, cuda::device_memory>, Op, Rest...> =
     reduction_for<Op, T> && ends_bound_call<Rest...>;
 
 /// (in, out, options)
@@ -52,14 +52,14 @@ template <class... Arguments>
 inline constexpr bool is_bound_move = false;
 template <class T, class U, class... Rest>
 inline constexpr bool
-    is_bound_move<placed_buffer<T, cuda::device_memory>, placed_buffer<U, cuda::device_memory>, Rest...> =
-        placed_pair<T, U> && element<U> && ends_bound_call<Rest...>;
+    is_bound_move<device_buffer<T, cuda::device_memory>, device_buffer<U, cuda::device_memory>, Rest...> =
+        device_pair<T, U> && element<U> && ends_bound_call<Rest...>;
 
 /// (buffer, root, options)
 template <class... Arguments>
 inline constexpr bool is_bound_broadcast = false;
 template <class T, class... Rest>
-inline constexpr bool is_bound_broadcast<placed_buffer<T, cuda::device_memory>, root, Rest...> =
+inline constexpr bool is_bound_broadcast<device_buffer<T, cuda::device_memory>, root, Rest...> =
     !std::is_const_v<T> && element<T> && ends_bound_call<Rest...>;
 
 // ── What is wrong with others ──────────────────────────────────────────────────────────────────────────────────────
@@ -68,14 +68,14 @@ inline constexpr bool is_bound_broadcast<placed_buffer<T, cuda::device_memory>, 
 template <class Buffer>
 inline constexpr bool is_on_device = false;
 template <class T>
-inline constexpr bool is_on_device<placed_buffer<T, cuda::device_memory>> = true;
+inline constexpr bool is_on_device<device_buffer<T, cuda::device_memory>> = true;
 template <class T>
-inline constexpr bool is_on_device<placed_in_place<T, cuda::device_memory>> = true;
+inline constexpr bool is_on_device<device_in_place<T, cuda::device_memory>> = true;
 
 template <class Arguments, std::size_t I>
 consteval bool explain_bound_buffer() {
   using buffer = typename Arguments::template plain<I>;
-  constexpr bool tagged = is_placed<buffer>;
+  constexpr bool tagged = is_device_buffer<buffer>;
   static_assert(tagged, "the buffers of a bound call come first, and are said as cuda::device(pointer, size)");
   constexpr bool on_device = !tagged || is_on_device<buffer>;
   static_assert(
@@ -100,7 +100,7 @@ consteval bool explain_bound_operation() {
                 "a bound reduction needs its operation, after the buffers: std::plus<>{} for a sum");
   if constexpr (Arguments::template has<Result + 1>) {
     if constexpr (explain_operation<typename Arguments::template plain<Result + 1>,
-                                    placed_element_t<Arguments, Result>>()) {
+                                    device_element_t<Arguments, Result>>()) {
       return explain_end_of_bound_call<Arguments, Result + 2>();
     }
   }
@@ -111,7 +111,7 @@ template <class Arguments>
 consteval bool explain_bound_pair() {
   if constexpr (explain_bound_buffer<Arguments, 0>()) {
     if constexpr (explain_bound_buffer<Arguments, 1>()) {
-      return explain_placed_elements<placed_element_t<Arguments, 0>, placed_element_t<Arguments, 1>>();
+      return explain_device_elements<device_element_t<Arguments, 0>, device_element_t<Arguments, 1>>();
     }
   }
   return false;
@@ -143,7 +143,7 @@ consteval bool explain_bound_move() {
 template <class Arguments>
 consteval bool explain_bound_broadcast() {
   if constexpr (explain_bound_buffer<Arguments, 0>()) {
-    if constexpr (explain_placed_output<placed_element_t<Arguments, 0>>()) {
+    if constexpr (explain_device_output<device_element_t<Arguments, 0>>()) {
       constexpr bool rooted = std::is_same_v<typename Arguments::template plain<1>, root>;
       static_assert(rooted, "the root is said as root{0}, after the buffer and before with(...)");
       return rooted && explain_end_of_bound_call<Arguments, 2>();

@@ -11,9 +11,9 @@
 
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/device_buffer.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/option_kinds.hpp>
-#include <hocket/core/placed_buffer.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/memory_space.hpp>
 
@@ -57,7 +57,7 @@ namespace detail {
 template <class Space, class Range>
 constexpr auto placed(Range&& range) {
   using element_type = std::remove_reference_t<std::ranges::range_reference_t<Range>>;
-  return placed_buffer<element_type, Space>(std::ranges::data(range), std::ranges::size(range));
+  return device_buffer<element_type, Space>(std::ranges::data(range), std::ranges::size(range));
 }
 
 }  // namespace detail
@@ -68,7 +68,7 @@ constexpr auto device(Range&& elements) {
   return detail::placed<device_memory>(elements);
 }
 template <class T>
-constexpr placed_buffer<T, device_memory> device(T* data, std::size_t size) noexcept {
+constexpr device_buffer<T, device_memory> device(T* data, std::size_t size) noexcept {
   return {data, size};
 }
 
@@ -78,7 +78,7 @@ constexpr auto pinned(Range&& elements) {
   return detail::placed<pinned_memory>(elements);
 }
 template <class T>
-constexpr placed_buffer<T, pinned_memory> pinned(T* data, std::size_t size) noexcept {
+constexpr device_buffer<T, pinned_memory> pinned(T* data, std::size_t size) noexcept {
   return {data, size};
 }
 
@@ -88,7 +88,7 @@ constexpr auto managed(Range&& elements) {
   return detail::placed<managed_memory>(elements);
 }
 template <class T>
-constexpr placed_buffer<T, managed_memory> managed(T* data, std::size_t size) noexcept {
+constexpr device_buffer<T, managed_memory> managed(T* data, std::size_t size) noexcept {
   return {data, size};
 }
 

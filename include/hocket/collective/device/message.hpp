@@ -8,8 +8,8 @@
 #pragma once
 
 #include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/collective/device/call_resources.hpp>
 #include <hocket/collective/device/memory.hpp>
-#include <hocket/collective/device/session.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
@@ -34,14 +34,15 @@ namespace detail {
 
 /// A host's message whose buffers are elsewhere.
 template <class Driver>
-struct placed_message {
-  message_job host;
+struct device_message {
+  message_spec host;
   cuda_ipc::memory_space out_tag;
   cuda_ipc::memory_space in_tag;
   cuda::stream_of<Driver> stream;
-  mutable std::shared_ptr<device_session<Driver>> session = nullptr;  ///< from `check` on: where memory may run out
+  mutable std::shared_ptr<device_call_resources<Driver>> resources =
+      nullptr;  ///< from `check` on: where memory may run out
 
-  const message_job& message() const noexcept { return host; }
+  const message_spec& message() const noexcept { return host; }
   bool sends() const noexcept { return host.to != no_peer; }
   bool receives() const noexcept { return host.from != no_peer; }
 
@@ -50,20 +51,20 @@ struct placed_message {
   outcome check(State& state, std::size_t lanes) const {
     outcome wrong = host.check(state);
     if (wrong.failed()) return wrong;
-    using buffer = typename device_session<Driver>::buffer;
+    using buffer = typename device_call_resources<Driver>::buffer;
     const bool both = sends() && receives();
     const buffer out{both ? "out" : "the buffer", out_tag, host.out.data(), host.out.size()};
     const buffer in{both ? "in" : "the buffer", in_tag, host.in.data(), host.in.size()};
-    session = std::make_shared<device_session<Driver>>(stream);
-    if (both) return session->check(state, std::array{out, in}, lanes);
-    return session->check(state, std::array{sends() ? out : in}, lanes);
+    resources = std::make_shared<device_call_resources<Driver>>(stream);
+    if (both) return resources->check(state, std::array{out, in}, lanes);
+    return resources->check(state, std::array{sends() ? out : in}, lanes);
   }
 };
 
 /// What travels with such a message, instead of what does with a host's: both must be one or the other, and raw bytes go with raw
 /// bytes. A message of several chunks is not told from a shorter one by its length, so that is in it, too.
 template <class T>
-std::uint32_t placed_signature(const char* way, std::size_t bytes, std::size_t chunk_bytes) noexcept {
+std::uint32_t device_signature(const char* way, std::size_t bytes, std::size_t chunk_bytes) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(mix(mix(type_signature<T>(), hash_text(way)), bytes), chunk_bytes) | transport::tagged_buffer;
 }
@@ -71,40 +72,41 @@ std::uint32_t placed_signature(const char* way, std::size_t bytes, std::size_t c
 // ── Carried ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 template <class Driver>
-struct carried_message : placed_message<Driver> {
+struct device_aware_message : device_message<Driver> {
   template <class State>
-  class work;
+  class operation_state;
 
   template <class State>
   outcome check(State& state) const {
-    return placed_message<Driver>::check(state, 1);
+    return device_message<Driver>::check(state, 1);
   }
 };
 
 /// The host's, as soon as the stream has come so far.
 template <class Driver>
 template <class State>
-class carried_message<Driver>::work final : public operation {
+class device_aware_message<Driver>::operation_state final : public operation {
  public:
-  work(State& state, const carried_message& job) : session_(job.session), exchange_(state, job.host, true) {}
+  operation_state(State& state, const device_aware_message& spec)
+      : resources_(spec.resources), exchange_(state, spec.host, true) {}
 
   machine_status advance() override {
     std::optional<cuda_ipc::context_scope<Driver>> scope;
-    cause_ = session_->enter(scope);
-    if (!cause_) cause_ = session_->await_stream(reached_);
+    cause_ = resources_->enter(scope);
+    if (!cause_) cause_ = resources_->await_stream(reached_);
     if (cause_) return machine_status::failed;
     return reached_ ? exchange_.advance() : machine_status::blocked;
   }
 
   const failure& reported() const override { return cause_ ? cause_ : exchange_.reported(); }
-  bool explained() const override { return cause_ || exchange_.explained(); }
-  failure overdue() const override { return reached_ ? failure() : device_session<Driver>::overdue(); }
+  bool has_full_cause() const override { return cause_ || exchange_.has_full_cause(); }
+  failure overdue() const override { return reached_ ? failure() : device_call_resources<Driver>::overdue(); }
   void locate(error_context& context) override {
     if (reached_) exchange_.locate(context);
   }
 
  private:
-  const std::shared_ptr<device_session<Driver>> session_;
+  const std::shared_ptr<device_call_resources<Driver>> resources_;
   message_exchange<State> exchange_;
   bool reached_ = false;  ///< the stream has come to this call
   failure cause_;
@@ -134,7 +136,7 @@ template <class State, class Driver>
 class staged_direction {
  public:
   struct opening {
-    device_session<Driver>& session;
+    device_call_resources<Driver>& resources;
     std::size_t lane;  ///< of the session's
     bool is_direct;    ///< the host reads or writes the buffer where it is
     int peer;
@@ -143,8 +145,8 @@ class staged_direction {
   };
 
   staged_direction(State& state, const opening& how, std::size_t bytes)
-      : state_(state), session_(how.session), lane_(how.lane), is_direct_(how.is_direct), peer_(how.peer), id_(how.id),
-        chunks_(bytes, how.chunk_bytes) {}
+      : state_(state), resources_(how.resources), lane_(how.lane), is_direct_(how.is_direct), peer_(how.peer),
+        id_(how.id), chunks_(bytes, how.chunk_bytes) {}
   staged_direction(const staged_direction&) = delete;
   staged_direction& operator=(const staged_direction&) = delete;
 
@@ -158,11 +160,11 @@ class staged_direction {
 
   ~staged_direction() = default;
 
-  cuda_ipc::staging_lane<Driver>& lane() const noexcept { return session_.lane(lane_); }
-  failure await_stream() { return session_.await_stream(reached_, lane_); }
+  cuda_ipc::staging_lane<Driver>& lane() const noexcept { return resources_.lane(lane_); }
+  failure await_stream() { return resources_.await_stream(reached_, lane_); }
 
   State& state_;
-  device_session<Driver>& session_;
+  device_call_resources<Driver>& resources_;
   const std::size_t lane_;
   const bool is_direct_;
   const int peer_;
@@ -183,7 +185,7 @@ class staged_sending : public staged_direction<State, Driver> {
 
   /// In the stream's context.
   failure advance(message_turn<State>& turn, bool& moved) {
-    failure found = this->is_direct_ ? this->await_stream() : this->session_.follow(this->lane_);
+    failure found = this->is_direct_ ? this->await_stream() : this->resources_.follow(this->lane_);
     if (!found && (this->reached_ || !this->is_direct_)) found = bring();
     if (!found) found = send(turn, moved);
     while (!found && drained_ < sent_ && under_way(drained_)->drained(this->state_)) {
@@ -270,7 +272,7 @@ class staged_receiving : public staged_direction<State, Driver> {
       moved = moved || more;
     }
     if (found || taken_ < this->chunks_.count()) return found;
-    if (!this->is_direct_) found = this->lane().join(this->session_.stream());
+    if (!this->is_direct_) found = this->lane().join(this->resources_.stream());
     this->over_ = !found;
     return found;
   }
@@ -331,9 +333,9 @@ class staged_receiving : public staged_direction<State, Driver> {
 };
 
 template <class Driver>
-struct staged_message : placed_message<Driver> {
+struct staged_message : device_message<Driver> {
   template <class State>
-  class work;
+  class operation_state;
 
   std::size_t chunk_bytes;
 
@@ -341,34 +343,35 @@ struct staged_message : placed_message<Driver> {
   outcome check(State& state) const {
     outcome wrong = check_chunk(chunk_bytes, std::max(this->host.in.size(), this->host.out.size()));
     if (wrong.failed()) return wrong;
-    return placed_message<Driver>::check(state, this->sends() && this->receives() ? 2 : 1);
+    return device_message<Driver>::check(state, this->sends() && this->receives() ? 2 : 1);
   }
 };
 
 template <class Driver>
 template <class State>
-class staged_message<Driver>::work final : public operation {
+class staged_message<Driver>::operation_state final : public operation {
  public:
-  work(State& state, const staged_message& job) : session_(job.session), turn_(state, job.host) {
+  operation_state(State& state, const staged_message& spec) : resources_(spec.resources), turn_(state, spec.host) {
     const auto opening = [&](std::size_t lane, cuda_ipc::memory_space tag, int peer, std::uint32_t type) {
-      const transport::message_id id{.sequence = job.host.tag, .channel = job.host.channel, .signature = type};
+      const transport::message_id id{.sequence = spec.host.tag, .channel = spec.host.channel, .signature = type};
       const bool is_direct = tag == cuda_ipc::memory_space::pinned;
-      return typename staged_direction<State, Driver>::opening{*session_, lane, is_direct, peer, id, job.chunk_bytes};
+      return
+          typename staged_direction<State, Driver>::opening{*resources_, lane, is_direct, peer, id, spec.chunk_bytes};
     };
-    if (job.sends()) out_.emplace(state, opening(0, job.out_tag, job.host.to, job.host.sent_type), job.host.out);
-    if (job.receives()) {
-      const std::size_t lane = job.sends() ? 1 : 0;
-      in_.emplace(state, opening(lane, job.in_tag, job.host.from, job.host.received_type), job.host.in);
+    if (spec.sends()) out_.emplace(state, opening(0, spec.out_tag, spec.host.to, spec.host.sent_type), spec.host.out);
+    if (spec.receives()) {
+      const std::size_t lane = spec.sends() ? 1 : 0;
+      in_.emplace(state, opening(lane, spec.in_tag, spec.host.from, spec.host.received_type), spec.host.in);
     }
   }
-  ~work() override {
-    if (!is_over()) session_->settle();
+  ~operation_state() override {
+    if (!is_over()) resources_->settle();
   }
 
   machine_status advance() override {
     std::optional<cuda_ipc::context_scope<Driver>> scope;
     bool moved = false;
-    cause_ = session_->enter(scope);
+    cause_ = resources_->enter(scope);
     if (!cause_ && out_ && !out_->over()) cause_ = out_->advance(turn_, moved);
     if (!cause_ && in_ && !in_->over()) cause_ = in_->advance(turn_, moved);
     if (cause_) return machine_status::failed;
@@ -379,7 +382,7 @@ class staged_message<Driver>::work final : public operation {
   const failure& reported() const override { return cause_; }
   failure overdue() const override {
     const bool waits = (out_ && out_->waits_for_stream()) || (in_ && in_->waits_for_stream());
-    return waits ? device_session<Driver>::overdue() : turn_.overdue();
+    return waits ? device_call_resources<Driver>::overdue() : turn_.overdue();
   }
   void locate(error_context& context) override {
     if (overdue()) return;
@@ -393,7 +396,7 @@ class staged_message<Driver>::work final : public operation {
  private:
   bool is_over() const noexcept { return (!out_ || out_->over()) && (!in_ || in_->over()); }
 
-  const std::shared_ptr<device_session<Driver>> session_;
+  const std::shared_ptr<device_call_resources<Driver>> resources_;
   message_turn<State> turn_;
   std::optional<staged_sending<State, Driver>> out_;
   std::optional<staged_receiving<State, Driver>> in_;

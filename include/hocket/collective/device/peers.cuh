@@ -10,7 +10,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/kernel/device/leaf.cuh>
+#include <hocket/kernel/device/element_kernel.cuh>
 #include <hocket/transport/cuda_ipc/driver.hpp>
 
 #include <source_location>
@@ -21,31 +21,31 @@ namespace cuda {
 /// The tables of kernels that bound calls launch.
 struct device_kernels {
   template <class Op, class T>
-  static const kernel::stream_leaf* each() noexcept {
-    return &kernel::device::stream_leaf_of<Op, T>;
+  static const kernel::stream_kernel* each() noexcept {
+    return &kernel::device::stream_kernel_of<Op, T>;
   }
   template <class Op, class T>
-  static const kernel::stream_leaf* fused() noexcept {
-    return &kernel::device::fused_leaf_of<Op, T>;
+  static const kernel::stream_kernel* fused() noexcept {
+    return &kernel::device::fused_kernel_of<Op, T>;
   }
 };
 
-template <class Wire>
-using peers = peers_of<Wire, cuda_ipc::driver, device_kernels>;
+template <class Domain>
+using peers = peers_of<Domain, cuda_ipc::driver, device_kernels>;
 
 /// Lets the devices of `comm`'s ranks reach each other's memory; this rank's is that of `stream`. Collective: see
 /// `peers_of::reach`. Options: `timeout`.
-template <class Wire, call_options Options = options<>>
-peers<Wire> reach_peers(const communicator<Wire>& comm, const stream_ref& stream, const Options& how = {},
-                        const std::source_location& site = std::source_location::current()) {
+template <class Domain, call_options Options = options<>>
+peers<Domain> reach_peers(const communicator<Domain>& comm, const stream_ref& stream, const Options& how = {},
+                          const std::source_location& site = std::source_location::current()) {
   static_assert(Options::template only<kind::timeout>, "with(...): reach_peers takes a timeout and nothing else");
   const auto longest = hocket::detail::timeout_of(hocket::detail::communicator_access::state(comm), how);
-  return peers<Wire>::reach(comm, stream, longest, {}, site);
+  return peers<Domain>::reach(comm, stream, longest, {}, site);
 }
 
 /// The communicator must stay where it is until the last bound call is gone: a temporary does not.
-template <class Wire, class... More>
-void reach_peers(const communicator<Wire>&&, const More&...) = delete;
+template <class Domain, class... More>
+void reach_peers(const communicator<Domain>&&, const More&...) = delete;
 
 }  // namespace cuda
 HOCKET_END_NAMESPACE

@@ -41,24 +41,24 @@
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/placed.hpp>
+#include <hocket/collective/detail/device_calls.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/device/explain_bound.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/exchange.hpp>
 #include <hocket/communicator/signature.hpp>
-#include <hocket/communicator/visit.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
+#include <hocket/core/device_buffer.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/core/placed_buffer.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/stream/operation.hpp>
-#include <hocket/kernel/device/stream_leaf.hpp>
+#include <hocket/kernel/device/stream_kernel.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/selection/algorithm.hpp>
@@ -90,18 +90,18 @@ struct binding_device_call {
 };
 
 /// What all bound calls of a communicator share. The driver outlives the group.
-template <class Wire, class Driver>
+template <class Domain, class Driver>
 struct device_peers {
   using group_type = cuda_ipc::group<Driver>;
-  using state_type = communicator_state<Wire>;
+  using state_type = communicator_state<Domain>;
 
-  explicit device_peers(const communicator<Wire>& whose) : comm(whose) {}
+  explicit device_peers(const communicator<Domain>& whose) : comm(whose) {}
   state_type& state() const { return communicator_access::state(comm); }
 
   /// Ends the communicator, as a call of `whose` does that fails.
-  void revoke(const failure& cause) const { state().revoke_unheard(in_context(cause, state(), *under_way)); }
+  void revoke(const failure& cause) const { state().revoke_undelivered(in_context(cause, state(), *under_way)); }
 
-  const communicator<Wire>& comm;
+  const communicator<Domain>& comm;
   const call_site* under_way = nullptr;  ///< which streams are waited for, or enqueued
   std::optional<Driver> loaded;
   std::unique_ptr<group_type> group;
@@ -114,9 +114,9 @@ inline constexpr bool bound_calls_take = Options::template only<kind::algorithm,
 /// Why a wait on streams ends before they do, if the communicator says so.
 template <class State>
 failure interruption(State& state) {
-  static_cast<void>(listen(state, [] { return waiting_call{.operation = "a wait for a stream"}; }));
+  static_cast<void>(poll_control_messages(state, [] { return waiting_call{.operation = "a wait for a stream"}; }));
   if (state.revoked()) return state.take_cause();
-  return state.aborted() ? state.heed_abort() : failure();
+  return state.aborted() ? state.take_abort() : failure();
 }
 
 /// Ends the communicator, and the call.
@@ -126,23 +126,25 @@ template <class State>
 }
 
 /// The request for what was enqueued of a bound call.
-template <class Wire, class Driver>
+template <class Domain, class Driver>
 class bound_completion final : public pending {
  public:
-  using peers_type = device_peers<Wire, Driver>;
-  using work_type = stream_operation<Driver>;
+  using peers_type = device_peers<Domain, Driver>;
+  using operation_state_type = stream_operation<Driver>;
 
-  bound_completion(std::shared_ptr<peers_type> peers, std::shared_ptr<work_type> work, const call_site& call)
-      : peers_(std::move(peers)), work_(std::move(work)), call_(call), until_(deadline::after(call.timeout)) {}
+  bound_completion(std::shared_ptr<peers_type> peers, std::shared_ptr<operation_state_type> operation_state,
+                   const call_site& call)
+      : peers_(std::move(peers)), operation_state_(std::move(operation_state)), call_(call),
+        until_(deadline::after(call.timeout)) {}
 
   bool test() override {
-    look([&](bool& done) { return work_->test(until_, done); });
+    look([&](bool& done) { return operation_state_->test(until_, done); });
     return over_;
   }
   void wait() override {
     look([&](bool& done) {
       done = true;
-      return work_->finish(until_);
+      return operation_state_->finish(until_);
     });
   }
   const failure& cause() const override { return cause_; }
@@ -153,7 +155,7 @@ class bound_completion final : public pending {
   void look(const Look& ask) {
     if (over_) return;
     auto& state = peers_->state();
-    const visit here(state);
+    const communicator_guard here(state);
     outcome ended = here.refused();
     over_ = !ended.failed();
     if (over_) ended = refuse_if_over(state, never_stopped{}, call_.timeout);
@@ -170,7 +172,7 @@ class bound_completion final : public pending {
   }
 
   std::shared_ptr<peers_type> peers_;
-  std::shared_ptr<work_type> work_;
+  std::shared_ptr<operation_state_type> operation_state_;
   call_site call_;
   deadline until_;
   failure cause_;
@@ -186,25 +188,27 @@ namespace cuda {
 inline constexpr std::size_t most_one_shot_bytes = std::size_t{256} << 10;
 
 /// One rank's part of a collective that was bound to its buffers. Movable, as `peers_of`. See the top of this file.
-template <class Wire, class Driver>
+template <class Domain, class Driver>
 class bound_call {
  public:
   /// For `peers_of`.
-  bound_call(std::shared_ptr<hocket::detail::device_peers<Wire, Driver>> among, const char* name,
-             std::shared_ptr<const void> operation, std::unique_ptr<hocket::detail::stream_operation<Driver>> work)
-      : peers_(std::move(among)), name_(name), operation_(std::move(operation)), work_(std::move(work)) {}
+  bound_call(std::shared_ptr<hocket::detail::device_peers<Domain, Driver>> among, const char* name,
+             std::shared_ptr<const void> operation,
+             std::unique_ptr<hocket::detail::stream_operation<Driver>> operation_state)
+      : peers_(std::move(among)), name_(name), operation_(std::move(operation)),
+        operation_state_(std::move(operation_state)) {}
 
   /// Puts it on a stream of this rank's device, that may be one that is being captured. Local; waits for nobody.
   void enqueue(const stream_of<Driver>& stream, const std::source_location& site = std::source_location::current()) {
     auto& state = peers_->state();
     const hocket::detail::call_site call{name_, site, state.timeout()};
-    const hocket::detail::visit here(state);
+    const hocket::detail::communicator_guard here(state);
     begin(state, here, call);
     peers_->under_way = &call;
     failure found = foreign(stream.handle);
     const bool driver_failed = found && found.code != errc::invalid_argument;
     if (driver_failed) found = peers_->group->give_up(nullptr, std::move(found));
-    if (!found) found = work_->enqueue(stream.handle);
+    if (!found) found = operation_state_->enqueue(stream.handle);
     if (!found) return;
     if (found.code == errc::invalid_argument) raise(hocket::detail::refuse(state, std::move(found), call));
     hocket::detail::raise_and_revoke(state, std::move(found), call);
@@ -224,11 +228,11 @@ class bound_call {
     static_assert(Options::template only<kind::timeout>, "with(...): wait takes a timeout and nothing else");
     auto& state = peers_->state();
     const hocket::detail::call_site call = hocket::detail::site_of(state, name_, how, site);
-    const hocket::detail::visit here(state);
+    const hocket::detail::communicator_guard here(state);
     begin(state, here, call);
     peers_->under_way = &call;
     state.stop_reading();
-    failure found = work_->finish(deadline::after(call.timeout));
+    failure found = operation_state_->finish(deadline::after(call.timeout));
     if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
   }
 
@@ -238,7 +242,7 @@ class bound_call {
   request completion(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): completion takes a timeout and nothing else");
     const hocket::detail::call_site call = hocket::detail::site_of(peers_->state(), name_, how, site);
-    return request(std::make_unique<hocket::detail::bound_completion<Wire, Driver>>(peers_, work_, call));
+    return request(std::make_unique<hocket::detail::bound_completion<Domain, Driver>>(peers_, operation_state_, call));
   }
 
  private:
@@ -261,23 +265,23 @@ class bound_call {
                         "the stream is of another device or context than the one that reach_peers was given");
   }
 
-  std::shared_ptr<hocket::detail::device_peers<Wire, Driver>> peers_;
+  std::shared_ptr<hocket::detail::device_peers<Domain, Driver>> peers_;
   const char* name_;
   std::shared_ptr<const void> operation_;
-  std::shared_ptr<hocket::detail::stream_operation<Driver>> work_;
+  std::shared_ptr<hocket::detail::stream_operation<Driver>> operation_state_;
 };
 
 /// The ranks of a communicator, each with a device, that reach each other's memory. `Kernels` has the tables of kernels:
 /// `each<Op, T>()` and `fused<Op, T>()`. Movable; what was moved from can be destroyed, or given a value.
-template <class Wire, class Driver, class Kernels>
+template <class Domain, class Driver, class Kernels>
 class peers_of {
  public:
-  using call_type = bound_call<Wire, Driver>;
+  using call_type = bound_call<Domain, Driver>;
 
   /// Collective over `comm`, as everything here but `enqueue` and `wait`; milliseconds. The device is that of `order`.
   /// Throws on all ranks alike: `unreachable`, with the reason and the ranks, where two can't reach each other's memory or
   /// streams can't wait for words; `bad_environment` where there is no driver or its connections are too few.
-  static peers_of reach(const communicator<Wire>& comm, const stream_of<Driver>& order,
+  static peers_of reach(const communicator<Domain>& comm, const stream_of<Driver>& order,
                         std::chrono::nanoseconds timeout, cuda_ipc::group_options how,
                         const std::source_location& site) {
     auto made = std::make_shared<shared_type>(comm);
@@ -288,8 +292,8 @@ class peers_of {
     how.stream = order.handle;
     how.interrupted = [&state] { return hocket::detail::interruption(state); };
     how.ends = [shared = made.get()](const failure& cause) { shared->revoke(cause); };
-    cuda_ipc::place<Driver> at{};
-    failure found = place_of(*made, order, at, how.device);
+    cuda_ipc::driver_context<Driver> at{};
+    failure found = driver_context_of(*made, order, at, how.device);
     const auto exchange = hocket::detail::exchange_over<hocket::detail::reaching_peers>(comm, site);
     found = cuda_ipc::detail::agreed(found, static_cast<std::size_t>(comm.size()), exchange);
     if (!found) {
@@ -308,16 +312,17 @@ class peers_of {
 
   /// `out` on each rank is the sum, or what `op` is, of all ranks' `in`: as many elements.
   template <class T, class U, class Op, call_options Options = options<>>
-    requires hocket::detail::placed_pair<T, U> && reduction_for<Op, U>
-  call_type all_reduce(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Op& op,
+    requires hocket::detail::device_pair<T, U> && reduction_for<Op, U>
+  call_type all_reduce(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Op& op,
                        const Options& how = {}, const std::source_location& site = std::source_location::current()) {
-    return reduce<plan::goal_kind::all_reduce>(in, out, out.size(), op, how, site);
+    return reduce<plan::collective_kind::all_reduce>(in, out, out.size(), op, how, site);
   }
   template <class T, class Op, call_options Options = options<>>
     requires reduction_for<Op, T>
-  call_type all_reduce(placed_in_place<T, device_memory> buffer, const Op& op, const Options& how = {},
+  call_type all_reduce(device_in_place<T, device_memory> buffer, const Op& op, const Options& how = {},
                        const std::source_location& site = std::source_location::current()) {
-    return reduce<plan::goal_kind::all_reduce>(buffer.elements, buffer.elements, buffer.elements.size(), op, how, site);
+    return reduce<plan::collective_kind::all_reduce>(buffer.elements, buffer.elements, buffer.elements.size(), op, how,
+                                                     site);
   }
   template <class... Arguments>
     requires(!hocket::detail::is_bound_reduction<std::remove_cvref_t<Arguments>...> &&
@@ -329,11 +334,11 @@ class peers_of {
 
   /// `out` is this rank's block of the sum of all `in`, which have as many elements for each rank.
   template <class T, class U, class Op, call_options Options = options<>>
-    requires hocket::detail::placed_pair<T, U> && reduction_for<Op, U>
-  call_type reduce_scatter(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Op& op,
+    requires hocket::detail::device_pair<T, U> && reduction_for<Op, U>
+  call_type reduce_scatter(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Op& op,
                            const Options& how = {},
                            const std::source_location& site = std::source_location::current()) {
-    return reduce<plan::goal_kind::reduce_scatter>(in, out, out.size(), op, how, site);
+    return reduce<plan::collective_kind::reduce_scatter>(in, out, out.size(), op, how, site);
   }
   template <class... Arguments>
     requires(!hocket::detail::is_bound_reduction<std::remove_cvref_t<Arguments>...>)
@@ -344,10 +349,10 @@ class peers_of {
 
   /// `out` is all ranks' `in`, in their order.
   template <class T, class U, call_options Options = options<>>
-    requires hocket::detail::placed_pair<T, U> && element<U>
-  call_type all_gather(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Options& how = {},
+    requires hocket::detail::device_pair<T, U> && element<U>
+  call_type all_gather(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
                        const std::source_location& site = std::source_location::current()) {
-    return move<plan::goal_kind::all_gather>(in, out, in.size(), 0, how, site);
+    return move<plan::collective_kind::all_gather>(in, out, in.size(), 0, how, site);
   }
   template <class... Arguments>
     requires(!hocket::detail::is_bound_move<std::remove_cvref_t<Arguments>...>)
@@ -358,10 +363,11 @@ class peers_of {
 
   /// Block r of `in` goes to rank r, and lies there in block s of `out`, where s is this rank.
   template <class T, class U, call_options Options = options<>>
-    requires hocket::detail::placed_pair<T, U> && element<U>
-  call_type all_to_all(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, const Options& how = {},
+    requires hocket::detail::device_pair<T, U> && element<U>
+  call_type all_to_all(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
                        const std::source_location& site = std::source_location::current()) {
-    return move<plan::goal_kind::all_to_all>(in, out, out.size() / static_cast<std::size_t>(size()), 0, how, site);
+    return move<plan::collective_kind::all_to_all>(in, out, out.size() / static_cast<std::size_t>(size()), 0, how,
+                                                   site);
   }
   template <class... Arguments>
     requires(!hocket::detail::is_bound_move<std::remove_cvref_t<Arguments>...>)
@@ -373,10 +379,10 @@ class peers_of {
   /// `buffer` is on all ranks what it is on `from`.
   template <class T, call_options Options = options<>>
     requires(!std::is_const_v<T>) && element<T>
-  call_type broadcast(placed_buffer<T, device_memory> buffer, root from, const Options& how = {},
+  call_type broadcast(device_buffer<T, device_memory> buffer, root from, const Options& how = {},
                       const std::source_location& site = std::source_location::current()) {
-    return move<plan::goal_kind::broadcast>(placed_buffer<T, device_memory>(nullptr, 0), buffer, buffer.size(),
-                                            from.rank, how, site);
+    return move<plan::collective_kind::broadcast>(device_buffer<T, device_memory>(nullptr, 0), buffer, buffer.size(),
+                                                  from.rank, how, site);
   }
   template <class... Arguments>
     requires(!hocket::detail::is_bound_broadcast<std::remove_cvref_t<Arguments>...>)
@@ -393,7 +399,7 @@ class peers_of {
     static_assert(Options::template only<kind::timeout>, "with(...): close takes a timeout and nothing else");
     auto& state = peers_->state();
     const hocket::detail::call_site call = hocket::detail::site_of(state, "close", how, site);
-    const hocket::detail::visit here(state);
+    const hocket::detail::communicator_guard here(state);
     if (const outcome refused = here.refused(); refused.failed()) {
       raise(hocket::detail::in_context(refused.cause(), state, call));
     }
@@ -404,12 +410,12 @@ class peers_of {
   }
 
  private:
-  using shared_type = hocket::detail::device_peers<Wire, Driver>;
+  using shared_type = hocket::detail::device_peers<Domain, Driver>;
 
   explicit peers_of(std::shared_ptr<shared_type> shared) : peers_(std::move(shared)) {}
 
-  static failure place_of(shared_type& made, const stream_of<Driver>& order, cuda_ipc::place<Driver>& at,
-                          cuda_ipc::device_number& device) {
+  static failure driver_context_of(shared_type& made, const stream_of<Driver>& order,
+                                   cuda_ipc::driver_context<Driver>& at, cuda_ipc::device_number& device) {
     at.through = order.through;
     if constexpr (std::is_same_v<Driver, cuda_ipc::driver>) {
       failure why;
@@ -434,39 +440,39 @@ class peers_of {
     raise(hocket::detail::refuse(shared.state(), std::move(cause), call));
   }
 
-  template <plan::goal_kind Kind, class T, class U, class Op, class Options>
-  call_type reduce(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, std::size_t block,
+  template <plan::collective_kind Kind, class T, class U, class Op, class Options>
+  call_type reduce(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, std::size_t block,
                    const Op& op, const Options& how, const std::source_location& site) {
     const auto effective = hocket::detail::effective_operation<Op, U>(op, how);
     using operation = std::remove_const_t<decltype(effective)>;
     const auto kept = std::make_shared<const operation>(effective);
-    const auto* const leaf = Kernels::template each<operation, U>();
-    hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * leaf->size, 0, how),
+    const auto* const element_kernel = Kernels::template each<operation, U>();
+    hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * element_kernel->size, 0, how),
                                          .block_elements = block,
-                                         .leaf = leaf,
+                                         .element_kernel = element_kernel,
                                          .operation = kept.get(),
                                          .order = hocket::detail::weakest_order<operation, U>(),
                                          .types = hocket::detail::type_signature<U, operation>()};
-    if constexpr (Kind == plan::goal_kind::all_reduce && !Options::template has<kind::algorithm>) {
+    if constexpr (Kind == plan::collective_kind::all_reduce && !Options::template has<kind::algorithm>) {
       const auto* const for_all = Kernels::template fused<operation, U>();
       bound.fused = one_device() && ranks() <= for_all->most_fused;
-      if (bound.fused) bound.leaf = for_all;
+      if (bound.fused) bound.element_kernel = for_all;
     }
-    const std::size_t expected = Kind == plan::goal_kind::reduce_scatter ? block * ranks() : block;
+    const std::size_t expected = Kind == plan::collective_kind::reduce_scatter ? block * ranks() : block;
     return bind<Kind>(in, out, {expected, block}, 0, bound, kept, how, site);
   }
 
-  template <plan::goal_kind Kind, class T, class U, class Options>
-  call_type move(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, std::size_t block, int from,
+  template <plan::collective_kind Kind, class T, class U, class Options>
+  call_type move(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, std::size_t block, int from,
                  const Options& how, const std::source_location& site) {
     const hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * sizeof(U), from, how),
                                                .block_elements = block,
-                                               .leaf = &kernel::moving_stream_leaf_of<U>,
+                                               .element_kernel = &kernel::copy_stream_kernel_of<U>,
                                                .types = hocket::detail::type_signature<U, void>()};
     sizes expected{block, block};
-    if constexpr (Kind == plan::goal_kind::all_gather) expected.out = block * ranks();
-    if constexpr (Kind == plan::goal_kind::all_to_all) expected = {block * ranks(), block * ranks()};
-    if constexpr (Kind == plan::goal_kind::broadcast) expected.in = 0;
+    if constexpr (Kind == plan::collective_kind::all_gather) expected.out = block * ranks();
+    if constexpr (Kind == plan::collective_kind::all_to_all) expected = {block * ranks(), block * ranks()};
+    if constexpr (Kind == plan::collective_kind::broadcast) expected.in = 0;
     return bind<Kind>(in, out, expected, from, bound, nullptr, how, site);
   }
 
@@ -474,8 +480,8 @@ class peers_of {
     std::size_t in, out;
   };
 
-  template <plan::goal_kind Kind, class T, class U, class Options>
-  call_type bind(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, sizes expected, int from,
+  template <plan::collective_kind Kind, class T, class U, class Options>
+  call_type bind(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, sizes expected, int from,
                  hocket::detail::stream_binding bound, std::shared_ptr<const void> operation, const Options& how,
                  const std::source_location& site) {
     static_assert(hocket::detail::bound_calls_take<Options>,
@@ -485,18 +491,19 @@ class peers_of {
     const hocket::detail::call_site call = hocket::detail::site_of(state, name, how, site);
     bound.in = reinterpret_cast<std::uintptr_t>(in.data());
     bound.out = reinterpret_cast<std::uintptr_t>(out.data());
-    bound.refused = misfit(in, out, expected, from);
-    std::unique_ptr<hocket::detail::stream_operation<Driver>> work;
+    bound.refused = memory_mismatch(in, out, expected, from);
+    std::unique_ptr<hocket::detail::stream_operation<Driver>> operation_state;
     const auto exchange = hocket::detail::exchange_over<hocket::detail::binding_device_call>(peers_->comm, site);
-    failure found = hocket::detail::stream_operation<Driver>::bind(*peers_->group, std::move(bound), exchange, work);
+    failure found =
+        hocket::detail::stream_operation<Driver>::bind(*peers_->group, std::move(bound), exchange, operation_state);
     if (found) refuse(*peers_, std::move(found), call);
-    return call_type(peers_, name, std::move(operation), std::move(work));
+    return call_type(peers_, name, std::move(operation), std::move(operation_state));
   }
 
   /// What is wrong with this rank's arguments. The others hear of it when all bind.
   template <class T, class U>
-  failure misfit(placed_buffer<T, device_memory> in, placed_buffer<U, device_memory> out, sizes expected,
-                 int from) const {
+  failure memory_mismatch(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, sizes expected,
+                          int from) const {
     if (from < 0 || from >= size()) {
       return make_failure(errc::invalid_argument, "there is no rank " + std::to_string(from) + " among " +
                                                       std::to_string(size()) + " to be the root");
@@ -525,8 +532,8 @@ class peers_of {
     return {};
   }
 
-  template <plan::goal_kind Kind, class Options>
-  static plan::any plan_for(std::size_t block_bytes, int from, const Options& how) {
+  template <plan::collective_kind Kind, class Options>
+  static plan::any_algorithm plan_for(std::size_t block_bytes, int from, const Options& how) {
     using namespace hocket::detail;
     if constexpr (Options::template has<kind::algorithm>) {
       const auto named = how.template get<kind::algorithm>(0);
@@ -537,8 +544,9 @@ class peers_of {
       } else {
         return plan_of<Kind>::get(named, from);
       }
-    } else if constexpr (Kind == plan::goal_kind::all_reduce) {
-      return block_bytes <= most_one_shot_bytes ? plan::any(plan::one_shot{}) : plan::any(plan::two_shot{});
+    } else if constexpr (Kind == plan::collective_kind::all_reduce) {
+      return block_bytes <= most_one_shot_bytes ? plan::any_algorithm(plan::one_shot{})
+                                                : plan::any_algorithm(plan::two_shot{});
     } else {
       return plan_of<Kind>::get(direct, from);
     }

@@ -24,7 +24,7 @@
 /// **Messages** go to tagged buffers of the same number of elements of the same type, from tagged buffers: memory of the host
 ///   takes part as `cuda::pinned(...)`. `with(cuda::staging{bytes})` must be equal on sender and receiver.
 /// **Pinned memory** is copied only where blocks must be cut.
-/// **What only moves** is carried by the transport instead where it can be: see device/carried.hpp and device/message.hpp. All but `Chunks` holds there too.
+/// **What only moves** is carried by the transport instead where it can be: see device/device_aware.hpp and device/message.hpp. All but `Chunks` holds there too.
 /// **Errors.** As for the host's call. `invalid_argument` before anything is sent if memory is not what its tag says. What the
 ///   driver complains of, at any time, ends the communicator; work that `stream` was given before and that does not end is a
 ///   `timeout`. What `out` has then is not defined, but what is still under way comes before what `stream` is given next.
@@ -36,15 +36,15 @@
 #include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/detail/run.hpp>
-#include <hocket/collective/device/carried.hpp>
+#include <hocket/collective/device/call_resources.hpp>
+#include <hocket/collective/device/device_aware.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/device/message.hpp>
-#include <hocket/collective/device/session.hpp>
-#include <hocket/collective/device/staged_job.hpp>
+#include <hocket/collective/device/staged_call_spec.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/device_buffer.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/core/placed_buffer.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/transport/cuda_ipc/driver.hpp>
 
@@ -60,52 +60,52 @@ namespace detail {
 
 /// The calls over CUDA's kinds of memory: carried by the transport where it can do all there is to do, else staged.
 template <cuda::memory Space>
-struct placed_calls<Space> {
+struct device_calls<Space> {
   template <class Options>
   static constexpr bool takes = Options::template has<kind::stream>;
 
-  template <plan::goal_kind Kind, class How, class Wire, class T, class From, class U, class Op, class Options,
+  template <plan::collective_kind Kind, class How, class Domain, class T, class From, class U, class Op, class Options,
             class Blocks = equal_blocks>
-  static auto reduce(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, Space> out,
+  static auto reduce(const communicator<Domain>& comm, device_buffer<T, From> in, device_buffer<U, Space> out,
                      const Op& op, const Options& options, const std::source_location& site,
                      const Blocks& blocks = {}) {
     const auto hosts = for_host(options);
-    const auto job = make_reduction_job<Kind>(input(in), output(out), op, hosts, blocks);
-    return run<How, From>(comm, job, options, hosts, site);
+    const auto spec = make_reduction_spec<Kind>(input(in), output(out), op, hosts, blocks);
+    return run<How, From>(comm, spec, options, hosts, site);
   }
-  template <plan::goal_kind Kind, class How, class Wire, class T, class From, class U, class Options,
+  template <plan::collective_kind Kind, class How, class Domain, class T, class From, class U, class Options,
             class Blocks = equal_blocks>
-  static auto move(const communicator<Wire>& comm, placed_buffer<T, From> in, placed_buffer<U, Space> out,
+  static auto move(const communicator<Domain>& comm, device_buffer<T, From> in, device_buffer<U, Space> out,
                    const Options& options, const std::source_location& site, const Blocks& blocks = {}) {
     const auto hosts = for_host(options);
-    const auto job = make_moving_job<Kind>(input(in), output(out), 0, hosts, blocks);
-    return run<How, From>(comm, job, options, hosts, site);
+    const auto spec = make_move_spec<Kind>(input(in), output(out), 0, hosts, blocks);
+    return run<How, From>(comm, spec, options, hosts, site);
   }
-  template <class How, class Wire, class T, class Options>
-  static auto broadcast(const communicator<Wire>& comm, placed_buffer<T, Space> buffer, root from,
+  template <class How, class Domain, class T, class Options>
+  static auto broadcast(const communicator<Domain>& comm, device_buffer<T, Space> buffer, root from,
                         const Options& options, const std::source_location& site) {
     const auto hosts = for_host(options);
-    const auto job =
-        make_moving_job<plan::goal_kind::broadcast>(std::span<const T>(), output(buffer), from.rank, hosts);
-    return run<How, Space>(comm, job, options, hosts, site);
+    const auto spec =
+        make_move_spec<plan::collective_kind::broadcast>(std::span<const T>(), output(buffer), from.rank, hosts);
+    return run<How, Space>(comm, spec, options, hosts, site);
   }
 
   /// `host` has the buffers, of elements T sent and U received.
-  template <class T, class U, class From, class How, class Wire, class Options>
-  static auto exchange(const communicator<Wire>& comm, message_job host, const Options& options,
+  template <class T, class U, class From, class How, class Domain, class Options>
+  static auto exchange(const communicator<Domain>& comm, message_spec host, const Options& options,
                        const std::source_location& site) {
     using driver_type = driver_of<Options>;
     const auto hosts = for_host(options);
-    const placed_message<driver_type> message{host, From::space, Space::space, options.template get<kind::stream>(0)};
-    const auto sign = [](message_job& signed_one, const char* way, std::size_t chunk_bytes) {
-      signed_one.sent_type = placed_signature<T>(way, signed_one.out.size(), chunk_bytes);
-      signed_one.received_type = placed_signature<U>(way, signed_one.in.size(), chunk_bytes);
+    const device_message<driver_type> message{host, From::space, Space::space, options.template get<kind::stream>(0)};
+    const auto sign = [](message_spec& signed_one, const char* way, std::size_t chunk_bytes) {
+      signed_one.sent_type = device_signature<T>(way, signed_one.out.size(), chunk_bytes);
+      signed_one.received_type = device_signature<U>(way, signed_one.in.size(), chunk_bytes);
     };
-    if constexpr (!Options::template has<kind::staging> && can_carry<Wire>) {
-      if (carries_device_memory(comm)) {
-        carried_message<driver_type> carried{message};
-        sign(carried.host, "carried", 0);
-        return How::exchange(comm, carried, hosts, site);
+    if constexpr (!Options::template has<kind::staging> && has_device_aware<Domain>) {
+      if (is_device_aware(comm)) {
+        device_aware_message<driver_type> device_aware{message};
+        sign(device_aware.host, "carried", 0);
+        return How::exchange(comm, device_aware, hosts, site);
       }
     }
     staged_message<driver_type> staged{message, chunk_bytes_of(options)};
@@ -119,11 +119,11 @@ struct placed_calls<Space> {
       typename std::remove_cvref_t<decltype(std::declval<const Options&>().template get<kind::stream>(0))>::driver_type;
 
   template <class T, class From>
-  static std::span<const std::remove_const_t<T>> input(placed_buffer<T, From> in) {
+  static std::span<const std::remove_const_t<T>> input(device_buffer<T, From> in) {
     return {in.data(), in.size()};
   }
   template <class T>
-  static std::span<T> output(placed_buffer<T, Space> out) {
+  static std::span<T> output(device_buffer<T, Space> out) {
     return {out.data(), out.size()};
   }
   template <class Options>
@@ -135,15 +135,16 @@ struct placed_calls<Space> {
     return options.template get<kind::staging>(cuda::staging{}).chunk_bytes;
   }
 
-  template <class How, class From, class Wire, class HostJob, class Options, class HostOptions>
-  static auto run(const communicator<Wire>& comm, const HostJob& host, const Options& options, const HostOptions& hosts,
-                  const std::source_location& site) {
+  template <class How, class From, class Domain, class HostSpec, class Options, class HostOptions>
+  static auto run(const communicator<Domain>& comm, const HostSpec& host, const Options& options,
+                  const HostOptions& hosts, const std::source_location& site) {
     using driver_type = driver_of<Options>;
-    const placed_job<HostJob, driver_type> job{host, From::space, Space::space, options.template get<kind::stream>(0)};
-    if constexpr (may_be_carried<HostJob, Options, Wire>) {
-      if (carries_device_memory(comm)) return How::run(comm, carried_job<HostJob, driver_type>{job}, hosts, site);
+    const device_call_spec<HostSpec, driver_type> spec{host, From::space, Space::space,
+                                                       options.template get<kind::stream>(0)};
+    if constexpr (may_be_device_aware<HostSpec, Options, Domain>) {
+      if (is_device_aware(comm)) return How::run(comm, device_aware_spec<HostSpec, driver_type>{spec}, hosts, site);
     }
-    return How::run(comm, staged_job<HostJob, driver_type>{job, chunk_bytes_of(options)}, hosts, site);
+    return How::run(comm, staged_call_spec<HostSpec, driver_type>{spec, chunk_bytes_of(options)}, hosts, site);
   }
 };
 

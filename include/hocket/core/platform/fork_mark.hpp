@@ -34,7 +34,7 @@ class fork_mark {
   }
 
   /// Whether this process is a copy of the one that made this.
-  bool in_a_copy() const noexcept { return here_ != nullptr && *here_ == 0; }
+  bool in_forked_child() const noexcept { return here_ != nullptr && *here_ == 0; }
 
  private:
   static constexpr std::size_t bytes = 1;  // a page

@@ -28,11 +28,11 @@ class wait_limit {
   /// Waits until `until`, and nobody can call it off.
   wait_limit(deadline until) noexcept : until_(until) {}
 
-  /// Waits until `until` or until `called_off()` is true.
+  /// Waits until `until` or until `cancelled()` is true.
   template <typename Predicate>
     requires std::is_invocable_r_v<bool, const Predicate&>
-  wait_limit(deadline until, const Predicate& called_off) noexcept
-      : until_(until), object_(&called_off),
+  wait_limit(deadline until, const Predicate& cancelled) noexcept
+      : until_(until), object_(&cancelled),
         ask_([](const void* object) -> bool { return (*static_cast<const Predicate*>(object))(); }) {}
 
   /// Waits until `until` or until `token`, a `std::stop_token`, is told to stop.

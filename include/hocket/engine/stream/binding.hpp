@@ -7,8 +7,8 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/engine/binding.hpp>
-#include <hocket/engine/step_event.hpp>
-#include <hocket/kernel/device/stream_leaf.hpp>
+#include <hocket/engine/step_observer.hpp>
+#include <hocket/kernel/device/stream_kernel.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/merged_lanes.hpp>
@@ -24,9 +24,9 @@ namespace detail {
 
 /// One plan, bound to buffers of a device, an element type and an operation. The buffers hold elements; `in` may be the same memory as the part of `out` that it becomes.
 struct stream_binding {
-  plan::any plan;
+  plan::any_algorithm plan;
   std::size_t block_elements = 0;  ///< see plan::layout; the goal says how many blocks there are
-  const kernel::stream_leaf* leaf = nullptr;
+  const kernel::stream_kernel* element_kernel = nullptr;
   const void* operation = nullptr;  ///< passed to the leaf, whenever it is enqueued
   std::uint64_t in = 0;
   std::uint64_t out = 0;
@@ -41,13 +41,13 @@ struct stream_binding {
 
 inline plan::layout layout_of(const stream_binding& bound, int ranks) {
   const plan::shape shape = bound.plan.shape(ranks);
-  return {bound.block_elements, static_cast<std::uint32_t>(bound.plan.goal().blocks(ranks)), shape.pieces};
+  return {bound.block_elements, static_cast<std::uint32_t>(bound.plan.collective().blocks(ranks)), shape.pieces};
 }
 
 /// The bytes of the whole vector that a rank's buffer holds.
 inline plan::extent bytes_of(const stream_binding& bound, plan::region where, int ranks, int rank) {
-  const plan::extent elements = extent_of(bound.plan.goal().kind, where, layout_of(bound, ranks), rank);
-  return {elements.begin * bound.leaf->size, elements.size * bound.leaf->size};
+  const plan::extent elements = extent_of(bound.plan.collective().kind, where, layout_of(bound, ranks), rank);
+  return {elements.begin * bound.element_kernel->size, elements.size * bound.element_kernel->size};
 }
 
 /// Whether what is contributed lies where its result will; the two must not overlap in any other way, and `wrong` says so.
@@ -66,35 +66,36 @@ inline bool lies_in_place(const stream_binding& bound, int ranks, int rank, fail
 /// What a stream can't do of one action of `rank`; empty if it can.
 inline std::string refused_by_streams(const stream_binding& bound, const plan::action& each, const plan::shape& shape,
                                       int ranks, int rank, unsigned tags) {
-  using plan::verb;
+  using plan::action_kind;
   const plan::layout layout = layout_of(bound, ranks);
-  const plan::goal_kind goal = bound.plan.goal().kind;
-  if (each.what == verb::push) return "pushes, which only hosts do: one_shot is as good for small vectors on devices";
+  const plan::collective_kind collective = bound.plan.collective().kind;
+  if (each.what == action_kind::push)
+    return "pushes, which only hosts do: one_shot is as good for small vectors on devices";
   if (each.from == plan::region::inbox) return "has an inbox, which only hosts have";
-  const bool flags = each.what == verb::signal || each.what == verb::wait;
+  const bool flags = each.what == action_kind::signal || each.what == action_kind::wait;
   if (flags && shape.lanes != 1) {
     return "has signals in " + std::to_string(shape.lanes) + " lanes, and a stream is one: choose a plan with one";
   }
   if (flags && each.tag >= tags) return "uses a tag beyond the " + std::to_string(tags) + " that there are";
-  const bool to_all = flags || each.what == verb::copy || each.what == verb::load_reduce;
+  const bool to_all = flags || each.what == action_kind::copy || each.what == action_kind::load_reduce;
   if (each.peer >= ranks || each.peer < (to_all ? plan::all_peers : 0)) return "names a rank that is not there";
   if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) return "names a chunk that is not there";
-  const int read = each.what == verb::load ? each.peer : rank;
-  if (!fits(each.from, each.from_at, each, layout, goal, shape.scratch, read) ||
-      !fits(each.to, each.to_at, each, layout, goal, shape.scratch, rank)) {
+  const int read = each.what == action_kind::load ? each.peer : rank;
+  if (!fits(each.from, each.from_at, each, layout, collective, shape.scratch, read) ||
+      !fits(each.to, each.to_at, each, layout, collective, shape.scratch, rank)) {
     return "reads or writes beyond the end of a buffer";
   }
   if (const char* const fault = fault_of(each, rank, shape.peer_pointers)) return ": " + std::string(fault);
-  if (each.what != verb::load_reduce && each.what != verb::receive_reduce) return {};
-  if (bound.leaf->many == nullptr) return "combines, and there is no operation";
-  if (bound.leaf->finishes && (each.what == verb::receive_reduce || each.from != plan::region::in)) {
+  if (each.what != action_kind::load_reduce && each.what != action_kind::receive_reduce) return {};
+  if (bound.element_kernel->many == nullptr) return "combines, and there is no operation";
+  if (bound.element_kernel->finishes && (each.what == action_kind::receive_reduce || each.from != plan::region::in)) {
     return "combines what was combined before, which an operation that prepares and finishes does at once on devices: "
            "choose one_shot, two_shot or direct";
   }
-  const std::size_t sources = each.what == verb::receive_reduce ? 2 : static_cast<std::size_t>(ranks);
-  if (sources <= bound.leaf->most_sources) return {};
+  const std::size_t sources = each.what == action_kind::receive_reduce ? 2 : static_cast<std::size_t>(ranks);
+  if (sources <= bound.element_kernel->most_sources) return {};
   return "combines the contributions of " + std::to_string(sources) + " ranks at once, and kernels at most " +
-         std::to_string(bound.leaf->most_sources);
+         std::to_string(bound.element_kernel->most_sources);
 }
 
 /// Why a stream can't run the plan; none if it can.
@@ -103,7 +104,7 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
   const auto refuse = [&](const std::string& why) {
     return make_failure(errc::invalid_argument, "plan '" + std::string(bound.plan.name()) + "' " + why);
   };
-  if (bound.plan.goal().reduces() && shape.order > bound.order) {
+  if (bound.plan.collective().reduces() && shape.order > bound.order) {
     return refuse(
         bound.order == plan::combination_order::fixed_tree
             ? "does not combine in the fixed tree, or its shape does not say so, and require(fixed_tree) asks "
@@ -125,15 +126,15 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
 inline bool combines_messages(const plan::merged_lanes& order, int rank) {
   const auto& steps = order.steps[static_cast<std::size_t>(rank)];
   return std::any_of(steps.begin(), steps.end(),
-                     [](const plan::merged_step& each) { return each.what.what == plan::verb::receive_reduce; });
+                     [](const plan::merged_step& each) { return each.what.what == plan::action_kind::receive_reduce; });
 }
 
 /// Why the contributions can't be combined for all ranks at once; none if they can.
 inline failure refused_fused(const stream_binding& bound, int ranks, bool one_device) {
-  if (bound.plan.goal().kind != plan::goal_kind::all_reduce) {
+  if (bound.plan.collective().kind != plan::collective_kind::all_reduce) {
     return make_failure(errc::invalid_argument, "one launch for all ranks is for all_reduce");
   }
-  if (bound.leaf->to_all == nullptr || static_cast<std::size_t>(ranks) > bound.leaf->most_fused) {
+  if (bound.element_kernel->to_all == nullptr || static_cast<std::size_t>(ranks) > bound.element_kernel->most_fused) {
     return make_failure(errc::invalid_argument,
                         "there is no kernel that combines for " + std::to_string(ranks) + " ranks at once");
   }
@@ -145,8 +146,9 @@ inline failure refused_fused(const stream_binding& bound, int ranks, bool one_de
 inline bool is_read_by_peers(const plan::merged_lanes& order, plan::region where) {
   for (const auto& steps : order.steps) {
     for (const plan::merged_step& each : steps) {
-      const plan::verb what = each.what.what;
-      const bool reads = what == plan::verb::load || what == plan::verb::load_reduce || what == plan::verb::send;
+      const plan::action_kind what = each.what.what;
+      const bool reads =
+          what == plan::action_kind::load || what == plan::action_kind::load_reduce || what == plan::action_kind::send;
       if (reads && each.what.from == where && each.what.count > 0) return true;
     }
   }

@@ -41,7 +41,7 @@ class stream_operation {
 
   stream_operation(const stream_operation&) = delete;
   stream_operation& operator=(const stream_operation&) = delete;
-  ~stream_operation() { flight_->dropped = true; }
+  ~stream_operation() { in_flight_->dropped = true; }
 
   /// Binds the plan on all ranks, or on none: then all have the same error, and the group can be used further.
   ///
@@ -57,7 +57,7 @@ class stream_operation {
     std::vector<std::vector<std::byte>> told;
     if (failure found = cuda_ipc::detail::decode_answers(exchange(made->offer()), ranks, told)) return found;
     if (failure found = cuda_ipc::detail::agreed(made->accept(told), ranks, exchange)) return found;
-    on.admit(*made->flight_);
+    on.admit(*made->in_flight_);
     result = std::move(made);
     return {};
   }
@@ -77,19 +77,19 @@ class stream_operation {
   }
 
   /// Waits until it is done, on this rank: see `group::finish`.
-  failure finish(const deadline& until) { return group_.finish(flight_, until); }
+  failure finish(const deadline& until) { return group_.finish(in_flight_, until); }
   /// Whether it is `done`, without waiting: see `group::test`.
-  failure test(const deadline& until, bool& done) { return group_.test(flight_, until, done); }
+  failure test(const deadline& until, bool& done) { return group_.test(in_flight_, until, done); }
 
   const stream_program& program() const noexcept { return program_; }
 
  private:
   stream_operation(group_type& on, stream_binding bound)
-      : group_(on), bound_(std::move(bound)), flight_(on.new_flight()) {}
+      : group_(on), bound_(std::move(bound)), in_flight_(on.new_in_flight_operation()) {}
 
   std::size_t scratch_bytes() const {
     return bound_.plan.shape(group_.size()).scratch * layout_of(bound_, group_.size()).largest_chunk() *
-           bound_.leaf->size;
+           bound_.element_kernel->size;
   }
 
   // ── Binding ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -122,28 +122,28 @@ class stream_operation {
     }
     has_messages_ = !order_.messages.empty();
     bootstrap::detail::append_integer(told, signature());
-    if (failure found = tell(plan::region::in, bound_.in, told)) return found;
-    if (failure found = tell(plan::region::out, bound_.out, told)) return found;
+    if (failure found = offer_buffer(plan::region::in, bound_.in, told)) return found;
+    if (failure found = offer_buffer(plan::region::out, bound_.out, told)) return found;
     if (failure found = allocate_scratch()) return found;
-    return tell(plan::region::scratch, flight_->lent, told);
+    return offer_buffer(plan::region::scratch, in_flight_->peer_visible, told);
   }
 
   /// Peers read it only if it is sent from.
   failure allocate_scratch() {
     const std::size_t bytes = bound_.fused ? 0 : scratch_bytes();
     if (bytes == 0) return {};
-    if (is_read_by_peers(order_, plan::region::scratch)) return group_.lend(*flight_, bytes);
-    return cuda_ipc::device_memory<Driver>::make(group_.where(), flight_->scratch, bytes);
+    if (is_read_by_peers(order_, plan::region::scratch)) return group_.allocate_peer_visible(*in_flight_, bytes);
+    return cuda_ipc::device_memory<Driver>::make(group_.where(), in_flight_->scratch, bytes);
   }
 
   /// Equal where ranks bind the same. The form for in-place use counts as the same, but where there are messages: all
   /// ranks must find the same order of them.
   std::uint64_t signature() const {
-    const plan::goal goal = bound_.plan.goal();
+    const plan::collective collective = bound_.plan.collective();
     std::vector<std::byte> text = bootstrap::text_blob(bound_.plan.name());
     for (const std::uint64_t each :
-         {static_cast<std::uint64_t>(goal.kind), static_cast<std::uint64_t>(goal.root),
-          static_cast<std::uint64_t>(bound_.block_elements), static_cast<std::uint64_t>(bound_.leaf->size),
+         {static_cast<std::uint64_t>(collective.kind), static_cast<std::uint64_t>(collective.root),
+          static_cast<std::uint64_t>(bound_.block_elements), static_cast<std::uint64_t>(bound_.element_kernel->size),
           static_cast<std::uint64_t>(bound_.fused), static_cast<std::uint64_t>(in_place_ && has_messages_),
           bound_.types}) {
       bootstrap::detail::append_integer(text, each);
@@ -152,7 +152,7 @@ class stream_operation {
   }
 
   /// A handle, if peers read it and there is anything to read.
-  failure tell(plan::region which, std::uint64_t data, std::vector<std::byte>& told) {
+  failure offer_buffer(plan::region which, std::uint64_t data, std::vector<std::byte>& told) {
     const std::size_t bytes = bytes_of_region(which, group_.rank());
     const bool needed = group_.size() > 1 && data != 0 && bytes != 0 &&
                         (bound_.fused ? group_.rank() != 0 : is_read_by_peers(order_, which));
@@ -184,7 +184,7 @@ class stream_operation {
       if (failure found = reach(peer, plan::region::out, from, at.out)) return found;
       if (failure found = reach(peer, plan::region::scratch, from, at.scratch)) return found;
     }
-    if (failure found = cuda_ipc::owned_event<Driver>::make(group_.where(), flight_->passed)) return found;
+    if (failure found = cuda_ipc::owned_event<Driver>::make(group_.where(), in_flight_->passed)) return found;
     if (failure found = load_kernels()) return found;
     const plan::signal_reuse reuse(bound_.plan, group_.size());
     program_ = stream_compiler<group_type>(group_, bound_, at, reuse, order_)();
@@ -193,11 +193,11 @@ class stream_operation {
   }
 
   failure load_kernels() {
-    if (bound_.leaf->load == nullptr) return {};
+    if (bound_.element_kernel->load == nullptr) return {};
     const cuda_ipc::context_scope scope(group_.through(), group_.where().where);
     failure found = scope.refused();
-    if (!found) found = bound_.leaf->load(static_cast<std::size_t>(group_.size()));
-    if (!found && !bound_.fused && combines_messages(order_, group_.rank())) found = bound_.leaf->load(2);
+    if (!found) found = bound_.element_kernel->load(static_cast<std::size_t>(group_.size()));
+    if (!found && !bound_.fused && combines_messages(order_, group_.rank())) found = bound_.element_kernel->load(2);
     return found;
   }
 
@@ -218,14 +218,14 @@ class stream_operation {
     typename group_type::lease opened;
     if (failure found = group_.mappings().open(*handle, opened)) return found;
     all.back() = opened.data();
-    flight_->leases.push_back(std::move(opened));
+    in_flight_->leases.push_back(std::move(opened));
     return {};
   }
 
   std::uint64_t own_place(plan::region which) const {
     if (which == plan::region::in) return bound_.in;
     if (which == plan::region::out) return bound_.out;
-    return flight_->lent != 0 ? flight_->lent : flight_->scratch.get();
+    return in_flight_->peer_visible != 0 ? in_flight_->peer_visible : in_flight_->scratch.get();
   }
 
   // ── Enqueueing ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -237,9 +237,9 @@ class stream_operation {
       const std::size_t next = group_.batches() ? end_of_words(i) : i;
       found = next > i + 1 ? put_words(stream, i, next) : put(stream, program_.steps[i]);
       const std::size_t end = std::max(next, i + 1);
-      for (; i < end && !found; ++i) tell(program_.steps[i]);
+      for (; i < end && !found; ++i) report_step(program_.steps[i]);
     }
-    return found ? found : group_.end(stream, flight_, capturing);
+    return found ? found : group_.end(stream, in_flight_, capturing);
   }
 
   failure put(cuda_ipc::stream_handle stream, const stream_step& what) {
@@ -247,22 +247,25 @@ class stream_operation {
     status said = status::success;
     failure found;
     switch (what.what) {
-      case stream_verb::set: said = group_.through().stream_write_value_32(stream, what.to, 1U, 0U); break;
-      case stream_verb::await:
+      case stream_action_kind::set: said = group_.through().stream_write_value_32(stream, what.to, 1U, 0U); break;
+      case stream_action_kind::await:
         said = group_.through().stream_wait_value_32(stream, what.to, 1U, group_.wait_flags());
         if (said == status::success) said = group_.through().stream_write_value_32(stream, what.to, 0U, 0U);
         break;
-      case stream_verb::copy: said = group_.through().memcpy_async(what.to, what.from, what.bytes, stream); break;
-      case stream_verb::combine:
-        found = bound_.leaf->many(
+      case stream_action_kind::copy:
+        said = group_.through().memcpy_async(what.to, what.from, what.bytes, stream);
+        break;
+      case stream_action_kind::combine:
+        found = bound_.element_kernel->many(
             stream, bound_.operation, reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.to)),
-            program_.sources.data() + what.first_source, what.sources, what.bytes / bound_.leaf->size);
+            program_.sources.data() + what.first_source, what.sources, what.bytes / bound_.element_kernel->size);
         break;
-      case stream_verb::fuse:
-        found = bound_.leaf->to_all(stream, bound_.operation, program_.destinations.data(), program_.sources.data(),
-                                    program_.destinations.size(), what.bytes / bound_.leaf->size);
+      case stream_action_kind::fuse:
+        found = bound_.element_kernel->to_all(stream, bound_.operation, program_.destinations.data(),
+                                              program_.sources.data(), program_.destinations.size(),
+                                              what.bytes / bound_.element_kernel->size);
         break;
-      case stream_verb::nothing: break;
+      case stream_action_kind::nothing: break;
     }
     if (said != status::success) found = cuda_ipc::status_failure(group_.through(), "enqueueing a step", said);
     if (found) {
@@ -277,9 +280,9 @@ class stream_operation {
     std::size_t words = 0;
     std::size_t end = first;
     for (; end < program_.steps.size() && words + 2 <= most_words; ++end) {
-      const stream_verb what = program_.steps[end].what;
-      if (what != stream_verb::set && what != stream_verb::await) break;
-      words += what == stream_verb::set ? 1 : 2;
+      const stream_action_kind what = program_.steps[end].what;
+      if (what != stream_action_kind::set && what != stream_action_kind::await) break;
+      words += what == stream_action_kind::set ? 1 : 2;
     }
     return end;
   }
@@ -288,7 +291,7 @@ class stream_operation {
     words_.clear();
     for (std::size_t i = first; i < end; ++i) {
       const stream_step& what = program_.steps[i];
-      const bool sets = what.what == stream_verb::set;
+      const bool sets = what.what == stream_action_kind::set;
       if (!sets) {
         words_.push_back({.what = cuda_ipc::word_wait_32, .at = what.to, .value = 1, .flags = group_.wait_flags()});
       }
@@ -302,20 +305,20 @@ class stream_operation {
     return found;
   }
 
-  void tell(const stream_step& what) const {
+  void report_step(const stream_step& what) const {
     if (!what.last || bound_.observer.on_step == nullptr || what.position == stream_step::after_plan) return;
-    bound_.observer.on_step(bound_.observer.context,
-                            step_event{.lane = what.lane,
-                                       .position = what.position,
-                                       .what = bound_.plan.at(group_.size(), group_.rank(), what.lane, what.position),
-                                       .bytes = what.bytes});
+    bound_.observer.on_step(bound_.observer.context, completed_step{.lane = what.lane,
+                                                                    .position = what.position,
+                                                                    .what = bound_.plan.at(group_.size(), group_.rank(),
+                                                                                           what.lane, what.position),
+                                                                    .bytes = what.bytes});
   }
 
   static constexpr std::size_t most_words = 255;  // at once, says the driver
 
   group_type& group_;
   stream_binding bound_;
-  std::shared_ptr<typename group_type::flight> flight_;
+  std::shared_ptr<typename group_type::in_flight_operation> in_flight_;
   plan::merged_lanes order_;  ///< while it is being bound
   bool in_place_ = false;
   bool has_messages_ = false;

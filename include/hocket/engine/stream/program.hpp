@@ -22,7 +22,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-enum class stream_verb : std::uint8_t {
+enum class stream_action_kind : std::uint8_t {
   set,      ///< the word at `to` = 1
   await,    ///< until the word at `to` is 1; then it is 0
   copy,     ///< `bytes` bytes
@@ -34,7 +34,7 @@ enum class stream_verb : std::uint8_t {
 struct stream_step {
   static constexpr unsigned after_plan = ~0U;
 
-  stream_verb what = stream_verb::nothing;
+  stream_action_kind what = stream_action_kind::nothing;
   bool last = true;       ///< of its action
   unsigned lane = 0;      ///< of the action in the plan
   unsigned position = 0;  ///< in the lane; `after_plan`: an acknowledgement
@@ -94,18 +94,18 @@ class stream_compiler {
     const std::size_t begin = result_.steps.size();
     if (what.join) await_receipts([&](const plan::merged_message& each) { return each.lane == step.lane; });
     switch (what.what) {
-      case plan::verb::signal:
+      case plan::action_kind::signal:
         for_each_peer(what.peer, [&](int peer) { set(peer, bank_of(rank_, peer, what.tag), what.tag); });
         break;
-      case plan::verb::wait:
+      case plan::action_kind::wait:
         for_each_peer(what.peer, [&](int peer) { await(peer, bank_of(peer, rank_, what.tag), what.tag); });
         break;
-      case plan::verb::copy: is_whole_reduction(what) ? combine(what) : copy(what, rank_); break;
-      case plan::verb::load: copy(what, what.peer); break;
-      case plan::verb::load_reduce: combine(what); break;
-      case plan::verb::send: send(step.message); break;
-      case plan::verb::receive:
-      case plan::verb::receive_reduce: receive(what, step.message); break;
+      case plan::action_kind::copy: is_whole_reduction(what) ? combine(what) : copy(what, rank_); break;
+      case plan::action_kind::load: copy(what, what.peer); break;
+      case plan::action_kind::load_reduce: combine(what); break;
+      case plan::action_kind::send: send(step.message); break;
+      case plan::action_kind::receive:
+      case plan::action_kind::receive_reduce: receive(what, step.message); break;
       default: break;  // refused before
     }
     if (result_.steps.size() == begin) put({});
@@ -126,11 +126,15 @@ class stream_compiler {
     await(message.from, bank::arrivals, message.slot);
     const std::size_t bytes = bytes_of_action(what);
     const std::uint64_t there = place(message.sent.from, message.sent.from_at, message.from);
-    if (what.what == plan::verb::receive_reduce) {
+    if (what.what == plan::action_kind::receive_reduce) {
       const std::uint64_t here = source(what, rank_);
       combine(what, what.message_first ? std::initializer_list{there, here} : std::initializer_list{here, there});
     } else if (bytes != 0) {
-      put({.what = stream_verb::copy, .peer = message.from, .to = destination(what), .from = there, .bytes = bytes});
+      put({.what = stream_action_kind::copy,
+           .peer = message.from,
+           .to = destination(what),
+           .from = there,
+           .bytes = bytes});
     }
     set(message.from, bank::receipts, message.slot);
     result_.steps.back().bytes = bytes;
@@ -169,17 +173,18 @@ class stream_compiler {
   }
 
   void set(int peer, bank which, unsigned number) {
-    put({.what = stream_verb::set, .peer = peer, .to = group_.word(peer, which, number, rank_)});
+    put({.what = stream_action_kind::set, .peer = peer, .to = group_.word(peer, which, number, rank_)});
   }
   void await(int peer, bank which, unsigned number) {
-    put({.what = stream_verb::await, .peer = peer, .to = group_.word(rank_, which, number, peer)});
+    put({.what = stream_action_kind::await, .peer = peer, .to = group_.word(rank_, which, number, peer)});
   }
 
   // ── Elements ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// Whether a rank that is alone makes its result of its contribution, which an operation may still finish.
   bool is_whole_reduction(const plan::action& what) const {
-    return ranks_ == 1 && what.from == plan::region::in && what.to == plan::region::out && bound_.leaf->finishes;
+    return ranks_ == 1 && what.from == plan::region::in && what.to == plan::region::out &&
+           bound_.element_kernel->finishes;
   }
 
   void copy(const plan::action& what, int owner) {
@@ -187,7 +192,7 @@ class stream_compiler {
     const std::uint64_t from = source(what, owner);
     const std::uint64_t to = destination(what);
     if (bytes != 0 && from != to) {
-      put({.what = stream_verb::copy, .peer = owner, .to = to, .from = from, .bytes = bytes});
+      put({.what = stream_action_kind::copy, .peer = owner, .to = to, .from = from, .bytes = bytes});
     }
   }
 
@@ -201,7 +206,7 @@ class stream_compiler {
   void combine(const plan::action& what, const Sources& sources) {
     const std::size_t bytes = bytes_of_action(what);
     if (bytes == 0) return;
-    put({.what = stream_verb::combine,
+    put({.what = stream_action_kind::combine,
          .to = destination(what),
          .bytes = bytes,
          .first_source = result_.sources.size(),
@@ -221,8 +226,8 @@ class stream_compiler {
       return;
     }
     for_each_peer(plan::all_peers, [&](int peer) { await(peer, bank::early, 0); });
-    if (const std::size_t bytes = layout_.size() * bound_.leaf->size; bytes != 0) {
-      put({.what = stream_verb::fuse, .bytes = bytes});
+    if (const std::size_t bytes = layout_.size() * bound_.element_kernel->size; bytes != 0) {
+      put({.what = stream_action_kind::fuse, .bytes = bytes});
       for (std::size_t peer = 0; peer < at_.in.size(); ++peer) {
         result_.sources.push_back(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(at_.in[peer])));
         result_.destinations.push_back(reinterpret_cast<void*>(static_cast<std::uintptr_t>(at_.out[peer])));
@@ -238,7 +243,7 @@ class stream_compiler {
   }
 
   std::size_t bytes_of_action(const plan::action& what) const {
-    return what.count == 0 ? 0 : layout_.chunks(what.chunk, what.count).size * bound_.leaf->size;
+    return what.count == 0 ? 0 : layout_.chunks(what.chunk, what.count).size * bound_.element_kernel->size;
   }
 
   std::uint64_t source(const plan::action& what, int owner) const { return place(what.from, what.from_at, owner); }
@@ -246,9 +251,9 @@ class stream_compiler {
 
   std::uint64_t place(plan::region where, std::uint32_t at, int owner) const {
     const auto index = static_cast<std::size_t>(owner);
-    const std::size_t size = bound_.leaf->size;
+    const std::size_t size = bound_.element_kernel->size;
     if (where == plan::region::scratch) return at_.scratch[index] + at * layout_.largest_chunk() * size;
-    const std::size_t origin = origin_of(bound_.plan.goal().kind, where, layout_, owner);
+    const std::size_t origin = origin_of(bound_.plan.collective().kind, where, layout_, owner);
     const std::uint64_t base = where == plan::region::in ? at_.in[index] : at_.out[index];
     return base + (layout_.begin(at) - origin) * size;
   }

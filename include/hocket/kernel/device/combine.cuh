@@ -4,7 +4,7 @@
 ///
 /// CUB reduces one buffer to one value; collectives need several buffers reduced to one, by any operation and in any type,
 /// at the speed of memory. What one thread does with one group of elements is a plain function, `combination`, that the
-/// host runs as well. It is the fold that kernel/host/leaf.hpp does: same order of sources, same accumulator, rounded once;
+/// host runs as well. It is the fold that kernel/host/element_kernel.hpp does: same order of sources, same accumulator, rounded once;
 /// so it gives the same bits, if operations of users do (nvcc makes one rounding of a * b + c, unless told -fmad=false), but
 /// for those of a NaN that arithmetic makes of floats or doubles: that has the sign and payload of the processor.
 #pragma once

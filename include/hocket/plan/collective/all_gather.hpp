@@ -11,7 +11,7 @@ namespace plan {
 /// Blocks travel once around the ring. p-1 messages per rank. No block is overwritten, so nothing is joined.
 struct ring_all_gather {
   static constexpr const char* name() noexcept { return "ring"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_gather, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
   static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
@@ -40,7 +40,7 @@ struct ring_all_gather {
 /// Each rank reads all blocks from their owners. Two rounds of flags; the own block is copied meanwhile.
 struct direct_all_gather {
   static constexpr const char* name() noexcept { return "direct"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_gather, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
   static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1, .peer_pointers = true}; }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {

@@ -15,7 +15,7 @@ struct pairwise_all_to_all {
   bool in_place = false;
 
   static constexpr const char* name() noexcept { return "pairwise"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_to_all, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_to_all, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
     return {.pieces = 1, .scratch = in_place && ranks > 1 ? 1U : 0U};
@@ -51,7 +51,7 @@ struct direct_all_to_all {
   bool in_place = false;
 
   static constexpr const char* name() noexcept { return "direct"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_to_all, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_to_all, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
     return {.pieces = 1, .scratch = in_place ? static_cast<std::uint32_t>(ranks - 1) : 0U, .peer_pointers = true};

@@ -14,7 +14,7 @@ namespace plan {
 /// messages without data.
 struct dissemination_barrier {
   static constexpr const char* name() noexcept { return "dissemination"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::barrier, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::barrier, 0}; }
   static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {

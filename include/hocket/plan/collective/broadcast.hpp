@@ -47,7 +47,7 @@ struct binomial_broadcast {
   int root = 0;
 
   static constexpr const char* name() noexcept { return "binomial"; }
-  constexpr plan::goal goal() const noexcept { return {goal_kind::broadcast, root}; }
+  constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }
   static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
@@ -70,7 +70,7 @@ struct binomial_load_broadcast {
   int root = 0;
 
   static constexpr const char* name() noexcept { return "binomial_load"; }
-  constexpr plan::goal goal() const noexcept { return {goal_kind::broadcast, root}; }
+  constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }
   static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1, .peer_pointers = true}; }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
@@ -98,7 +98,7 @@ struct direct_broadcast {
   int root = 0;
 
   static constexpr const char* name() noexcept { return "direct"; }
-  constexpr plan::goal goal() const noexcept { return {goal_kind::broadcast, root}; }
+  constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }
   static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1, .peer_pointers = true}; }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {

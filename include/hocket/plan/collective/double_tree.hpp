@@ -23,7 +23,7 @@ struct double_tree {
   std::uint32_t pieces = 16;  ///< chunks of each half
 
   static constexpr const char* name() noexcept { return "double_tree"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
     if (ranks == 1) return {.order = combination_order::fixed_tree};

@@ -17,7 +17,7 @@ namespace plan {
 /// No join is needed: what was sent is overwritten only by what the same peer made of it.
 struct halving_doubling {
   static constexpr const char* name() noexcept { return "halving_doubling"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = static_cast<std::uint32_t>(detail::fold(ranks, 0).members()),

@@ -14,7 +14,7 @@ struct one_shot {
   bool in_place = false;
 
   static constexpr const char* name() noexcept { return "one_shot"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
     return {.pieces = 1,

@@ -12,7 +12,7 @@ namespace plan {
 /// contribution taken from `in`, in rank order. One round of flags.
 struct push_all_reduce {
   static constexpr const char* name() noexcept { return "push"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int /*ranks*/) noexcept {
     return {.pieces = 1, .peer_pointers = true, .order = combination_order::fixed_tree};

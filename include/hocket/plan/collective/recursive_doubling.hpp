@@ -18,7 +18,7 @@ struct recursive_doubling {
   bool in_place = false;  ///< also right where `in` and `out` are the same memory; costs a copy on two and three ranks
 
   static constexpr const char* name() noexcept { return "recursive_doubling"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
     return {.pieces = 1,

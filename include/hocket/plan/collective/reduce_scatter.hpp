@@ -14,7 +14,7 @@ namespace plan {
 /// message that was sent from it has drained.
 struct ring_reduce_scatter {
   static constexpr const char* name() noexcept { return "ring"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::reduce_scatter, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = 1,
@@ -58,7 +58,7 @@ struct ring_reduce_scatter {
 /// messages per rank, all of them on their way from the beginning.
 struct pairwise_reduce_scatter {
   static constexpr const char* name() noexcept { return "pairwise"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::reduce_scatter, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = 1, .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::rank_order};
@@ -92,7 +92,7 @@ struct pairwise_reduce_scatter {
 /// No join is needed: what was sent is not used again.
 struct recursive_halving_reduce_scatter {
   static constexpr const char* name() noexcept { return "recursive_halving"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::reduce_scatter, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = 1,
@@ -186,7 +186,7 @@ struct recursive_halving_reduce_scatter {
 /// Each rank reads its block of all contributions, and combines them in rank order. Two rounds of flags.
 struct direct_reduce_scatter {
   static constexpr const char* name() noexcept { return "direct"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::reduce_scatter, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int /*ranks*/) noexcept {
     return {.pieces = 1, .peer_pointers = true, .order = combination_order::fixed_tree};

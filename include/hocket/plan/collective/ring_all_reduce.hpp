@@ -15,7 +15,7 @@ namespace plan {
 /// No join is needed: a chunk comes round again only after the right neighbour has received it.
 struct ring_all_reduce {
   static constexpr const char* name() noexcept { return "ring"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = static_cast<std::uint32_t>(ranks),

@@ -13,7 +13,7 @@ namespace plan {
 /// its right neighbour's so that no rank is read by all at once.
 struct two_shot {
   static constexpr const char* name() noexcept { return "two_shot"; }
-  static constexpr plan::goal goal() noexcept { return {goal_kind::all_reduce, 0}; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.pieces = static_cast<std::uint32_t>(ranks), .peer_pointers = true, .order = combination_order::fixed_tree};

@@ -16,7 +16,7 @@ namespace plan::detail {
 /// Lanes of all ranks are numbered through: lane l of rank r is r·lanes + l.
 struct action_table {
   int ranks = 0;
-  plan::goal goal;
+  plan::collective collective;
   plan::shape shape;
   std::vector<action> actions;
   std::vector<std::size_t> begins;  ///< where each lane begins in `actions`, and the end
@@ -30,13 +30,13 @@ struct action_table {
   }
   constexpr int rank_of(std::uint32_t lane) const noexcept { return static_cast<int>(lane / shape.lanes); }
   constexpr std::uint32_t chunks() const noexcept {
-    return static_cast<std::uint32_t>(goal.blocks(ranks)) * shape.pieces;
+    return static_cast<std::uint32_t>(collective.blocks(ranks)) * shape.pieces;
   }
 };
 
 template <algorithm Plan>
 constexpr action_table tabulate(const Plan& plan, int ranks) {
-  action_table table{.ranks = ranks, .goal = plan.goal(), .shape = {}, .actions = {}, .begins = {0}};
+  action_table table{.ranks = ranks, .collective = plan.collective(), .shape = {}, .actions = {}, .begins = {0}};
   if (ranks < 1) return table;
   table.shape = plan.shape(ranks);
   for (int rank = 0; rank < ranks; ++rank) {

@@ -18,7 +18,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
 /// A message, from the step that sends it to the step that receives it. What it reads is read in between.
-struct flight {
+struct in_flight_message {
   event sent;
   event received;
   std::uint32_t joined_at = none;  ///< the step of the sending lane that waited until it had drained
@@ -41,11 +41,12 @@ class memory {
   memory& operator=(const memory&) = delete;
 
   template <class Aliased>
-  constexpr memory(const action_table& table, const clocks& known, const std::vector<flight>& flights, Aliased aliased)
+  constexpr memory(const action_table& table, const clocks& known, const std::vector<in_flight_message>& flights,
+                   Aliased aliased)
       : chunks_(table.chunks()), pieces_(table.shape.pieces), inbox_places_(static_cast<std::uint32_t>(table.ranks)),
-        known_(known), flights_(flights) {
+        known_(known), in_flight_(flights) {
     for (const action& a : table.actions) {
-      if (a.what == verb::push) pushed_ = std::max(pushed_, a.count);
+      if (a.what == action_kind::push) pushed_ = std::max(pushed_, a.count);
     }
     stride_ = 2 * std::size_t{chunks_} + table.shape.scratch + std::size_t{inbox_places_} * pushed_;
     cells_.resize(stride_ * static_cast<std::size_t>(table.ranks));
@@ -97,7 +98,7 @@ class memory {
     for (std::uint32_t r = c.reads; r != none; r = reads_[r].next) {
       const access& past = reads_[r];
       if (!known_.knows(now.lane, past.when)) return {violation::overwrites_read, past.when};
-      if (past.carrier != none && !drained(now.lane, flights_[past.carrier])) {
+      if (past.carrier != none && !drained(now.lane, in_flight_[past.carrier])) {
         return {violation::overwrites_send, past.when};
       }
     }
@@ -133,7 +134,7 @@ class memory {
   };
 
   /// A message drains when it has been received, or when the sender has joined.
-  constexpr bool drained(std::uint32_t lane, const flight& f) const noexcept {
+  constexpr bool drained(std::uint32_t lane, const in_flight_message& f) const noexcept {
     return (f.received.happened() && known_.knows(lane, f.received)) ||
            (f.joined_at != none && known_.knows(lane, {f.sent.lane, f.joined_at}));
   }
@@ -144,7 +145,7 @@ class memory {
   std::uint32_t pushed_ = 0;
   std::size_t stride_ = 0;
   const clocks& known_;
-  const std::vector<flight>& flights_;
+  const std::vector<in_flight_message>& in_flight_;
   std::vector<cell> cells_;
   std::vector<access> reads_;
   std::vector<std::uint8_t> aliased_;

@@ -34,13 +34,13 @@ class outcome : public traffic {
     return true;
   }
 
-  constexpr void check_goal() {
+  constexpr void check_postcondition() {
     result_.same_on_all_ranks = true;
     result_.order = combination_order::fixed_tree;
-    if (table_.goal.kind == goal_kind::barrier) return check_barrier();
+    if (table_.collective.kind == collective_kind::barrier) return check_barrier();
     for (int rank = 0; rank < table_.ranks; ++rank) {
       for (std::uint32_t c = 0; c < table_.chunks(); ++c) {
-        if (table_.goal.kind == goal_kind::reduce_scatter &&
+        if (table_.collective.kind == collective_kind::reduce_scatter &&
             c / table_.shape.pieces != static_cast<std::uint32_t>(rank)) {
           continue;
         }
@@ -52,16 +52,16 @@ class outcome : public traffic {
         return;
       }
     }
-    if (table_.goal.reduces() && table_.shape.order < result_.order) result_.what = violation::order_overclaimed;
+    if (table_.collective.reduces() && table_.shape.order < result_.order) result_.what = violation::order_overclaimed;
   }
 
   constexpr violation check_result(int rank, std::uint32_t c, std::uint32_t value) {
     if (value == none) return violation::wrong_result;
-    if (!table_.goal.reduces()) return value == wanted(rank, c) ? violation::none : violation::wrong_result;
+    if (!table_.collective.reduces()) return value == wanted(rank, c) ? violation::none : violation::wrong_result;
     if (values_.chunk_of(value) != c) return violation::wrong_result;
     result_.contribution = values_.missing(value);
     if (result_.contribution >= 0) return violation::missing_contribution;
-    const bool has_others = table_.goal.kind == goal_kind::all_reduce && rank > 0;
+    const bool has_others = table_.collective.kind == collective_kind::all_reduce && rank > 0;
     if (has_others && value == memory_.value(memory_.cell_of(0, out(c)))) return violation::none;
     if (has_others) result_.same_on_all_ranks = false;
     result_.order = std::max(result_.order, order_of(value));
@@ -76,9 +76,9 @@ class outcome : public traffic {
   constexpr std::uint32_t wanted(int rank, std::uint32_t c) const noexcept {
     const std::uint32_t pieces = table_.shape.pieces;
     const auto block = static_cast<int>(c / pieces);
-    switch (table_.goal.kind) {
-      case goal_kind::broadcast: return values_.contribution(table_.goal.root, c);
-      case goal_kind::all_to_all:
+    switch (table_.collective.kind) {
+      case collective_kind::broadcast: return values_.contribution(table_.collective.root, c);
+      case collective_kind::all_to_all:
         return values_.contribution(block, static_cast<std::uint32_t>(rank) * pieces + c % pieces);
       default: return values_.contribution(block, c);
     }

@@ -24,7 +24,7 @@ class prover : private outcome {
   constexpr proof run() {
     if (well_formed()) {
       fill_memory();
-      if (run_lanes() && signals_waited_for() && ends_in_time()) check_goal();
+      if (run_lanes() && signals_waited_for() && ends_in_time()) check_postcondition();
     }
     result_.ok = result_.what == violation::none;
     return result_;
@@ -46,13 +46,13 @@ class prover : private outcome {
   }
 
   constexpr void fill_memory() {
-    const goal_kind kind = table_.goal.kind;
+    const collective_kind kind = table_.collective.kind;
     for (int rank = 0; rank < table_.ranks; ++rank) {
       for (std::uint32_t c = 0; c < table_.chunks(); ++c) {
         const std::uint32_t value = values_.contribution(rank, c);
-        if (kind == goal_kind::broadcast) {
-          if (rank == table_.goal.root) memory_.begin_with(memory_.cell_of(rank, out(c)), value);
-        } else if (kind != goal_kind::all_gather || c / table_.shape.pieces == static_cast<std::uint32_t>(rank)) {
+        if (kind == collective_kind::broadcast) {
+          if (rank == table_.collective.root) memory_.begin_with(memory_.cell_of(rank, out(c)), value);
+        } else if (kind != collective_kind::all_gather || c / table_.shape.pieces == static_cast<std::uint32_t>(rank)) {
           memory_.begin_with(memory_.cell_of(rank, in(c)), value);
         }
       }
@@ -97,7 +97,7 @@ class prover : private outcome {
 
   constexpr bool join(lane_state& state, event now) {
     if (state.unreceived > 0) return false;
-    for (const std::uint32_t f : state.unjoined) flights_[f].joined_at = now.position;
+    for (const std::uint32_t f : state.unjoined) in_flight_[f].joined_at = now.position;
     state.unjoined.clear();
     return true;
   }
@@ -105,17 +105,17 @@ class prover : private outcome {
   constexpr progress perform(event now, const action& a) {
     const int rank = table_.rank_of(now.lane);
     switch (a.what) {
-      case verb::copy:
+      case action_kind::copy:
         if (memory_.cell_of(rank, {a.from, a.from_at}) == memory_.cell_of(rank, {a.to, a.to_at})) return progress::done;
         return gather(now, rank, a) ? store(now, a) : progress::failed;
-      case verb::send: return send(now, a);
-      case verb::receive:
-      case verb::receive_reduce: return receive(now, a);
-      case verb::load: return gather(now, a.peer, a) ? store(now, a) : progress::failed;
-      case verb::load_reduce: return gather_all(now, a) ? store(now, a) : progress::failed;
-      case verb::push:
-      case verb::signal: return tell(now, a);
-      case verb::wait: return wait(now, a);
+      case action_kind::send: return send(now, a);
+      case action_kind::receive:
+      case action_kind::receive_reduce: return receive(now, a);
+      case action_kind::load: return gather(now, a.peer, a) ? store(now, a) : progress::failed;
+      case action_kind::load_reduce: return gather_all(now, a) ? store(now, a) : progress::failed;
+      case action_kind::push:
+      case action_kind::signal: return raise_signal(now, a);
+      case action_kind::wait: return wait(now, a);
     }
     return progress::failed;
   }
@@ -133,11 +133,12 @@ class prover : private outcome {
       const event there = unfinished(peer);
       if (!there.happened()) {
         const bool at_end = now.position == table_.length(lane);
-        const bool sends = !at_end && table_.at(lane, now.position).what == verb::send;  // into a channel that is full
+        const bool sends =
+            !at_end && table_.at(lane, now.position).what == action_kind::send;  // into a channel that is full
         if (lanes_[lane].unreceived > 0 && (at_end || sends || table_.at(lane, now.position).join)) {
           return fail(violation::never_received, first_unreceived(lane)) == progress::done;
         }
-        const bool signal = table_.at(lane, now.position).what == verb::wait;
+        const bool signal = table_.at(lane, now.position).what == action_kind::wait;
         return fail(signal ? violation::never_signalled : violation::never_sent, now) == progress::done;
       }
       if (!waiting.happened()) {
@@ -165,7 +166,7 @@ class prover : private outcome {
 
   constexpr event first_unreceived(std::uint32_t lane) const {
     for (const std::uint32_t f : lanes_[lane].unjoined) {
-      if (!flights_[f].received.happened()) return flights_[f].sent;
+      if (!in_flight_[f].received.happened()) return in_flight_[f].sent;
     }
     return {};
   }

@@ -53,24 +53,24 @@ class traffic : public workspace {
 
   constexpr progress send(event now, const action& a) {
     const int rank = table_.rank_of(now.lane);
-    const auto number = static_cast<std::uint32_t>(flights_.size());
+    const auto number = static_cast<std::uint32_t>(in_flight_.size());
     channel_state& queue = channel(rank, a.peer, a.channel);
     if (queue.unreceived == channel_depth) return progress::blocked;
     if (queue.last != none) {
-      if (!known_.knows(now.lane, flights_[queue.last].sent)) {
-        return fail(violation::unordered_channel, now, flights_[queue.last].sent);
+      if (!known_.knows(now.lane, in_flight_[queue.last].sent)) {
+        return fail(violation::unordered_channel, now, in_flight_[queue.last].sent);
       }
-      flights_[queue.last].next = number;
+      in_flight_[queue.last].next = number;
     }
     queue.last = number;
     if (queue.first == none) queue.first = number;
     if (!gather(now, rank, a, number)) return progress::failed;
-    flights_.push_back({.sent = now,
-                        .received = {},
-                        .knowledge = known_.keep(now.lane),
-                        .first_value = static_cast<std::uint32_t>(carried_.size()),
-                        .chunk = a.chunk,
-                        .count = a.count});
+    in_flight_.push_back({.sent = now,
+                          .received = {},
+                          .knowledge = known_.keep(now.lane),
+                          .first_value = static_cast<std::uint32_t>(carried_.size()),
+                          .chunk = a.chunk,
+                          .count = a.count});
     carried_.insert(carried_.end(), held_.begin(), held_.end());
     ++queue.unreceived;
     ++lanes_[now.lane].unreceived;
@@ -85,7 +85,7 @@ class traffic : public workspace {
     if (queue.receiver.happened() && !known_.knows(now.lane, queue.receiver)) {
       return fail(violation::unordered_channel, now, queue.receiver);
     }
-    flight& f = flights_[queue.first];
+    in_flight_message& f = in_flight_[queue.first];
     queue.receiver = now;
     queue.first = f.next;
     --queue.unreceived;
@@ -97,7 +97,7 @@ class traffic : public workspace {
     }
     const auto begin = carried_.begin() + static_cast<std::ptrdiff_t>(f.first_value);
     std::vector<std::uint32_t> message(begin, begin + static_cast<std::ptrdiff_t>(f.count));
-    if (a.what == verb::receive_reduce) {
+    if (a.what == action_kind::receive_reduce) {
       if (!gather(now, rank, a)) return progress::failed;
       if (!(a.message_first ? combine(now, message, held_) : combine(now, held_, message))) return progress::failed;
       if (a.message_first) held_ = message;
@@ -111,7 +111,7 @@ class traffic : public workspace {
 
   /// A signal that comes with a push is another one than a signal with the same tag that comes alone.
   constexpr std::uint64_t signal_key(int from, int to, const action& a) const noexcept {
-    const bool pushed = a.what == verb::push || (a.what == verb::wait && a.from == region::inbox);
+    const bool pushed = a.what == action_kind::push || (a.what == action_kind::wait && a.from == region::inbox);
     return (pair_of(from, to) << 17) | (pushed ? 0x10000U : 0U) | a.tag;
   }
 
@@ -126,16 +126,16 @@ class traffic : public workspace {
     return progress::done;
   }
 
-  constexpr progress tell(event now, const action& a) {
+  constexpr progress raise_signal(event now, const action& a) {
     const int rank = table_.rank_of(now.lane);
-    if (a.what == verb::push && !gather(now, rank, a)) return progress::failed;
+    if (a.what == action_kind::push && !gather(now, rank, a)) return progress::failed;
     const std::uint32_t knowledge = known_.keep(now.lane);
     return for_each_peer(rank, a, [&](int peer) {
       std::uint32_t& index = signal_index_[signal_key(rank, peer, a)];
       if (index != none) return fail(violation::tag_reused, now, signals_[index].sent);
       index = static_cast<std::uint32_t>(signals_.size());
       signals_.push_back({now, knowledge});
-      if (a.what == verb::signal) return progress::done;
+      if (a.what == action_kind::signal) return progress::done;
       const std::size_t where = memory_.inbox_of(peer, rank);
       if (memory_.value(where) != none) return fail(violation::tag_reused, now);
       return store_at(now, peer, where, a, 0, true);
@@ -154,7 +154,7 @@ class traffic : public workspace {
       signal_state& s = signals_[signal_index_.find(signal_key(peer, rank, a))];
       s.waited_for = true;
       known_.learn(now.lane, s.knowledge);
-      if (a.from != region::inbox) note_heard(now, peer);
+      if (a.from != region::inbox) mark_cause_delivered(now, peer);
       return progress::done;
     });
   }

@@ -19,14 +19,14 @@ class form {
   constexpr violation of_plan() const noexcept {
     if (table_.ranks < 1) return violation::bad_rank_count;
     if (table_.shape.lanes == 0 || table_.shape.pieces == 0) return violation::bad_shape;
-    if (table_.goal.root < 0 || table_.goal.root >= table_.ranks) return violation::bad_shape;
+    if (table_.collective.root < 0 || table_.collective.root >= table_.ranks) return violation::bad_shape;
     return violation::none;
   }
 
   /// `aliased`: `in` and `out` of this rank are the same memory.
   constexpr violation of(int rank, const action& a, bool aliased) const noexcept {
     if (!peer_fits(rank, a)) return violation::no_such_peer;
-    if (a.what >= verb::load && !table_.shape.peer_pointers) return violation::undeclared_peer_pointers;
+    if (a.what >= action_kind::load && !table_.shape.peer_pointers) return violation::undeclared_peer_pointers;
     if (a.to == region::in) return violation::writes_in;
     if (!regions_fit(a)) return violation::malformed;
     if (a.count == 0) return violation::none;
@@ -39,8 +39,8 @@ class form {
 
  private:
   constexpr bool peer_fits(int rank, const action& a) const noexcept {
-    const bool several = a.what == verb::push || a.what == verb::signal || a.what == verb::wait;
-    if (a.what == verb::copy || a.what == verb::load_reduce) return true;
+    const bool several = a.what == action_kind::push || a.what == action_kind::signal || a.what == action_kind::wait;
+    if (a.what == action_kind::copy || a.what == action_kind::load_reduce) return true;
     if (several && a.peer == all_peers) return true;
     return a.peer >= 0 && a.peer < table_.ranks && a.peer != rank;
   }
@@ -53,24 +53,24 @@ class form {
   static constexpr bool regions_fit(const action& a) noexcept {
     const bool data = a.count > 0;
     switch (a.what) {
-      case verb::copy:
-      case verb::load: return data && readable(a.from) && writable(a.to);
-      case verb::send: return data ? readable(a.from) : true;
-      case verb::receive: return data ? writable(a.to) : true;
-      case verb::receive_reduce: return data && readable(a.from) && writable(a.to);
-      case verb::load_reduce: return data && (readable(a.from) || a.from == region::inbox) && writable(a.to);
-      case verb::push: return data && readable(a.from) && a.to == region::inbox;
-      case verb::signal:
-      case verb::wait: return !data;
+      case action_kind::copy:
+      case action_kind::load: return data && readable(a.from) && writable(a.to);
+      case action_kind::send: return data ? readable(a.from) : true;
+      case action_kind::receive: return data ? writable(a.to) : true;
+      case action_kind::receive_reduce: return data && readable(a.from) && writable(a.to);
+      case action_kind::load_reduce: return data && (readable(a.from) || a.from == region::inbox) && writable(a.to);
+      case action_kind::push: return data && readable(a.from) && a.to == region::inbox;
+      case action_kind::signal:
+      case action_kind::wait: return !data;
     }
     return false;
   }
 
   constexpr violation source(int rank, const action& a) const noexcept {
     switch (a.what) {
-      case verb::receive: return violation::none;
-      case verb::load: return exists(a.peer, {a.from, a.from_at}, a);
-      case verb::load_reduce: break;
+      case action_kind::receive: return violation::none;
+      case action_kind::load: return exists(a.peer, {a.from, a.from_at}, a);
+      case action_kind::load_reduce: break;
       default: return exists(rank, {a.from, a.from_at}, a);
     }
     if (a.from == region::inbox) {
@@ -83,8 +83,8 @@ class form {
   }
 
   constexpr violation destination(int rank, const action& a) const noexcept {
-    if (a.what == verb::send) return violation::none;
-    if (a.what == verb::push) return a.to_at == 0 ? violation::none : violation::no_such_place;
+    if (a.what == action_kind::send) return violation::none;
+    if (a.what == action_kind::push) return a.to_at == 0 ? violation::none : violation::no_such_place;
     return exists(rank, {a.to, a.to_at}, a);
   }
 
@@ -93,12 +93,12 @@ class form {
       return std::uint64_t{at.at} + a.count <= table_.shape.scratch ? violation::none : violation::no_such_place;
     }
     if (std::uint64_t{at.at} + a.count > table_.chunks()) return violation::no_such_place;
-    const goal_kind kind = table_.goal.kind;
-    if (kind == goal_kind::barrier) return violation::no_such_place;
-    if (at.where == region::in && kind == goal_kind::broadcast) return violation::no_such_place;
+    const collective_kind kind = table_.collective.kind;
+    if (kind == collective_kind::barrier) return violation::no_such_place;
+    if (at.where == region::in && kind == collective_kind::broadcast) return violation::no_such_place;
     const std::uint32_t pieces = table_.shape.pieces;
-    const bool own_block_only = (at.where == region::in && kind == goal_kind::all_gather) ||
-                                (at.where == region::out && kind == goal_kind::reduce_scatter);
+    const bool own_block_only = (at.where == region::in && kind == collective_kind::all_gather) ||
+                                (at.where == region::out && kind == collective_kind::reduce_scatter);
     const auto own = static_cast<std::uint32_t>(rank);
     if (own_block_only && (at.at / pieces != own || (at.at + a.count - 1) / pieces != own)) {
       return violation::no_such_place;
@@ -108,7 +108,8 @@ class form {
 
   /// Within this rank's memory: element by element to the same place is fine, shifted is not.
   static constexpr bool overlaps(const action& a, bool aliased) noexcept {
-    if (a.what != verb::copy && a.what != verb::receive_reduce && a.what != verb::load_reduce) return false;
+    if (a.what != action_kind::copy && a.what != action_kind::receive_reduce && a.what != action_kind::load_reduce)
+      return false;
     const bool from_inbox = a.from == region::inbox;
     const region from = from_inbox ? region::in : a.from;
     const std::uint32_t from_at = from_inbox ? a.chunk : a.from_at;

@@ -29,7 +29,7 @@ class workspace {
   template <class Aliased>
   constexpr workspace(const action_table& table, Aliased aliased)
       : table_(table), known_(table.lanes()), values_(table.ranks, table.chunks()),
-        memory_(table, known_, flights_, aliased) {
+        memory_(table, known_, in_flight_, aliased) {
     result_.ranks = table.ranks;
   }
   constexpr ~workspace() = default;
@@ -153,7 +153,7 @@ class workspace {
     const int rank = table_.rank_of(now.lane);
     if (owner == rank) return true;
     foreign_reads_.push_back({now, owner});
-    const event* const heard = first_heard(owner, rank);
+    const event* const heard = first_signal_from(owner, rank);
     if (heard != nullptr && known_.knows(now.lane, *heard)) return true;
     return fail(violation::reads_before_begin, now) == progress::done;
   }
@@ -163,13 +163,13 @@ class workspace {
   }
 
   /// Where `rank` first waited for a signal of `peer`.
-  constexpr const event* first_heard(int peer, int rank) const {
-    const std::uint32_t index = first_heard_.find(pair_of(peer, rank));
+  constexpr const event* first_signal_from(int peer, int rank) const {
+    const std::uint32_t index = first_signal_from_.find(pair_of(peer, rank));
     return index == none ? nullptr : &waits_[index];
   }
 
-  constexpr void note_heard(event now, int peer) {
-    std::uint32_t& index = first_heard_[pair_of(peer, table_.rank_of(now.lane))];
+  constexpr void mark_cause_delivered(event now, int peer) {
+    std::uint32_t& index = first_signal_from_[pair_of(peer, table_.rank_of(now.lane))];
     if (index != none) return;
     index = static_cast<std::uint32_t>(waits_.size());
     waits_.push_back(now);
@@ -182,14 +182,14 @@ class workspace {
 
   const action_table& table_;
   proof result_;
-  std::vector<flight> flights_;
+  std::vector<in_flight_message> in_flight_;
   clocks known_;
   values values_;
   memory memory_;
   std::vector<std::uint32_t> held_;
   std::vector<foreign_read> foreign_reads_;
   std::vector<event> waits_;
-  index_map first_heard_;
+  index_map first_signal_from_;
 };
 
 }  // namespace plan::detail

@@ -5,7 +5,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/action.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -128,21 +128,21 @@ class costs {
     return of_stage_[for_all_ ? 0 : static_cast<std::size_t>(stage)];
   }
 
-  constexpr double of(const work& what) const noexcept {
+  constexpr double of(const task& what) const noexcept {
     if (!is_computation(what.what)) return 0;
     const stage_cost& cost = of(what.stage);
     switch (what.what) {
-      case verb::forward: return cost.forward;
-      case verb::recompute: return cost.recompute > 0 ? cost.recompute : cost.forward;
-      case verb::input_gradient: return cost.input_gradient;
-      case verb::weight_gradient: return cost.weight_gradient;
-      case verb::backward: return cost.input_gradient + cost.weight_gradient;
+      case task_kind::forward: return cost.forward;
+      case task_kind::recompute: return cost.recompute > 0 ? cost.recompute : cost.forward;
+      case task_kind::input_gradient: return cost.input_gradient;
+      case task_kind::weight_gradient: return cost.weight_gradient;
+      case task_kind::backward: return cost.input_gradient + cost.weight_gradient;
       default: return 0;
     }
   }
 
   /// An overlapped pair lasts as long as its parts one after the other, unless `pair_share` says less.
-  constexpr double of(const action& what) const noexcept {
+  constexpr double of(const schedule_action& what) const noexcept {
     return what.is_pair() ? pair_share * (of(what.first) + of(what.second)) : of(what.first);
   }
 

@@ -46,7 +46,7 @@ inline std::string draw_comparison_svg(const schedule& plan, const timeline& pla
                                        const svg_options& options = {}) {
   svg_options both = options;
   for (const timeline* times : {&planned, &run}) {
-    for (const timed_action& each : *times) both.until = std::max(both.until, each.end);
+    for (const timed_schedule_action& each : *times) both.until = std::max(both.until, each.end);
   }
   const std::string heading(options.heading.empty() ? plan.name() : options.heading);
   const std::string above_heading = heading + ", planned";

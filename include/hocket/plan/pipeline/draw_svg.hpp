@@ -7,10 +7,10 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/plan/detail/svg.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/draw_text.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/timeline.hpp>
 
 #include <algorithm>
@@ -39,13 +39,13 @@ struct shades {
   const char* name;
 };
 
-constexpr shades shades_of(verb what) noexcept {
+constexpr shades shades_of(task_kind what) noexcept {
   switch (what) {
-    case verb::forward: return {"#4f8fd6", "#1f4e8c", "forward"};
-    case verb::input_gradient: return {"#2ba39b", "#14605b", "input gradient"};
-    case verb::weight_gradient: return {"#8bbf4d", "#4f7d1c", "weight gradient"};
-    case verb::backward: return {"#e08a3c", "#a2540e", "backward"};
-    case verb::recompute: return {"#a5b4d4", "#6b7ba3", "forward again"};
+    case task_kind::forward: return {"#4f8fd6", "#1f4e8c", "forward"};
+    case task_kind::input_gradient: return {"#2ba39b", "#14605b", "input gradient"};
+    case task_kind::weight_gradient: return {"#8bbf4d", "#4f7d1c", "weight gradient"};
+    case task_kind::backward: return {"#e08a3c", "#a2540e", "backward"};
+    case task_kind::recompute: return {"#a5b4d4", "#6b7ba3", "forward again"};
     default: return {"#9aa3af", "#9aa3af", "other"};
   }
 }
@@ -55,7 +55,7 @@ class schedule_drawing {
  public:
   schedule_drawing(const schedule& plan, const timeline& times, const svg_options& options)
       : plan_(plan), times_(times), options_(options), end_(options.until), held_(memory_curves(plan, times)) {
-    for (const timed_action& each : times) end_ = std::max(end_, each.end);
+    for (const timed_schedule_action& each : times) end_ = std::max(end_, each.end);
     if (end_ <= 0) end_ = 1;
     for (const auto& curve : held_) {
       for (const activations_held& each : curve) most_held_ = std::max(most_held_, each.held);
@@ -68,7 +68,7 @@ class schedule_drawing {
     open();
     legend();
     for (int rank = 0; rank < plan_.ranks(); ++rank) row_of(rank);
-    for (const timed_action& each : times_) cell(each);
+    for (const timed_schedule_action& each : times_) cell(each);
     axis();
     memory();
     svg_.raw("</svg>\n");
@@ -108,7 +108,7 @@ class schedule_drawing {
   std::string facts() const {
     double makespan = 0;
     double busy = 0;
-    for (const timed_action& each : times_) {
+    for (const timed_schedule_action& each : times_) {
       makespan = std::max(makespan, each.end);
       busy += each.end - each.begin;
     }
@@ -125,8 +125,8 @@ class schedule_drawing {
 
   void legend() {
     double at = 24;
-    for (const verb what :
-         {verb::forward, verb::backward, verb::input_gradient, verb::weight_gradient, verb::recompute}) {
+    for (const task_kind what : {task_kind::forward, task_kind::backward, task_kind::input_gradient,
+                                 task_kind::weight_gradient, task_kind::recompute}) {
       if (!uses(what)) continue;
       const shades colours = shades_of(what);
       svg_.rectangle({at, 72}, 14, 12, std::string("rx=\"2\" fill=\"") + colours.first + '"');
@@ -144,17 +144,17 @@ class schedule_drawing {
     svg_.words({at, 82}, rest, "fill=\"#374151\"");
   }
 
-  bool uses(verb wanted) const {
+  bool uses(task_kind wanted) const {
     bool found = false;
-    for (const timed_action& each : times_) {
-      for_each_work(each.what, [&](const work& what) { found = found || what.what == wanted; });
+    for (const timed_schedule_action& each : times_) {
+      for_each_task(each.what, [&](const task& what) { found = found || what.what == wanted; });
     }
     return found;
   }
 
   bool has_later_stages() const { return plan_.stages() > plan_.ranks() || plan_.placement.has_two_directions(); }
 
-  bool is_later(const work& what) const {
+  bool is_later(const task& what) const {
     if (plan_.placement.has_two_directions()) return what.microbatch >= plan_.placement.turn();
     return what.stage >= plan_.ranks();
   }
@@ -165,7 +165,7 @@ class schedule_drawing {
     svg_.rectangle({left, y(rank)}, options_.width - left - right, row_height, "fill=\"none\" stroke=\"#e5e7eb\"");
   }
 
-  void cell(const timed_action& at) {
+  void cell(const timed_schedule_action& at) {
     if (at.end <= at.begin) return;
     svg_.raw("<g class=\"action\"><title>" +
              plan::detail::escaped("rank " + std::to_string(at.rank) + ", step " + std::to_string(at.index) + ": " +
@@ -173,7 +173,7 @@ class schedule_drawing {
              "</title>\n");
     const int parts = at.what.is_pair() ? 2 : 1;
     int part = 0;
-    for_each_work(at.what, [&](const work& what) {
+    for_each_task(at.what, [&](const task& what) {
       const shades colours = shades_of(what.what);
       const double high = row_height / parts;
       const double above = y(at.rank) + part++ * high;

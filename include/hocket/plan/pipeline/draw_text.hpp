@@ -10,9 +10,9 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/text.hpp>
 #include <hocket/plan/pipeline/timeline.hpp>
 
@@ -28,9 +28,9 @@ namespace plan::pipeline {
 namespace detail {
 
 /// F3 where each rank has one stage, else with a letter for the how-manieth of its stages: F3 a, F3 b.
-inline std::string cell_text(const schedule& plan, const action& what) {
+inline std::string cell_text(const schedule& plan, const schedule_action& what) {
   std::string text;
-  for_each_work(what, [&](const work& each) {
+  for_each_task(what, [&](const task& each) {
     if (!is_computation(each.what)) return;
     if (!text.empty()) text += '&';
     text += to_string(each.what);
@@ -60,7 +60,7 @@ struct text_scale {
 inline text_scale scale_of(const schedule& plan, const timeline& times, double quantum) {
   text_scale made;
   double shortest = 0;
-  for (const timed_action& each : times) {
+  for (const timed_schedule_action& each : times) {
     const double duration = each.end - each.begin;
     if (duration <= 0) continue;
     shortest = shortest == 0 ? duration : std::min(shortest, duration);
@@ -68,7 +68,7 @@ inline text_scale scale_of(const schedule& plan, const timeline& times, double q
   }
   made.quantum = quantum > 0 ? quantum : shortest;
   if (made.quantum <= 0) return made;
-  for (const timed_action& each : times) {
+  for (const timed_schedule_action& each : times) {
     const std::size_t columns = std::max(std::size_t{1}, made.column(each.end - each.begin));
     const std::size_t needed = cell_text(plan, each.what).size() + 1;
     made.width = std::max(made.width, (needed + columns - 1) / columns);
@@ -81,7 +81,7 @@ inline std::vector<std::string> text_lines(const schedule& plan, const timeline&
                                            std::size_t most_columns) {
   const std::size_t columns = std::min(most_columns, scale.column(scale.end));
   std::vector<std::string> lines(static_cast<std::size_t>(plan.ranks()), std::string(columns * scale.width, ' '));
-  for (const timed_action& each : times) {
+  for (const timed_schedule_action& each : times) {
     if (each.end <= each.begin) continue;
     std::string& line = lines[static_cast<std::size_t>(each.rank)];
     const std::size_t from = scale.column(each.begin) * scale.width;

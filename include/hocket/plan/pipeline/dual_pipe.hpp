@@ -75,29 +75,29 @@ class eight_steps {
     }
   }
 
-  constexpr action take_forward(int half) {
+  constexpr schedule_action take_forward(int half) {
     return forward(halves_[half].stage, halves_[half].first + forwards_[half]++);
   }
-  constexpr action take_backward(int half) {
+  constexpr schedule_action take_backward(int half) {
     return backward(halves_[half].stage, halves_[half].first + backwards_[half]++);
   }
-  constexpr void add(const action& what) { actions_.push_back(what); }
+  constexpr void add(const schedule_action& what) { actions_.push_back(what); }
   constexpr void add_pair(int forward_half, int backward_half) {
-    const action ahead = take_forward(forward_half);
+    const schedule_action ahead = take_forward(forward_half);
     add(overlapped(ahead, take_backward(backward_half)));
   }
 
   constexpr void add_backward(int half, bool put_off_weights) {
-    action what = take_backward(half);
+    schedule_action what = take_backward(half);
     if (put_off_weights) {
       put_off_.push_back(what.first);
-      what.first.what = verb::input_gradient;
+      what.first.what = task_kind::input_gradient;
     }
     add(what);
   }
 
   constexpr void add_weight_gradient() {
-    const work& oldest = put_off_[done_++];
+    const task& oldest = put_off_[done_++];
     add(weight_gradient(oldest.stage, oldest.microbatch));
   }
 
@@ -105,7 +105,7 @@ class eight_steps {
   half_of_work halves_[2];
   int forwards_[2] = {};
   int backwards_[2] = {};
-  std::vector<work> put_off_;
+  std::vector<task> put_off_;
   std::size_t done_ = 0;
 };
 

@@ -25,8 +25,8 @@ constexpr std::uint64_t fingerprint(const schedule& plan) noexcept {
   for (int stage = 0; stage < plan.stages(); ++stage) fold(plan.placement.rank_of(stage, 0));
   for (const row& actions : plan.rows) {
     fold(static_cast<std::int64_t>(actions.size()));
-    for (const action& each : actions) {
-      for (const work& what : {each.first, each.second}) {
+    for (const schedule_action& each : actions) {
+      for (const task& what : {each.first, each.second}) {
         fold(static_cast<std::int64_t>(what.what));
         fold(what.stage);
         fold(what.microbatch);

@@ -13,7 +13,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/detail/list_scheduler.hpp>
 #include <hocket/plan/pipeline/dual_pipe.hpp>
@@ -23,6 +22,7 @@
 #include <hocket/plan/pipeline/one_forward_one_backward.hpp>
 #include <hocket/plan/pipeline/placement.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 #include <hocket/plan/pipeline/v_half.hpp>
 #include <hocket/plan/pipeline/zero_bubble_v.hpp>
 
@@ -117,7 +117,7 @@ inline costs with_recomputation(const costs& cost, int stages) {
   std::vector<stage_cost> all;
   for (int stage = 0; stage < stages; ++stage) {
     all.push_back(cost.of(stage));
-    all.back().input_gradient += cost.of(work{verb::recompute, stage, 0});
+    all.back().input_gradient += cost.of(task{task_kind::recompute, stage, 0});
   }
   return costs(std::move(all), cost.hops());
 }

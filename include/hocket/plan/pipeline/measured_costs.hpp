@@ -5,9 +5,9 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 #include <hocket/plan/pipeline/timeline.hpp>
 
 #include <cstddef>
@@ -38,15 +38,15 @@ inline costs measured_costs(const schedule& plan, const timeline& run, link_time
     mean forward, input_gradient, weight_gradient, recompute;
   };
   std::vector<means> found(static_cast<std::size_t>(plan.stages()));
-  for (const timed_action& each : run) {
+  for (const timed_schedule_action& each : run) {
     const double time = (each.end - each.begin) / (each.what.is_pair() ? 2 : 1);
-    for_each_work(each.what, [&](const work& what) {
+    for_each_task(each.what, [&](const task& what) {
       means& of = found[static_cast<std::size_t>(what.stage)];
-      const double share = what.what == verb::backward ? time / 2 : time;
-      if (what.what == verb::forward) of.forward.add(share);
-      if (what.what == verb::recompute) of.recompute.add(share);
-      if (what.what == verb::input_gradient || what.what == verb::backward) of.input_gradient.add(share);
-      if (what.what == verb::weight_gradient || what.what == verb::backward) of.weight_gradient.add(share);
+      const double share = what.what == task_kind::backward ? time / 2 : time;
+      if (what.what == task_kind::forward) of.forward.add(share);
+      if (what.what == task_kind::recompute) of.recompute.add(share);
+      if (what.what == task_kind::input_gradient || what.what == task_kind::backward) of.input_gradient.add(share);
+      if (what.what == task_kind::weight_gradient || what.what == task_kind::backward) of.weight_gradient.add(share);
     });
   }
   std::vector<stage_cost> all;

@@ -14,11 +14,11 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/lower/wait_for_sends.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/prove.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -38,13 +38,14 @@ class message_prover {
  public:
   constexpr message_prover(const schedule& plan, int capacity)
       : plan_(plan), capacity_(capacity), next_(plan.rows.size(), 0),
-        places_(static_cast<std::size_t>(verbs) * static_cast<std::size_t>(plan.stages()) *
+        places_(static_cast<std::size_t>(task_kinds) * static_cast<std::size_t>(plan.stages()) *
                     static_cast<std::size_t>(plan.microbatches),
                 absent),
         in_flight_(plan.rows.size() * plan.rows.size(), 0) {}
 
-  constexpr proof prove() {
-    if (plan_.rows.size() != static_cast<std::size_t>(plan_.ranks())) fail(violation::wrong_number_of_rows, {});
+  constexpr schedule_proof prove() {
+    if (plan_.rows.size() != static_cast<std::size_t>(plan_.ranks()))
+      fail(schedule_violation::wrong_number_of_rows, {});
     for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) {
       for (std::size_t i = 0; i < plan_.of(rank).size() && !failed(); ++i) note(rank, i);
     }
@@ -59,81 +60,84 @@ class message_prover {
  private:
   static constexpr std::uint32_t absent = std::numeric_limits<std::uint32_t>::max();
 
-  constexpr bool failed() const noexcept { return found_.what != violation::none; }
+  constexpr bool failed() const noexcept { return found_.what != schedule_violation::none; }
 
-  constexpr void fail(violation what, const step& where, const step& other = {}) {
+  constexpr void fail(schedule_violation what, const schedule_step& where, const schedule_step& other = {}) {
     found_.what = what;
     found_.where = where;
     found_.other = other;
   }
-  constexpr step step_at(int rank, std::size_t index) const { return {rank, index, plan_.of(rank)[index]}; }
-  constexpr step next_step(int rank) const { return step_at(rank, next_[static_cast<std::size_t>(rank)]); }
+  constexpr schedule_step step_at(int rank, std::size_t index) const { return {rank, index, plan_.of(rank)[index]}; }
+  constexpr schedule_step next_step(int rank) const { return step_at(rank, next_[static_cast<std::size_t>(rank)]); }
 
   /// Where a piece of work stands in the row of its rank; `absent`, if it stands nowhere.
-  constexpr std::uint32_t& place_of(const work& what) {
+  constexpr std::uint32_t& place_of(const task& what) {
     return places_[(static_cast<std::size_t>(what.what) * static_cast<std::size_t>(plan_.stages()) +
                     static_cast<std::size_t>(what.stage)) *
                        static_cast<std::size_t>(plan_.microbatches) +
                    static_cast<std::size_t>(what.microbatch)];
   }
-  constexpr int rank_of(const work& what) const { return plan_.placement.rank_of(what.stage, what.microbatch); }
-  constexpr step step_of(const work& what) { return stands(what) ? step_at(rank_of(what), place_of(what)) : step{}; }
+  constexpr int rank_of(const task& what) const { return plan_.placement.rank_of(what.stage, what.microbatch); }
+  constexpr schedule_step step_of(const task& what) {
+    return stands(what) ? step_at(rank_of(what), place_of(what)) : schedule_step{};
+  }
 
-  constexpr bool stands(const work& what) { return place_of(what) != absent; }
-  constexpr bool is_done(const work& what) {
+  constexpr bool stands(const task& what) { return place_of(what) != absent; }
+  constexpr bool is_done(const task& what) {
     return stands(what) && place_of(what) < next_[static_cast<std::size_t>(rank_of(what))];
   }
 
   // ---- every message has its other end ----
 
   constexpr void note(int rank, std::size_t i) {
-    for_each_work(plan_.of(rank)[i], [&](const work& what) {
+    for_each_task(plan_.of(rank)[i], [&](const task& what) {
       if (failed() || !has_microbatch(what.what)) return;
-      if (!is_stage(what.stage)) return fail(violation::no_such_stage, step_at(rank, i));
+      if (!is_stage(what.stage)) return fail(schedule_violation::no_such_stage, step_at(rank, i));
       if (what.microbatch < 0 || what.microbatch >= plan_.microbatches) {
-        return fail(violation::no_such_microbatch, step_at(rank, i));
+        return fail(schedule_violation::no_such_microbatch, step_at(rank, i));
       }
-      if (rank_of(what) != rank) return fail(violation::wrong_rank, step_at(rank, i));
-      if (stands(what)) return fail(violation::done_twice, step_at(rank, i), step_of(what));
+      if (rank_of(what) != rank) return fail(schedule_violation::wrong_rank, step_at(rank, i));
+      if (stands(what)) return fail(schedule_violation::done_twice, step_at(rank, i), step_of(what));
       place_of(what) = static_cast<std::uint32_t>(i);
     });
   }
 
   constexpr void check_partners(int rank, std::size_t i) {
-    for_each_work(plan_.of(rank)[i], [&](const work& what) {
+    for_each_task(plan_.of(rank)[i], [&](const task& what) {
       if (failed()) return;
-      if (is_needless(what, rank)) return fail(violation::needless_message, step_at(rank, i));
+      if (is_needless(what, rank)) return fail(schedule_violation::needless_message, step_at(rank, i));
       if (needs_partner(what, rank) && !stands(partner_of(what))) {
-        fail(violation::missing, step_at(rank, i));
+        fail(schedule_violation::missing, step_at(rank, i));
         found_.missing = partner_of(what);
       } else if (is_send(what.what) && !stands(wait_of(what).first)) {
-        fail(violation::overwritten_while_read, step_at(rank, i), step_of(producer_of(what)));
+        fail(schedule_violation::overwritten_while_read, step_at(rank, i), step_of(producer_of(what)));
       }
     });
   }
 
   /// What writes the buffer that is sent.
-  constexpr work producer_of(const work& send) {
-    return made_by(send.what == verb::send_forward ? verb::forward : verb::backward, send.stage, send.microbatch);
+  constexpr task producer_of(const task& send) {
+    return made_by(send.what == task_kind::send_forward ? task_kind::forward : task_kind::backward, send.stage,
+                   send.microbatch);
   }
 
   /// The same work, or the input gradient where the row does the backward pass in two halves.
-  constexpr work made_by(verb what, int stage, int microbatch) {
-    const work halved{verb::input_gradient, stage, microbatch};
-    return what == verb::backward && stands(halved) ? halved : work{what, stage, microbatch};
+  constexpr task made_by(task_kind what, int stage, int microbatch) {
+    const task halved{task_kind::input_gradient, stage, microbatch};
+    return what == task_kind::backward && stands(halved) ? halved : task{what, stage, microbatch};
   }
 
   /// A message that leaves the pipeline, or stays on its rank.
-  constexpr bool is_needless(const work& what, int rank) const {
+  constexpr bool is_needless(const task& what, int rank) const {
     if (!is_send(what.what) && !is_receive(what.what)) return false;
-    const work partner = partner_of(what);
+    const task partner = partner_of(what);
     return !is_stage(partner.stage) || plan_.placement.rank_of(partner.stage, partner.microbatch) == rank;
   }
 
   /// A computation receives only what another rank has made.
-  constexpr bool needs_partner(const work& what, int rank) const {
-    const work partner = partner_of(what);
-    if (partner.what == verb::nothing) return false;
+  constexpr bool needs_partner(const task& what, int rank) const {
+    const task partner = partner_of(what);
+    if (partner.what == task_kind::nothing) return false;
     if (!is_computation(what.what)) return true;
     return plan_.placement.rank_of(neighbour_of(partner), partner.microbatch) != rank;
   }
@@ -141,28 +145,28 @@ class message_prover {
   constexpr bool is_stage(int stage) const noexcept { return stage >= 0 && stage < plan_.stages(); }
 
   /// What must stand somewhere if `what` stands here; `nothing`, if that is all.
-  constexpr work partner_of(const work& what) const {
+  constexpr task partner_of(const task& what) const {
     switch (what.what) {
-      case verb::send_forward: return {verb::receive_forward, what.stage + 1, what.microbatch};
-      case verb::receive_forward: return {verb::send_forward, what.stage - 1, what.microbatch};
-      case verb::send_backward: return {verb::receive_backward, what.stage - 1, what.microbatch};
-      case verb::receive_backward: return {verb::send_backward, what.stage + 1, what.microbatch};
-      case verb::wait_send_forward: return {verb::send_forward, what.stage, what.microbatch};
-      case verb::wait_send_backward: return {verb::send_backward, what.stage, what.microbatch};
-      case verb::forward:
+      case task_kind::send_forward: return {task_kind::receive_forward, what.stage + 1, what.microbatch};
+      case task_kind::receive_forward: return {task_kind::send_forward, what.stage - 1, what.microbatch};
+      case task_kind::send_backward: return {task_kind::receive_backward, what.stage - 1, what.microbatch};
+      case task_kind::receive_backward: return {task_kind::send_backward, what.stage + 1, what.microbatch};
+      case task_kind::wait_send_forward: return {task_kind::send_forward, what.stage, what.microbatch};
+      case task_kind::wait_send_backward: return {task_kind::send_backward, what.stage, what.microbatch};
+      case task_kind::forward:
         if (what.stage == 0) return {};
-        return {verb::receive_forward, what.stage, what.microbatch};
-      case verb::input_gradient:
-      case verb::backward:
+        return {task_kind::receive_forward, what.stage, what.microbatch};
+      case task_kind::input_gradient:
+      case task_kind::backward:
         if (what.stage == plan_.stages() - 1) return {};
-        return {verb::receive_backward, what.stage, what.microbatch};
+        return {task_kind::receive_backward, what.stage, what.microbatch};
       default: return {};
     }
   }
 
   /// The stage that a received message comes from.
-  static constexpr int neighbour_of(const work& receive) noexcept {
-    return receive.what == verb::receive_forward ? receive.stage - 1 : receive.stage + 1;
+  static constexpr int neighbour_of(const task& receive) noexcept {
+    return receive.what == task_kind::receive_forward ? receive.stage - 1 : receive.stage + 1;
   }
 
   // ---- no rank waits for ever ----
@@ -182,74 +186,74 @@ class message_prover {
   constexpr bool at_end(int rank) const { return next_[static_cast<std::size_t>(rank)] == plan_.of(rank).size(); }
 
   constexpr bool take(int rank) {
-    const action what = next_step(rank).what;
+    const schedule_action what = next_step(rank).what;
     if (capacity_ != unbounded && !passes(what.first, rank)) return false;
-    if (lack_of(what).what != verb::nothing) return false;
+    if (lack_of(what).what != task_kind::nothing) return false;
     ++next_[static_cast<std::size_t>(rank)];
     return true;
   }
 
   /// Whether a transport that holds no more than it can lets this action go on.
-  constexpr bool passes(const work& what, int rank) {
+  constexpr bool passes(const task& what, int rank) {
     if (is_send(what.what)) {
       if (capacity_ == 0) return meets(what);
-      int& held = flight(rank, peer_of(plan_, what));
+      int& held = in_flight(rank, peer_of(plan_, what));
       if (held >= capacity_) return false;
       ++held;
     } else if (is_receive(what.what)) {
       if (!is_done(partner_of(what))) return false;
-      if (capacity_ > 0) --flight(peer_of(plan_, what), rank);
+      if (capacity_ > 0) --in_flight(peer_of(plan_, what), rank);
     }
     return true;
   }
 
   /// Whether the peer of a send stands at its receive.
-  constexpr bool meets(const work& send) const {
+  constexpr bool meets(const task& send) const {
     const int peer = peer_of(plan_, send);
     return !at_end(peer) && next_step(peer).what.first == partner_of(send);
   }
 
   /// What an action needs and has not been done yet; `nothing`, if all of it has.
-  constexpr work lack_of(const action& what) {
-    work found;
-    for_each_work(what, [&](const work& each) {
-      if (found.what == verb::nothing) found = lack_of(each);
+  constexpr task lack_of(const schedule_action& what) {
+    task found;
+    for_each_task(what, [&](const task& each) {
+      if (found.what == task_kind::nothing) found = lack_of(each);
     });
     return found;
   }
 
-  constexpr work lack_of(const work& what) {
+  constexpr task lack_of(const task& what) {
     const int m = what.microbatch;
     switch (what.what) {
-      case verb::forward: return lack_of_result({verb::receive_forward, what.stage, m}, verb::forward);
-      case verb::input_gradient:
-      case verb::backward:
-        return first_lack({verb::forward, what.stage, m},
-                          lack_of_result({verb::receive_backward, what.stage, m}, verb::backward));
-      case verb::weight_gradient: return first_lack({verb::input_gradient, what.stage, m});
-      case verb::recompute: return first_lack({verb::forward, what.stage, m});
-      case verb::send_forward:
-      case verb::send_backward: return first_lack(producer_of(what));
-      case verb::wait_send_forward:
-      case verb::wait_send_backward: return first_lack(partner_of(what), first_lack(partner_of(partner_of(what))));
+      case task_kind::forward: return lack_of_result({task_kind::receive_forward, what.stage, m}, task_kind::forward);
+      case task_kind::input_gradient:
+      case task_kind::backward:
+        return first_lack({task_kind::forward, what.stage, m},
+                          lack_of_result({task_kind::receive_backward, what.stage, m}, task_kind::backward));
+      case task_kind::weight_gradient: return first_lack({task_kind::input_gradient, what.stage, m});
+      case task_kind::recompute: return first_lack({task_kind::forward, what.stage, m});
+      case task_kind::send_forward:
+      case task_kind::send_backward: return first_lack(producer_of(what));
+      case task_kind::wait_send_forward:
+      case task_kind::wait_send_backward: return first_lack(partner_of(what), first_lack(partner_of(partner_of(what))));
       default: return {};
     }
   }
 
   /// The same of what a neighbouring stage makes: on another rank it is to be asked for, and sent.
-  constexpr work lack_of_result(const work& receive, verb made) {
+  constexpr task lack_of_result(const task& receive, task_kind made) {
     const int from = neighbour_of(receive);
     if (!is_stage(from)) return {};
-    const work result = made_by(made, from, receive.microbatch);
+    const task result = made_by(made, from, receive.microbatch);
     if (rank_of(result) == rank_of(receive)) return first_lack(result);
     return first_lack(receive, first_lack(partner_of(receive)));
   }
 
-  constexpr work first_lack(const work& needed, const work& otherwise = {}) {
+  constexpr task first_lack(const task& needed, const task& otherwise = {}) {
     return is_done(needed) ? otherwise : needed;
   }
 
-  constexpr int& flight(int from, int to) {
+  constexpr int& in_flight(int from, int to) {
     return in_flight_[static_cast<std::size_t>(from) * plan_.rows.size() + static_cast<std::size_t>(to)];
   }
 
@@ -260,10 +264,10 @@ class message_prover {
       seen[static_cast<std::size_t>(rank)] = true;
       const int other = awaited_by(rank);
       if (other == rank) {
-        return fail(violation::before_its_input, next_step(rank), step_of(lack_of(next_step(rank).what)));
+        return fail(schedule_violation::before_its_input, next_step(rank), step_of(lack_of(next_step(rank).what)));
       }
       if (at_end(other) || seen[static_cast<std::size_t>(other)]) {
-        return fail(violation::deadlock, next_step(rank), at_end(other) ? step{} : next_step(other));
+        return fail(schedule_violation::deadlock, next_step(rank), at_end(other) ? schedule_step{} : next_step(other));
       }
       rank = other;
     }
@@ -271,9 +275,9 @@ class message_prover {
 
   /// The rank where what its next action lacks stands. What lacks nothing waits for the other end of its message.
   constexpr int awaited_by(int rank) {
-    const action what = next_step(rank).what;
-    const work lack = lack_of(what);
-    return lack.what == verb::nothing ? peer_of(plan_, what.first) : rank_of(lack);
+    const schedule_action what = next_step(rank).what;
+    const task lack = lack_of(what);
+    return lack.what == task_kind::nothing ? peer_of(plan_, what.first) : rank_of(lack);
   }
 
   const schedule& plan_;
@@ -281,7 +285,7 @@ class message_prover {
   std::vector<std::size_t> next_;      ///< by rank
   std::vector<std::uint32_t> places_;  ///< by verb, stage and microbatch
   std::vector<int> in_flight_;         ///< by sender and receiver
-  proof found_;
+  schedule_proof found_;
 };
 
 }  // namespace detail
@@ -289,7 +293,7 @@ class message_prover {
 /// Whether every message of `plan` has its other end and comes in time, no buffer is overwritten while it is sent, and
 /// the whole ends where a transport holds `capacity` messages from one rank to another: 0 for rendezvous, `unbounded`
 /// where sends and receives are started and waited for later. Looks at messages alone: `prove(plan)` must hold, too.
-constexpr proof prove_messages(const schedule& plan, int capacity = 0) {
+constexpr schedule_proof prove_messages(const schedule& plan, int capacity = 0) {
   return detail::message_prover(plan, capacity).prove();
 }
 

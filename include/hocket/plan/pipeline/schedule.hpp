@@ -14,8 +14,8 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/placement.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-using row = std::vector<action>;
+using row = std::vector<schedule_action>;
 
 namespace detail {
 

@@ -10,7 +10,7 @@
 ///     0F0,0F1,0B0,0F2,0B1,0B2
 ///     1F0,1B0,1F1,1B1,1F2,1B2
 ///
-/// An action is `<stage><verb><microbatch>`, the microbatch left out where the verb has none. Verbs: F, B, I (input
+/// An action is `<stage><task_kind><microbatch>`, the microbatch left out where the verb has none. Verbs: F, B, I (input
 /// gradient), W (weight gradient), R (the forward pass once more), UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD,
 /// UPDATE, SEND_F, RECV_F, WAIT_SEND_F, SEND_B, RECV_B, WAIT_SEND_B. A forward and a backward pass that overlap are
 /// `(7F4;0B0)OVERLAP_F_B`. The four lines with # may be left out: then the placement is that of the rows, and the
@@ -23,8 +23,8 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <algorithm>
 #include <array>
@@ -39,36 +39,36 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
 /// As it stands in the text form.
-constexpr const char* to_string(verb what) noexcept {
+constexpr const char* to_string(task_kind what) noexcept {
   switch (what) {
-    case verb::nothing: return "";
-    case verb::forward: return "F";
-    case verb::input_gradient: return "I";
-    case verb::weight_gradient: return "W";
-    case verb::backward: return "B";
-    case verb::recompute: return "R";
-    case verb::unshard: return "UNSHARD";
-    case verb::reshard: return "RESHARD";
-    case verb::reduce_gradient: return "REDUCE_GRAD";
-    case verb::wait_reduce_gradient: return "WAIT_REDUCE_GRAD";
-    case verb::update: return "UPDATE";
-    case verb::send_forward: return "SEND_F";
-    case verb::receive_forward: return "RECV_F";
-    case verb::wait_send_forward: return "WAIT_SEND_F";
-    case verb::send_backward: return "SEND_B";
-    case verb::receive_backward: return "RECV_B";
-    case verb::wait_send_backward: return "WAIT_SEND_B";
+    case task_kind::nothing: return "";
+    case task_kind::forward: return "F";
+    case task_kind::input_gradient: return "I";
+    case task_kind::weight_gradient: return "W";
+    case task_kind::backward: return "B";
+    case task_kind::recompute: return "R";
+    case task_kind::unshard: return "UNSHARD";
+    case task_kind::reshard: return "RESHARD";
+    case task_kind::reduce_gradient: return "REDUCE_GRAD";
+    case task_kind::wait_reduce_gradient: return "WAIT_REDUCE_GRAD";
+    case task_kind::update: return "UPDATE";
+    case task_kind::send_forward: return "SEND_F";
+    case task_kind::receive_forward: return "RECV_F";
+    case task_kind::wait_send_forward: return "WAIT_SEND_F";
+    case task_kind::send_backward: return "SEND_B";
+    case task_kind::receive_backward: return "RECV_B";
+    case task_kind::wait_send_backward: return "WAIT_SEND_B";
   }
   return "";
 }
 
-inline std::string to_string(const work& what) {
+inline std::string to_string(const task& what) {
   std::string text = std::to_string(what.stage) + to_string(what.what);
   if (has_microbatch(what.what)) text += std::to_string(what.microbatch);
   return text;
 }
 
-inline std::string to_string(const action& what) {
+inline std::string to_string(const schedule_action& what) {
   if (!what.is_pair()) return to_string(what.first);
   return '(' + to_string(what.first) + ';' + to_string(what.second) + ")OVERLAP_F_B";
 }
@@ -281,27 +281,27 @@ class schedule_parser {
     if (!current_.empty()) fail("a comma or the end of the line must follow an action");
   }
 
-  action read_action() {
-    if (!take("(")) return {read_work(), {}};
-    action pair;
-    pair.first = read_work();
+  schedule_action read_action() {
+    if (!take("(")) return {read_task(), {}};
+    schedule_action pair;
+    pair.first = read_task();
     if (!take(";")) fail("a ';' must follow the first of two overlapping actions");
-    pair.second = read_work();
+    pair.second = read_task();
     if (!take(")OVERLAP_F_B")) fail("')OVERLAP_F_B' must follow the second of two overlapping actions");
     return pair;
   }
 
-  work read_work() {
+  task read_task() {
     const place at = here();
-    work result;
+    task result;
     result.stage = number("stage");
-    result.what = read_verb();
+    result.what = read_task_kind();
     if (has_microbatch(result.what)) result.microbatch = number("microbatch");
     note(result, at);
     return result;
   }
 
-  void note(const work& what, const place& at) {
+  void note(const task& what, const place& at) {
     if (what.stage > last_stage()) uses_.resize(static_cast<std::size_t>(what.stage) + 1);
     stage_use& use = uses_[static_cast<std::size_t>(what.stage)];
     if (use.first.line == 0) use.first = at;
@@ -322,17 +322,17 @@ class schedule_parser {
   int last_stage() const noexcept { return static_cast<int>(uses_.size()) - 1; }
 
   /// The longest name that fits.
-  verb read_verb() {
-    verb found = verb::nothing;
+  task_kind read_task_kind() {
+    task_kind found = task_kind::nothing;
     std::string_view name;
-    for (int i = 1; i < verbs; ++i) {
-      const std::string_view each = to_string(static_cast<verb>(i));
+    for (int i = 1; i < task_kinds; ++i) {
+      const std::string_view each = to_string(static_cast<task_kind>(i));
       if (each.size() > name.size() && current_.substr(0, each.size()) == each) {
-        found = static_cast<verb>(i);
+        found = static_cast<task_kind>(i);
         name = each;
       }
     }
-    if (found == verb::nothing) {
+    if (found == task_kind::nothing) {
       fail(
           "no such action; after the stage there must be F, B, I, W, R, UNSHARD, RESHARD, REDUCE_GRAD, "
           "WAIT_REDUCE_GRAD, UPDATE, SEND_F, RECV_F, WAIT_SEND_F, SEND_B, RECV_B or WAIT_SEND_B");

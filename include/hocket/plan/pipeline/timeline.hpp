@@ -5,9 +5,9 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -16,13 +16,13 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
 /// Within a rank in the order of time.
-using timeline = std::vector<timed_action>;
+using timeline = std::vector<timed_schedule_action>;
 
 /// What the clock says.
 inline timeline timeline_of(const schedule& plan, const costs& cost = costs{}) {
   timeline all;
   all.reserve(plan.length());
-  trace(plan, cost, [&](const timed_action& each) { all.push_back(each); });
+  trace(plan, cost, [&](const timed_schedule_action& each) { all.push_back(each); });
   return all;
 }
 
@@ -38,19 +38,20 @@ inline std::vector<std::vector<activations_held>> memory_curves(const schedule& 
   std::vector<std::vector<activations_held>> curves(plan.rows.size());
   std::vector<std::vector<char>> again;
   for (const row& actions : plan.rows) again.push_back(detail::formed_again_in(plan, actions));
-  for (const timed_action& at : times) {
+  for (const timed_schedule_action& at : times) {
     auto& curve = curves[static_cast<std::size_t>(at.rank)];
     const std::vector<char>& is_again = again[static_cast<std::size_t>(at.rank)];
     const auto change = [&](double time, int by) {
       curve.push_back({time, (curve.empty() ? 0 : curve.back().held) + by});
     };
-    for_each_work(at.what, [&](const work& what) {
-      if (what.what == verb::forward || what.what == verb::recompute) change(at.begin, 1);
+    for_each_task(at.what, [&](const task& what) {
+      if (what.what == task_kind::forward || what.what == task_kind::recompute) change(at.begin, 1);
     });
-    for_each_work(at.what, [&](const work& what) {
+    for_each_task(at.what, [&](const task& what) {
       const bool is_forgotten =
-          what.what == verb::forward && !is_again.empty() && is_again[plan.index(what.stage, what.microbatch)];
-      if (is_forgotten || what.what == verb::backward || what.what == verb::weight_gradient) change(at.end, -1);
+          what.what == task_kind::forward && !is_again.empty() && is_again[plan.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.what == task_kind::backward || what.what == task_kind::weight_gradient)
+        change(at.end, -1);
     });
   }
   return curves;

@@ -22,16 +22,16 @@ class two_chunk_row {
   constexpr two_chunk_row(row& actions, int first, int second, int microbatches) noexcept
       : actions_(actions), stage_{first, second}, microbatches_(microbatches) {}
 
-  constexpr void add_forward(int chunk) { add(verb::forward, chunk, forwards[chunk]++); }
-  constexpr void add_input_gradient(int chunk) { add(verb::input_gradient, chunk, input_gradients[chunk]++); }
-  constexpr void add_weight_gradient(int chunk) { add(verb::weight_gradient, chunk, weight_gradients[chunk]++); }
+  constexpr void add_forward(int chunk) { add(task_kind::forward, chunk, forwards[chunk]++); }
+  constexpr void add_input_gradient(int chunk) { add(task_kind::input_gradient, chunk, input_gradients[chunk]++); }
+  constexpr void add_weight_gradient(int chunk) { add(task_kind::weight_gradient, chunk, weight_gradients[chunk]++); }
 
   int forwards[2] = {};
   int input_gradients[2] = {};
   int weight_gradients[2] = {};
 
  private:
-  constexpr void add(verb what, int chunk, int microbatch) {
+  constexpr void add(task_kind what, int chunk, int microbatch) {
     if (microbatch < microbatches_) actions_.push_back({{what, stage_[chunk], microbatch}, {}});
   }
 

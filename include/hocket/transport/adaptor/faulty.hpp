@@ -29,10 +29,10 @@ HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
 /// How far the faults of one rank are. Its communicators share this, so all of them are used by one thread.
-class misfortune {
+class fault_injector {
  public:
   /// `rank` is this one's.
-  misfortune(const faults& all, int rank) : rank_(rank) {
+  fault_injector(const faults& all, int rank) : rank_(rank) {
     for (const fault& each : all) {
       if (each.rank == rank || (each.what == fault_kind::cut && each.peer == rank)) waiting_.push_back(each);
     }
@@ -63,11 +63,11 @@ class misfortune {
   bool silent() const { return killed_ || (!stopped_until_.never() && !stopped_until_.passed()); }
 
   /// What is to be done to the next message, or to the next flag. At most one thing each.
-  void spoil_next(fault_kind how) { spoilt_.push_back(how); }
-  bool spoils_next(fault_kind how) {
-    const auto found = std::find(spoilt_.begin(), spoilt_.end(), how);
-    if (found == spoilt_.end()) return false;
-    spoilt_.erase(found);
+  void arm_fault(fault_kind how) { armed_.push_back(how); }
+  bool take_fault(fault_kind how) {
+    const auto found = std::find(armed_.begin(), armed_.end(), how);
+    if (found == armed_.end()) return false;
+    armed_.erase(found);
     return true;
   }
 
@@ -81,43 +81,44 @@ class misfortune {
   fault now_;
   std::uint64_t step_ = 0;
   std::vector<int> cut_;
-  std::vector<fault_kind> spoilt_;
+  std::vector<fault_kind> armed_;
   deadline held_until_;
   deadline stopped_until_;
   bool killed_ = false;
 };
 
-template <class Port>
-class faulty_port : public forwarding_port<Port> {
-  using base = forwarding_port<Port>;
+template <class Endpoints>
+class faulty_endpoints : public forwarding_endpoints<Endpoints> {
+  using base = forwarding_endpoints<Endpoints>;
 
  public:
   struct sending {
-    typename Port::sending handle{};
-    std::vector<std::byte> spoilt;  ///< what is sent in place of the caller's bytes
-    typename Port::sending copy{};  ///< of a message that is sent twice
+    typename Endpoints::sending handle{};
+    std::vector<std::byte> corrupted;    ///< what is sent in place of the caller's bytes
+    typename Endpoints::sending copy{};  ///< of a message that is sent twice
     bool twice = false;
     bool lost = false;
   };
 
-  faulty_port(std::unique_ptr<Port> inner, const transport::opening& how, std::shared_ptr<misfortune> fate)
-      : base(std::move(inner)), members_(how.members), fate_(std::move(fate)) {}
+  faulty_endpoints(std::unique_ptr<Endpoints> inner, const transport::open_parameters& how,
+                   std::shared_ptr<fault_injector> injector)
+      : base(std::move(inner)), members_(how.members), injector_(std::move(injector)) {}
 
   // ── Steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   bool may_act(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
     return !holds_back() && base::may_act(sequence, lane, what, bytes);
   }
-  void did(std::uint32_t, unsigned, const plan::action&, std::size_t) { fate_->step_done(); }
+  void on_step(std::uint32_t, unsigned, const plan::action&, std::size_t) { injector_->step_done(); }
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
                 failure& fail) {
     if (id.point_to_point() && holds_back()) return false;
-    state.lost = is_cut_from(peer) || fate_->spoils_next(fault_kind::drop);
-    if (!state.lost && !send_spoilt(state, peer, id, data, bytes, fail)) return false;
-    if (id.point_to_point()) fate_->step_done();
+    state.lost = is_cut_from(peer) || injector_->take_fault(fault_kind::drop);
+    if (!state.lost && !send_with_faults(state, peer, id, data, bytes, fail)) return false;
+    if (id.point_to_point()) injector_->step_done();
     return true;
   }
 
@@ -128,89 +129,89 @@ class faulty_port : public forwarding_port<Port> {
 
   const void* try_receive(typename base::receiving& state, int peer, transport::message_id id, void* buffer,
                           std::size_t bytes, failure& fail) {
-    if (fate_->silent() || is_cut_from(peer)) return nullptr;
+    if (injector_->silent() || is_cut_from(peer)) return nullptr;
     return base::try_receive(state, peer, id, buffer, bytes, fail);
   }
 
   /// Asked for each flag that this rank writes.
   bool flag_reaches(int peer) {
-    return !fate_->killed() && !is_cut_from(peer) && !fate_->spoils_next(fault_kind::drop);
+    return !injector_->killed() && !is_cut_from(peer) && !injector_->take_fault(fault_kind::drop);
   }
 
   // ── Life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   bool broken(failure& fail) {
-    if (fate_->killed()) {
-      fail = make_failure(errc::aborted, "this rank was told to fail at step " + std::to_string(fate_->step()));
+    if (injector_->killed()) {
+      fail = make_failure(errc::aborted, "this rank was told to fail at step " + std::to_string(injector_->step()));
       return true;
     }
-    return !fate_->silent() && base::broken(fail);
+    return !injector_->silent() && base::broken(fail);
   }
 
   void post(int peer, std::span<const std::byte> words) {
-    if (base::shares_address_space || (!fate_->killed() && !is_cut_from(peer))) base::post(peer, words);
+    if (base::shares_address_space || (!injector_->killed() && !is_cut_from(peer))) base::post(peer, words);
   }
-  bool has_mail() const { return !fate_->silent() && base::has_mail(); }
-  bool fetch(transport::control_message& heard) {
-    while (!fate_->silent() && base::fetch(heard)) {
-      if (base::shares_address_space || !is_cut_from(heard.sender)) return true;
+  bool has_control_message() const { return !injector_->silent() && base::has_control_message(); }
+  bool fetch(transport::control_message& received) {
+    while (!injector_->silent() && base::fetch(received)) {
+      if (base::shares_address_space || !is_cut_from(received.sender)) return true;
     }
     return false;
   }
 
  private:
-  bool send_spoilt(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
-                   failure& fail) {
-    const bool truncated = bytes > 0 && fate_->spoils_next(fault_kind::truncate);
-    const bool corrupted = bytes > 0 && !truncated && fate_->spoils_next(fault_kind::corrupt);
+  bool send_with_faults(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                        failure& fail) {
+    const bool truncated = bytes > 0 && injector_->take_fault(fault_kind::truncate);
+    const bool corrupted = bytes > 0 && !truncated && injector_->take_fault(fault_kind::corrupt);
     if (corrupted) {
       const auto* const begin = static_cast<const std::byte*>(data);
-      state.spoilt.assign(begin, begin + bytes);
-      state.spoilt[fate_->step() * 7919 % bytes] ^= static_cast<std::byte>(1U << fate_->step() % 8);
+      state.corrupted.assign(begin, begin + bytes);
+      state.corrupted[injector_->step() * 7919 % bytes] ^= static_cast<std::byte>(1U << injector_->step() % 8);
     }
-    const void* const sent = corrupted ? state.spoilt.data() : data;
+    const void* const sent = corrupted ? state.corrupted.data() : data;
     if (!base::try_send(state.handle, peer, id, sent, truncated ? bytes - 1 : bytes, fail)) {
-      if (truncated) fate_->spoil_next(fault_kind::truncate);  // there was no room: next time
-      if (corrupted) fate_->spoil_next(fault_kind::corrupt);
+      if (truncated) injector_->arm_fault(fault_kind::truncate);  // there was no room: next time
+      if (corrupted) injector_->arm_fault(fault_kind::corrupt);
       return false;
     }
     failure ignored;
-    if (fate_->spoils_next(fault_kind::duplicate)) {
+    if (injector_->take_fault(fault_kind::duplicate)) {
       state.twice = base::try_send(state.copy, peer, id, sent, bytes, ignored);
     }
     return true;
   }
 
-  bool is_cut_from(int peer) const { return fate_->is_cut_from((*members_)[static_cast<std::size_t>(peer)]); }
+  bool is_cut_from(int peer) const { return injector_->is_cut_from((*members_)[static_cast<std::size_t>(peer)]); }
 
   /// Lets happen what is due now. Whether the step must wait.
   bool holds_back() {
-    if (fate_->silent() || fate_->held()) return true;
-    while (const fault* const due = fate_->next()) {
+    if (injector_->silent() || injector_->held()) return true;
+    while (const fault* const due = injector_->next()) {
       switch (due->what) {
         case fault_kind::delay:
           if constexpr (base::virtual_time) {
             this->inner().hold_up(std::chrono::duration<double>(due->time).count());
           } else {
-            fate_->hold(due->time);
+            injector_->hold(due->time);
             return true;
           }
           break;
-        case fault_kind::stop: fate_->stop(due->time); return true;
-        case fault_kind::kill: fate_->kill(); return true;
-        case fault_kind::cut: fate_->cut_from(*due); break;
-        default: fate_->spoil_next(due->what);
+        case fault_kind::stop: injector_->stop(due->time); return true;
+        case fault_kind::kill: injector_->kill(); return true;
+        case fault_kind::cut: injector_->cut_from(*due); break;
+        default: injector_->arm_fault(due->what);
       }
     }
     return false;
   }
 
   const std::shared_ptr<const std::vector<int>> members_;
-  const std::shared_ptr<misfortune> fate_;
+  const std::shared_ptr<fault_injector> injector_;
 };
 
-template <class Wire>
-using faulty = adapted_wire<Wire, faulty_port<typename Wire::port_type>, misfortune>;
+template <class Domain>
+using faulty = adapted_domain<Domain, faulty_endpoints<typename Domain::endpoints_type>, fault_injector>;
 
 }  // namespace adaptor
 HOCKET_END_NAMESPACE

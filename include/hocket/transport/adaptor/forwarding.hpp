@@ -22,20 +22,21 @@ HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
 /// Whether a transport wants to know who polls its operations: simulated ones do.
-template <class Port>
-concept attachable = requires(Port& port, void* owner, void (*poll)(void*)) { port.attach(owner, poll); };
+template <class Endpoints>
+concept attachable =
+    requires(Endpoints& endpoints, void* owner, void (*poll)(void*)) { endpoints.attach(owner, poll); };
 
-template <class Port>
-class forwarding_port {
+template <class Endpoints>
+class forwarding_endpoints {
  public:
-  static constexpr bool shares_address_space = Port::shares_address_space;
-  static constexpr bool receives_in_place = Port::receives_in_place;
-  static constexpr bool virtual_time = transport::keeps_virtual_time<Port>;
+  static constexpr bool shares_address_space = Endpoints::shares_address_space;
+  static constexpr bool receives_in_place = Endpoints::receives_in_place;
+  static constexpr bool virtual_time = transport::keeps_virtual_time<Endpoints>;
 
-  using sending = typename Port::sending;
-  using receiving = typename Port::receiving;
+  using sending = typename Endpoints::sending;
+  using receiving = typename Endpoints::receiving;
 
-  explicit forwarding_port(std::unique_ptr<Port> inner) noexcept : inner_(std::move(inner)) {}
+  explicit forwarding_endpoints(std::unique_ptr<Endpoints> inner) noexcept : inner_(std::move(inner)) {}
 
   int rank() const noexcept { return inner_->rank(); }
   int size() const noexcept { return inner_->size(); }
@@ -59,8 +60,8 @@ class forwarding_port {
 
   void post(int peer, std::span<const std::byte> words) { inner_->post(peer, words); }
   bool posted() { return inner_->posted(); }
-  bool has_mail() const { return inner_->has_mail(); }
-  bool fetch(transport::control_message& heard) { return inner_->fetch(heard); }
+  bool has_control_message() const { return inner_->has_control_message(); }
+  bool fetch(transport::control_message& received) { return inner_->fetch(received); }
 
   std::byte* window_of(int peer) const { return inner_->window_of(peer); }
   bool windows_reachable() const { return inner_->windows_reachable(); }
@@ -69,93 +70,95 @@ class forwarding_port {
 
   // ── What only some ports have ────────────────────────────────────────────────────────────────────────────────────
 
-  void hurry() noexcept {
-    if constexpr (transport::hurried_port<Port>) inner_->hurry();
+  void expedite() noexcept {
+    if constexpr (transport::can_expedite<Endpoints>) inner_->expedite();
   }
 
   void call(std::uint32_t sequence) {
-    if constexpr (transport::paced_port<Port>) inner_->call(sequence);
+    if constexpr (transport::paces_steps<Endpoints>) inner_->call(sequence);
   }
-  void introduce(std::uint32_t sequence, const char* operation, const char* algorithm, std::size_t bytes)
-    requires transport::introduced_port<Port>
+  void on_operation(std::uint32_t sequence, const char* operation, const char* algorithm, std::size_t bytes)
+    requires transport::observes_operations<Endpoints>
   {
-    inner_->introduce(sequence, operation, algorithm, bytes);
+    inner_->on_operation(sequence, operation, algorithm, bytes);
   }
   void enter(std::uint32_t sequence, unsigned lanes) {
-    if constexpr (transport::paced_port<Port>) inner_->enter(sequence, lanes);
+    if constexpr (transport::paces_steps<Endpoints>) inner_->enter(sequence, lanes);
   }
   bool may_act(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
-    if constexpr (transport::paced_port<Port>) return inner_->may_act(sequence, lane, what, bytes);
+    if constexpr (transport::paces_steps<Endpoints>) return inner_->may_act(sequence, lane, what, bytes);
     return true;
   }
   bool may_end(std::uint32_t sequence, unsigned lane) {
-    if constexpr (transport::paced_port<Port>) return inner_->may_end(sequence, lane);
+    if constexpr (transport::paces_steps<Endpoints>) return inner_->may_end(sequence, lane);
     return true;
   }
   void leave(std::uint32_t sequence) {
-    if constexpr (transport::paced_port<Port>) inner_->leave(sequence);
+    if constexpr (transport::paces_steps<Endpoints>) inner_->leave(sequence);
   }
 
-  std::string how_gone(int peer) { return transport::how_gone(*inner_, peer); }
+  std::string departure_reason(int peer) { return transport::departure_reason(*inner_, peer); }
   bool flag_reaches(int peer) { return transport::flag_reaches(*inner_, peer); }
 
   void attach(void* owner, void (*poll)(void*))
-    requires attachable<Port>
+    requires attachable<Endpoints>
   {
     inner_->attach(owner, poll);
   }
   void note(failure cause)
-    requires attachable<Port>
+    requires attachable<Endpoints>
   {
     inner_->note(std::move(cause));
   }
 
   auto allocate(std::size_t bytes, const transport::exchange_function& exchange)
-    requires requires(Port& port) { port.allocate(bytes, exchange); }
+    requires requires(Endpoints& endpoints) { endpoints.allocate(bytes, exchange); }
   {
     return inner_->allocate(bytes, exchange);
   }
 
  protected:
-  Port& inner() noexcept { return *inner_; }
-  const Port& inner() const noexcept { return *inner_; }
+  Endpoints& inner() noexcept { return *inner_; }
+  const Endpoints& inner() const noexcept { return *inner_; }
 
  private:
-  const std::unique_ptr<Port> inner_;
+  const std::unique_ptr<Endpoints> inner_;
 };
 
-/// A wire whose ports are `Port`s, around those of `Wire`. All of them share a `Shared`.
-template <class Wire, class Port, class Shared>
-class adapted_wire {
+/// A wire whose ports are `Endpoints`s, around those of `Domain`. All of them share a `Shared`.
+template <class Domain, class Endpoints, class Shared>
+class adapted_domain {
  public:
-  using port_type = Port;
-  static constexpr const char* name = Wire::name;
+  using endpoints_type = Endpoints;
+  static constexpr const char* name = Domain::name;
 
-  adapted_wire(std::shared_ptr<Wire> inner, std::shared_ptr<Shared> shared) noexcept
+  adapted_domain(std::shared_ptr<Domain> inner, std::shared_ptr<Shared> shared) noexcept
       : inner_(std::move(inner)), shared_(std::move(shared)) {}
 
   int rank() const noexcept { return inner_->rank(); }
   int size() const noexcept { return inner_->size(); }
   transport::contexts& contexts() noexcept { return inner_->contexts(); }
-  bool in_a_copy() const noexcept { return transport::in_a_copy(*inner_); }
+  bool in_forked_child() const noexcept { return transport::in_forked_child(*inner_); }
   transport::link_costs costs() const noexcept { return inner_->costs(); }
   /// Who only watches does not look into messages.
-  bool carries_device_memory() const noexcept {
-    return transport::only_watches<Port> && transport::carries_device_memory(*inner_);
+  bool is_device_aware() const noexcept {
+    return transport::observes_only<Endpoints> && transport::is_device_aware(*inner_);
   }
   const std::shared_ptr<Shared>& shared() const noexcept { return shared_; }
 
-  static std::unique_ptr<Port> open(const std::shared_ptr<adapted_wire>& self, const transport::opening& how) {
-    return std::make_unique<Port>(Wire::open(self->inner_, how), how, self->shared_);
+  static std::unique_ptr<Endpoints> open(const std::shared_ptr<adapted_domain>& self,
+                                         const transport::open_parameters& how) {
+    return std::make_unique<Endpoints>(Domain::open(self->inner_, how), how, self->shared_);
   }
-  static std::shared_ptr<adapted_wire> renewed(const std::shared_ptr<adapted_wire>& self, transport::opening& how) {
-    std::shared_ptr<Wire> next = Wire::renewed(self->inner_, how);
+  static std::shared_ptr<adapted_domain> renewed(const std::shared_ptr<adapted_domain>& self,
+                                                 transport::open_parameters& how) {
+    std::shared_ptr<Domain> next = Domain::renewed(self->inner_, how);
     if (next == self->inner_) return self;
-    return std::make_shared<adapted_wire>(std::move(next), self->shared_);
+    return std::make_shared<adapted_domain>(std::move(next), self->shared_);
   }
 
  private:
-  const std::shared_ptr<Wire> inner_;
+  const std::shared_ptr<Domain> inner_;
   const std::shared_ptr<Shared> shared_;
 };
 

@@ -108,14 +108,15 @@ inline std::string trace_json(const std::vector<std::string>& events_of_ranks) {
   return text + "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"args\":{\"labels\":\"hocket\"}}\n]}\n";
 }
 
-template <class Port>
-class traced_port : public forwarding_port<Port> {
-  using base = forwarding_port<Port>;
+template <class Endpoints>
+class traced_endpoints : public forwarding_endpoints<Endpoints> {
+  using base = forwarding_endpoints<Endpoints>;
 
  public:
-  static constexpr bool only_watches = transport::only_watches<Port>;
+  static constexpr bool observes_only = transport::observes_only<Endpoints>;
 
-  traced_port(std::unique_ptr<Port> inner, const transport::opening& how, std::shared_ptr<trace_log> log)
+  traced_endpoints(std::unique_ptr<Endpoints> inner, const transport::open_parameters& how,
+                   std::shared_ptr<trace_log> log)
       : base(std::move(inner)), context_(how.context), members_(how.members), log_(std::move(log)) {}
 
   // ── Steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -137,7 +138,7 @@ class traced_port : public forwarding_port<Port> {
   }
 
   /// A step begins when the one before it has ended: what it waits for is part of it.
-  void did(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
+  void on_step(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
     lane_times& times = lanes_[{sequence, lane}];
     const double end = now();
     log_->add(plan::to_string(what), line_of(sequence, lane), times.last, end,
@@ -228,8 +229,8 @@ class traced_port : public forwarding_port<Port> {
   std::uint64_t current_line_ = 0;
 };
 
-template <class Wire>
-using traced = adapted_wire<Wire, traced_port<typename Wire::port_type>, trace_log>;
+template <class Domain>
+using traced = adapted_domain<Domain, traced_endpoints<typename Domain::endpoints_type>, trace_log>;
 
 }  // namespace adaptor
 HOCKET_END_NAMESPACE

@@ -25,7 +25,7 @@ class export_cache {
  public:
   static constexpr std::size_t most = 1024;
 
-  export_cache(const place<Driver>& at, const process_mark& own) : at_(at), own_(own) {}
+  export_cache(const driver_context<Driver>& at, const process_mark& own) : at_(at), own_(own) {}
 
   /// What `describe` says of the buffer.
   failure publish(address data, std::uint64_t bytes, memory_handle& result) {
@@ -48,7 +48,7 @@ class export_cache {
   }
 
  private:
-  const place<Driver> at_;
+  const driver_context<Driver> at_;
   const process_mark own_;
   std::map<std::pair<address, std::uint64_t>, memory_handle> known_;
 };

@@ -21,18 +21,18 @@
 #include <hocket/core/error.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cuda_ipc/agreement.hpp>
+#include <hocket/transport/cuda_ipc/check_shared_device.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/export_cache.hpp>
 #include <hocket/transport/cuda_ipc/host_words.hpp>
-#include <hocket/transport/cuda_ipc/lent_memory.hpp>
 #include <hocket/transport/cuda_ipc/mapping_cache.hpp>
 #include <hocket/transport/cuda_ipc/memory_handle.hpp>
+#include <hocket/transport/cuda_ipc/peer_visible_memory.hpp>
 #include <hocket/transport/cuda_ipc/probe.hpp>
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
 #include <hocket/transport/cuda_ipc/resources.hpp>
-#include <hocket/transport/cuda_ipc/room_for_threads.hpp>
 #include <hocket/transport/cuda_ipc/stream_order.hpp>
 #include <hocket/transport/cuda_ipc/teardown.hpp>
 #include <hocket/transport/cuda_ipc/word_layout.hpp>
@@ -82,11 +82,11 @@ class group {
   using lease = typename mapping_cache<Driver>::lease;
 
   /// What one bound operation holds while a stream may touch it.
-  struct flight {
+  struct in_flight_operation {
     std::uint64_t number = 0;  ///< of those that all ranks have bound
     std::vector<lease> leases;
     device_memory<Driver> scratch;
-    address lent = 0;            ///< scratch that peers read
+    address peer_visible = 0;    ///< scratch that peers read
     owned_event<Driver> passed;  ///< after the last time that it was enqueued
     bool recorded = false;
     bool captured = false;  ///< a graph may replay it at any time
@@ -111,10 +111,11 @@ class group {
   /// error, which names a rank: `unreachable` if two can't reach each other's memory, or a stream can't wait for words;
   /// `bad_environment` if ranks of a process would hold each other up on a device; what the driver says. Throws what
   /// `exchange` throws. Driver and context must outlive the group.
-  static failure make(const place<Driver>& at, int rank, int ranks, const transport::exchange_function& exchange,
-                      group_options options, std::unique_ptr<group>& result) {
+  static failure make(const driver_context<Driver>& at, int rank, int ranks,
+                      const transport::exchange_function& exchange, group_options options,
+                      std::unique_ptr<group>& result) {
     std::unique_ptr<group> made(new group(at, rank, ranks, std::move(options)));
-    failure found = made->introduce(exchange);
+    failure found = made->exchange_handles(exchange);
     if (found) {
       made->undo(exchange);
       return found;
@@ -126,7 +127,7 @@ class group {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return ranks_; }
   Driver& through() const noexcept { return *at_.through; }
-  const place<Driver>& where() const noexcept { return at_; }
+  const driver_context<Driver>& where() const noexcept { return at_; }
   const word_layout& words() const noexcept { return layout_; }
   bool batches() const noexcept { return options_.batches; }
   /// Whether all ranks are on the same device.
@@ -141,7 +142,7 @@ class group {
   unsigned wait_flags() const noexcept { return wait_until_at_least | (order_.flushes ? wait_then_flush : 0U); }
 
   export_cache<Driver>& exports() noexcept { return exports_; }
-  const lent_memory<Driver>& lent() const noexcept { return lent_; }
+  const peer_visible_memory<Driver>& peer_visible() const noexcept { return peer_visible_; }
   mapping_cache<Driver>& mappings() noexcept { return mappings_; }
 
   /// Why nothing can be enqueued any more; none if it can.
@@ -179,21 +180,23 @@ class group {
   }
 
   /// A flight that this group keeps until it has passed.
-  std::shared_ptr<flight> new_flight() {
+  std::shared_ptr<in_flight_operation> new_in_flight_operation() {
     reap();
-    flights_.push_back(std::make_shared<flight>());
-    return flights_.back();
+    in_flight_.push_back(std::make_shared<in_flight_operation>());
+    return in_flight_.back();
   }
 
   /// All ranks have bound the operation.
-  void admit(flight& what) noexcept { what.number = ++bound_; }
+  void admit(in_flight_operation& what) noexcept { what.number = ++bound_; }
 
   /// Frees what flights had that are over. The driver may wait for streams then, and these for ranks that have yet to enqueue:
   /// so when all have enqueued what they had to.
   void free_reaped() { reaped_.clear(); }
 
   /// Scratch that peers may map, kept as long as `what` is; then the next one gets it. Local.
-  failure lend(flight& what, std::size_t bytes) { return lent_.allocate(bytes, what.lent); }
+  failure allocate_peer_visible(in_flight_operation& what, std::size_t bytes) {
+    return peer_visible_.allocate(bytes, what.peer_visible);
+  }
 
   /// To be held while an operation is enqueued: empty where no other rank shares the context, or the stream is captured.
   std::unique_lock<std::mutex> turn(bool capturing) const {
@@ -211,7 +214,7 @@ class group {
   }
 
   /// Afterwards.
-  failure end(stream_handle stream, const std::shared_ptr<flight>& what, bool capturing) {
+  failure end(stream_handle stream, const std::shared_ptr<in_flight_operation>& what, bool capturing) {
     if (capturing) {
       what->captured = true;
       return {};
@@ -235,14 +238,14 @@ class group {
     return wait_for([&] { return through().stream_query(stream); }, stream, until);
   }
   /// The same for one operation.
-  failure finish(const std::shared_ptr<flight>& what, const deadline& until) {
+  failure finish(const std::shared_ptr<in_flight_operation>& what, const deadline& until) {
     if (!what->recorded) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
     if (failure found = scope.refused()) return give_up(nullptr, std::move(found));
     return wait_for(query_of(*what), nullptr, until);
   }
   /// Whether it is `done`, without waiting; with the failures of `finish`.
-  failure test(const std::shared_ptr<flight>& what, const deadline& until, bool& done) {
+  failure test(const std::shared_ptr<in_flight_operation>& what, const deadline& until, bool& done) {
     done = !what->recorded;
     if (done) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
@@ -271,7 +274,7 @@ class group {
   failure close(const deadline& until) {
     if (closed_) return {};
     failure first;
-    for (const std::shared_ptr<flight>& each : flights_) {
+    for (const std::shared_ptr<in_flight_operation>& each : in_flight_) {
       if (stuck_ || !each->recorded || over_) continue;
       failure found = finish(each, until);
       if (found && !first) first = std::move(found);
@@ -283,40 +286,40 @@ class group {
                                   "a stream of this rank does not end: what it may touch is left to the end of the "
                                   "process");
     }
-    for (const auto* const all : {&flights_, &reaped_}) {
-      for (const std::shared_ptr<flight>& each : *all) each->leases.clear();
+    for (const auto* const all : {&in_flight_, &reaped_}) {
+      for (const std::shared_ptr<in_flight_operation>& each : *all) each->leases.clear();
     }
     their_words_.clear();
-    auto peers = host_.farewell(has_ended_);
-    failure called_off;
+    auto peers = host_.teardown_peers(has_ended_);
+    failure cancelled;
     const auto interrupted = [&] {
-      if (!called_off) called_off = interruption();
-      return called_off;
+      if (!cancelled) cancelled = interruption();
+      return cancelled;
     };
     failure ending = teardown_(peers, until, interrupted, options_.drain);
     closed_ = teardown_.done();
     if (closed_) free_all();
-    if (called_off && !over_) {  // and nobody has heard of it
-      over_ = called_off;
-      if (options_.ends) options_.ends(called_off);
-      if (!first) first = std::move(called_off);
+    if (cancelled && !over_) {  // and nobody has heard of it
+      over_ = cancelled;
+      if (options_.ends) options_.ends(cancelled);
+      if (!first) first = std::move(cancelled);
     }
     return first ? std::move(first) : std::move(ending);
   }
 
   bool closed() const noexcept { return closed_; }
   /// How many operations it keeps.
-  std::size_t flights() const noexcept { return flights_.size(); }
+  std::size_t in_flight() const noexcept { return in_flight_.size(); }
 
  private:
-  group(const place<Driver>& at, int rank, int ranks, group_options options)
+  group(const driver_context<Driver>& at, int rank, int ranks, group_options options)
       : at_(at), rank_(rank), ranks_(ranks), options_(std::move(options)), layout_(ranks),
-        mappings_(*at.through, at.where, options_.process), exports_(at, options_.process), lent_(at),
-        teardown_(mappings_, lent_) {}
+        mappings_(*at.through, at.where, options_.process), exports_(at, options_.process), peer_visible_(at),
+        teardown_(mappings_, peer_visible_) {}
 
   // ── Making ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  failure introduce(const transport::exchange_function& exchange) {
+  failure exchange_handles(const transport::exchange_function& exchange) {
     const auto ranks = static_cast<std::size_t>(ranks_);
     const std::vector<std::byte> offer = own_offer();
     std::vector<std::vector<std::byte>> told;
@@ -341,7 +344,7 @@ class group {
 
   failure prepare(memory_handle& words) {
     failure found = host_.make();
-    if (!found) found = lent_.allocate(layout_.bytes(), own_words_);
+    if (!found) found = peer_visible_.allocate(layout_.bytes(), own_words_);
     if (!found) found = owned_stream<Driver>::make(at_, rescue_);
     if (!found) found = clear_words();
     if (!found) found = exports_.publish(own_words_, layout_.bytes(), words);
@@ -415,10 +418,11 @@ class group {
       return each.process.same_process(options_.process) && each.device == all[index(rank_)].device;
     });
     shares_context_ = together > 1;
-    return shares_context_ ? room_for_threads(through(), static_cast<int>(together), options_.connections) : failure();
+    return shares_context_ ? check_shared_device(through(), static_cast<int>(together), options_.connections)
+                           : failure();
   }
 
-  /// Gives the stream of the options its first work and waits for it: see room_for_threads.hpp. The word is that for signals
+  /// Gives the stream of the options its first work and waits for it: see check_shared_device.hpp. The word is that for signals
   /// of this rank to itself, which there are none of.
   failure settle() {
     const stream_handle stream = options_.stream;
@@ -453,14 +457,14 @@ class group {
     failure unmapping = mappings_.close_all();
     if (mappings_.size() == 0) unmapping = {};  // what the driver complains of then can't be used either
     const failure found = detail::agreed(unmapping, static_cast<std::size_t>(ranks_), exchange);
-    if (!found && !stuck_) static_cast<void>(lent_.free_all());
+    if (!found && !stuck_) static_cast<void>(peer_visible_.free_all());
     closed_ = true;
   }
 
   // ── Waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// Asks whether an operation is done.
-  auto query_of(const flight& what) const {
+  auto query_of(const in_flight_operation& what) const {
     return [this, &what] { return through().event_query(what.passed.get()); };
   }
 
@@ -571,7 +575,7 @@ class group {
 
   bool at_rest(stream_handle stream) {
     if (stream != nullptr && through().stream_query(stream) != status::success) return false;
-    for (const std::shared_ptr<flight>& each : flights_) {
+    for (const std::shared_ptr<in_flight_operation>& each : in_flight_) {
       if (each->recorded && query_of(*each)() != status::success) return false;
     }
     return true;
@@ -580,12 +584,12 @@ class group {
   // ── Keeping ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void reap() {
-    if (std::none_of(flights_.begin(), flights_.end(), [](const auto& each) { return each->dropped; })) return;
+    if (std::none_of(in_flight_.begin(), in_flight_.end(), [](const auto& each) { return each->dropped; })) return;
     const context_scope scope(through(), at_.where);
-    std::erase_if(flights_, [&](const std::shared_ptr<flight>& each) {
+    std::erase_if(in_flight_, [&](const std::shared_ptr<in_flight_operation>& each) {
       if (!each->dropped || each->captured || each == last_ || stuck_) return false;
       if (each->recorded && query_of(*each)() != status::success) return false;
-      lent_.give_back(each->lent);
+      peer_visible_.give_back(each->peer_visible);
       reaped_.push_back(each);
       return true;
     });
@@ -593,20 +597,20 @@ class group {
 
   /// Operations may still hold their flights.
   void free_all() {
-    for (const std::shared_ptr<flight>& each : flights_) {
+    for (const std::shared_ptr<in_flight_operation>& each : in_flight_) {
       each->scratch = {};
       each->passed = {};
       each->recorded = false;
     }
-    flights_.clear();
+    in_flight_.clear();
     reaped_.clear();
     last_.reset();
     rescue_ = {};
   }
 
   void abandon() noexcept {
-    for (const auto* const all : {&flights_, &reaped_}) {
-      for (const std::shared_ptr<flight>& each : *all) each->abandon();
+    for (const auto* const all : {&in_flight_, &reaped_}) {
+      for (const std::shared_ptr<in_flight_operation>& each : *all) each->abandon();
     }
     for (lease& each : their_words_) each.abandon();
     rescue_.abandon();
@@ -614,7 +618,7 @@ class group {
 
   std::size_t index(int rank) const noexcept { return static_cast<std::size_t>(rank); }
 
-  const place<Driver> at_;
+  const driver_context<Driver> at_;
   const int rank_;
   const int ranks_;
   const group_options options_;
@@ -623,15 +627,15 @@ class group {
   host_words host_;
   mapping_cache<Driver> mappings_;
   export_cache<Driver> exports_;
-  lent_memory<Driver> lent_;
+  peer_visible_memory<Driver> peer_visible_;
   teardown<Driver> teardown_;
   address own_words_ = 0;
   std::vector<lease> their_words_;
   owned_stream<Driver> rescue_;
   std::function<bool(int)> has_ended_;
-  std::vector<std::shared_ptr<flight>> flights_;
-  std::vector<std::shared_ptr<flight>> reaped_;  ///< are over, and not freed yet
-  std::shared_ptr<flight> last_;
+  std::vector<std::shared_ptr<in_flight_operation>> in_flight_;
+  std::vector<std::shared_ptr<in_flight_operation>> reaped_;  ///< are over, and not freed yet
+  std::shared_ptr<in_flight_operation> last_;
   std::uint64_t bound_ = 0;       ///< operations, by all ranks together
   std::uint64_t operations_ = 0;  ///< that were enqueued
   std::uint64_t history_ = 0;     ///< which these were, in their order

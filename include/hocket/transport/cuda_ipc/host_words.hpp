@@ -8,8 +8,8 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/shared_pages.hpp>
-#include <hocket/transport/cuda_ipc/farewell.hpp>
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
+#include <hocket/transport/cuda_ipc/teardown_peers.hpp>
 #include <hocket/transport/process_identity.hpp>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class host_words {
 
   /// `history` stands for all operations up to this one, in their order.
   void arrive(std::uint64_t operation, std::uint64_t history) noexcept {
-    at(rank_).histories[operation % kept_histories].store(history, std::memory_order_release);
+    at(rank_).histories[operation % retained_histories].store(history, std::memory_order_release);
     at(rank_).arrived.store(operation, std::memory_order_release);
   }
   /// `blamed`: whose fault it was; this rank, or one that it waited for.
@@ -74,14 +74,14 @@ class host_words {
     const std::uint64_t common = std::min(own, theirs);
     const std::uint64_t newest = std::max(own, theirs);
     std::uint64_t result = 0;
-    for (std::uint64_t i = common; i > 0 && newest - i < kept_histories / 2; --i) {
-      const std::size_t place = i % kept_histories;
+    for (std::uint64_t i = common; i > 0 && newest - i < retained_histories / 2; --i) {
+      const std::size_t place = i % retained_histories;
       const std::uint64_t history = at(peer).histories[place].load(std::memory_order_relaxed);
       if (history == at(rank_).histories[place].load(std::memory_order_relaxed)) break;
       result = i;
     }
     std::atomic_thread_fence(std::memory_order_acquire);
-    const bool overwritten = arrived(peer) - common >= kept_histories / 2;
+    const bool overwritten = arrived(peer) - common >= retained_histories / 2;
     return overwritten ? 0 : result;
   }
   /// Whom it blames; -1 if it has not given up.
@@ -90,19 +90,19 @@ class host_words {
   }
 
   /// For teardown.
-  farewell_words farewell(std::function<bool(int)> has_ended) const {
-    std::vector<farewell_words::word*> words;
+  teardown_words teardown_peers(std::function<bool(int)> has_ended) const {
+    std::vector<teardown_words::word*> words;
     for (std::size_t peer = 0; peer < pages_.size(); ++peer) words.push_back(&at(static_cast<int>(peer)).unmapped);
     return {rank_, std::move(words), std::move(has_ended)};
   }
 
  private:
-  static constexpr std::size_t kept_histories = 64;
+  static constexpr std::size_t retained_histories = 64;
   struct page {  // zeroed
-    farewell_words::word unmapped;
+    teardown_words::word unmapped;
     std::atomic<std::uint32_t> gave_up;  ///< 1 more than whose fault it was
     std::atomic<std::uint64_t> arrived;
-    std::atomic<std::uint64_t> histories[kept_histories];  ///< by operation, modulo their count
+    std::atomic<std::uint64_t> histories[retained_histories];  ///< by operation, modulo their count
   };
 
   page& at(int rank) const noexcept { return *reinterpret_cast<page*>(pages_[static_cast<std::size_t>(rank)].data()); }

@@ -159,7 +159,7 @@ class prober {
  public:
   using lease = typename mapping_cache<Driver>::lease;
 
-  prober(const place<Driver>& at, const process_mark& own, std::size_t rank, const deadline& until)
+  prober(const driver_context<Driver>& at, const process_mark& own, std::size_t rank, const deadline& until)
       : at_(at), own_(own), rank_(rank), until_(until), opened_(*at.through, at.where, own) {}
 
   reach operator()(const transport::exchange_function& exchange, std::size_t ranks) {
@@ -341,7 +341,7 @@ class prober {
     return result;
   }
 
-  const place<Driver> at_;
+  const driver_context<Driver> at_;
   const process_mark own_;
   const std::size_t rank_;
   const deadline until_;
@@ -361,7 +361,7 @@ class prober {
 /// driver is a reason in the result and no failure; copies end at `until`, and what they used is left to the end of the
 /// process if they do not. Throws what `exchange` throws. Leaves nothing mapped and nothing allocated.
 template <class Driver>
-reach probe(const place<Driver>& at, const process_mark& own, int rank, std::size_t ranks,
+reach probe(const driver_context<Driver>& at, const process_mark& own, int rank, std::size_t ranks,
             const transport::exchange_function& exchange, const deadline& until) {
   return detail::prober<Driver>(at, own, static_cast<std::size_t>(rank), until)(exchange, ranks);
 }

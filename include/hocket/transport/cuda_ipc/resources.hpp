@@ -21,7 +21,7 @@ namespace cuda_ipc {
 
 /// A driver, and the context in which it is asked. Both must outlive what refers to them.
 template <class Driver>
-struct place {
+struct driver_context {
   Driver* through = nullptr;
   context_handle where = nullptr;
 };
@@ -43,7 +43,7 @@ class resource {
   ~resource() { give_back(); }
 
   template <class... Arguments>
-  static failure make(const place<Driver>& from, resource& result, Arguments... arguments) {
+  static failure make(const driver_context<Driver>& from, resource& result, Arguments... arguments) {
     resource made;
     made.from_ = from;
     const context_scope scope(*from.through, from.where);
@@ -72,7 +72,7 @@ class resource {
   void abandon() noexcept { value_ = value_type{}; }
 
  private:
-  place<Driver> from_;
+  driver_context<Driver> from_;
   value_type value_{};
 };
 

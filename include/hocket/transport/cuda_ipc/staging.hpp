@@ -48,7 +48,7 @@ class staging_lane {
     if (!quiet(deadline::after(std::chrono::seconds(1)))) abandon();
   }
 
-  failure open(const place<Driver>& at) {
+  failure open(const driver_context<Driver>& at) {
     at_ = at;
     failure found = owned_stream<Driver>::make(at, down_);
     if (!found) found = owned_stream<Driver>::make(at, up_);
@@ -61,7 +61,7 @@ class staging_lane {
     }
     return found;
   }
-  const place<Driver>& at() const noexcept { return at_; }
+  const driver_context<Driver>& at() const noexcept { return at_; }
 
   /// What is copied to the host from now on is copied after what `stream` was given before. What is copied to the device
   /// comes later still: the host waits for `is_down` first.
@@ -168,7 +168,7 @@ class staging_lane {
     up_.abandon();
   }
 
-  place<Driver> at_;
+  driver_context<Driver> at_;
   owned_stream<Driver> down_;  ///< to the host
   owned_stream<Driver> up_;    ///< to the device
   owned_event<Driver> begin_, end_down_, end_up_;
@@ -194,7 +194,7 @@ class staging_lanes {
     }
   }
 
-  failure take(const place<Driver>& at, std::unique_ptr<lane_type>& result) {
+  failure take(const driver_context<Driver>& at, std::unique_ptr<lane_type>& result) {
     for (auto& each : free_) {
       if (each->at().through != at.through || each->at().where != at.where) continue;
       result = std::move(each);

@@ -33,7 +33,7 @@ namespace detail {
 template <class Driver>
 class word_trial {
  public:
-  word_trial(const place<Driver>& at, const deadline& until) : at_(at), until_(until) {}
+  word_trial(const driver_context<Driver>& at, const deadline& until) : at_(at), until_(until) {}
 
   failure operator()() {
     const context_scope scope(*at_.through, at_.where);
@@ -78,7 +78,7 @@ class word_trial {
     stream_.abandon();
   }
 
-  const place<Driver> at_;
+  const driver_context<Driver> at_;
   const deadline until_;
   device_memory<Driver> word_;
   pinned_memory<Driver> copy_;
@@ -90,7 +90,7 @@ class word_trial {
 /// What streams of the context `at` can do. Local; once per wire. Never fails: what does not work is not there, and
 /// `why_not` says why; what a trial used that has not ended at `until` is left to the end of the process.
 template <class Driver>
-stream_order stream_order_of(const place<Driver>& at, device_number device, const deadline& until) {
+stream_order stream_order_of(const driver_context<Driver>& at, device_number device, const deadline& until) {
   stream_order result;
   int flushes = 0;
   const status said = at.through->device_get_attribute(&flushes, device_attribute::flush_remote_writes, device);

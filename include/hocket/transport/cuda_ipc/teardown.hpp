@@ -8,9 +8,9 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/transport/cuda_ipc/farewell.hpp>
-#include <hocket/transport/cuda_ipc/lent_memory.hpp>
 #include <hocket/transport/cuda_ipc/mapping_cache.hpp>
+#include <hocket/transport/cuda_ipc/peer_visible_memory.hpp>
+#include <hocket/transport/cuda_ipc/teardown_peers.hpp>
 
 #include <chrono>
 #include <functional>
@@ -26,7 +26,7 @@ template <class Driver>
 class teardown {
  public:
   /// Borrows what is mapped of peers, and what was lent to them.
-  teardown(mapping_cache<Driver>& of_peers, lent_memory<Driver>& own) : of_peers_(of_peers), own_(own) {}
+  teardown(mapping_cache<Driver>& of_peers, peer_visible_memory<Driver>& own) : of_peers_(of_peers), own_(own) {}
 
   /// Unmaps, tells the others, waits for them until `until`, and frees. Collective; ranks may come at any time. May be
   /// called again after each failure but the last two; once it is `done()` it does nothing. When there is a reason to
@@ -36,7 +36,7 @@ class teardown {
   /// - `timeout`: a peer that lives still has memory mapped. Nothing was freed: it may be read.
   /// - `peer_lost`: a peer has ended without a word. All others have unmapped; everything was freed.
   /// - what the driver complained of. Everything was freed, or the driver can't any more.
-  template <farewell Peers>
+  template <teardown_peers Peers>
   failure operator()(Peers& peers, const deadline& until, const std::function<failure()>& interrupted = {},
                      std::chrono::nanoseconds grace = {}) {
     if (done_) return {};
@@ -72,14 +72,14 @@ class teardown {
     deadline last = until;
     for (int peer = 0; peer < static_cast<int>(peers.size()); ++peer) {
       if (peer == static_cast<int>(peers.rank())) continue;
-      standing now = peers.standing_of(peer);
-      while (now == standing::mapped) {
+      mapping_state now = peers.mapping_state_of(peer);
+      while (now == mapping_state::mapped) {
         if (until.passed() || last.passed()) return cause ? cause : late_failure(peer);
         if (interrupted && !cause && (cause = interrupted())) last = deadline::after(grace);
         std::this_thread::yield();
-        now = peers.standing_of(peer);
+        now = peers.mapping_state_of(peer);
       }
-      if (now == standing::ended && lost < 0) lost = peer;
+      if (now == mapping_state::ended && lost < 0) lost = peer;
     }
     return {};
   }
@@ -98,7 +98,7 @@ class teardown {
   }
 
   mapping_cache<Driver>& of_peers_;
-  lent_memory<Driver>& own_;
+  peer_visible_memory<Driver>& own_;
   failure complaint_;  ///< of the driver, on unmapping
   bool announced_ = false;
   bool done_ = false;

@@ -5,7 +5,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/transport/concept.hpp>
-#include <hocket/transport/sim/agenda.hpp>
+#include <hocket/transport/sim/event_queue.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +27,7 @@ struct group {
 };
 
 /// A message between `send` and `recv`: it is kept here, so that either end may give up.
-struct parcel {
+struct point_to_point_message {
   std::vector<std::byte> bytes;
   int to = 0;
   bool received = false;
@@ -35,7 +35,7 @@ struct parcel {
 };
 
 /// A rank of the world: when its ports and its processor are free again.
-struct station {
+struct rank_resources {
   double out = 0;
   double in = 0;
   double processor = 0;
@@ -53,13 +53,13 @@ struct call_time {
 struct endpoint {
   group* of = nullptr;
   int rank = 0;                         ///< in the communicator
-  std::size_t station = 0;              ///< rank in the world
-  std::uint32_t first_letter = nobody;  ///< delivered and not received, oldest first
-  std::uint32_t last_letter = nobody;
+  std::size_t world_rank = 0;           ///< rank in the world
+  std::uint32_t first_queued = nobody;  ///< delivered and not received, oldest first
+  std::uint32_t last_queued = nobody;
   std::vector<std::uint32_t> lanes;  ///< of operations under way
   std::vector<call_time> called;     ///< of those that have not begun
   double left = 0;                   ///< when the last operation that is over was over
-  std::uint32_t parcels_sent = 0;
+  std::uint32_t point_to_point_sent = 0;
   std::deque<transport::control_message> mail;
   int awaited_peer = -1;  ///< of the parcel that was last asked for in vain
   void* owner = nullptr;  ///< who polls the operations, and how; null: only calls that block do

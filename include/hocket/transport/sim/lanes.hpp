@@ -4,9 +4,9 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/transport/sim/agenda.hpp>
 #include <hocket/transport/sim/endpoint.hpp>
-#include <hocket/transport/sim/letters.hpp>
+#include <hocket/transport/sim/event_queue.hpp>
+#include <hocket/transport/sim/message_queues.hpp>
 
 #include <algorithm>
 #include <cstddef>

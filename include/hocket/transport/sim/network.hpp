@@ -16,11 +16,11 @@
 #include <hocket/core/error.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/transport/concept.hpp>
-#include <hocket/transport/sim/agenda.hpp>
 #include <hocket/transport/sim/conditions.hpp>
 #include <hocket/transport/sim/endpoint.hpp>
+#include <hocket/transport/sim/event_queue.hpp>
 #include <hocket/transport/sim/lanes.hpp>
-#include <hocket/transport/sim/letters.hpp>
+#include <hocket/transport/sim/message_queues.hpp>
 #include <hocket/transport/sim/report.hpp>
 
 #include <algorithm>
@@ -36,21 +36,21 @@ namespace sim {
 
 class network {
  public:
-  network(int ranks, const conditions& how) : how_(how), stations_(static_cast<std::size_t>(ranks)) {}
+  network(int ranks, const conditions& how) : how_(how), rank_resources_(static_cast<std::size_t>(ranks)) {}
   network(const network&) = delete;
   network& operator=(const network&) = delete;
 
-  int size() const noexcept { return static_cast<int>(stations_.size()); }
+  int size() const noexcept { return static_cast<int>(rank_resources_.size()); }
   const conditions& how() const noexcept { return how_; }
   /// When the last operation so far was over, anywhere or on one rank of the world.
   double now() const noexcept { return latest_; }
-  double time_of(int rank) const noexcept { return stations_[static_cast<std::size_t>(rank)].clock; }
+  double time_of(int rank) const noexcept { return rank_resources_[static_cast<std::size_t>(rank)].clock; }
   std::uint64_t messages() const noexcept { return messages_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
 
   /// `rank` does something else for a while: its next operation begins later.
   void spend(int rank, double seconds) noexcept {
-    station& here = stations_[static_cast<std::size_t>(rank)];
+    rank_resources& here = rank_resources_[static_cast<std::size_t>(rank)];
     here.clock += seconds;
     latest_ = std::max(latest_, here.clock);
   }
@@ -71,11 +71,13 @@ class network {
 
   // ── What the lanes of an operation ask ───────────────────────────────────────────────────────────────────────────
 
-  void call(endpoint& at, std::uint32_t sequence) { at.called.push_back({sequence, stations_[at.station].clock}); }
+  void call(endpoint& at, std::uint32_t sequence) {
+    at.called.push_back({sequence, rank_resources_[at.world_rank].clock});
+  }
 
   /// An operation begins: when it was called for, or when those before it made room.
   void enter(endpoint& at, std::uint32_t sequence, unsigned lanes) {
-    station& here = stations_[at.station];
+    rank_resources& here = rank_resources_[at.world_rank];
     double begin = at.left;
     std::erase_if(at.called, [&](const call_time& each) {
       if (each.sequence != sequence) return false;
@@ -115,7 +117,7 @@ class network {
   /// Of the lane that may act, or else of the rank.
   double now_of(const endpoint& at) {
     const bool acts = awake_ != nobody && lanes_[awake_].at == &at;
-    return acts ? lanes_[awake_].time : stations_[at.station].clock;
+    return acts ? lanes_[awake_].time : rank_resources_[at.world_rank].clock;
   }
 
   /// What the lane that may act does next begins later.
@@ -141,7 +143,7 @@ class network {
   /// The operation is over, or given up.
   void leave(endpoint& at, std::uint32_t sequence) {
     std::erase_if(at.called, [&](const call_time& each) { return each.sequence == sequence; });
-    station& here = stations_[at.station];
+    rank_resources& here = rank_resources_[at.world_rank];
     bool found = false;
     std::erase_if(at.lanes, [&](std::uint32_t index) {
       if (lanes_[index].sequence != sequence) return false;
@@ -171,38 +173,40 @@ class network {
 
   // ── Messages outside of plans ────────────────────────────────────────────────────────────────────────────────────
 
-  std::shared_ptr<parcel> mail(endpoint& at, int peer, transport::message_id id, const void* data, std::size_t bytes) {
+  std::shared_ptr<point_to_point_message> mail(endpoint& at, int peer, transport::message_id id, const void* data,
+                                               std::size_t bytes) {
     const auto* const begin = static_cast<const std::byte*>(data);
-    auto sent = std::make_shared<parcel>(parcel{std::vector<std::byte>(begin, begin + bytes), peer});
+    auto sent = std::make_shared<point_to_point_message>(
+        point_to_point_message{std::vector<std::byte>(begin, begin + bytes), peer});
     const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
-    const std::uint32_t index = post({key, nullptr, bytes, at.of, peer, nobody, at.parcels_sent++}, at,
-                                     after_overhead(stations_[at.station], plan::verb::send, 0));
-    parcels_[index] = sent;
+    const std::uint32_t index = post({key, nullptr, bytes, at.of, peer, nobody, at.point_to_point_sent++}, at,
+                                     after_overhead(rank_resources_[at.world_rank], plan::action_kind::send, 0));
+    point_to_point_[index] = sent;
     return sent;
   }
 
   /// The first parcel from `peer` with this channel and tag that has come, if any.
-  std::shared_ptr<parcel> fetch(endpoint& at, int peer, transport::message_id id) {
-    const found_letter found = letters_.find(at, key_of(id.sequence, id.channel, peer));
+  std::shared_ptr<point_to_point_message> fetch(endpoint& at, int peer, transport::message_id id) {
+    const found_message found = queued_.find(at, key_of(id.sequence, id.channel, peer));
     at.awaited_peer = found.index == nobody ? peer : -1;
     if (found.index == nobody) return nullptr;
-    station& here = stations_[at.station];
-    const auto entry = parcels_.find(found.index);
-    const std::shared_ptr<parcel> content = std::move(entry->second);
+    rank_resources& here = rank_resources_[at.world_rank];
+    const auto entry = point_to_point_.find(found.index);
+    const std::shared_ptr<point_to_point_message> content = std::move(entry->second);
     content->received = true;
-    content->received_at = after_overhead(here, plan::verb::receive, letters_[found.index].arrival);
+    content->received_at = after_overhead(here, plan::action_kind::receive, queued_[found.index].arrival);
     here.clock = std::max(here.clock, content->received_at);
     latest_ = std::max(latest_, here.clock);
-    parcels_.erase(entry);
+    point_to_point_.erase(entry);
     endpoint* const sender = at.of->members[static_cast<std::size_t>(peer)];
     if (sender != nullptr) calls_.push_back(sender);
-    letters_.take(at, found);
+    queued_.take(at, found);
     return content;
   }
 
   /// The sender of a parcel has learnt that it was received.
-  void note_received(const endpoint& at, const parcel& sent) noexcept {
-    double& clock = stations_[at.station].clock;
+  void note_received(const endpoint& at, const point_to_point_message& sent) noexcept {
+    double& clock = rank_resources_[at.world_rank].clock;
     clock = std::max(clock, sent.received_at);
     latest_ = std::max(latest_, clock);
   }
@@ -228,11 +232,11 @@ class network {
         ready_.pop_back();
       } else if (next_start_ != starting_.size()) {
         next = starting_[next_start_++];
-      } else if (!agenda_.empty()) {
-        const auto [time, subject] = agenda_.take();
+      } else if (!event_queue_.empty()) {
+        const auto [time, subject] = event_queue_.take();
         now_ = time;
-        if ((subject & letter_bit) != 0) {
-          arrive(subject & ~letter_bit);
+        if ((subject & message_bit) != 0) {
+          arrive(subject & ~message_bit);
           continue;
         }
         next = subject;
@@ -257,13 +261,13 @@ class network {
   }
 
  private:
-  static constexpr std::uint32_t letter_bit = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t message_bit = std::uint32_t{1} << 31;
   // ── Lanes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// Nobody may look at what it sent any more.
   void abandon(std::uint32_t index) {
     lanes_.abandon(index);
-    letters_.disown(index);
+    queued_.disown(index);
     --alive_;
   }
 
@@ -285,9 +289,9 @@ class network {
 
   /// Whether what this lane wants to do can begin now. Otherwise it will be woken.
   bool begins(lane& self, const endpoint& at, const plan::action& what) {
-    const bool takes_turns = self.has_siblings || stations_[at.station].operations > 1;
+    const bool takes_turns = self.has_siblings || rank_resources_[at.world_rank].operations > 1;
     if (std::exchange(self.turn_over, false)) {
-      agenda_.add(self.time, awake_);
+      event_queue_.add(self.time, awake_);
       return false;
     }
     self.ready = std::max(self.ready, self.time);
@@ -300,37 +304,37 @@ class network {
     }
     if (receives(what)) {
       const std::uint64_t key = key_of(self.sequence, what.channel, what.peer);
-      found_ = letters_.find(at, key);
+      found_ = queued_.find(at, key);
       if (found_.index == nobody) {
         self.awaited = key;
         return false;
       }
-      self.ready = std::max(self.ready, letters_[found_.index].arrival);
+      self.ready = std::max(self.ready, queued_[found_.index].arrival);
     }
     if (!takes_turns) return true;
     self.turn_over = true;
     if (self.ready <= now_) return true;
     self.turn_over = false;
-    agenda_.add(self.ready, awake_);
+    event_queue_.add(self.ready, awake_);
     return false;
   }
 
   void perform(lane& self, endpoint& at, const plan::action& what, double bytes) {
-    station& here = stations_[at.station];
+    rank_resources& here = rank_resources_[at.world_rank];
     const double work = how_.model.processor(what, bytes, static_cast<int>(at.of->members.size()));
     const double begin = work > 0 ? std::max(self.ready, here.processor) : self.ready;
     const double end = begin + work;
     if (work > 0) here.processor = end;
     self.time = self.ready = end;
     if (!receives(what)) return;
-    const letter& message = letters_[found_.index];
+    const queued_message& message = queued_[found_.index];
     taken_ = {message.data, message.bytes, message.signature};
     drain(message.sender, end);
-    letters_.take(at, found_);
+    queued_.take(at, found_);
   }
 
   static bool receives(const plan::action& what) noexcept {
-    return what.what == plan::verb::receive || what.what == plan::verb::receive_reduce;
+    return what.what == plan::action_kind::receive || what.what == plan::action_kind::receive_reduce;
   }
 
   void drain(std::uint32_t sender, double time) {
@@ -342,28 +346,28 @@ class network {
   // ── Letters ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// Queues a letter for the sender's port, from `time` on.
-  std::uint32_t post(const letter& content, const endpoint& from, double time) {
-    station& here = stations_[from.station];
+  std::uint32_t post(const queued_message& content, const endpoint& from, double time) {
+    rank_resources& here = rank_resources_[from.world_rank];
     const double start = std::max(time, here.out);
     here.out = start + how_.model.port(static_cast<double>(content.bytes)) + delay_of(content) * port_share();
     ++messages_;
     bytes_ += content.bytes;
-    const std::uint32_t index = letters_.make(content);
-    agenda_.add(start, index | letter_bit);
+    const std::uint32_t index = queued_.make(content);
+    event_queue_.add(start, index | message_bit);
     return index;
   }
 
   /// It has got the sender's port: now it needs the receiver's.
   void arrive(std::uint32_t index) {
-    letter& message = letters_[index];
+    queued_message& message = queued_[index];
     endpoint* const to = message.of->members[static_cast<std::size_t>(message.to)];
     if (to == nullptr) return;  // nobody will ever ask for it
-    double& port = stations_[to->station].in;
+    double& port = rank_resources_[to->world_rank].in;
     const double begin = std::max(now_, port);
     const double delay = delay_of(message);
     message.arrival = begin + how_.model.message(static_cast<double>(message.bytes)) + delay;
     port = begin + how_.model.port(static_cast<double>(message.bytes)) + delay * port_share();
-    letters_.deliver(*to, index);
+    queued_.deliver(*to, index);
     if (message.sender == nobody) {
       calls_.push_back(to);
       return;
@@ -376,14 +380,14 @@ class network {
   }
 
   /// What jitter adds to the latency of a message.
-  double delay_of(const letter& message) const noexcept {
+  double delay_of(const queued_message& message) const noexcept {
     if (how_.jitter == 0) return 0;
     const auto receiver = static_cast<std::uint64_t>(message.to) ^ (std::uint64_t{message.of->context} << 24);
     return how_.jitter * detail::draw(how_.seed, message.key, receiver, message.count) * how_.model.latency;
   }
   double port_share() const noexcept { return 1 - how_.model.latency_overlap; }
 
-  double after_overhead(station& here, plan::verb what, double ready) const noexcept {
+  double after_overhead(rank_resources& here, plan::action_kind what, double ready) const noexcept {
     const double work = how_.model.processor({.what = what}, 0, size());
     ready = std::max(ready, here.clock);
     if (work <= 0) return ready;
@@ -392,12 +396,12 @@ class network {
   }
 
   const conditions how_;
-  std::vector<station> stations_;
+  std::vector<rank_resources> rank_resources_;
   group_table groups_;
   lane_table lanes_;
-  letter_table letters_;
-  std::unordered_map<std::uint32_t, std::shared_ptr<parcel>> parcels_;  ///< by letter
-  agenda agenda_;                        ///< lanes, and letters that get their sender's port
+  message_queues queued_;
+  std::unordered_map<std::uint32_t, std::shared_ptr<point_to_point_message>> point_to_point_;  ///< by letter
+  event_queue event_queue_;              ///< lanes, and letters that get their sender's port
   std::vector<std::uint32_t> ready_;     ///< lanes that can go on now
   std::vector<std::uint32_t> starting_;  ///< lanes that have not acted yet
   std::size_t next_start_ = 0;
@@ -406,7 +410,7 @@ class network {
   double latest_ = 0;
   std::uint32_t awake_ = nobody;  ///< the lane that may act
   bool visited_ = false;          ///< it has been asked
-  found_letter found_;
+  found_message found_;
   taken_message taken_;
   failure first_failure_;
   std::uint64_t alive_ = 0;

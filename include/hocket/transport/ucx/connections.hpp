@@ -13,16 +13,16 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/fork_mark.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/ucx/deferred_messages.hpp>
+#include <hocket/transport/ucx/detached_requests.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
-#include <hocket/transport/ucx/hang_up.hpp>
 #include <hocket/transport/ucx/inbox.hpp>
-#include <hocket/transport/ucx/introduction.hpp>
-#include <hocket/transport/ucx/kept_requests.hpp>
-#include <hocket/transport/ucx/letters.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
-#include <hocket/transport/ucx/parcel.hpp>
 #include <hocket/transport/ucx/piece_format.hpp>
+#include <hocket/transport/ucx/process_address.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/ucx/send_buffer.hpp>
+#include <hocket/transport/ucx/shut_down_sockets.hpp>
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/tcp_sockets.hpp>
 #include <hocket/transport/ucx/worker.hpp>
@@ -58,7 +58,7 @@ enum class presence : std::uint8_t {
 /// Shared by all communicators of a process. Thread-safe; members that say so want the worker's lock held.
 class connections {
  public:
-  connections(std::shared_ptr<worker> through, int rank, std::vector<introduction> all)
+  connections(std::shared_ptr<worker> through, int rank, std::vector<process_address> all)
       : worker_(std::move(through)), rank_(rank), size_(static_cast<int>(all.size())), peers_(new peer[all.size()]) {
     for (int i = 0; i < size_; ++i) {
       peer& each = at(i);
@@ -78,7 +78,7 @@ class connections {
   /// Waits at most a second, for what is still on its way.
   ~connections() {
     const std::lock_guard guard(worker_->lock());
-    say_goodbye();
+    send_goodbye();
     close_all();
     set_handler(notice_id, nullptr);
     set_handler(control_id, nullptr);
@@ -88,7 +88,7 @@ class connections {
   int size() const noexcept { return size_; }
   const std::shared_ptr<worker>& through() const noexcept { return worker_; }
   /// Whether this process is a copy of the rank, which must leave all this alone.
-  bool in_a_copy() const noexcept { return mark_.in_a_copy(); }
+  bool in_forked_child() const noexcept { return mark_.in_forked_child(); }
   spin_lock& lock() noexcept { return worker_->lock(); }
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
   /// Whether the end of that rank's process shows here.
@@ -165,8 +165,8 @@ class connections {
     const bool moved = advance();
     if (!untold_.empty()) [[unlikely]]
       pass_on();
-    if (!kept_.empty()) [[unlikely]]
-      kept_.sweep();
+    if (!detached_.empty()) [[unlikely]]
+      detached_.sweep();
     return moved;
   }
 
@@ -231,8 +231,8 @@ class connections {
   bool posted() {
     const std::lock_guard guard(lock());
     send_unsent();
-    kept_.sweep();
-    return kept_.empty() && unsent_.empty();
+    detached_.sweep();
+    return detached_.empty() && unsent_.empty();
   }
 
   /// With the lock. Takes all messages of a communicator that have come and were not received, and forgets them: their
@@ -254,27 +254,29 @@ class connections {
   }
 
   /// With the lock. What messages are sent from that can be given up at any time.
-  parcels& outbox() noexcept { return outbox_; }
+  send_buffer_pool& outbox() noexcept { return outbox_; }
 
   /// With the lock. Sees a request to its end that nobody waits for any more; until then what it sends is kept.
   /// @param awaited whether the end of this process waits for it
   void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}, bool awaited = true) {
-    kept_.add(request, std::move(bytes), awaited);
+    detached_.add(request, std::move(bytes), awaited);
   }
-  void keep(ucs_status_ptr_t request, parcels::pointer given_up) { kept_.add(request, std::move(given_up)); }
+  void keep(ucs_status_ptr_t request, send_buffer_pool::pointer given_up) {
+    detached_.add(request, std::move(given_up));
+  }
 
   /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
   /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
-  /// They get half a second for that, all of them together: a communicator fails but once. And 4 ms once it is `hurried`.
+  /// They get half a second for that, all of them together: a communicator fails but once. And 4 ms once it is `expedited`.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context,
-               const std::atomic<bool>& hurried) noexcept {
+               const std::atomic<bool>& expedited) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
     if (failed_context_ != context) {
       failed_context_ = context;
       peers_take_until_ = deadline::after(std::chrono::milliseconds(500));
     }
     const auto may_take = [&] {
-      if (hurried.load(std::memory_order_relaxed)) {
+      if (expedited.load(std::memory_order_relaxed)) {
         peers_take_until_ = std::min(peers_take_until_, deadline::after(std::chrono::milliseconds(4)));
       }
       return presence_of(peer_rank) == presence::here && !peers_take_until_.passed() && !has_ended(peer_rank);
@@ -316,7 +318,7 @@ class connections {
     std::size_t incoming_bytes = 0;
     bool talks = false;
     bool has_greeted = false;
-    letters unsent;
+    deferred_messages unsent;
     bool found_ended = false;
     std::atomic<presence> state{presence::here};
     std::string reason;
@@ -423,7 +425,7 @@ class connections {
     return UCS_OK;
   }
 
-  void tell_all(notice::kind what, int lost) {
+  void notify_all(notice::kind what, int lost) {
     for (int i = 0; i < size_; ++i) {
       peer& to = at(i);
       if (!to.talks || !to.link || i == rank_ || presence_of(i) != presence::here) continue;
@@ -453,7 +455,7 @@ class connections {
 
   void pass_on() {
     const std::vector<int> lost = std::exchange(untold_, {});
-    for (const int each : lost) tell_all(notice::kind::rank_lost, each);
+    for (const int each : lost) notify_all(notice::kind::rank_lost, each);
   }
 
   /// Greets back those that connected first and live, and tells all which of their sockets lead here. Connections with them are
@@ -492,10 +494,10 @@ class connections {
     return true;
   }
 
-  void finish_kept(deadline last) noexcept {
+  void finish_detached(deadline last) noexcept {
     const auto waits = [this] {
-      kept_.sweep();
-      return kept_.any_awaited() ||
+      detached_.sweep();
+      return detached_.any_awaited() ||
              std::any_of(unsent_.begin(), unsent_.end(), [&](int rank) { return at(rank).talks; });
     };
     while (waits() && !last.passed()) {
@@ -521,7 +523,7 @@ class connections {
     const auto leads_there = [&](const tcp_socket& own) {
       return contains(with.listens, own.there) || contains(with.calls_from, own.there);
     };
-    hang_up(leads_there, [this] { advance(); });
+    shut_down_sockets(leads_there, [this] { advance(); });
     keep(with.link.close());
   }
 
@@ -544,19 +546,19 @@ class connections {
     }
   }
 
-  void say_goodbye() noexcept {
+  void send_goodbye() noexcept {
     const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
     let_peers_connect(unwinding);
     const deadline last = deadline::after(std::chrono::milliseconds(500));
-    tell_all(notice::kind::goodbye, first_lost_ < 0 && unwinding ? rank_ : first_lost_);
-    finish_kept(last);
+    notify_all(notice::kind::goodbye, first_lost_ < 0 && unwinding ? rank_ : first_lost_);
+    finish_detached(last);
     for (int i = 0; i < size_; ++i) {
       const peer& to = at(i);
       if (!to.talks || !to.link || presence_of(i) != presence::here) continue;
       const ucp_request_param_t how{};
       keep(ucp_ep_flush_nbx(to.link.get(), &how));
     }
-    finish_kept(last);
+    finish_detached(last);
   }
 
   /// UCX 1.13 ends the process by an assertion ("got REP message") if it closes a connection to which it still has an
@@ -573,13 +575,13 @@ class connections {
 
   void close_all() noexcept {
     if (must_stay_open()) return worker_->keep();
-    hang_up([this](const tcp_socket& own) { return own.full() && is_ours(own); }, [this] { advance(); });
+    shut_down_sockets([this](const tcp_socket& own) { return own.full() && is_ours(own); }, [this] { advance(); });
     for (int i = 0; i < size_; ++i) {
       if (at(i).link) keep(at(i).link.close());
     }
-    finish_kept(deadline::after(std::chrono::milliseconds(500)));
+    finish_detached(deadline::after(std::chrono::milliseconds(500)));
     forget_unreceived();
-    kept_.release();
+    detached_.release();
   }
 
   /// After a failure messages have come that nobody asks for any more: UCX would write a warning for each, among which the
@@ -608,8 +610,8 @@ class connections {
   int first_lost_ = -1;
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last
   deadline peers_take_until_;
-  kept_requests kept_;
-  parcels outbox_{worker_->type_of_parcels(), 2 * piece_format::most_under_way};
+  detached_requests detached_;
+  send_buffer_pool outbox_{worker_->type_of_send_buffers(), 2 * piece_format::most_under_way};
   inboxes inboxes_;
 };
 

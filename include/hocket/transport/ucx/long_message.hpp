@@ -42,8 +42,8 @@ class unfinished {
       return;
     }
   }
-  /// Whether a message with `tag` to or from `rank_on_wire` would get between the pieces of one.
-  bool precede(int rank_on_wire, ucp_tag_t tag) const noexcept { return is_among(first_, rank_on_wire, tag); }
+  /// Whether a message with `tag` to or from `rank_in_domain` would get between the pieces of one.
+  bool precede(int rank_in_domain, ucp_tag_t tag) const noexcept { return is_among(first_, rank_in_domain, tag); }
   /// The same of `one`, which has entered: those before it.
   bool precede(const Message& one) const noexcept { return is_among(one.after_, one.rank_, one.tag_); }
   /// With the lock.
@@ -52,9 +52,9 @@ class unfinished {
   }
 
  private:
-  static bool is_among(const Message* first, int rank_on_wire, ucp_tag_t tag) noexcept {
+  static bool is_among(const Message* first, int rank_in_domain, ucp_tag_t tag) noexcept {
     for (const Message* each = first; each != nullptr; each = each->after_) {
-      if (each->rank_ == rank_on_wire && ((each->tag_ ^ tag) & message_tag::matched_mask) == 0) return true;
+      if (each->rank_ == rank_in_domain && ((each->tag_ ^ tag) & message_tag::matched_mask) == 0) return true;
     }
     return false;
   }
@@ -65,9 +65,9 @@ class unfinished {
 /// A message on its way out: a long one, or one that must wait for a long one. Stays where it is.
 class long_sending {
  public:
-  long_sending(connections& links, int rank_on_wire, ucp_tag_t tag, bool on_device, const void* data, std::size_t size,
-               traffic& counted, unfinished<long_sending>& others) noexcept
-      : links_(links), rank_(rank_on_wire), tag_(tag), on_device_(on_device),
+  long_sending(connections& links, int rank_in_domain, ucp_tag_t tag, bool on_device, const void* data,
+               std::size_t size, traffic& counted, unfinished<long_sending>& others) noexcept
+      : links_(links), rank_(rank_in_domain), tag_(tag), on_device_(on_device),
         data_(static_cast<const std::byte*>(data)), size_(size), counted_(counted), others_(others) {
     ++counted_.waiting;
     others_.enter(*this);
@@ -117,7 +117,7 @@ class long_sending {
     const std::size_t size = format.size_after(gone_, size_);
     const ucp_tag_t tag = message_tag::with_more(tag_, gone_ + size < size_);
     ucp_ep_h const to = links_.link_to(rank_).get();
-    parcels::pointer sent;
+    send_buffer_pool::pointer sent;
     ucs_status_ptr_t request = nullptr;
     if (format.at_once) {
       sent = links_.outbox().fill(data_ + gone_, size);
@@ -161,9 +161,9 @@ class long_sending {
 /// it need not keep a copy of what comes before this rank looks again. Stays where it is.
 class long_receiving {
  public:
-  long_receiving(connections& links, int rank_on_wire, ucp_tag_t tag, std::size_t piece_bytes, void* buffer,
+  long_receiving(connections& links, int rank_in_domain, ucp_tag_t tag, std::size_t piece_bytes, void* buffer,
                  std::size_t size, traffic& counted, unfinished<long_receiving>& others) noexcept
-      : links_(links), rank_(rank_on_wire), tag_(tag), buffer_(static_cast<std::byte*>(buffer)), size_(size),
+      : links_(links), rank_(rank_in_domain), tag_(tag), buffer_(static_cast<std::byte*>(buffer)), size_(size),
         piece_bytes_(piece_bytes), counted_(counted), others_(others) {
     others_.enter(*this);
   }

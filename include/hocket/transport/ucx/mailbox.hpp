@@ -57,7 +57,7 @@ class mailbox {
       const std::size_t writer = (next_ + i) % boxes_.size();
       ring& from = ring_of(rank_, static_cast<int>(writer));
       const std::uint32_t number = ends_[writer].received + 1;
-      const letter& place = from.letters[number % depth];
+      const entry& place = from.entries[number % depth];
       if (place.number.load(std::memory_order_acquire) != number) continue;
       const std::size_t bytes = std::min<std::size_t>(place.bytes, sizeof place.content);
       message = {static_cast<int>(writer), std::vector<std::byte>(place.content, place.content + bytes)};
@@ -75,13 +75,13 @@ class mailbox {
   /// for its end or a question, and why they have failed, in the one after it, which this rank has not begun.
   static constexpr std::uint32_t depth = 8;
 
-  struct alignas(platform::cache_line) letter {
+  struct alignas(platform::cache_line) entry {
     std::atomic<std::uint32_t> number;  ///< of the writer's messages this is the one that lies here, once it is whole
     std::uint32_t bytes;
     std::byte content[transport::control_message::most_bytes];
   };
   struct ring {
-    letter letters[depth];
+    entry entries[depth];
     alignas(platform::cache_line) std::atomic<std::uint32_t> taken;  ///< so many by the reader
   };
   struct alignas(platform::cache_line) front {
@@ -105,7 +105,7 @@ class mailbox {
       ring& to = ring_of(peer, rank_);
       const std::uint32_t number = ends_[index(peer)].sent + 1;
       if (number - to.taken.load(std::memory_order_acquire) > depth) return false;
-      letter& place = to.letters[number % depth];
+      entry& place = to.entries[number % depth];
       const std::size_t bytes = std::min(waiting.front().size(), sizeof place.content);
       place.bytes = static_cast<std::uint32_t>(bytes);
       std::copy_n(waiting.front().begin(), bytes, place.content);

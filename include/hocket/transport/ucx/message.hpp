@@ -6,7 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 #include <hocket/transport/ucx/message_tag.hpp>
-#include <hocket/transport/ucx/parcel.hpp>
+#include <hocket/transport/ucx/send_buffer.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -21,10 +21,10 @@ namespace ucx {
 
 /// Requests of one communicator with one peer.
 struct traffic {
-  std::uint32_t context = 0;                   ///< of the communicator
-  std::uint32_t waiting = 0;                   ///< under way
-  bool missed = false;                         ///< whether one can't be made
-  const std::atomic<bool>* hurried = nullptr;  ///< the communicator's: set when it is to end at once
+  std::uint32_t context = 0;                     ///< of the communicator
+  std::uint32_t waiting = 0;                     ///< under way
+  bool missed = false;                           ///< whether one can't be made
+  const std::atomic<bool>* expedited = nullptr;  ///< the communicator's: set when it is to end at once
 };
 
 /// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
@@ -33,9 +33,9 @@ class request_handle {
  public:
   request_handle() = default;
   /// With the lock.
-  request_handle(connections& links, void* request, int rank_on_wire, bool receives, traffic& counted,
-                 parcels::pointer sent = {}) noexcept
-      : links_(&links), request_(request), counted_(&counted), rank_(rank_on_wire), receives_(receives),
+  request_handle(connections& links, void* request, int rank_in_domain, bool receives, traffic& counted,
+                 send_buffer_pool::pointer sent = {}) noexcept
+      : links_(&links), request_(request), counted_(&counted), rank_(rank_in_domain), receives_(receives),
         sent_(std::move(sent)) {
     ++counted_->waiting;
     links_->count_waiting(1);
@@ -53,7 +53,7 @@ class request_handle {
     if (sent_ != nullptr && sent_->give_up()) {
       links_->keep(given_up, std::move(sent_));
     } else {
-      links_->abandon(given_up, rank_, receives_, counted_->context, *counted_->hurried);
+      links_->abandon(given_up, rank_, receives_, counted_->context, *counted_->expedited);
     }
     forget();
   }
@@ -88,18 +88,18 @@ class request_handle {
   traffic* counted_ = nullptr;
   int rank_ = 0;
   bool receives_ = false;
-  parcels::pointer sent_;
+  send_buffer_pool::pointer sent_;
 };
 
 /// With the lock. Asks UCX for the next message with `tag` of at most `bytes`, by a request that can tell its length.
-inline ucs_status_t ask(request_handle& place, connections& links, int rank_on_wire, ucp_tag_t tag, void* buffer,
+inline ucs_status_t ask(request_handle& place, connections& links, int rank_in_domain, ucp_tag_t tag, void* buffer,
                         std::size_t bytes, traffic& counted) noexcept {
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   ucs_status_ptr_t const request =
       ucp_tag_recv_nbx(links.through()->get(), buffer, bytes, tag, message_tag::matched_mask, &how);
   if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
-  place = request_handle(links, request, rank_on_wire, true, counted);
+  place = request_handle(links, request, rank_in_domain, true, counted);
   return UCS_OK;
 }
 

@@ -5,7 +5,7 @@
 ///
 /// Over TCP and through shared memory a piece is what UCX moves as one: a receive that is given up has got all of it or
 /// nothing. UCX asks for its bytes when it puts them on their way, and gets those of a send that was given up from a copy
-/// (see parcel.hpp). And for some the sender waits until the receiver has asked for them, so that it runs ahead by no more
+/// (see send_buffer.hpp). And for some the sender waits until the receiver has asked for them, so that it runs ahead by no more
 /// than what is under way. Left to itself UCX asks the receiver for each long message first and moves it in more parts,
 /// which takes longer over TCP.
 ///

@@ -40,7 +40,7 @@ class shared_memory {
  public:
   /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks. Raises `out_of_memory`
   /// on all of them if one has no room.
-  shared_memory(const std::shared_ptr<connections>& links, const transport::opening& how, std::size_t bytes)
+  shared_memory(const std::shared_ptr<connections>& links, const transport::open_parameters& how, std::size_t bytes)
       : links_(links), own_(header_bytes + bytes, no_room_), rank_(how.rank), bases_(how.members->size(), nullptr) {
     if (!no_room_) {
       bases_[index(rank_)] = own_.data() + header_bytes;
@@ -54,7 +54,7 @@ class shared_memory {
 
   /// Marks, and frees, this rank's piece. Those of the peers stay. `culprit`: the rank that this one found lost, or -1.
   void give_up(ownership how, int culprit = -1) noexcept {
-    if (own_.data() == nullptr || links_->in_a_copy()) return;
+    if (own_.data() == nullptr || links_->in_forked_child()) return;
     header& mark = *header_of(bases_[index(rank_)]);
     mark.culprit.store(culprit, std::memory_order_relaxed);
     mark.state.store(how, std::memory_order_release);
@@ -97,7 +97,7 @@ class shared_memory {
 
   /// Where this fails here after the last peer has what it needs, that one takes part in a communicator without this
   /// rank: the mark tells it.
-  void open_or_mark(const transport::opening& how) {
+  void open_or_mark(const transport::open_parameters& how) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       open_all(how);
@@ -110,7 +110,7 @@ class shared_memory {
 #endif
   }
 
-  void open_all(const transport::opening& how) {
+  void open_all(const transport::open_parameters& how) {
     const auto tickets = how.exchange(no_room_ ? std::vector<std::byte>() : own_.ticket());
     for (std::size_t peer = 0; peer < tickets.size(); ++peer) {
       if (tickets[peer].empty()) raise(no_room_of(static_cast<int>(peer)));
@@ -134,7 +134,7 @@ class shared_memory {
                         {.peer = rank});
   }
 
-  bool open_peers(const transport::opening& how, const std::vector<std::vector<std::byte>>& tickets) {
+  bool open_peers(const transport::open_parameters& how, const std::vector<std::vector<std::byte>>& tickets) {
     const int size = static_cast<int>(how.members->size());
     if (size > 1 && !may_share(how)) return false;
     pieces_.resize(bases_.size());
@@ -146,7 +146,7 @@ class shared_memory {
 
   /// Whether all are processes of this host, and UCX was not told to leave shared memory alone: it is asked by way of
   /// the connection to the neighbour, which needs one anyway.
-  bool may_share(const transport::opening& how) {
+  bool may_share(const transport::open_parameters& how) {
     for (const int rank : *how.members) {
       if (!links_->can_watch(rank)) return false;
     }
@@ -155,12 +155,12 @@ class shared_memory {
     return links_->connect(neighbour, false) == UCS_OK && links_->link_to(neighbour).shares_memory();
   }
 
-  bool open_peer(int peer, int rank_on_wire, std::span<const std::byte> ticket) {
+  bool open_peer(int peer, int rank_in_domain, std::span<const std::byte> ticket) {
     platform::mapping& piece = pieces_[index(peer)];
     piece = platform::open_shared_pages(ticket);
     if (piece.data() == nullptr) {
       const std::lock_guard guard(links_->lock());
-      if (links_->has_ended(rank_on_wire)) raise(connections::ended_failure(peer));
+      if (links_->has_ended(rank_in_domain)) raise(connections::ended_failure(peer));
       return false;
     }
     bases_[index(peer)] = piece.data() + header_bytes;

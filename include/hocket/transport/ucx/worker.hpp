@@ -9,7 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
-#include <hocket/transport/ucx/parcel.hpp>
+#include <hocket/transport/ucx/send_buffer.hpp>
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/tcp_sockets.hpp>
 #include <hocket/transport/ucx/version.hpp>
@@ -96,7 +96,7 @@ class context {
 
   ucp_context_h get() const noexcept { return handle_; }
   /// Whether messages may be memory of CUDA's devices, by modules of UCX that find a driver.
-  bool carries_device_memory() const noexcept {
+  bool is_device_aware() const noexcept {
     ucp_context_attr_t asked{};
     asked.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
     const std::uint64_t wanted = UCS_BIT(UCS_MEMORY_TYPE_CUDA) | UCS_BIT(UCS_MEMORY_TYPE_CUDA_MANAGED);
@@ -170,7 +170,7 @@ class worker {
   ~worker() {
     if (kept_) {
       context_.keep();
-      parcels_.keep();
+      send_buffers_.keep();
     } else {
       ucp_worker_destroy(handle_);
     }
@@ -182,8 +182,8 @@ class worker {
   ucp_worker_h get() const noexcept { return handle_; }
   ucp_context_h library() const noexcept { return context_.get(); }
   bool leaves_long_messages() const noexcept { return context_.leaves_long_messages(); }
-  bool carries_device_memory() const noexcept { return context_.carries_device_memory(); }
-  const parcel_type& type_of_parcels() const noexcept { return parcels_; }
+  bool is_device_aware() const noexcept { return context_.is_device_aware(); }
+  const send_buffer_type& type_of_send_buffers() const noexcept { return send_buffers_; }
   spin_lock& lock() noexcept { return lock_; }
 
   /// With the lock held. True if something moved.
@@ -205,7 +205,7 @@ class worker {
 
  private:
   context context_;
-  parcel_type parcels_;
+  send_buffer_type send_buffers_;
   ucp_worker_h handle_ = nullptr;
   bool kept_ = false;
   std::vector<tcp_address> listens_;

@@ -2,7 +2,7 @@
 // expect: a bias, what it is added to, and the gradient of that are tensors
 //
 // Whose slice would it be?
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

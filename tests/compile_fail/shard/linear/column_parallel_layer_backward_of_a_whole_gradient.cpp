@@ -2,7 +2,7 @@
 // expect: the gradient of a column-parallel layer's output must be placed as that
 //
 // The next layer gathered the output, and its gradient was not cut again.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the weight of a column-parallel layer must be cut by its outputs
 //
 // The transposed weight was passed, as other libraries keep it.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the input of a column-parallel layer must be invariant, replicated or shard<0>
 //
 // What a row-parallel layer computes before its sum: it would be reduced here, unasked.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

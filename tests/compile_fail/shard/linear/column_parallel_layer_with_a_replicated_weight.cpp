@@ -3,7 +3,7 @@
 // again: the check is a template of bools, which other cases instantiate as well
 //
 // Every rank would compute all of the output.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

@@ -3,7 +3,7 @@
 // again: the check is a template of bools, which other cases instantiate as well
 //
 // The weight of a row-parallel layer.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

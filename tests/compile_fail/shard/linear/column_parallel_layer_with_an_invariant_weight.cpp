@@ -3,7 +3,7 @@
 // again: the check is a template of bools, which other cases instantiate as well
 //
 // The weight is not cut at all, and its gradient would be that of one rank.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

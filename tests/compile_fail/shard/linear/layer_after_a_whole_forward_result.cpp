@@ -2,7 +2,7 @@
 // expect: a layer is given the whole result of a forward pass: pass its .output
 //
 // Two layers, one after the other: the second one takes the output of the first.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

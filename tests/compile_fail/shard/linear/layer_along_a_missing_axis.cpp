@@ -2,7 +2,7 @@
 // expect: this mesh has no axis of that name
 //
 // The layer is of another program's mesh.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

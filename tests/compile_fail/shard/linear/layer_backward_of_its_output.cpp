@@ -2,7 +2,7 @@
 // expect: a layer takes tensors, after the function object of local products
 //
 // The output was kept for the backward pass, and not what the forward pass saved.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

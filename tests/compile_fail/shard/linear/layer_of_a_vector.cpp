@@ -2,7 +2,7 @@
 // expect: a layer takes matrices
 //
 // A single token's activations: [features], where [tokens, features] is meant.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the function object of local products lacks this one
 //
 // It lacks the gradient of the weight.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

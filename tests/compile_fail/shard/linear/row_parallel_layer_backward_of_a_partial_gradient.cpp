@@ -2,7 +2,7 @@
 // expect: the gradient of a row-parallel layer's output must be placed as its output's gradient
 //
 // The gradient of an invariant output is invariant; a replicated use of it was not converted back.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the input of a row-parallel layer must be cut by its features
 //
 // The activation was gathered for something else, and kept.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

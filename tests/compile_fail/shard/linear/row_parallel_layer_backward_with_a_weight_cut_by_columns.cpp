@@ -2,7 +2,7 @@
 // expect: the weight of a row-parallel layer must be cut by its inputs
 //
 // The weight of the column-parallel layer before it.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the input of a row-parallel layer must be cut by its features
 //
 // Whole input and a weight cut by columns: the output would be gathered, unasked.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

@@ -2,7 +2,7 @@
 // expect: a partial sum plus something that is not partial would count that once per rank
 //
 // plus_bias takes the layer's output, not the sums before.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

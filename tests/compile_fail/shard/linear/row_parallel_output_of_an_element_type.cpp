@@ -2,7 +2,7 @@
 // expect: what a layer gives out is placed as
 //
 // What follows the axis is how the output is placed.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

@@ -2,7 +2,7 @@
 // expect: an invariant operand is used beside one that is not
 //
 // Tokens are cut along dp, and the weight is not entered along it: said of a product within the layer.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>
 

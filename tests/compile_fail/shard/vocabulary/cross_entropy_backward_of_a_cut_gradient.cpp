@@ -2,7 +2,7 @@
 // expect: the gradient of a vocabulary-parallel cross entropy's losses must be placed as these
 //
 // The losses were cut along the tokens; they are whole on every rank.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

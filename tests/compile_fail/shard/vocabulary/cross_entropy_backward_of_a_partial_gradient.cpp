@@ -3,7 +3,7 @@
 // again: the check is a template of bools, which other cases instantiate as well
 //
 // All ranks' losses were added up to a total that all have, and its gradient counted once per rank.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

@@ -2,7 +2,7 @@
 // expect: a cross entropy takes an algorithm, a timeout, a stop token and require
 //
 // What travels are a sum of exponentials and two of logits, together.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

@@ -2,7 +2,7 @@
 // expect: a layer takes matrices
 //
 // Logits [batch, tokens, vocabulary]: they are to be viewed as [batch x tokens, vocabulary].
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

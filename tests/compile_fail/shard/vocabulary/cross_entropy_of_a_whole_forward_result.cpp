@@ -2,7 +2,7 @@
 // expect: a layer is given the whole result of a forward pass: pass its .output
 //
 // Logits are the .output of the layer before.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the logits of a cross entropy must be of a floating type
 //
 // None of them is the largest.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

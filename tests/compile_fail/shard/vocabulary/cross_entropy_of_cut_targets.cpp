@@ -2,7 +2,7 @@
 // expect: the targets of a vocabulary-parallel cross entropy must be invariant
 //
 // The activations are cut along the tokens; the logits are not.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

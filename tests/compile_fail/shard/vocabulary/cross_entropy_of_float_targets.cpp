@@ -2,7 +2,7 @@
 // expect: targets must be integers
 //
 // One-hot rows, or probabilities.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the logits of a cross entropy must be of a floating type
 //
 // Quantised logits, which nobody has scaled back.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary
 //
 // The last product is not reduced.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the gradient of a vocabulary-parallel embedding must be placed as its output's gradient
 //
 // Of an invariant output, the gradient is invariant.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
 

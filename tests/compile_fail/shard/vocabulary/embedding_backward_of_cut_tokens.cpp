@@ -2,7 +2,7 @@
 // expect: the tokens of a vocabulary-parallel embedding must be invariant or replicated
 //
 // Each rank would add up the gradients of its own tokens alone.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
 

@@ -2,7 +2,7 @@
 // expect: tokens must be integers
 //
 // Activations in the place of tokens: each would be cut to a row's number.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the table of a vocabulary-parallel embedding must be cut by its rows
 //
 // The gradient would be placed as the table, and each rank would fill in rows of others.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
 

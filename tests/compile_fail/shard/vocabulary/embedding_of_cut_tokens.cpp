@@ -3,7 +3,7 @@
 // again: the check is a template of bools, which other cases instantiate as well
 //
 // Each rank would look up its own tokens, of which it has a few rows.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
 

@@ -2,7 +2,7 @@
 // expect: tokens must be integers
 //
 // The tokens, after somebody has normalised them.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
 

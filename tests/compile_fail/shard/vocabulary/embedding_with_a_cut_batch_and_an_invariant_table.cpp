@@ -2,7 +2,7 @@
 // expect: an invariant operand is used beside one that is not
 //
 // Each dp rank looks up its own tokens, so the table's gradient is to be summed over dp.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
 

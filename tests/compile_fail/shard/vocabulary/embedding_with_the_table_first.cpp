@@ -2,7 +2,7 @@
 // expect: a layer takes matrices
 //
 // Of other types, both would be looked at element by element; here their dimensions tell.
-#include <shard/setting_with_wires.hpp>
+#include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
 

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/messages.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -29,34 +29,35 @@ class hand_overs {
 
   /// When `what` may begin, for which `inputs` says when its inputs would be there if sends were over at once; `never`,
   /// as long as that is not known.
-  constexpr double begin_of(const work& what, int rank, double inputs) {
-    if (what.what == verb::wait_send_forward || what.what == verb::wait_send_backward) {
-      const verb sends = what.what == verb::wait_send_forward ? verb::send_forward : verb::send_backward;
+  constexpr double begin_of(const task& what, int rank, double inputs) {
+    if (what.what == task_kind::wait_send_forward || what.what == task_kind::wait_send_backward) {
+      const task_kind sends =
+          what.what == task_kind::wait_send_forward ? task_kind::send_forward : task_kind::send_backward;
       return is_taken({sends, what.stage, what.microbatch}, rank);
     }
     if (inputs == never) return never;
-    const work forward{verb::send_forward, what.stage - 1, what.microbatch};
-    const work backward{verb::send_backward, what.stage + 1, what.microbatch};
-    if (what.what == verb::forward && comes_from_another(forward, rank)) return arrival(forward);
-    const bool is_gradient = what.what == verb::input_gradient || what.what == verb::backward;
+    const task forward{task_kind::send_forward, what.stage - 1, what.microbatch};
+    const task backward{task_kind::send_backward, what.stage + 1, what.microbatch};
+    if (what.what == task_kind::forward && comes_from_another(forward, rank)) return arrival(forward);
+    const bool is_gradient = what.what == task_kind::input_gradient || what.what == task_kind::backward;
     if (!is_gradient || !comes_from_another(backward, rank)) return inputs;
     const double came = arrival(backward);
     return came == never ? never : std::max(inputs, came);
   }
 
   /// An action of `rank` lasted so long; `is_last`: of its row.
-  constexpr void note(const action& what, int rank, double begin, double end, bool is_last) {
+  constexpr void note(const schedule_action& what, int rank, double begin, double end, bool is_last) {
     rank_state& at = state_of(rank);
     if (end > begin) at.busy.push_back({begin, end});
     at.now = is_last ? infinite : end;
     at.granted = false;
     at.wants = never;
-    const work& message = what.first;
+    const task& message = what.first;
     if (is_send(message.what)) sent_[place(message)] = end;
-    if (message.what == verb::receive_forward) {
-      asked_[place({verb::send_forward, message.stage - 1, message.microbatch})] = end;
-    } else if (message.what == verb::receive_backward) {
-      asked_[place({verb::send_backward, message.stage + 1, message.microbatch})] = end;
+    if (message.what == task_kind::receive_forward) {
+      asked_[place({task_kind::send_forward, message.stage - 1, message.microbatch})] = end;
+    } else if (message.what == task_kind::receive_backward) {
+      asked_[place({task_kind::send_backward, message.stage + 1, message.microbatch})] = end;
     }
   }
 
@@ -89,25 +90,25 @@ class hand_overs {
 
   constexpr rank_state& state_of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  constexpr std::size_t place(const work& send) const {
+  constexpr std::size_t place(const task& send) const {
     const std::size_t at = plan_.index(send.stage, send.microbatch);
-    return send.what == verb::send_forward ? at : at + plan_.cells();
+    return send.what == task_kind::send_forward ? at : at + plan_.cells();
   }
 
-  constexpr bool comes_from_another(const work& send, int rank) const {
+  constexpr bool comes_from_another(const task& send, int rank) const {
     if (send.stage < 0 || send.stage >= plan_.stages()) return false;
     return plan_.placement.rank_of(send.stage, send.microbatch) != rank;
   }
 
   /// When a message can be with its receiver; `never`, as long as one of its ends is not there.
-  constexpr double arrival(const work& send) const {
+  constexpr double arrival(const task& send) const {
     const std::size_t at = place(send);
     if (sent_[at] == never || asked_[at] == never) return never;
     const int sender = plan_.placement.rank_of(send.stage, send.microbatch);
     return std::max(sent_[at], asked_[at]) + cost_.hop(sender, peer_of(plan_, send));
   }
 
-  constexpr double is_taken(const work& send, int rank) {
+  constexpr double is_taken(const task& send, int rank) {
     const double came = arrival(send);
     if (came == never) return never;
     rank_state& own = state_of(rank);

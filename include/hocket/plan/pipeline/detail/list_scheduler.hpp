@@ -5,9 +5,9 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/costs.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -92,19 +92,19 @@ class list_scheduler {
 
   struct rank_state {
     std::vector<int> stages;
-    std::vector<work> weights;  ///< whose input gradients are over
+    std::vector<task> weights;  ///< whose input gradients are over
     std::size_t weights_done = 0;
     double free = 0;  ///< the end of what it does
     int held = 0;
     int cap = 0;
-    verb last = verb::nothing;  ///< of forward passes and input gradients
+    task_kind last = task_kind::nothing;  ///< of forward passes and input gradients
   };
 
   struct candidate {
-    work what;
+    task what;
     double ready = never;     ///< when its input is known to be there
     double expected = never;  ///< when it was there before
-    explicit operator bool() const noexcept { return what.what != verb::nothing; }
+    explicit operator bool() const noexcept { return what.what != task_kind::nothing; }
   };
 
   /// What a rank could do, and when it is needed again.
@@ -140,7 +140,7 @@ class list_scheduler {
   candidate next_forward(int stage, int rank) const {
     const int m = stage_of(stage).forwards;
     if (m == made_.microbatches) return {};
-    candidate next{{verb::forward, stage, m}, 0, 0};
+    candidate next{{task_kind::forward, stage, m}, 0, 0};
     if (stage == 0) return next;
     next.ready = arrival(results_.outputs, stage - 1, m, rank);
     if (expected_ != nullptr) next.expected = arrival(expected_->outputs, stage - 1, m, rank);
@@ -150,7 +150,7 @@ class list_scheduler {
   candidate next_gradient(int stage, int rank) const {
     const int m = stage_of(stage).gradients;
     if (m == stage_of(stage).forwards) return {};
-    candidate next{{verb::input_gradient, stage, m}, 0, 0};
+    candidate next{{task_kind::input_gradient, stage, m}, 0, 0};
     if (stage + 1 == made_.stages()) return next;
     next.ready = arrival(results_.gradients, stage + 1, m, rank);
     if (expected_ != nullptr) next.expected = arrival(expected_->gradients, stage + 1, m, rank);
@@ -195,56 +195,56 @@ class list_scheduler {
     }
     if (found.gradient) return start(rank, found.gradient.what, now);
     if (own.weights_done < own.weights.size()) {
-      const work& oldest = own.weights[own.weights_done];
+      const task& oldest = own.weights[own.weights_done];
       if (found.lacks_memory || has_time_for(oldest, found, now)) return start(rank, oldest, now);
     }
     if (found.known < never) look_again(found.known, rank);
   }
 
-  bool takes_forward(const work& forward, const rank_state& own) const {
+  bool takes_forward(const task& forward, const rank_state& own) const {
     const bool is_later = stage_of(forward.stage).chunk > 0;
     switch (prefer_.order) {
       case turn::gradient_first: return false;
       case turn::forward_first: return true;
-      case turn::alternate: return own.last != verb::forward;
+      case turn::alternate: return own.last != task_kind::forward;
       case turn::later_forward_first: return is_later;
-      case turn::alternate_but_later_forward_first: return is_later || own.last != verb::forward;
+      case turn::alternate_but_later_forward_first: return is_later || own.last != task_kind::forward;
     }
     return false;
   }
 
-  bool has_time_for(const work& weight_gradient, const choice& found, double now) const {
+  bool has_time_for(const task& weight_gradient, const choice& found, double now) const {
     if (expected_ == nullptr && prefer_.patience == 0) return !found.waits;
     return now + (1 - prefer_.patience) * cost_.of(weight_gradient) <= found.next_use;
   }
 
-  void start(int rank, const work& what, double now) {
+  void start(int rank, const task& what, double now) {
     rank_state& own = rank_of(rank);
     made_.of(rank).push_back({what, {}});
     const double end = now + cost_.of(what);
     own.free = end;
     look_again(end, rank);
-    if (what.what == verb::weight_gradient) {
+    if (what.what == task_kind::weight_gradient) {
       --own.held;
       ++own.weights_done;
       return;
     }
     own.last = what.what;
-    if (what.what == verb::forward) {
+    if (what.what == task_kind::forward) {
       ++own.held;
       ++stage_of(what.stage).forwards;
       results_.outputs[made_.index(what.stage, what.microbatch)] = end;
-      if (what.stage + 1 < made_.stages()) tell(rank, what.stage + 1, what.microbatch, end);
+      if (what.stage + 1 < made_.stages()) propagate(rank, what.stage + 1, what.microbatch, end);
     } else {
       ++stage_of(what.stage).gradients;
       results_.gradients[made_.index(what.stage, what.microbatch)] = end;
-      own.weights.push_back({verb::weight_gradient, what.stage, what.microbatch});
-      if (what.stage > 0) tell(rank, what.stage - 1, what.microbatch, end);
+      own.weights.push_back({task_kind::weight_gradient, what.stage, what.microbatch});
+      if (what.stage > 0) propagate(rank, what.stage - 1, what.microbatch, end);
     }
   }
 
   /// The rank that needs a result looks again when it is there.
-  void tell(int rank, int stage, int microbatch, double end) {
+  void propagate(int rank, int stage, int microbatch, double end) {
     const int consumer = made_.placement.rank_of(stage, microbatch);
     if (consumer != rank) look_again(std::max(end + cost_.hop(rank, consumer), rank_of(consumer).free), consumer);
   }

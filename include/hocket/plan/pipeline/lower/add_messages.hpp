@@ -47,35 +47,35 @@ class message_writer {
     const row& actions = plan_.of(rank);
     if (next == actions.size()) return false;
     bool ready = true;
-    for_each_work(actions[next], [&](const work& what) { ready = ready && is_ready(what); });
+    for_each_task(actions[next], [&](const task& what) { ready = ready && is_ready(what); });
     if (!ready) return false;
     made_.of(rank).push_back(actions[next]);
-    for_each_work(actions[next], [&](const work& what) { pass_on(what, rank); });
+    for_each_task(actions[next], [&](const task& what) { pass_on(what, rank); });
     ++next;
     return true;
   }
 
-  constexpr bool is_ready(const work& what) const {
-    if (what.what == verb::forward) return what.stage == 0 || inputs_[plan_.index(what.stage, what.microbatch)];
-    if (what.what == verb::input_gradient || what.what == verb::backward) {
+  constexpr bool is_ready(const task& what) const {
+    if (what.what == task_kind::forward) return what.stage == 0 || inputs_[plan_.index(what.stage, what.microbatch)];
+    if (what.what == task_kind::input_gradient || what.what == task_kind::backward) {
       return what.stage == plan_.stages() - 1 || gradients_[plan_.index(what.stage, what.microbatch)];
     }
     return true;
   }
 
-  constexpr void pass_on(const work& what, int rank) {
+  constexpr void pass_on(const task& what, int rank) {
     const int m = what.microbatch;
-    if (what.what == verb::forward && what.stage + 1 < plan_.stages()) {
-      deliver(rank, {verb::send_forward, what.stage, m}, {verb::receive_forward, what.stage + 1, m});
+    if (what.what == task_kind::forward && what.stage + 1 < plan_.stages()) {
+      deliver(rank, {task_kind::send_forward, what.stage, m}, {task_kind::receive_forward, what.stage + 1, m});
       inputs_[plan_.index(what.stage + 1, m)] = true;
     }
-    if ((what.what == verb::input_gradient || what.what == verb::backward) && what.stage > 0) {
-      deliver(rank, {verb::send_backward, what.stage, m}, {verb::receive_backward, what.stage - 1, m});
+    if ((what.what == task_kind::input_gradient || what.what == task_kind::backward) && what.stage > 0) {
+      deliver(rank, {task_kind::send_backward, what.stage, m}, {task_kind::receive_backward, what.stage - 1, m});
       gradients_[plan_.index(what.stage - 1, m)] = true;
     }
   }
 
-  constexpr void deliver(int rank, const work& send, const work& receive) {
+  constexpr void deliver(int rank, const task& send, const task& receive) {
     const int peer = plan_.placement.rank_of(receive.stage, receive.microbatch);
     if (peer == rank) return;
     made_.of(rank).push_back({send, {}});

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -16,18 +16,18 @@ namespace plan::pipeline {
 namespace detail {
 
 /// Whether `what` cannot be done before `message` has been received.
-constexpr bool needs_message(const work& what, const work& message) noexcept {
+constexpr bool needs_message(const task& what, const task& message) noexcept {
   if (what.stage != message.stage || what.microbatch != message.microbatch) return false;
-  if (message.what == verb::receive_forward) return what.what == verb::forward;
-  return what.what == verb::input_gradient || what.what == verb::backward;
+  if (message.what == task_kind::receive_forward) return what.what == task_kind::forward;
+  return what.what == task_kind::input_gradient || what.what == task_kind::backward;
 }
 
 /// How many of the receives in `held` must stand before `next`: up to the last one that it needs; all, before a send.
-constexpr std::size_t due_before(const action& next, const row& held) {
+constexpr std::size_t due_before(const schedule_action& next, const row& held) {
   if (is_send(next.first.what)) return held.size();
   std::size_t due = 0;
   for (std::size_t i = 0; i < held.size(); ++i) {
-    for_each_work(next, [&](const work& what) {
+    for_each_task(next, [&](const task& what) {
       if (needs_message(what, held[i].first)) due = i + 1;
     });
   }
@@ -48,7 +48,7 @@ constexpr schedule defer_receives(schedule plan) {
       deferred.insert(deferred.end(), held.begin(), end);
       held.erase(held.begin(), end);
     };
-    for (const action& each : actions) {
+    for (const schedule_action& each : actions) {
       if (is_receive(each.first.what)) {
         held.push_back(each);
         continue;

@@ -15,11 +15,11 @@ namespace plan::pipeline {
 constexpr schedule merge_backward(schedule plan) {
   for (row& actions : plan.rows) {
     row merged;
-    for (const action& each : actions) {
+    for (const schedule_action& each : actions) {
       const bool completes = !merged.empty() && !each.is_pair() && !merged.back().is_pair() &&
-                             merged.back().first.what == verb::input_gradient &&
+                             merged.back().first.what == task_kind::input_gradient &&
                              each == weight_gradient(merged.back().first.stage, merged.back().first.microbatch);
-      if (completes) merged.back().first.what = verb::backward;
+      if (completes) merged.back().first.what = task_kind::backward;
       else merged.push_back(each);
     }
     actions = std::move(merged);

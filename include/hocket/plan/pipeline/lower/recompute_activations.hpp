@@ -6,9 +6,9 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/action.hpp>
-#include <hocket/plan/pipeline/clock.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
+#include <hocket/plan/pipeline/schedule_clock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -31,17 +31,17 @@ constexpr schedule recompute_activations(schedule plan, const std::vector<int>& 
   for (row& actions : plan.rows) {
     const std::vector<char> before = detail::formed_again_in(plan, actions);
     row made;
-    work last;  // that was computed
-    for (const action& each : actions) {
-      for_each_work(each, [&](const work& what) {
-        if (what.what != verb::input_gradient && what.what != verb::backward) return;
+    task last;  // that was computed
+    for (const schedule_action& each : actions) {
+      for_each_task(each, [&](const task& what) {
+        if (what.what != task_kind::input_gradient && what.what != task_kind::backward) return;
         const bool is_meant = stages.empty() || std::find(stages.begin(), stages.end(), what.stage) != stages.end();
         const bool is_there = !before.empty() && before[plan.index(what.stage, what.microbatch)];
-        const bool is_held = last == work{verb::forward, what.stage, what.microbatch};
+        const bool is_held = last == task{task_kind::forward, what.stage, what.microbatch};
         if (is_meant && !is_there && !is_held) made.push_back(recompute(what.stage, what.microbatch));
       });
       made.push_back(each);
-      if (is_computation(each.first.what)) last = each.is_pair() ? work{} : each.first;
+      if (is_computation(each.first.what)) last = each.is_pair() ? task{} : each.first;
     }
     actions = std::move(made);
   }

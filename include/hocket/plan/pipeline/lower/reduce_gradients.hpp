@@ -17,21 +17,21 @@ namespace plan::pipeline {
 constexpr schedule reduce_gradients(schedule plan) {
   for (row& actions : plan.rows) {
     std::vector<int> left(static_cast<std::size_t>(plan.stages()));
-    const auto is_last_half = [](const work& what) {
-      return what.what == verb::backward || what.what == verb::weight_gradient;
+    const auto is_last_half = [](const task& what) {
+      return what.what == task_kind::backward || what.what == task_kind::weight_gradient;
     };
-    for (const action& each : actions) {
-      for_each_work(each, [&](const work& what) {
+    for (const schedule_action& each : actions) {
+      for_each_task(each, [&](const task& what) {
         if (is_last_half(what)) ++left[static_cast<std::size_t>(what.stage)];
       });
     }
     row with_reductions;
-    for (const action& each : actions) {
+    for (const schedule_action& each : actions) {
       with_reductions.push_back(each);
-      for_each_work(each, [&](const work& what) {
+      for_each_task(each, [&](const task& what) {
         if (!is_last_half(what) || --left[static_cast<std::size_t>(what.stage)] != 0) return;
-        with_reductions.push_back({{verb::reduce_gradient, what.stage, -1}, {}});
-        with_reductions.push_back({{verb::wait_reduce_gradient, what.stage, -1}, {}});
+        with_reductions.push_back({{task_kind::reduce_gradient, what.stage, -1}, {}});
+        with_reductions.push_back({{task_kind::wait_reduce_gradient, what.stage, -1}, {}});
       });
     }
     actions = std::move(with_reductions);

@@ -19,7 +19,7 @@ namespace detail {
 constexpr std::vector<int> next_stages(const row& actions, std::size_t begin, std::size_t most) {
   std::vector<int> stages;
   for (std::size_t i = begin; i < actions.size() && stages.size() < most; ++i) {
-    for_each_work(actions[i], [&](const work& what) {
+    for_each_task(actions[i], [&](const task& what) {
       if (std::find(stages.begin(), stages.end(), what.stage) == stages.end()) stages.push_back(what.stage);
     });
   }
@@ -43,17 +43,17 @@ constexpr schedule shard_parameters(schedule plan, std::size_t most = 3) {
       std::vector<int> kept;
       for (const int stage : active) {
         if (contains(wanted, stage)) kept.push_back(stage);
-        else with_shards.push_back({{verb::reshard, stage, -1}, {}});
+        else with_shards.push_back({{task_kind::reshard, stage, -1}, {}});
       }
       for (const int stage : wanted) {
         if (contains(kept, stage)) continue;
         kept.push_back(stage);
-        with_shards.push_back({{verb::unshard, stage, -1}, {}});
+        with_shards.push_back({{task_kind::unshard, stage, -1}, {}});
       }
       active = std::move(kept);
       with_shards.push_back(actions[i]);
     }
-    for (const int stage : active) with_shards.push_back({{verb::reshard, stage, -1}, {}});
+    for (const int stage : active) with_shards.push_back({{task_kind::reshard, stage, -1}, {}});
     actions = std::move(with_shards);
   }
   return plan;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace detail {
 constexpr bool reduces_gradients(const schedule& plan) {
   return std::any_of(plan.rows.begin(), plan.rows.end(), [](const row& actions) {
     return std::any_of(actions.begin(), actions.end(),
-                       [](const action& each) { return each.first.what == verb::reduce_gradient; });
+                       [](const schedule_action& each) { return each.first.what == task_kind::reduce_gradient; });
   });
 }
 
@@ -37,17 +37,17 @@ constexpr schedule update_parameters(schedule plan) {
   for (row& actions : plan.rows) {
     std::vector<std::size_t> last(static_cast<std::size_t>(plan.stages()), actions.size());
     for (std::size_t i = 0; i < actions.size(); ++i) {
-      for_each_work(actions[i], [&](const work& what) {
-        const bool is_gradient = is_computation(what.what) || what.what == verb::wait_reduce_gradient;
+      for_each_task(actions[i], [&](const task& what) {
+        const bool is_gradient = is_computation(what.what) || what.what == task_kind::wait_reduce_gradient;
         if (is_gradient) last[static_cast<std::size_t>(what.stage)] = i;
       });
     }
     row with_updates;
     for (std::size_t i = 0; i < actions.size(); ++i) {
       with_updates.push_back(actions[i]);
-      for_each_work(actions[i], [&](const work& what) {
+      for_each_task(actions[i], [&](const task& what) {
         if (what.stage < 0 || last[static_cast<std::size_t>(what.stage)] != i) return;
-        with_updates.push_back({{verb::update, what.stage, -1}, {}});
+        with_updates.push_back({{task_kind::update, what.stage, -1}, {}});
       });
     }
     actions = std::move(with_updates);

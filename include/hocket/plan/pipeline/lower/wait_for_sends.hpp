@@ -6,8 +6,8 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/action.hpp>
 #include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/plan/pipeline/schedule_action.hpp>
 
 #include <cstddef>
 #include <string>
@@ -19,8 +19,9 @@ namespace plan::pipeline {
 namespace detail {
 
 /// What waits until `send` is over.
-constexpr action wait_of(const work& send) noexcept {
-  const verb waits = send.what == verb::send_forward ? verb::wait_send_forward : verb::wait_send_backward;
+constexpr schedule_action wait_of(const task& send) noexcept {
+  const task_kind waits =
+      send.what == task_kind::send_forward ? task_kind::wait_send_forward : task_kind::wait_send_backward;
   return {{waits, send.stage, send.microbatch}, {}};
 }
 
@@ -31,8 +32,8 @@ class wait_writer {
       : buffers_(buffers), unfinished_(2 * static_cast<std::size_t>(stages)) {}
 
   constexpr row write(const row& actions) {
-    for (const action& each : actions) {
-      for_each_work(each, [&](const work& what) { make_room(what); });
+    for (const schedule_action& each : actions) {
+      for_each_task(each, [&](const task& what) { make_room(what); });
       made_.push_back(each);
       if (is_send(each.first.what)) sends_of(each.first).push_back(made_.size() - 1);
     }
@@ -42,16 +43,17 @@ class wait_writer {
 
  private:
   /// Before a stage writes what it will send: one of its buffers must be free.
-  constexpr void make_room(const work& what) {
-    if (what.what == verb::forward) leave_one_free(sends_of({verb::send_forward, what.stage, what.microbatch}));
-    if (what.what == verb::input_gradient || what.what == verb::backward) {
-      leave_one_free(sends_of({verb::send_backward, what.stage, what.microbatch}));
+  constexpr void make_room(const task& what) {
+    if (what.what == task_kind::forward)
+      leave_one_free(sends_of({task_kind::send_forward, what.stage, what.microbatch}));
+    if (what.what == task_kind::input_gradient || what.what == task_kind::backward) {
+      leave_one_free(sends_of({task_kind::send_backward, what.stage, what.microbatch}));
     }
   }
 
   constexpr void leave_one_free(std::vector<std::size_t>& sends) {
     while (sends.size() >= buffers_) {
-      const action oldest = wait_of(made_[sends.front()].first);
+      const schedule_action oldest = wait_of(made_[sends.front()].first);
       made_.push_back(oldest);
       sends.erase(sends.begin());
     }
@@ -63,15 +65,15 @@ class wait_writer {
       if (!is_send(made_[i].first.what)) continue;
       for (const std::size_t unfinished : sends_of(made_[i].first)) {
         if (unfinished != i) continue;
-        const action last = wait_of(made_[i].first);
+        const schedule_action last = wait_of(made_[i].first);
         made_.push_back(last);
       }
     }
   }
 
   /// Where those sends of this stage, this way, stand in the new row that nothing waits for yet.
-  constexpr std::vector<std::size_t>& sends_of(const work& send) {
-    return unfinished_[2 * static_cast<std::size_t>(send.stage) + (send.what == verb::send_forward)];
+  constexpr std::vector<std::size_t>& sends_of(const task& send) {
+    return unfinished_[2 * static_cast<std::size_t>(send.stage) + (send.what == task_kind::send_forward)];
   }
 
   std::size_t buffers_;

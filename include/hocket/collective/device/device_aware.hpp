@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Collectives that move memory of devices over a transport that takes it as it is: UCX, where it has modules for CUDA and
+/// these find a driver. What adapters or links between GPUs can do then is UCX's to find out; nothing is staged by hocket.
+///
+/// These are `all_gather`, `all_to_all`, both with blocks of given lengths too, and `broadcast`; messages between two ranks are in
+/// device/message.hpp. Stream, return and errors are as in device/staged.hpp, from where
+/// they are chosen: where all ranks' UCX has CUDA, and the caller asks for nothing that only the other way has
+/// (`cuda::staging`, `require(checksummed)`, a plan that reads peers' memory or is the caller's own).
+#pragma once
+
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/device/call_resources.hpp>
+#include <hocket/collective/device/call_spec.hpp>
+#include <hocket/collective/device/memory.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/signature.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/engine/device_copies.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/engine/step_observer.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/staging.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Spec>
+inline constexpr bool is_move_spec = false;
+template <plan::collective_kind Kind, class T, class Blocks>
+inline constexpr bool is_move_spec<move_spec<Kind, T, Blocks>> = true;
+
+/// Whether the options name a plan that sends messages and makes no copies but to where the result is to be, or none.
+template <class Options>
+constexpr bool allows_device_aware() noexcept {
+  if constexpr (Options::template has<kind::staging> || Options::template has<kind::integrity>) {
+    return false;
+  } else if constexpr (Options::template has<kind::algorithm>) {
+    using named = std::remove_cvref_t<decltype(std::declval<const Options&>().template get<kind::algorithm>(0))>;
+    return !std::is_same_v<named, own_plan> && !std::is_same_v<named, direct_t>;
+  } else {
+    return true;
+  }
+}
+
+/// Whether the transport has ranks that can.
+template <class Domain>
+inline constexpr bool has_device_aware = requires(const Domain& through) { through.is_device_aware(); };
+
+/// Whether a call may be carried, if all ranks turn out to be able to.
+template <class Spec, class Options, class Domain>
+inline constexpr bool may_be_device_aware =
+    is_move_spec<Spec> && allows_device_aware<Options>() && has_device_aware<Domain>;
+
+/// Whether it can be on this communicator: equal on all ranks.
+template <class Domain>
+bool is_device_aware(const communicator<Domain>& comm) {
+  if (communicator_access::is_moved_from(comm)) return false;  // the call will say so
+  return transport::is_device_aware(*communicator_access::state(comm).domain());
+}
+
+/// One whose messages carry the memory as it is.
+template <class HostSpec, class Driver>
+struct device_aware_spec : device_call_spec<HostSpec, Driver> {
+  template <class State>
+  class operation_state;
+
+  template <class State>
+  call_request asked(const State& state) const {
+    call_request request = this->host.asked(state);
+    request.on_device = true;
+    request.type_signature = mix(request.type_signature, hash_text("carried"));
+    request.types = HostSpec::template types<cuda::tagged_memory>();
+    return request;
+  }
+};
+
+/// Such a call under way: the host's, as soon as the stream has come so far. What a rank copies for itself is copied on a
+/// stream of the communicator's.
+template <class HostSpec, class Driver>
+template <class State>
+class device_aware_spec<HostSpec, Driver>::operation_state final : public operation, private device_copies {
+ public:
+  operation_state(State& state, const device_aware_spec& spec, const planned_call& call, step_observer observer)
+      : resources_(spec.resources), moving_(state, spec.host, call, observer, this) {}
+  ~operation_state() override {
+    if (done_) return;
+    resources_->settle();
+    if (!copied_) lane().quiet(deadline::after(std::chrono::seconds(1)));  // from scratch of the host, maybe
+  }
+
+  machine_status advance() override {
+    std::optional<cuda_ipc::context_scope<Driver>> scope;
+    if (failure found = resources_->enter(scope)) return fail(std::move(found));
+    if (failure found = resources_->await_stream(reached_)) return fail(std::move(found));
+    if (!reached_) return machine_status::blocked;
+    const machine_status status = moving_.advance();
+    done_ = status == machine_status::done;
+    return status;
+  }
+
+  const failure& reported() const override { return cause_ ? cause_ : moving_.reported(); }
+  bool has_full_cause() const override { return cause_ || moving_.has_full_cause(); }
+  failure overdue() const override {
+    return reached_ && copied_ ? failure() : device_call_resources<Driver>::overdue();
+  }
+  void locate(error_context& context) override {
+    moving_.locate(context);
+    if (!reached_) context.lane = context.step = context.peer = -1;
+  }
+
+ private:
+  static constexpr std::size_t slot = 0;  // of the lane: its event alone is used
+
+  cuda_ipc::staging_lane<Driver>& lane() const noexcept { return resources_->lane(); }
+
+  failure begin(void* to, const void* from, std::size_t bytes) override {
+    copied_ = false;
+    failure found = lane().copy_down(to, from, bytes);
+    return found ? found : lane().note_down(slot);
+  }
+  failure look(bool& over) override {
+    failure found = lane().is_down(slot, copied_);
+    over = copied_;
+    return found;
+  }
+
+  machine_status fail(failure cause) {
+    cause_ = std::move(cause);
+    return machine_status::failed;
+  }
+
+  const std::shared_ptr<device_call_resources<Driver>> resources_;
+  typename HostSpec::template operation_state<State> moving_;
+  bool reached_ = false;  ///< the stream has come to this call
+  bool copied_ = true;    ///< all that this rank was to copy, so far
+  bool done_ = false;
+  failure cause_;
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How the ranks of a communicator that has ended hear each other: by votes, which are control messages, as calls go no
+/// more. What they agree on with them, shrink.hpp says.
+///
+/// Votes carry the number of the call of `shrink`: a rank that was stopped for long may find that the others have given
+/// up and begun again, and whoever hears of a later call than its own joins that.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/communicator/control.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// The ranks of a revoked communicator, who vote. All of them call the same functions in the same order.
+template <class State>
+class survivor_consensus {
+ public:
+  /// What each rank said; nothing of those who are gone.
+  using collected_votes = std::vector<std::optional<std::string>>;
+
+  survivor_consensus(State& state, deadline until, const call_site& call) : state_(state), until_(until), call_(call) {
+    join_newest_round();
+  }
+
+  /// Begins again, in the latest call of `shrink` that is known of.
+  void join_newest_round() {
+    note_newest_votes();
+    vote_history& history = state_.votes();
+    ++history.last_round;
+    for (const auto& [voter, each] : history.received) history.last_round = std::max(history.last_round, each.round);
+    round_ = history.last_round;
+    std::erase_if(history.received,
+                  [&](const known_vote& each) { return each.second.round < round_ && !has_gone_on(each); });
+    superseded_ = false;
+    concludes_in_.reset();
+    last_word_.reset();
+    takes_part_.assign(index(state_.size()), true);
+    wait_positions_.assign(index(state_.size()), std::nullopt);
+  }
+
+  /// Whether a peer votes in a later call: then nothing that comes out of this one means anything.
+  bool superseded() const noexcept { return superseded_; }
+
+  /// From now on `rank` has no vote.
+  void exclude(int rank) { takes_part_[index(rank)] = false; }
+  bool takes_part(int rank) const { return takes_part_[index(rank)]; }
+
+  /// Each tells each. `number` is greater than all before.
+  collected_votes gather(std::uint32_t number, const std::string& own) {
+    cast(number, own, 0);
+    collected_votes all(takes_part_.size());
+    for (int rank = 0; rank < state_.size(); ++rank) {
+      if (takes_part(rank)) all[index(rank)] = rank == state_.rank() ? own : from(rank, number);
+    }
+    return all;
+  }
+
+  /// The same for what may be too long for one vote: takes up to `most_votes` numbers from `number` on. Nothing of
+  /// those who are gone, or whose words make no sense.
+  collected_votes gather_long(std::uint32_t number, const std::string& own) {
+    collected_votes all(takes_part_.size());
+    const std::string words = framed(own);
+    for (std::size_t begin = 0, end = words.size(); begin < end; begin += most_at_once) {
+      const collected_votes said = gather(number++, begin < words.size() ? words.substr(begin, most_at_once) : "");
+      for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        if (begin == 0) {
+          all[rank] = said[rank];
+        } else if (all[rank] && said[rank]) {
+          *all[rank] += *said[rank];
+        } else {
+          all[rank].reset();
+        }
+        if (all[rank]) end = std::max(end, std::min(framed_size(*all[rank]), most_together));
+      }
+    }
+    for (auto& each : all) {
+      if (each && each->size() != framed_size(*each)) each.reset();
+      if (each) each->erase(0, sizeof(std::uint32_t));
+    }
+    return all;
+  }
+  static constexpr std::uint32_t most_votes = 1100;
+
+  /// Between two attempts. Who is the only one left waits for nobody, and has a deadline nevertheless.
+  void pause(const failure& cause) {
+    if (state_.aborted()) cancel();
+    if (until_.passed()) {
+      fail(make_failure(errc::timeout, "the communicator of those who are left could not be made within " +
+                                           describe(call_.timeout) + (cause ? ": " + cause.reason : "")));
+    }
+    platform::nap(1'000'000);
+  }
+
+  /// From now on the ranks come to an end, which they agree on in vote `number`. A rank that has cast that vote goes on,
+  /// and those behind it do so too, soon, whoever else is late: it may wait for them already. If the vote says `success`,
+  /// that rank is gone for any later call of `shrink`: whoever has left this one before it heard so is told then.
+  void conclude_in(std::uint32_t number, const std::string& success) {
+    concludes_in_ = number;
+    state_.votes().conclusion = {round_, number, success};
+  }
+
+  /// All come to the same end, which is the proposal of one of them.
+  std::string agree(std::uint32_t number, std::string proposal) {
+    bool is_first = true;
+    for (int rank = 0; rank < state_.rank(); ++rank) {
+      if (!takes_part(rank)) continue;
+      is_first = false;
+      if (std::optional<std::string> theirs = from(rank, number)) proposal = std::move(*theirs);
+    }
+    if (is_first) check_objections();
+    cast(number, proposal, state_.rank() + 1);
+    if (concludes_in_ == number) concludes_in_.reset();
+    return proposal;
+  }
+
+ private:
+  static constexpr std::size_t most_at_once = transport::control_message::most_bytes - 64;
+  static constexpr std::size_t most_together = most_votes * most_at_once;
+  /// In the place of a vote's number: its rank does not vote any more, and says why.
+  static constexpr std::uint32_t cancelled = std::numeric_limits<std::uint32_t>::max();
+
+  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  /// With its length in front.
+  static std::string framed(const std::string& content) {
+    const auto length = static_cast<std::uint32_t>(content.size());
+    return std::string(reinterpret_cast<const char*>(&length), sizeof length) + content;
+  }
+  /// How long the whole is that begins like `text`.
+  static std::size_t framed_size(const std::string& text) noexcept {
+    std::uint32_t length = 0;
+    if (text.size() < sizeof length) return 0;
+    std::memcpy(&length, text.data(), sizeof length);
+    return sizeof length + length;
+  }
+
+  void cast(std::uint32_t number, const std::string& content, int first) {
+    if (superseded_) return;
+    const std::vector<std::byte> words = encode(vote{round_, number, content});
+    for (int rank = first; rank < state_.size(); ++rank) {
+      if (rank != state_.rank() && takes_part(rank)) state_.endpoints().post(rank, words);
+    }
+  }
+
+  using known_vote = std::pair<int, vote>;
+
+  /// What the votes that are known mean to a rank that waits for one of them.
+  struct reading {
+    const known_vote* awaited = nullptr;
+    const known_vote* objection = nullptr;  ///< of a rank that does not vote any more
+    bool is_ahead = false;                  ///< who is waited for has gone on without this vote
+    bool is_decided = false;                ///< a rank before this one has cast the last vote
+  };
+
+  reading read_votes(int rank, std::uint32_t number) {
+    reading found;
+    bool is_over = false;
+    for (const known_vote& words : state_.votes().received) {
+      const auto& [voter, each] = words;
+      is_over = is_over || each.round > round_;
+      if (has_gone_on(words)) fail(left_behind(voter));
+      if (each.round != round_) continue;
+      if (each.number == cancelled && takes_part(voter)) found.objection = &words;
+      found.is_decided = found.is_decided || (concludes_in_ == each.number && voter < state_.rank());
+      if (voter == rank && each.number == number) found.awaited = &words;
+      found.is_ahead = found.is_ahead || (voter == rank && each.number > number);
+    }
+    superseded_ = superseded_ || (is_over && !found.is_decided);
+    return found;
+  }
+
+  /// The vote of `rank`; nothing if it is gone, or has gone on without this one.
+  std::optional<std::string> from(int rank, std::uint32_t number) {
+    std::optional<deadline> last_chance, grace_deadline;
+    for (unsigned polls = 1;; ++polls) {
+      const reading found = read_votes(rank, number);
+      if (found.awaited != nullptr) return found.awaited->second.content;
+      const bool is_cancelled = found.objection != nullptr || state_.aborted();
+      if (found.is_decided && !grace_deadline) grace_deadline = deadline::after(std::chrono::milliseconds(50));
+      if (found.is_decided && (is_cancelled || until_.passed() || grace_deadline->passed())) return std::nullopt;
+      if (is_cancelled && nobody_decides()) give_up(found.objection);
+      if (!is_cancelled && (found.is_ahead || superseded_)) return std::nullopt;
+      const bool late = last_chance && last_chance->passed();
+      if (read_control_messages(rank)) continue;
+      if (late) return std::nullopt;
+      // What it sent before it went may be on its way.
+      if (!last_chance && state_.endpoints().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
+      check_limits(rank);
+      polls < 1000 ? platform::yield() : platform::nap(50'000);
+    }
+  }
+
+  /// For the rank that decides, and hears nobody before: what others have said meanwhile.
+  void check_objections() {
+    read_control_messages(state_.rank());
+    const reading found = read_votes(state_.rank(), 0);
+    if (found.objection != nullptr || state_.aborted()) give_up(found.objection);
+  }
+
+  /// Votes of earlier rounds are dropped, but it stays known who has voted last.
+  void note_newest_votes() {
+    auto& newest = state_.votes().newest;
+    newest.resize(index(state_.size()));
+    for (const auto& [voter, each] : state_.votes().received) {
+      newest[index(voter)] = std::max(newest[index(voter)], std::pair(each.round, each.number));
+    }
+  }
+
+  /// Of those that live, the rank whose last vote is the oldest: others wait for it, too, and may just not have begun
+  /// again. Of several, the one that this rank waits for.
+  int longest_silent(int awaited) {
+    note_newest_votes();
+    const auto& newest = state_.votes().newest;
+    int silent = awaited;
+    for (int rank = 0; rank < state_.size(); ++rank) {
+      if (rank == state_.rank() || !takes_part(rank) || state_.endpoints().gone(rank)) continue;
+      if (newest[index(rank)] < newest[index(silent)]) silent = rank;
+    }
+    return silent;
+  }
+
+  bool read_control_messages(int awaited) {
+    state_.endpoints().progress();
+    state_.endpoints().discard();
+    transport::control_message mail;
+    bool moved = false;
+    while (state_.endpoints().fetch(mail)) {
+      std::optional<control> words = decode(mail.bytes, state_.size());
+      if (words && std::holds_alternative<question>(*words)) {
+        const waiting_call own{call_.operation, call_.site, 0, awaited};
+        state_.endpoints().post(mail.sender, encode(answer{own.awaited, own.text()}));
+      }
+      if (words) note_wait_position(mail.sender, *words);
+      if (!words || !std::holds_alternative<vote>(*words)) continue;
+      state_.votes().received.emplace_back(mail.sender, std::move(std::get<vote>(*words)));
+      moved = true;
+    }
+    return moved;
+  }
+
+  /// Whom `rank` waits for, if it says so: as an answer, or as the one for whom its call has failed.
+  void note_wait_position(int rank, const control& words) {
+    if (const auto* const said = std::get_if<answer>(&words)) wait_positions_[index(rank)] = *said;
+    const auto* const told = std::get_if<revocation>(&words);
+    if (told == nullptr || told->culprit < 0 || !takes_part(told->culprit) || state_.endpoints().gone(told->culprit))
+      return;
+    wait_positions_[index(rank)] = answer{told->culprit, "a call that fails"};
+  }
+
+  /// Nothing if `rank` does not say so.
+  std::optional<answer> query_wait_position(int rank) {
+    state_.endpoints().post(rank, encode(question{}));
+    const deadline last = deadline::after(time_to_answer(call_.timeout));
+    while (!wait_positions_[index(rank)] && !last.passed() && !state_.aborted()) {
+      if (!read_control_messages(rank)) platform::yield();
+    }
+    return wait_positions_[index(rank)];
+  }
+
+  /// After a call that has come to an end for one rank and not for another: that one can't call again.
+  bool has_gone_on(const known_vote& each) const {
+    return each.second.round < round_ && each.second == state_.votes().conclusion;
+  }
+  static failure left_behind(int rank) {
+    return make_failure(
+        errc::peer_lost,
+        "rank " + std::to_string(rank) +
+            " goes on with the communicator that the last call of shrink has made, which this rank left "
+            "before it heard so: the others are lost for it",
+        {.peer = rank});
+  }
+
+  /// For a rank that may be called off: in the last step others may have decided, and have had time to say so.
+  bool nobody_decides() {
+    if (!concludes_in_) return true;
+    if (!last_word_) last_word_ = deadline::after(std::chrono::milliseconds(5));
+    return last_word_->passed();
+  }
+
+  void check_limits(int awaited) {
+    if (!until_.passed()) return;
+    const int silent = longest_silent(awaited);
+    failure late = make_failure(errc::timeout, "waited " + describe(call_.timeout) + " for rank " +
+                                                   std::to_string(silent) + " to call shrink too");
+    follow_chain(
+        state_, silent, late, [&](int rank) { return query_wait_position(rank); }, [&] { return state_.aborted(); });
+    if (state_.aborted()) cancel();
+    fail(std::move(late));
+  }
+
+  /// `abort` was called, here or on the rank that objects. All may call again.
+  [[noreturn]] void give_up(const known_vote* objection) {
+    if (objection == nullptr) cancel();
+    const auto& [voter, each] = *objection;
+    fail(make_failure(errc::aborted, "rank " + std::to_string(voter) + " reports: " + each.content, {.peer = voter}));
+  }
+
+  /// So that the others hear of it.
+  [[noreturn]] void cancel() {
+    failure cause = state_.take_abort();
+    cast(cancelled, cause.reason, 0);
+    const deadline last = deadline::after(std::chrono::milliseconds(2));
+    while (!state_.endpoints().posted() && !last.passed()) state_.endpoints().progress();
+    fail(std::move(cause));
+  }
+
+  [[noreturn]] void fail(failure cause) const { raise(in_context(std::move(cause), state_, call_)); }
+
+  State& state_;
+  const deadline until_;
+  const call_site call_;
+  std::uint32_t round_ = 0;
+  bool superseded_ = false;
+  std::optional<std::uint32_t> concludes_in_;
+  std::optional<deadline> last_word_;
+  std::vector<bool> takes_part_;
+  std::vector<std::optional<answer>> wait_positions_;  ///< what each was heard to wait for
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The loops over elements, behind a table of functions.
+///
+/// The engine moves bytes and does not know the element type; it calls these. One table per operation and type keeps
+/// the engine itself compiled once, and costs nothing above 1 KiB. Three traps are answered here: g++ at -O2 leaves
+/// floating-point loops scalar, which costs a factor of 3 to 4; loops whose number of operands is only known at
+/// run time cost another factor of 4; and a loop of few instructions takes, by where the linker puts it, up to twice as
+/// long.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/operation/fixed_tree.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+/// Optimises one function as -O3 does, whatever the including program is compiled with. `…_AND_UNROLL` also writes its
+/// loops out several times. clang does both at -O2 anyway.
+#if defined(__GNUC__) && !defined(__clang__)
+#define HOCKET_VECTORIZE __attribute__((optimize("O3")))
+#define HOCKET_VECTORIZE_AND_UNROLL __attribute__((optimize("O3", "unroll-loops")))
+#else
+#define HOCKET_VECTORIZE
+#define HOCKET_VECTORIZE_AND_UNROLL
+#endif
+
+HOCKET_BEGIN_NAMESPACE
+namespace kernel {
+
+namespace detail {
+
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+}  // namespace detail
+
+/// The element loops of one operation on one type. All counts are in elements; no pointer need be aligned beyond its
+/// type. A destination may be the same memory as a source, never a shifted part of it.
+struct element_kernel {
+  std::size_t size = 1;  ///< bytes of one partial result
+  /// to[i] = a[i] ∘ b[i]
+  void (*two)(const void* op, void* to, const void* a, const void* b, std::size_t count) = nullptr;
+  /// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order: from the left, or in the tree of `in_fixed_tree<Op>`
+  void (*many)(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) = nullptr;
+  /// to = from, for memory that does not overlap
+  void (*copy)(void* to, const void* from, std::size_t bytes) = &detail::copy_bytes;
+};
+
+namespace detail {
+
+template <class Op, class T>
+HOCKET_VECTORIZE_AND_UNROLL void combine_two(const void* op, void* to, const void* a, const void* b,
+                                             std::size_t count) {
+  using reduction = hocket::reduction<Op, T>;
+  using partial = typename reduction::partial;
+  using accumulator = typename reduction::accumulator;
+  const Op& combine = *static_cast<const Op*>(op);
+  auto* const result = static_cast<partial*>(to);
+  const auto* const left = static_cast<const partial*>(a);
+  const auto* const right = static_cast<const partial*>(b);
+  for (std::size_t i = 0; i < count; ++i) {
+    result[i] = static_cast<partial>(
+        reduction::combine(combine, static_cast<accumulator>(left[i]), static_cast<accumulator>(right[i])));
+  }
+}
+
+/// Element i of the sources, for `fixed_tree_over`.
+template <class Op, class T, std::size_t Sources>
+struct sources_at {
+  using reduction = hocket::reduction<Op, T>;
+  using partial = typename reduction::partial;
+
+  const Op& op;
+  const partial* const (&from)[Sources];
+  std::size_t i;
+
+  const partial& read(std::size_t source) const { return from[source][i]; }
+  partial combine(const partial& a, const partial& b) const { return reduction::combine_partials(op, a, b); }
+};
+
+/// to[i] = first[i] ∘ rest[i] ∘ …, with a pointer for each source: g++ would vectorise no loop over them around which there
+/// is another, and would load what a caller has just stored as an array in halves before those have arrived.
+template <class Op, class T, class... Partial>
+HOCKET_VECTORIZE void combine_fixed(const Op& op, typename reduction<Op, T>::partial* to, std::size_t count,
+                                    const typename reduction<Op, T>::partial* first, const Partial*... rest) {
+  using reduction = hocket::reduction<Op, T>;
+  using partial = typename reduction::partial;
+  using accumulator = typename reduction::accumulator;
+  constexpr std::size_t sources = 1 + sizeof...(Partial);
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+      const partial* const from[] = {first, rest...};
+      const sources_at<Op, T, sources> all{op, from, i};
+      to[i] = hocket::detail::fixed_tree_over<sources>::value(all);
+    } else {
+      auto sum = static_cast<accumulator>(first[i]);
+      ((sum = reduction::combine(op, sum, static_cast<accumulator>(rest[i]))), ...);
+      to[i] = static_cast<partial>(sum);
+    }
+  }
+}
+
+/// tile[i] = tile[i] ∘ from[i] ∘ …
+template <class Op, class T, class... Partial>
+HOCKET_VECTORIZE void add_to_tile(const Op& op, typename reduction<Op, T>::accumulator* tile, std::size_t size,
+                                  const Partial*... from) {
+  using reduction = hocket::reduction<Op, T>;
+  using accumulator = typename reduction::accumulator;
+  for (std::size_t i = 0; i < size; ++i) {
+    accumulator sum = tile[i];
+    ((sum = reduction::combine(op, sum, static_cast<accumulator>(from[i]))), ...);
+    tile[i] = sum;
+  }
+}
+
+/// Any number of sources: a tile of accumulators at a time, four more sources in each pass over it. The tile is written out only when all sources were read, as
+/// the destination may be one of them.
+template <class Op, class T>
+HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
+                                    std::size_t sources, std::size_t count) {
+  using reduction = hocket::reduction<Op, T>;
+  using partial = typename reduction::partial;
+  using sum_type = typename reduction::accumulator;
+  constexpr std::size_t tile_size = std::max<std::size_t>(1, 4096 / sizeof(sum_type));
+  alignas(sum_type) std::byte storage[tile_size * sizeof(sum_type)];  // bytes: elements need no default constructor
+  auto* const tile = reinterpret_cast<sum_type*>(storage);
+  for (std::size_t begin = 0; begin < count; begin += tile_size) {
+    const std::size_t size = std::min(tile_size, count - begin);
+    const auto source = [&](std::size_t k) { return static_cast<const partial*>(from[k]) + begin; };
+    const auto* const first = source(0);
+    for (std::size_t i = 0; i < size; ++i) tile[i] = static_cast<sum_type>(first[i]);
+    std::size_t k = 1;
+    for (; k + 4 <= sources; k += 4)
+      add_to_tile<Op, T>(op, tile, size, source(k), source(k + 1), source(k + 2), source(k + 3));
+    for (; k < sources; ++k) add_to_tile<Op, T>(op, tile, size, source(k));
+    for (std::size_t i = 0; i < size; ++i) to[begin + i] = static_cast<partial>(tile[i]);
+  }
+}
+
+/// Any number of sources, two operands at a time.
+template <class Op, class T>
+void combine_in_pairs(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
+                      std::size_t sources, std::size_t count) {
+  using partial = typename reduction<Op, T>::partial;
+  constexpr std::size_t tile_size = std::max<std::size_t>(1, 4096 / sizeof(partial));
+  alignas(partial) std::byte tile[tile_size * sizeof(partial)];
+  for (std::size_t begin = 0; begin < count; begin += tile_size) {
+    const std::size_t size = std::min(tile_size, count - begin);
+    const auto source = [&](std::size_t k) { return static_cast<const partial*>(from[k]) + begin; };
+    const void* combined = source(0);
+    for (std::size_t k = 1; k < sources; ++k) {
+      void* const result = k + 1 < sources ? static_cast<void*>(tile) : to + begin;
+      combine_two<Op, T>(&op, result, combined, source(k), size);
+      combined = result;
+    }
+  }
+}
+
+/// Any number of sources in the fixed tree: of each level a tile of partial results, or of a source.
+template <class Op, class T>
+HOCKET_VECTORIZE void combine_tiled_tree(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
+                                         std::size_t sources, std::size_t count) {
+  using partial = typename reduction<Op, T>::partial;
+  constexpr std::size_t tile_size = std::max<std::size_t>(1, 512 / sizeof(partial));
+  alignas(partial) std::byte storage[hocket::detail::fixed_tree_depth * tile_size * sizeof(partial)];
+  auto* const tiles = reinterpret_cast<partial*>(storage);
+  const partial* kept[hocket::detail::fixed_tree_depth];
+  for (std::size_t begin = 0; begin < count; begin += tile_size) {
+    const std::size_t size = std::min(tile_size, count - begin);
+    hocket::detail::walk_fixed_tree(
+        sources,
+        [&](std::size_t level, std::size_t source) { kept[level] = static_cast<const partial*>(from[source]) + begin; },
+        [&](std::size_t level) {
+          partial* const tile = tiles + level * tile_size;
+          combine_two<Op, T>(&op, tile, kept[level], kept[level + 1], size);
+          kept[level] = tile;
+        });
+    std::memcpy(to + begin, kept[0], size * sizeof(partial));
+  }
+}
+
+/// As many sources as there are indices.
+template <class Op, class T, std::size_t... K>
+void combine_known(const Op& op, void* to, const void* const* from, std::size_t count, std::index_sequence<K...>) {
+  using partial = typename reduction<Op, T>::partial;
+  combine_fixed<Op, T>(op, static_cast<partial*>(to), count, static_cast<const partial*>(from[K])...);
+}
+
+/// Up to 8 sources have a loop each: in tiles, those of 5 to 7 took three times as long.
+template <class Op, class T>
+void combine_at_once(const Op& op, void* to, const void* const* from, std::size_t sources, std::size_t count) {
+  switch (sources) {
+    case 2: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<2>());
+    case 3: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<3>());
+    case 4: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<4>());
+    case 5: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<5>());
+    case 6: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<6>());
+    case 7: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<7>());
+    case 8: return combine_known<Op, T>(op, to, from, count, std::make_index_sequence<8>());
+    default: break;
+  }
+  auto* const result = static_cast<typename reduction<Op, T>::partial*>(to);
+  if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
+    combine_tiled_tree<Op, T>(op, result, from, sources, count);
+  } else {
+    combine_tiled<Op, T>(op, result, from, sources, count);
+  }
+}
+
+template <class Op, class T>
+void combine_many(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) {
+  const Op& combine = *static_cast<const Op*>(op);
+  if constexpr (hocket::detail::best_in_pairs<Op, T>) {
+    auto* const result = static_cast<typename reduction<Op, T>::partial*>(to);
+    combine_in_pairs<Op, T>(combine, result, from, sources, count);
+  } else {
+    combine_at_once<Op, T>(combine, to, from, sources, count);
+  }
+}
+
+}  // namespace detail
+
+/// The loops for combining partial results of `Op` on `T`.
+template <class Op, class T>
+inline constexpr element_kernel element_kernel_of{sizeof(typename reduction<Op, T>::partial),
+                                                  &detail::combine_two<Op, T>, &detail::combine_many<Op, T>};
+
+/// For collectives that only move data.
+template <class T>
+inline constexpr element_kernel copy_kernel_of{sizeof(T), nullptr, nullptr};
+
+}  // namespace kernel
+HOCKET_END_NAMESPACE

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What moves a step on ranks that share a thread: an operation of the rank's communicator, which the simulated world
+/// polls whenever something has come for that rank. So each rank acts at its own time, before the world goes on.
+#pragma once
+
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/engine/machine.hpp>
+#include <hocket/engine/operation.hpp>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace pipeline::detail {
+
+template <class Domain>
+class step_operation final : public hocket::detail::operation {
+  using machine_status = hocket::detail::machine_status;
+
+ public:
+  /// `step(owner)` goes on with the step; true when it is over.
+  step_operation(const communicator<Domain>& comm, void* owner, bool (*step)(void*))
+      : state_(hocket::detail::communicator_access::state(comm)), owner_(owner), step_(step) {
+    state_.active().push_back(this);
+  }
+  ~step_operation() override { std::erase(state_.active(), this); }
+
+  machine_status advance() override {
+    if (std::exchange(busy_, true)) return machine_status::blocked;  // a call of the step itself polls all there is
+    const machine_status found = go_on();
+    busy_ = false;
+    return found;
+  }
+
+  const failure& reported() const override { return cause_; }
+  bool has_full_cause() const override { return true; }
+  void locate(error_context&) override {}
+
+  /// What the step has thrown; nothing, if it goes on or is over.
+  std::exception_ptr thrown() const noexcept { return thrown_; }
+
+ private:
+  machine_status go_on() {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return step_(owner_) ? machine_status::done : machine_status::blocked;
+    } catch (const error& problem) {
+      thrown_ = std::current_exception();
+      cause_ = problem.cause();
+    } catch (...) {  // of a stage, and the others have been told
+      thrown_ = std::current_exception();
+      cause_ = state_.cause();
+    }
+    return machine_status::failed;
+#else
+    return step_(owner_) ? machine_status::done : machine_status::blocked;
+#endif
+  }
+
+  hocket::detail::communicator_state<Domain>& state_;
+  void* const owner_;
+  bool (*const step_)(void*);
+  bool busy_ = false;
+  failure cause_;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace pipeline::detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Messages and flags under way in the virtual clock of plan/clock.hpp: for each sender, receiver and channel or tag
+/// one mailbox, first in, first out. Memory grows with what is under way at once, not with the length of the plan.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::detail {
+
+inline constexpr std::uint32_t nobody = ~std::uint32_t{0};
+
+/// What is under way between two ranks: a message of a channel, or a flag.
+struct queued_message {
+  std::uint32_t sender = 0;  ///< lane, counted over all ranks
+  std::uint32_t index = 0;   ///< action in that lane
+  std::uint32_t box = 0;
+  std::uint32_t next = nobody;
+  std::uint64_t bytes = 0;
+  double start = 0;
+  double arrival = 0;
+};
+
+/// What has come from one rank to another on one channel or with one tag, and waits to be received.
+struct mailbox {
+  int from = 0;
+  int to = 0;
+  std::uint32_t topic = 0;
+  std::uint32_t first = nobody;  ///< letters, oldest first
+  std::uint32_t last = nobody;
+  std::uint32_t reader = nobody;  ///< the lane that waits for the next letter
+};
+
+constexpr std::uint32_t message_topic(unsigned channel) noexcept { return channel; }
+constexpr std::uint32_t flag_topic(unsigned tag) noexcept { return (std::uint32_t{1} << 16) + tag; }
+constexpr bool is_flag(std::uint32_t topic) noexcept { return (topic >> 16) != 0; }
+
+/// All mailboxes, found by sender, receiver and topic: a hash table that constant expressions can use.
+class mailbox_table {
+ public:
+  constexpr mailbox& box(std::uint32_t index) { return boxes_[index]; }
+  constexpr queued_message& at(std::uint32_t index) { return messages_[index]; }
+
+  constexpr std::uint32_t find(int from, int to, std::uint32_t topic) {
+    if (2 * (boxes_.size() + 1) > slots_.size()) grow();
+    std::uint32_t& found = slots_[slot_of(from, to, topic)];
+    if (found == nobody) {
+      found = static_cast<std::uint32_t>(boxes_.size());
+      boxes_.push_back({.from = from, .to = to, .topic = topic});
+    }
+    return found;
+  }
+
+  constexpr std::uint32_t write(const queued_message& content) {
+    if (free_ == nobody) {
+      messages_.push_back(content);
+      return static_cast<std::uint32_t>(messages_.size() - 1);
+    }
+    const std::uint32_t index = free_;
+    free_ = messages_[index].next;
+    messages_[index] = content;
+    return index;
+  }
+
+  /// Puts a letter into its box; returns the lane that waited for it, if any.
+  constexpr std::uint32_t deliver(std::uint32_t index) {
+    mailbox& to = boxes_[messages_[index].box];
+    (to.last == nobody ? to.first : messages_[to.last].next) = index;
+    to.last = index;
+    return std::exchange(to.reader, nobody);
+  }
+
+  constexpr queued_message take(std::uint32_t box_index) {
+    mailbox& from = boxes_[box_index];
+    const std::uint32_t index = from.first;
+    const queued_message content = messages_[index];
+    from.first = content.next;
+    if (from.first == nobody) from.last = nobody;
+    messages_[index].next = std::exchange(free_, index);
+    return content;
+  }
+
+ private:
+  /// Where the box is, or where it would be put.
+  constexpr std::size_t slot_of(int from, int to, std::uint32_t topic) const noexcept {
+    std::uint64_t mixed = static_cast<std::uint32_t>(from);
+    mixed = (mixed << 32 | static_cast<std::uint32_t>(to)) ^ (static_cast<std::uint64_t>(topic) << 20);
+    std::size_t slot = static_cast<std::size_t>((mixed * 0x9E3779B97F4A7C15u) >> 32);
+    for (;; ++slot) {
+      const std::size_t place = slot & (slots_.size() - 1);
+      if (slots_[place] == nobody) return place;
+      const mailbox& box = boxes_[slots_[place]];
+      if (box.from == from && box.to == to && box.topic == topic) return place;
+    }
+  }
+
+  constexpr void grow() {
+    slots_.assign(std::max<std::size_t>(64, 2 * slots_.size()), nobody);
+    for (std::uint32_t i = 0; i < boxes_.size(); ++i)
+      slots_[slot_of(boxes_[i].from, boxes_[i].to, boxes_[i].topic)] = i;
+  }
+
+  std::vector<mailbox> boxes_;
+  std::vector<std::uint32_t> slots_;
+  std::vector<queued_message> messages_;
+  std::uint32_t free_ = nobody;
+};
+
+}  // namespace plan::detail
+HOCKET_END_NAMESPACE

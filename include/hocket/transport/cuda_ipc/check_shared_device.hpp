@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Ranks that are threads on one device share its context and its connections. Streams that share a connection hold each other up:
+/// a wait of one, for a signal of the other, for ever. So does a kernel that is brought to the device when it is first
+/// launched: that waits for all streams of the context. Both are refused before anybody waits.
+///
+/// Threads that give their streams the first work at the same time may get one connection for two of them, however many are
+/// free. So they take turns, and the stream that a group is made for has worked, and was idle, before any rank waits on one.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/driver_types.hpp>
+
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda_ipc {
+
+namespace detail {
+
+/// How many streams of a process work side by side on a device.
+inline int connections_to_a_device() {
+  const char* const value = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const int said = value == nullptr ? 0 : std::atoi(value);
+  return said > 0 ? said : 8;
+}
+
+/// Held while a rank puts an operation on a stream. One for the process, as the connections are.
+inline std::mutex& turns_of_threads() {
+  static std::mutex one;
+  return one;
+}
+
+}  // namespace detail
+
+/// Why so many ranks of this process can't wait for each other on one device; none if they can. `connections`: 0 for what the
+/// environment says.
+template <class Driver>
+failure check_shared_device(Driver& through, int ranks, int connections) {
+  auto loading = loading_mode::eager;
+  const status said = through.module_get_loading_mode(&loading);
+  if (said != status::success) return status_failure(through, "asking when kernels are loaded", said);
+  const std::string these = std::to_string(ranks) + " ranks of one process use one device, ";
+  if (loading == loading_mode::lazy) {
+    return make_failure(errc::bad_environment,
+                        these +
+                            "and the first launch of each kernel waits there until all streams are idle, also those "
+                            "that wait for the launching rank: set CUDA_MODULE_LOADING=EAGER before the process "
+                            "uses CUDA");
+  }
+  const int room = connections > 0 ? connections : detail::connections_to_a_device();
+  if (2 * ranks <= room) return {};
+  return make_failure(
+      errc::bad_environment,
+      these + "which has " + std::to_string(room) +
+          " connections for its streams: set CUDA_DEVICE_MAX_CONNECTIONS=32 before the process uses CUDA");
+}
+
+}  // namespace cuda_ipc
+HOCKET_END_NAMESPACE

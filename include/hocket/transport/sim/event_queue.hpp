@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What is to happen in a simulation, by virtual time; at equal times in the order in which it was put down.
+///
+/// Ranks of a symmetric algorithm do the same things at the same times, so that there are few distinct times and many
+/// events at each. Events of one time share a list, and only times are kept in a heap: an event then costs some
+/// nanoseconds, whatever the number of ranks. Where all times differ, it is an ordinary heap.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace sim {
+
+inline constexpr std::uint32_t nobody = ~std::uint32_t{0};
+
+class event_queue {
+ public:
+  bool empty() const noexcept { return heap_.empty(); }
+
+  void add(double time, std::uint32_t subject) {
+    std::uint32_t& open = open_[place_of(time)];
+    if (open == nobody || moments_[open].time != time) open = make_moment(time);
+    const std::uint32_t made = make_entry(subject);
+    moment& at = moments_[open];
+    (at.first == nobody ? at.first : entries_[at.last].next) = made;
+    at.last = made;
+  }
+
+  /// The earliest event, which is taken away. There must be one.
+  std::pair<double, std::uint32_t> take() {
+    const std::uint32_t index = heap_.front().moment;
+    moment& at = moments_[index];
+    const std::uint32_t taken = at.first;
+    at.first = entries_[taken].next;
+    entries_[taken].next = std::exchange(free_entry_, taken);
+    const double time = at.time;
+    if (at.first == nobody) close(index);
+    return {time, entries_[taken].subject};
+  }
+
+ private:
+  /// All events of one time; or some of them: those that were added before another moment took the place in `open_`.
+  struct moment {
+    double time = 0;
+    std::uint32_t first = nobody;  ///< of a free one: the next free one
+    std::uint32_t last = nobody;
+  };
+  struct entry {
+    std::uint32_t subject = 0;
+    std::uint32_t next = nobody;
+  };
+  struct due {
+    double time = 0;
+    std::uint64_t order = 0;
+    std::uint32_t moment = 0;
+  };
+  struct later {
+    bool operator()(const due& a, const due& b) const noexcept {
+      return a.time != b.time ? a.time > b.time : a.order > b.order;
+    }
+  };
+
+  static constexpr unsigned place_bits = 8;
+
+  static std::size_t place_of(double time) noexcept {
+    return static_cast<std::size_t>((std::bit_cast<std::uint64_t>(time) * 0x9E3779B97F4A7C15U) >> (64 - place_bits));
+  }
+
+  std::uint32_t make_moment(double time) {
+    std::uint32_t index = free_moment_;
+    if (index == nobody) {
+      index = static_cast<std::uint32_t>(moments_.size());
+      moments_.push_back({time});
+    } else {
+      free_moment_ = moments_[index].first;
+      moments_[index] = {time};
+    }
+    heap_.push_back({time, order_++, index});
+    std::push_heap(heap_.begin(), heap_.end(), later{});
+    return index;
+  }
+
+  std::uint32_t make_entry(std::uint32_t subject) {
+    if (free_entry_ == nobody) {
+      entries_.push_back({subject});
+      return static_cast<std::uint32_t>(entries_.size() - 1);
+    }
+    const std::uint32_t index = free_entry_;
+    free_entry_ = entries_[index].next;
+    entries_[index] = {subject};
+    return index;
+  }
+
+  void close(std::uint32_t index) {
+    moment& at = moments_[index];
+    std::uint32_t& open = open_[place_of(at.time)];
+    if (open == index) open = nobody;
+    std::pop_heap(heap_.begin(), heap_.end(), later{});
+    heap_.pop_back();
+    at.first = std::exchange(free_moment_, index);
+  }
+
+  static constexpr std::array<std::uint32_t, std::size_t{1} << place_bits> none_open() noexcept {
+    std::array<std::uint32_t, std::size_t{1} << place_bits> all{};
+    all.fill(nobody);
+    return all;
+  }
+
+  std::vector<due> heap_;
+  std::vector<moment> moments_;
+  std::vector<entry> entries_;
+  std::uint32_t free_moment_ = nobody;
+  std::uint32_t free_entry_ = nobody;
+  std::uint64_t order_ = 0;
+  std::array<std::uint32_t, std::size_t{1} << place_bits> open_ = none_open();
+};
+
+}  // namespace sim
+HOCKET_END_NAMESPACE

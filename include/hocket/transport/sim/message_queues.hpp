@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Messages under way in a simulated world, and those that have come and were not received yet. Memory grows with what
+/// is under way at once, not with what is ever sent.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/sim/endpoint.hpp>
+#include <hocket/transport/sim/event_queue.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace sim {
+
+struct queued_message {
+  std::uint64_t key = 0;       ///< see `key_of`
+  const void* data = nullptr;  ///< in the sender's memory; null if it has given up
+  std::size_t bytes = 0;
+  group* of = nullptr;  ///< null: free
+  std::int32_t to = 0;
+  std::uint32_t sender = nobody;  ///< lane; nobody: a parcel
+  std::uint32_t count = 0;        ///< messages that the sender sent before
+  std::uint32_t signature = 0;    ///< of the call
+  std::uint32_t next = nobody;
+  double arrival = 0;
+};
+
+/// What a lane receives, when the letter itself is gone.
+struct taken_message {
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+  std::uint32_t signature = 0;
+};
+
+/// Which messages a receive takes: operation (or tag), channel and sender.
+constexpr std::uint64_t key_of(std::uint32_t sequence, unsigned channel, int sender) noexcept {
+  return (std::uint64_t{sequence} << 32) | (std::uint64_t{channel} << 28) | static_cast<std::uint32_t>(sender);
+}
+inline constexpr std::uint64_t no_key = ~std::uint64_t{0};
+
+/// A letter in the list of an endpoint, and the one before it.
+struct found_message {
+  std::uint32_t index = nobody;
+  std::uint32_t before = nobody;
+};
+
+class message_queues {
+ public:
+  queued_message& operator[](std::uint32_t index) noexcept { return queued_[index]; }
+
+  std::uint32_t make(const queued_message& content) {
+    if (free_ == nobody) {
+      queued_.push_back(content);
+      return static_cast<std::uint32_t>(queued_.size() - 1);
+    }
+    const std::uint32_t index = free_;
+    free_ = queued_[index].next;
+    queued_[index] = content;
+    return index;
+  }
+
+  void deliver(endpoint& to, std::uint32_t index) noexcept {
+    (to.last_queued == nobody ? to.first_queued : queued_[to.last_queued].next) = index;
+    to.last_queued = index;
+  }
+
+  /// The oldest with this key that was delivered. Few wait at a time, so they are looked at one by one.
+  found_message find(const endpoint& at, std::uint64_t key) const noexcept {
+    found_message found{at.first_queued, nobody};
+    while (found.index != nobody && queued_[found.index].key != key) {
+      found = {queued_[found.index].next, found.index};
+    }
+    return found;
+  }
+
+  /// Takes a delivered letter away.
+  void take(endpoint& at, found_message which) noexcept {
+    queued_message& message = queued_[which.index];
+    (which.before == nobody ? at.first_queued : queued_[which.before].next) = message.next;
+    if (at.last_queued == which.index) at.last_queued = which.before;
+    message.of = nullptr;
+    message.next = std::exchange(free_, which.index);
+  }
+
+  /// What lane `sender` sent must not be looked at any more.
+  void disown(std::uint32_t sender) noexcept {
+    for (queued_message& each : queued_) {
+      if (each.sender == sender && each.of != nullptr) each.data = nullptr;
+    }
+  }
+
+ private:
+  std::vector<queued_message> queued_;
+  std::uint32_t free_ = nobody;
+};
+
+}  // namespace sim
+HOCKET_END_NAMESPACE

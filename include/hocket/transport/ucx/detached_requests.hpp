@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Requests that nobody waits for any more, and what they send: UCX reads it until they end, long after the call that
+/// started them may have failed.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/ucx/send_buffer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <ucp/api/ucp.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Members are called with the worker's lock held.
+class detached_requests {
+ public:
+  bool empty() const noexcept { return requests_.empty(); }
+  /// Whether there is one that the end of this process is to wait for.
+  bool any_awaited() const noexcept {
+    return std::any_of(requests_.begin(), requests_.end(), [](const entry& each) { return each.awaited; });
+  }
+
+  /// What starting it has returned, and the bytes that it uses: kept if it is not over by now.
+  void add(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes, bool awaited) {
+    if (UCS_PTR_IS_PTR(request)) requests_.push_back({request, std::move(bytes), {}, awaited});
+  }
+  void add(ucs_status_ptr_t request, send_buffer_pool::pointer given_up) {
+    requests_.push_back({request, {}, std::move(given_up), true});
+  }
+
+  /// Forgets those that have ended.
+  void sweep() noexcept {
+    std::erase_if(requests_, [](const entry& each) {
+      if (ucp_request_check_status(each.request) == UCS_INPROGRESS) return false;
+      ucp_request_free(each.request);
+      return true;
+    });
+  }
+  /// Leaves all of them to UCX. Their bytes go, so the worker makes no progress any more.
+  void release() noexcept {
+    for (const entry& each : requests_) ucp_request_free(each.request);
+    requests_.clear();
+  }
+
+ private:
+  struct entry {
+    void* request;
+    std::unique_ptr<std::byte[]> bytes;
+    send_buffer_pool::pointer given_up;
+    bool awaited;
+  };
+
+  std::vector<entry> requests_;
+};
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The transport whose ranks are processes, on one host or many: messages through UCX, and peers' memory directly where
+/// the hosts and UCX's transports allow it.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/contexts.hpp>
+#include <hocket/transport/link_costs.hpp>
+#include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/endpoint_group.hpp>
+#include <hocket/transport/ucx/process_address.hpp>
+#include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/ucx/worker.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// One process's membership in a world. All communicators that are split from the world's share it.
+class domain {
+ public:
+  using endpoints_type = endpoint_group;
+  static constexpr const char* name = "ucx";
+
+  domain(std::shared_ptr<connections> links, bool oversubscribed, bool is_device_aware)
+      : links_(std::move(links)), oversubscribed_(oversubscribed), is_device_aware_(is_device_aware) {}
+
+  /// Rank `rank` of a world whose ranks are those processes. Collective over them; connects to none of them yet.
+  static std::shared_ptr<domain> join(int rank, const std::vector<process_identity>& processes,
+                                      const transport::exchange_function& exchange) {
+    const process_identity& own = processes[static_cast<std::size_t>(rank)];
+    const host_share here = share_of_host(own, processes);
+    failure cause;
+    std::shared_ptr<worker> through = make_worker(processes, here.ranks, all_watched_in_memory(own, processes), cause);
+    auto ways = exchange(cause ? encode_unreachable(cause) : encode_address(*through));
+    if (cause) raise(std::move(cause));
+    std::vector<process_address> all;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      if (failure theirs = unreachable_reason(static_cast<int>(i), ways[i])) raise(std::move(theirs));
+      all.push_back(decode_address(processes[i], std::move(ways[i])));
+    }
+    const bool carry = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.is_device_aware; });
+    return std::make_shared<domain>(std::make_shared<connections>(std::move(through), rank, std::move(all)),
+                                    here.ranks > here.cores, carry);
+  }
+
+  /// Another worker, with connections of its own: a process that died while it wrote into a queue of UCX's in shared
+  /// memory, which is one for all senders, has left a gap there behind which nothing arrives.
+  static std::shared_ptr<domain> renewed(const std::shared_ptr<domain>& self, transport::open_parameters& how) {
+    std::vector<process_identity> processes;
+    for (const int rank : *how.members) processes.push_back(self->links_->identity_of(rank));
+    auto members = std::make_shared<std::vector<int>>(processes.size());
+    std::iota(members->begin(), members->end(), 0);
+    how.members = std::move(members);
+    how.context = 0;
+    return join(how.rank, processes, how.exchange);
+  }
+
+  int rank() const noexcept { return links_->rank(); }
+  int size() const noexcept { return links_->size(); }
+  transport::contexts& contexts() noexcept { return contexts_; }
+  bool in_forked_child() const noexcept { return links_->in_forked_child(); }
+  transport::link_costs costs() const noexcept { return costs_; }
+  /// Whether the UCX of each rank does.
+  bool is_device_aware() const noexcept { return is_device_aware_; }
+
+  /// Connections are made on first use. This one is made now. Why it can't be, if it can't.
+  failure reach(int rank) { return links_->reach(rank); }
+
+  /// Names of UCX's transports that messages to `rank` of the world go through; connects if need be.
+  std::vector<std::string> transports_to(int rank) {
+    const std::lock_guard guard(links_->lock());
+    if (links_->connect(rank, false) != UCS_OK) return {};
+    return links_->link_to(rank).transports();
+  }
+
+  static std::unique_ptr<endpoint_group> open(const std::shared_ptr<domain>& self,
+                                              const transport::open_parameters& how) {
+    auto made = std::make_unique<endpoint_group>(self->links_, how, self->oversubscribed_);
+    // The first is that of the whole world; what its members agreed on is equal everywhere.
+    if (how.context == 0) self->costs_ = made->windows_reachable() ? one_host() : network();
+    return made;
+  }
+
+ private:
+  /// Null if there is none, and `cause` says why: the other ranks are to hear that.
+  static std::shared_ptr<worker> make_worker(const std::vector<process_identity>& processes, int ranks_on_host,
+                                             bool watches_memory, failure& cause) {
+    const int ranks = static_cast<int>(processes.size());
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return std::make_shared<worker>(ranks, ranks_on_host, watches_memory);
+    } catch (const error& caught) {
+      cause = caught.cause();
+    }
+    return nullptr;
+#else
+    static_cast<void>(cause);
+    return std::make_shared<worker>(ranks, ranks_on_host, watches_memory);
+#endif
+  }
+
+  /// Measured roughly; only the proportions matter for the choice of an algorithm.
+  static constexpr transport::link_costs one_host() noexcept { return {4.2e-7, 1.1e-10, 1.8e-7, 2e-11, 2.5e-11}; }
+  static constexpr transport::link_costs network() noexcept { return {1e-5, 2.5e-10, 1.8e-7, 2e-11, 2.5e-11}; }
+
+  const std::shared_ptr<connections> links_;
+  const bool oversubscribed_;
+  const bool is_device_aware_;
+  transport::contexts contexts_;
+  transport::link_costs costs_ = network();
+};
+
+static_assert(transport::domain<domain>);
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

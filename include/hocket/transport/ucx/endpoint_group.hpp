@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One process's end of a communicator over UCX. See transport/concept.hpp for the meaning of the members.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/contexts.hpp>
+#include <hocket/transport/ucx/connections.hpp>
+#include <hocket/transport/ucx/inbox.hpp>
+#include <hocket/transport/ucx/long_message.hpp>
+#include <hocket/transport/ucx/mailbox.hpp>
+#include <hocket/transport/ucx/message.hpp>
+#include <hocket/transport/ucx/message_tag.hpp>
+#include <hocket/transport/ucx/piece_format.hpp>
+#include <hocket/transport/ucx/shared_memory.hpp>
+#include <hocket/transport/ucx/spare_memory.hpp>
+#include <hocket/transport/ucx/status.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ucp/api/ucp.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Messages go through UCX's tag matching; windows and shared buffers are plain memory, in which UCX has no part.
+class endpoint_group {
+ public:
+  static constexpr bool shares_address_space = false;
+  static constexpr bool receives_in_place = false;
+
+  struct sending {
+    request_handle request;
+    spare_memory<long_sending>::pointer in_pieces;
+  };
+  struct receiving {
+    request_handle request;
+    spare_memory<long_receiving>::pointer in_pieces;
+  };
+
+  endpoint_group(std::shared_ptr<connections> links, const transport::open_parameters& how, bool oversubscribed)
+      : links_(std::move(links)), members_(how.members), rank_(how.rank), context_(checked_context(how)),
+        oversubscribed_(oversubscribed), exceptions_at_start_(std::uncaught_exceptions()), with_(how.members->size()) {
+    for (traffic& each : with_) {
+      each.context = context_;
+      each.expedited = &expedited_;
+    }
+    const std::size_t box_begin = (how.window_bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
+    window_ = std::make_shared<shared_memory>(links_, how, box_begin + mailbox::bytes_for(how.members->size()));
+    if (!window_->reachable()) window_.reset();
+    if (window_ == nullptr) return;
+    std::vector<std::byte*> boxes;
+    for (int peer = 0; peer < size(); ++peer) boxes.push_back(window_->piece_of(peer) + box_begin);
+    box_ = mailbox(std::move(boxes), rank_);
+  }
+  endpoint_group(const endpoint_group&) = delete;
+  endpoint_group& operator=(const endpoint_group&) = delete;
+  ~endpoint_group() {
+    discard();
+    const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
+    if (window_ != nullptr) window_->give_up(unwinding ? ownership::failed : ownership::given_up, blamed_);
+  }
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return static_cast<int>(members_->size()); }
+  bool oversubscribed() const noexcept { return oversubscribed_; }
+
+  // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+                failure& fail) noexcept {
+    const int to = rank_in_domain(peer);
+    const std::lock_guard guard(links_->lock());
+    if (const ucs_status_t status = links_->connect(to, true); status != UCS_OK) [[unlikely]] {
+      fail = broken_link(peer, status);
+      return false;
+    }
+    if (is_broken(peer) || !links_->may_carry(to, bytes)) [[unlikely]]
+      return false;
+    const ucp_tag_t tag = message_tag::make(context_, rank_, id);
+    const bool waits = unsent_.precede(to, tag);
+    const piece_format& format = links_->outgoing(to, id.on_device);
+    if (waits || bytes > format.bytes) return send_in_pieces(state, peer, tag, id.on_device, data, bytes, fail);
+    send_buffer_pool::pointer sent;
+    ucs_status_ptr_t request = nullptr;
+    if (format.at_once || (bytes <= send_buffer::most_copied && !id.on_device)) {
+      sent = links_->outbox().fill(data, bytes);
+      if (sent == nullptr) [[unlikely]]
+        return lacks_memory(peer, fail);
+      request = links_->outbox().send(*sent, links_->link_to(to).get(), tag, false);
+      if (!UCS_PTR_IS_PTR(request)) links_->outbox().give_back(std::move(sent));
+    } else {
+      const ucp_request_param_t how{};
+      request = ucp_tag_send_nbx(links_->link_to(to).get(), data, bytes, tag, &how);
+    }
+    if (request == nullptr) return true;
+    if (UCS_PTR_IS_ERR(request)) [[unlikely]] {
+      links_->note_error(to, UCS_PTR_STATUS(request));
+      fail = broken_link(peer, UCS_PTR_STATUS(request));
+      return false;
+    }
+    state.request = request_handle(*links_, request, to, false, with_[index(peer)], std::move(sent));
+    return true;
+  }
+
+  bool drained(sending& state) noexcept {
+    if (!state.request.pending() && state.in_pieces == nullptr) return true;
+    const std::lock_guard guard(links_->lock());
+    if (state.in_pieces != nullptr) {
+      state.in_pieces->advance();
+      return state.in_pieces->drained();
+    }
+    const ucs_status_t status = ucp_request_check_status(state.request.get());
+    if (status == UCS_INPROGRESS) return false;
+    state.request.finish(status);
+    return true;
+  }
+
+  const void* try_receive(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
+                          failure& fail) noexcept {
+    const std::lock_guard guard(links_->lock());
+    const bool asked = state.request.pending() || state.in_pieces != nullptr;
+    if (!asked && !ask_for(state, peer, id, buffer, bytes, fail)) return nullptr;
+    if (state.in_pieces == nullptr) {
+      if (!take_piece(state.request, peer, id, {0, bytes, bytes}, fail)) return nullptr;
+      return buffer != nullptr ? buffer : this;  // an empty message has an address too
+    }
+    long_receiving& message = *state.in_pieces;
+    while (!message.whole()) {
+      const part expected{message.bytes_before(), message.bytes_awaited(), bytes};
+      if (!take_piece(message.awaited(), peer, id, expected, fail)) return nullptr;
+      if (const ucs_status_t status = message.take(); status != UCS_OK) [[unlikely]] {
+        fail = broken_link(peer, status);
+        return nullptr;
+      }
+    }
+    state.in_pieces.reset();
+    return buffer;
+  }
+
+  static void release(receiving&) noexcept {}
+
+  bool progress() noexcept {
+    if (!unsent_.empty()) [[unlikely]] {
+      const std::lock_guard guard(links_->lock());
+      unsent_.advance();
+    }
+    if (std::exchange(polled_, false)) return false;  // `try_receive` did
+    // Where nobody waits for a message, only what peers need from us is left: connections, keep-alive.
+    if (!links_->waiting() && ++idle_polls_ % 16 != 0) return false;
+    return links_->progress();
+  }
+
+  bool broken(failure& fail) {
+    links_->look_around();
+    const bool news = links_->news() != 0;
+    if (window_ == nullptr && !news) return false;
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      const presence found = news ? links_->presence_of(rank_in_domain(peer)) : presence::here;
+      if (const char* const what = complaint(peer, found); what != nullptr) {
+        fail = lost(peer, what);
+        blamed_ = fail.context.peer;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool gone(int peer) {
+    if (peer == rank_) return false;
+    links_->look_around();
+    if (window_ != nullptr && window_->state_of(peer) != ownership::held) return true;
+    const presence found = links_->presence_of(rank_in_domain(peer));
+    if (window_ == nullptr || found != presence::cut) return found != presence::here;
+    const std::lock_guard guard(links_->lock());  // control messages need no connection
+    return links_->has_ended(rank_in_domain(peer));
+  }
+
+  /// Of a peer that is `gone`.
+  std::string departure_reason(int peer) {
+    std::string reason = links_->reason_of(rank_in_domain(peer));
+    const bool given_up = window_ != nullptr && window_->state_of(peer) == ownership::given_up;
+    return given_up || reason.empty() ? "it has left the communicator" : reason;
+  }
+
+  // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  void discard() {
+    const std::lock_guard guard(links_->lock());
+    links_->discard(context_);
+  }
+
+  /// What this rank still sends is given up soon, whether peers take it or not.
+  void expedite() noexcept { expedited_.store(true, std::memory_order_relaxed); }
+
+  void post(int peer, std::span<const std::byte> words) {
+    if (windows_reachable()) return box_.put(peer, words);
+    links_->post(rank_in_domain(peer), context_, rank_, words);
+  }
+  bool posted() { return windows_reachable() ? box_.flush() : links_->posted(); }
+  bool has_control_message() const noexcept { return windows_reachable() ? box_.filled() : mail_.filled(); }
+  bool fetch(transport::control_message& received) {
+    if (windows_reachable()) {
+      box_.flush();
+      return box_.take(received);
+    }
+    if (!has_control_message()) return false;
+    const std::lock_guard guard(links_->lock());
+    return mail_.take(received) && received.sender >= 0 && received.sender < size();
+  }
+
+  // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::byte* window_of(int peer) const noexcept { return window_ == nullptr ? nullptr : window_->piece_of(peer); }
+  bool windows_reachable() const noexcept { return window_ != nullptr; }
+
+  /// Collective: `bytes` of zeroed memory on each rank that all ranks can read, if `windows_reachable()`. Freed when
+  /// the last copy of the pointer goes.
+  std::shared_ptr<std::byte> allocate(std::size_t bytes, const transport::exchange_function& exchange) {
+    for (auto& each : shared_) {
+      if (each != nullptr && each->memory->unused()) each.reset();
+    }
+    transport::open_parameters how;
+    how.members = members_;
+    how.rank = rank_;
+    how.exchange = exchange;
+    auto memory = std::make_shared<shared_memory>(links_, how, bytes);
+    std::byte* const begin = memory->piece_of(rank_);
+    if (windows_reachable()) {
+      auto listed = std::make_unique<published>();
+      if (memory->reachable()) *listed = {memory, bytes};
+      shared_.push_back(std::move(listed));
+    }
+    return {begin, [memory](std::byte*) { memory->give_up(ownership::given_up); }};
+  }
+
+  std::uint64_t publish(const void* data, std::size_t bytes) const noexcept {
+    const auto* const begin = static_cast<const std::byte*>(data);
+    for (std::size_t i = 0; i < shared_.size(); ++i) {
+      if (shared_[i] == nullptr) continue;
+      const std::byte* const piece = shared_[i]->memory->piece_of(rank_);
+      if (piece == nullptr || begin < piece || begin + bytes > piece + shared_[i]->bytes) continue;
+      return ((i + 1) << offset_bits) | static_cast<std::uint64_t>(begin - piece);
+    }
+    return 0;
+  }
+
+  const std::byte* resolve(int peer, std::uint64_t handle) const noexcept {
+    const std::uint64_t offset = handle & ((std::uint64_t{1} << offset_bits) - 1);
+    return shared_[(handle >> offset_bits) - 1]->memory->piece_of(peer) + offset;
+  }
+
+ private:
+  /// Memory from `allocate`, by the order in which it was made: the same number on all ranks.
+  struct published {
+    std::shared_ptr<shared_memory> memory;
+    std::size_t bytes = 0;
+  };
+  static constexpr unsigned offset_bits = 44;
+
+  static std::size_t index(int peer) noexcept { return static_cast<std::size_t>(peer); }
+  int rank_in_domain(int peer) const noexcept { return (*members_)[index(peer)]; }
+
+  static std::uint32_t checked_context(const transport::open_parameters& how) {
+    if (how.context >> message_tag::context_bits != 0) {
+      raise(errc::system, "communicators over UCX are numbered with 16 bits, and this one is beyond");
+    }
+    if (how.members->size() >> message_tag::rank_bits > 1) {
+      raise(errc::invalid_argument, "a communicator over UCX has at most 65536 ranks");
+    }
+    return how.context;
+  }
+
+  /// Of a message of `message` bytes: those after the first `before`.
+  struct part {
+    std::size_t before = 0;
+    std::size_t bytes = 0;
+    std::size_t message = 0;
+
+    bool last() const noexcept { return before + bytes == message; }
+  };
+
+  /// With the lock. Receiving needs no connection, but only who has one learns of the peer's end; from one that has ended
+  /// already, the message may have come. False where it failed, and where that must wait.
+  bool ask_for(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
+               failure& fail) noexcept {
+    const int from = rank_in_domain(peer);
+    ucs_status_t status = links_->connect(from, true);
+    if (status != UCS_OK && !links_->ends(from)) [[unlikely]] {
+      fail = broken_link(peer, status);
+      return false;
+    }
+    const ucp_tag_t tag = message_tag::make(context_, peer, id);
+    const std::size_t piece_bytes = links_->piece_bytes_from(from, id.on_device);
+    const bool is_short = bytes <= memory_pieces.bytes;
+    if (!is_short && piece_bytes == 0) [[unlikely]] {
+      static_cast<void>(is_broken(peer));
+      return false;
+    }
+    if (unasked_.precede(from, tag)) [[unlikely]]
+      return false;
+    if (is_short || bytes <= piece_bytes) {
+      status = ask(state.request, *links_, from, tag, buffer, bytes, with_[index(peer)]);
+    } else {
+      state.in_pieces =
+          long_receives_.make(*links_, from, tag, piece_bytes, buffer, bytes, with_[index(peer)], unasked_);
+      if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
+      status = state.in_pieces->advance();
+    }
+    if (status != UCS_OK) [[unlikely]]
+      fail = broken_link(peer, status);
+    return status == UCS_OK;
+  }
+
+  /// With the lock. Whether a piece has come that was asked for.
+  bool take_piece(request_handle& request, int peer, transport::message_id id, const part& expected,
+                  failure& fail) noexcept {
+    ucp_tag_recv_info_t info{};
+    ucs_status_t status = ucp_tag_recv_request_test(request.get(), &info);
+    if (status == UCS_INPROGRESS) {
+      polled_ = true;
+      if (!links_->progress_locked()) return false;
+      status = ucp_tag_recv_request_test(request.get(), &info);
+      if (status == UCS_INPROGRESS) return false;
+    }
+    request.finish(status);
+    const bool more = (info.sender_tag & message_tag::more) != 0;
+    if (status != UCS_OK || info.length != expected.bytes || more == expected.last()) [[unlikely]] {
+      const bool goes_on = more && (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && expected.last()));
+      const std::size_t rest = goes_on ? rest_of_message(peer, id) : 0;
+      fail = bad_message(peer, id, status, info, expected, rest);
+      return false;
+    }
+    if (!message_tag::same_call(info.sender_tag, id)) [[unlikely]] {
+      fail = transport::type_mismatch(peer, id);
+      return false;
+    }
+    return true;
+  }
+
+  /// With the lock.
+  bool send_in_pieces(sending& state, int peer, ucp_tag_t tag, bool on_device, const void* data, std::size_t bytes,
+                      failure& fail) noexcept {
+    state.in_pieces =
+        long_sends_.make(*links_, rank_in_domain(peer), tag, on_device, data, bytes, with_[index(peer)], unsent_);
+    if (state.in_pieces == nullptr) return lacks_memory(peer, fail);
+    state.in_pieces->advance();
+    return true;
+  }
+
+  static bool lacks_memory(int peer, failure& fail) {
+    fail = make_failure(errc::out_of_memory, "there is no memory for a message", {.peer = peer});
+    return false;
+  }
+
+  /// With the lock.
+  failure broken_link(int peer, ucs_status_t status) const {
+    const std::string what = "no connection to rank " + std::to_string(peer);
+    failure cause = links_->unreachable(what, rank_in_domain(peer), status);
+    cause.context.peer = peer;
+    return cause;
+  }
+
+  /// With the lock. Takes the pieces that follow one which is not the last, so that their length can be told; 0 if they
+  /// do not all come soon.
+  std::size_t rest_of_message(int peer, transport::message_id id) {
+    ucp_worker_h const worker = links_->through()->get();
+    const ucp_tag_t tag = message_tag::make(context_, peer, id);
+    const deadline last = deadline::after(std::chrono::milliseconds(20));
+    deadline next = deadline::after(std::chrono::milliseconds(5));
+    std::size_t rest = 0;
+    while (!last.passed() && !next.passed()) {
+      ucp_tag_recv_info_t info{};
+      ucp_tag_message_h const piece = ucp_tag_probe_nb(worker, tag, message_tag::matched_mask, 1, &info);
+      if (piece == nullptr) {
+        if (!links_->progress_locked()) platform::nap(20'000);
+        continue;
+      }
+      links_->take_unwanted(piece, info.length);
+      next = deadline::after(std::chrono::milliseconds(5));
+      rest += info.length;
+      if ((info.sender_tag & message_tag::more) == 0) return rest;
+    }
+    return 0;
+  }
+
+  /// `rest` followed; 0 if that is not known.
+  failure bad_message(int peer, transport::message_id id, ucs_status_t status, const ucp_tag_recv_info_t& info,
+                      const part& expected, std::size_t rest) const {
+    if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
+    const bool more = (info.sender_tag & message_tag::more) != 0;
+    // Where UCX cuts a message off, it does not promise to tell the length; but only the last piece is shorter.
+    const std::size_t length =
+        expected.before + (more ? links_->piece_bytes_from(rank_in_domain(peer), id.on_device) : info.length) + rest;
+    const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || (more && expected.last()) || length > expected.message;
+    const bool told = more ? rest > 0 : !too_long || length > expected.message;
+    const std::string sent = told ? std::to_string(length) : "more than " + std::to_string(expected.message);
+    return transport::wrong_length(sent, too_long, peer, id, expected.message,
+                                   message_tag::same_call(info.sender_tag, id));
+  }
+
+  /// What is wrong with a peer: null if nothing is, or it has left in order; empty if `reason_of` says it.
+  const char* complaint(int peer, presence found) {
+    if (window_ != nullptr) {
+      switch (window_->state_of(peer)) {
+        case ownership::failed: return "it has left the communicator after an error";
+        case ownership::given_up: return nullptr;
+        case ownership::held: return found == presence::here || is_cut_and_idle(peer, found) ? nullptr : "";
+      }
+    }
+    return found == presence::lost || (found == presence::cut && with_[index(peer)].missed) ? "" : nullptr;
+  }
+
+  /// Whether the connection to a peer to or from which a message is to go can carry none; then `broken` will say why.
+  bool is_broken(int peer) noexcept {
+    if (links_->presence_of(rank_in_domain(peer)) < presence::cut) [[likely]]
+      return false;
+    with_[index(peer)].missed = true;
+    return true;
+  }
+
+  /// Whether there is no connection to a peer, and nobody needs it.
+  bool is_cut_and_idle(int peer, presence found) const noexcept {
+    const traffic& with = with_[index(peer)];
+    return found == presence::cut && with.waiting == 0 && !with.missed;
+  }
+
+  failure lost(int peer, std::string what) {
+    if (window_ != nullptr && window_->state_of(peer) == ownership::failed) {
+      if (const int culprit = window_->culprit_of(peer); culprit >= 0 && culprit < size() && culprit != rank_) {
+        what = "rank " + std::to_string(peer) + " has lost it";
+        peer = culprit;
+      }
+    }
+    if (what.empty()) what = links_->reason_of(rank_in_domain(peer));
+    const bool cut = links_->presence_of(rank_in_domain(peer)) == presence::cut;
+    const std::string state = cut ? " can't be reached any more: " : " is gone: ";
+    return make_failure(errc::peer_lost, "rank " + std::to_string(peer) + state + what, {.peer = peer});
+  }
+
+  const std::shared_ptr<connections> links_;
+  const std::shared_ptr<const std::vector<int>> members_;
+  const int rank_;
+  const std::uint32_t context_;
+  const bool oversubscribed_;
+  const int exceptions_at_start_;
+  std::atomic<bool> expedited_{false};
+  std::vector<traffic> with_;  ///< messages from and to each peer
+  spare_memory<long_sending> long_sends_;
+  spare_memory<long_receiving> long_receives_;
+  unfinished<long_sending> unsent_;
+  unfinished<long_receiving> unasked_;
+  std::shared_ptr<shared_memory> window_;
+  std::vector<std::unique_ptr<published>> shared_;
+  mailbox box_;  ///< of control messages, where memory is shared
+  inbox mail_;   ///< elsewhere
+  const connections::subscription subscription_{*links_, context_, mail_};
+  unsigned idle_polls_ = 0;
+  bool polled_ = false;
+  int blamed_ = -1;  ///< the rank that was found lost
+};
+
+static_assert(transport::endpoint_group<endpoint_group>);
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the processes of a world tell each other when it is made: who they are, and the ways to them.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/ucx/tcp_sockets.hpp>
+#include <hocket/transport/ucx/worker.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// What a process tells all others when the world is made.
+struct process_address {
+  process_identity identity;
+  std::vector<std::byte> address;
+  std::vector<tcp_address> listens;
+  bool is_device_aware = false;
+};
+
+inline constexpr std::byte unreachable_mark{255};
+inline constexpr std::size_t most_listens = 254;
+
+/// The address of a worker, where it listens, and whether it sends memory of devices, to be sent.
+inline std::vector<std::byte> encode_address(const worker& through) {
+  const std::size_t count = std::min(through.listens().size(), most_listens);
+  const auto listens = std::as_bytes(std::span(through.listens()).first(count));
+  std::vector<std::byte> result = through.address();
+  result.insert(result.end(), listens.begin(), listens.end());
+  result.push_back(static_cast<std::byte>(through.is_device_aware()));
+  result.push_back(static_cast<std::byte>(count));
+  return result;
+}
+
+/// What is sent in their place by a process that UCX can't work in.
+inline std::vector<std::byte> encode_unreachable(const failure& why) {
+  const auto text = std::as_bytes(std::span(why.reason));
+  std::vector<std::byte> result(text.begin(), text.end());
+  result.push_back(static_cast<std::byte>(why.code.value()));
+  result.push_back(unreachable_mark);
+  return result;
+}
+
+/// Why `rank` can't be reached that has sent `ways`; no failure if it can.
+inline failure unreachable_reason(int rank, std::span<const std::byte> ways) {
+  if (ways.size() < 2 || ways.back() != unreachable_mark) return {};
+  const int told = std::to_integer<int>(ways[ways.size() - 2]);
+  const bool known = told >= static_cast<int>(errc::timeout) && told <= static_cast<int>(errc::system);
+  const errc code = known ? static_cast<errc>(told) : errc::unreachable;
+  const std::string text(reinterpret_cast<const char*>(ways.data()), ways.size() - 2);
+  return make_failure(code, "rank " + std::to_string(rank) + " reports: " + text, {.peer = rank});
+}
+
+inline process_address decode_address(const process_identity& who, std::vector<std::byte> ways) {
+  process_address result{who, std::move(ways), {}, false};
+  auto& address = result.address;
+  constexpr std::size_t last_bytes = 2;
+  if (address.size() < last_bytes) return result;
+  const auto last = address.end() - last_bytes;
+  result.is_device_aware = *last != std::byte{0};
+  const std::size_t room = (address.size() - last_bytes) / sizeof(tcp_address);
+  result.listens.resize(std::min(room, std::to_integer<std::size_t>(address.back())));
+  const std::size_t bytes = result.listens.size() * sizeof(tcp_address);
+  const auto listens = last - static_cast<std::ptrdiff_t>(bytes);
+  if (bytes > 0) std::memcpy(result.listens.data(), &*listens, bytes);
+  address.erase(listens, address.end());
+  return result;
+}
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What misuses of what communicates share: as setting.hpp, over a mesh of threads.
+#pragma once
+
+#include <hocket/communicator/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/apply.hpp>
+#include <hocket/shard/convert.hpp>
+
+using ranks = hocket::rank_mesh<hocket::local::domain, "dp", "tp">;
+
+#include "tensors.hpp"

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# cmake -D root=INCLUDE_FOLDER -P layers.cmake
+#
+# Fails if a header under INCLUDE_FOLDER/hocket includes against the direction of the layers, in a circle, through a
+# door, or what only other folders may know. Prints every offence as FILE: what is wrong.
+
+cmake_minimum_required(VERSION 3.25)
+
+# A folder may include its own layer and those above it in this list. A deeper folder belongs to the layer of its first
+# part. Headers in hocket/ itself are doors: they may include everything, and no header inside may include a door.
+set(layers
+    "core"
+    "scalar"
+    "operation"
+    "plan"
+    "transport bootstrap"
+    "communicator engine kernel collective selection"
+    "mesh shard pipeline gradient optimizer"
+    "server elastic data tune observe train"
+)
+
+# Headers from outside that only some folders may include: a pattern of names, the folders, the reason.
+set(reserved_names "")
+set(reserved_folders "")
+set(reserved_reasons "")
+macro(reserve names folders reason)
+  list(APPEND reserved_names "${names}")
+  list(APPEND reserved_folders "${folders}")
+  list(APPEND reserved_reasons "${reason}")
+endmacro()
+reserve("^uc[pstm]/" "^transport/ucx/" "only transport/ucx knows UCX")
+reserve("^(cuda|cub/|thrust/|cooperative_groups)" "^transport/cuda_ipc/|[.]cuh$" "only transport/cuda_ipc and .cuh files know CUDA")
+reserve("^nvtx3/" "^communicator/nvtx[.]hpp$" "only communicator/nvtx.hpp knows NVTX")
+reserve("^(iostream|format)$" "^$" "it is too slow to compile for a library header")
+reserve("^(sys|linux|arpa|net|netinet)/|^(unistd|pthread|sched|fcntl|poll|signal|dlfcn|netdb|spawn|semaphore|dirent|termios|syslog|time)[.]h$"
+        "^(core/platform|bootstrap|transport)/" "system headers stay in core/platform, bootstrap and transport")
+
+cmake_path(ABSOLUTE_PATH root)
+set(offences 0)
+function(offence file text)
+  message("${file}: ${text}")
+  math(EXPR count "${offences} + 1")
+  set(offences ${count} PARENT_SCOPE)
+endfunction()
+
+set(number 0)
+foreach(layer IN LISTS layers)
+  separate_arguments(folders UNIX_COMMAND "${layer}")
+  foreach(folder IN LISTS folders)
+    set(layer_of_${folder} ${number})
+  endforeach()
+  math(EXPR number "${number} + 1")
+endforeach()
+
+file(GLOB_RECURSE headers RELATIVE "${root}/hocket" "${root}/hocket/*.hpp" "${root}/hocket/*.cuh")
+if(NOT headers)
+  message(FATAL_ERROR "no headers under ${root}/hocket")
+endif()
+
+foreach(header IN LISTS headers)
+  string(REGEX MATCH "^[^/]+/" folder "${header}")
+  string(REPLACE "/" "" folder "${folder}")
+  set(is_door FALSE)
+  if(folder STREQUAL "")
+    set(is_door TRUE)
+  elseif(NOT DEFINED layer_of_${folder})
+    offence("${header}" "the folder ${folder}/ belongs to no layer: add it to tests/repository/layers.cmake")
+    continue()
+  endif()
+
+  file(STRINGS "${root}/hocket/${header}" lines REGEX "^[ \t]*#[ \t]*include")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "#[ \t]*include[ \t]*\"")
+      offence("${header}" "includes with quotes; write <hocket/...>: ${line}")
+      continue()
+    elseif(NOT line MATCHES "<([^>]+)>")
+      continue()
+    endif()
+    set(included "${CMAKE_MATCH_1}")
+
+    if(NOT included MATCHES "^hocket/(.*)$")
+      set(is_known FALSE)
+      foreach(names folders reason IN ZIP_LISTS reserved_names reserved_folders reserved_reasons)
+        if(included MATCHES "${names}")
+          set(is_known TRUE)
+          if(NOT header MATCHES "${folders}")
+            offence("${header}" "includes <${included}>: ${reason}")
+          endif()
+        endif()
+      endforeach()
+      if(included MATCHES "[/.]" AND NOT is_known)
+        offence("${header}" "includes <${included}>, which is not of the standard library, nor of Linux, UCX or CUDA")
+      endif()
+      continue()
+    endif()
+
+    set(target "${CMAKE_MATCH_1}")
+    list(APPEND includes_of_${header} "${target}")
+    if(NOT EXISTS "${root}/hocket/${target}")
+      offence("${header}" "includes <${included}>, which does not exist")
+    elseif(header MATCHES "\\.hpp$" AND target MATCHES "\\.cuh$")
+      offence("${header}" "includes <${included}>: a .hpp must compile without nvcc")
+    endif()
+    if(is_door)
+      continue()
+    endif()
+    if(NOT target MATCHES "/")
+      offence("${header}" "includes the door <${included}>: include the headers behind it")
+      continue()
+    endif()
+    string(REGEX REPLACE "/.*" "" target_folder "${target}")
+    if("${layer_of_${target_folder}}" GREATER "${layer_of_${folder}}")
+      offence("${header}" "includes <${included}>: ${target_folder}/ is a later layer than ${folder}/")
+    endif()
+  endforeach()
+endforeach()
+
+# Circles: take away headers that include none of those left, until nothing changes. What stays is on, or behind, one.
+set(left ${headers})
+set(count_before -1)
+list(LENGTH left count)
+while(NOT count EQUAL count_before)
+  set(count_before ${count})
+  foreach(header IN LISTS left)
+    set(waits FALSE)
+    foreach(target IN LISTS includes_of_${header})
+      if(target IN_LIST left)
+        set(waits TRUE)
+        break()
+      endif()
+    endforeach()
+    if(NOT waits)
+      list(REMOVE_ITEM left "${header}")
+    endif()
+  endforeach()
+  list(LENGTH left count)
+endwhile()
+foreach(header IN LISTS left)
+  offence("${header}" "is part of, or includes, a circle of includes")
+endforeach()
+
+if(offences)
+  message(FATAL_ERROR "${offences} offences against the layers")
+endif()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# cmake -D scratch=FOLDER -P layers_can_fail.cmake
+#
+# Feeds layers.cmake one small tree per offence, and one without any: it must tell them apart, and say what is wrong.
+
+cmake_minimum_required(VERSION 3.25)
+
+# Writes the header `name` with the given includes into the current tree.
+function(header name)
+  string(REPLACE ";" "\n#include " includes ";${ARGN}")
+  file(WRITE "${scratch}/hocket/${name}" "#pragma once${includes}\n")
+endfunction()
+
+# Checks the tree that was written since the last call: layers.cmake must print `expectation`, or find nothing if that
+# is empty.
+function(check expectation)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -D "root=${scratch}" -P "${CMAKE_CURRENT_LIST_DIR}/layers.cmake"
+                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(expectation STREQUAL "" AND NOT status EQUAL 0)
+    message(SEND_ERROR "a good tree was rejected:\n${output}")
+  elseif(NOT expectation STREQUAL "" AND (status EQUAL 0 OR NOT output MATCHES "${expectation}"))
+    message(SEND_ERROR "not found: ${expectation}\n${output}")
+  endif()
+  file(REMOVE_RECURSE "${scratch}/hocket")
+endfunction()
+
+file(REMOVE_RECURSE "${scratch}/hocket")
+
+header(core/platform/futex.hpp <linux/futex.h> <unistd.h>)
+header(core/error.hpp <vector>)
+header(plan/plan.hpp <hocket/core/error.hpp>)
+header(transport/ucx/worker.hpp <ucp/api/ucp.h> <hocket/plan/plan.hpp> <hocket/core/platform/futex.hpp>)
+header(collective/all_reduce.hpp <hocket/engine/machine.hpp> <hocket/plan/plan.hpp>)
+header(engine/machine.hpp <hocket/plan/plan.hpp>)
+header(collective/all_reduce.cuh <cuda_runtime.h> <hocket/collective/all_reduce.hpp>)
+header(hocket.hpp <hocket/collective/all_reduce.hpp>)
+header(ucx.hpp <hocket/hocket.hpp> <hocket/transport/ucx/worker.hpp>)
+check("")
+
+header(core/error.hpp <hocket/plan/plan.hpp>)
+header(plan/plan.hpp)
+check("core/error.hpp: .*plan/ is a later layer than core/")
+
+header(core/error.hpp <hocket/scalar/half.hpp>)
+header(scalar/half.hpp)
+check("core/error.hpp: .*scalar/ is a later layer than core/")
+
+header(transport/local/domain.hpp <hocket/engine/machine.hpp>)
+header(engine/machine.hpp)
+check("transport/local/domain.hpp: .*engine/ is a later layer than transport/")
+
+header(plan/a.hpp <hocket/plan/b.hpp>)
+header(plan/b.hpp <hocket/plan/c.hpp>)
+header(plan/c.hpp <hocket/plan/a.hpp>)
+header(plan/innocent.hpp)
+check("plan/a.hpp: [^\n]*circle.*plan/c.hpp: [^\n]*circle[^\n]*\n.*3 offences")
+
+header(engine/machine.hpp <hocket/hocket.hpp>)
+header(hocket.hpp)
+check("engine/machine.hpp: includes the door")
+
+header(engine/machine.hpp <ucp/api/ucp.h>)
+check("engine/machine.hpp: .*only transport/ucx knows UCX")
+
+header(engine/machine.hpp <cuda_runtime.h>)
+check("engine/machine.hpp: .*know CUDA")
+
+header(engine/machine.hpp <sys/mman.h>)
+check("engine/machine.hpp: .*system headers stay")
+
+header(core/json.hpp <boost/json.hpp>)
+check("core/json.hpp: .*not of the standard library")
+
+header(engine/machine.hpp <iostream>)
+check("engine/machine.hpp: .*too slow to compile")
+
+header(kernel/host.hpp <hocket/kernel/device.cuh>)
+header(kernel/device.cuh)
+check("kernel/host.hpp: .*without nvcc")
+
+header(plan/plan.hpp <hocket/plan/missing.hpp>)
+check("plan/plan.hpp: .*does not exist")
+
+header(plan/plan.hpp "\"other.hpp\"")
+check("plan/plan.hpp: includes with quotes")
+
+header(misc/helper.hpp)
+check("misc/helper.hpp: the folder misc/ belongs to no layer")
+
+check("no headers under")
