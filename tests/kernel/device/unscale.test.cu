@@ -86,7 +86,7 @@ TEST_CASE("unscaled elements have the bits of a plain loop, and the sum of their
 
 TEST_CASE("one infinity or NaN is found wherever it is, and so is a value that becomes infinite") {
   const std::size_t count = 40;
-  for (std::size_t place = 0; driver_context < count; ++place) {
+  for (std::size_t place = 0; place < count; ++place) {
     for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                       std::numeric_limits<float>::quiet_NaN()}) {
       auto values = samples<float>(0, count);
