@@ -9,6 +9,7 @@
 #include <hocket/bootstrap/tcp_store.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
 #include <hocket/core/platform/socket.hpp>
 
 #include <concepts>
@@ -105,6 +106,8 @@ inline any_store connect_store(const world_description& world, const wait_limit&
                 std::to_string(world.port) + ": start this program from launch::spawn, or unset the variable",
             detail::store_context("connect", world.rank, world.ranks));
     }
+    // Programs that this rank starts must not keep the port open.
+    if (world.listener >= 0) platform::set_inherited(world.listener, false);
     return any_store(tcp_store(
         {world.rank, world.ranks, world.address, world.port, world.token, world.listener, world.open}, limit));
   }
