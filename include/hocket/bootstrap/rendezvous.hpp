@@ -131,11 +131,15 @@ class rendezvous {
   /// rank 0 left because of it.
   const reply& first_failure() const noexcept { return first_failure_; }
 
+  /// Whether every rank has come, including those that have left since.
+  bool have_all_come() const noexcept {
+    const auto absent = [](const member& each) { return each.now == state::absent; };
+    return std::none_of(presence_.begin(), presence_.end(), absent);
+  }
+
   /// Whether a rank was lost, or two contradict each other, and others do not know, as they have not come yet.
   bool has_failed_before_all_came() const noexcept {
-    const auto absent = [](const member& each) { return each.now == state::absent; };
-    return (contradicted_ || first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost)) &&
-           std::any_of(presence_.begin(), presence_.end(), absent);
+    return (contradicted_ || first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost)) && !have_all_come();
   }
 
   /// Answers whatever still waits: the server ends.

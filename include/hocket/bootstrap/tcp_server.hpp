@@ -190,10 +190,9 @@ class tcp_server {
 
   /// `wake`: ends the wait once the server is to stop, whenever that was said; -1 if it is known.
   void wait_and_serve(deadline until, int wake) {
-    const bool accepting = pause_accept_until_.never();
     polled_.clear();
     polled_.push_back({wake, POLLIN, 0});
-    polled_.push_back({accepting ? listener_.get() : -1, POLLIN, 0});
+    polled_.push_back({accepts() ? listener_.get() : -1, POLLIN, 0});
     for (const auto& each : connections_) {
       polled_.push_back({each->socket.get(), static_cast<short>(each->sending() ? POLLIN | POLLOUT : POLLIN), 0});
     }
@@ -208,7 +207,13 @@ class tcp_server {
     for (const auto& each : connections_) serve(*each);
     deliver();
     remove_broken();
-    if (polled_[1].revents != 0) accept_some();
+    if (polled_[1].revents != 0 && accepts()) accept_some();
+  }
+
+  /// Not once all ranks have come and one has left: the next connection is that of a rank for the next server of this
+  /// socket, and would end with this one.
+  bool accepts() const noexcept {
+    return pause_accept_until_.never() && !(one_has_left_ && rendezvous_.have_all_come());
   }
 
   void serve(server_connection& client) {
@@ -275,6 +280,7 @@ class tcp_server {
     if (last_word == request_kind::goodbye) {
       client.left_by = leave_kind::goodbye;
       client.broken = true;
+      one_has_left_ = true;
     } else {
       client.left_by = leave_kind::cancelled;
       client.close_when_sent = true;
@@ -392,6 +398,7 @@ class tcp_server {
   std::vector<std::unique_ptr<server_connection>> connections_;
   std::vector<pollfd> polled_;
   deadline pause_accept_until_;
+  bool one_has_left_ = false;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
