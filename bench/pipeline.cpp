@@ -13,7 +13,7 @@
 
 #include <hocket/hocket.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/schedule/schedule.hpp>
 
 #include <benchmark/benchmark.h>
 

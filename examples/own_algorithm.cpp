@@ -7,8 +7,8 @@
 // pipeline along a chain. The second is a list of steps, for three ranks. The third is the second with two steps in the
 // wrong order; the proof says what would have gone wrong, without a run.
 // expect: the proof refuses the wrong one: .*the step overwrites what may still be on its way to a peer
+#include <hocket/draw/plan.hpp>
 #include <hocket/hocket.hpp>
-#include <hocket/plan/draw.hpp>
 #include <hocket/plan/listed.hpp>
 #include <hocket/plan/price.hpp>
 #include <hocket/plan/prove.hpp>

@@ -3,13 +3,13 @@
 // is drawn, proven before anything runs, and run by two threads; with a file's name as argument, the last step is drawn
 // there beside the plan. A table with a mistake is refused, with the two steps that are in conflict.
 // expect: rank 0, step 3 \(2F0\).*after 60 steps the model maps 3 to 6\.00
+#include <hocket/draw/schedule_comparison.hpp>
+#include <hocket/draw/schedule_text.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/pipeline/measured.hpp>
-#include <hocket/plan/pipeline/draw_comparison.hpp>
-#include <hocket/plan/pipeline/draw_text.hpp>
-#include <hocket/plan/pipeline/measured_costs.hpp>
-#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/schedule/measured_costs.hpp>
+#include <hocket/schedule/text.hpp>
 
 #include <cstddef>
 #include <cstdio>

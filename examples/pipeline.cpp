@@ -4,7 +4,7 @@
 // expect: after 60 steps the model maps 0\.70 to 1\.40
 #include <hocket/hocket.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/one_forward_one_backward.hpp>
+#include <hocket/schedule/one_forward_one_backward.hpp>
 
 #include <cstddef>
 #include <cstdio>

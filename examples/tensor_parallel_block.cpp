@@ -5,7 +5,7 @@
 // needs: ucx eigen
 // expect: forward: all_reduce.*backward: all_reduce.*one process: [0-9.]+e-1[3-9]
 #include <hocket/bootstrap/launch.hpp>
-#include <hocket/communicator/flight_record.hpp>
+#include <hocket/engine/flight_record.hpp>
 #include <hocket/parallel.hpp>
 #include <hocket/ucx.hpp>
 

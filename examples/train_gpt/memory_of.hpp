@@ -6,10 +6,10 @@
 
 #include "memory.hpp"
 
-#include <hocket/communicator/split.hpp>
 #include <hocket/core/memory_ledger.hpp>
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/operation/exact_sum.hpp>
 #include <hocket/optimizer/memory.hpp>
 #include <hocket/optimizer/optimizer.hpp>

@@ -9,13 +9,13 @@
 
 #include <hocket/collective/all_gather.hpp>
 #include <hocket/collective/barrier.hpp>
-#include <hocket/plan/pipeline/draw_comparison.hpp>
-#include <hocket/plan/pipeline/draw_text.hpp>
-#include <hocket/plan/pipeline/gpipe.hpp>
-#include <hocket/plan/pipeline/interleaved.hpp>
-#include <hocket/plan/pipeline/measured_costs.hpp>
-#include <hocket/plan/pipeline/one_forward_one_backward.hpp>
-#include <hocket/plan/pipeline/schedule_clock.hpp>
+#include <hocket/draw/schedule_comparison.hpp>
+#include <hocket/draw/schedule_text.hpp>
+#include <hocket/schedule/gpipe.hpp>
+#include <hocket/schedule/interleaved.hpp>
+#include <hocket/schedule/measured_costs.hpp>
+#include <hocket/schedule/one_forward_one_backward.hpp>
+#include <hocket/schedule/schedule_clock.hpp>
 #include <hocket/ucx.hpp>
 
 #include <algorithm>

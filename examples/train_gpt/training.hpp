@@ -10,8 +10,8 @@
 #include "shape.hpp"
 #include "text.hpp"
 
-#include <hocket/plan/pipeline/schedule.hpp>
-#include <hocket/plan/pipeline/timeline.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/timeline.hpp>
 #include <hocket/ucx.hpp>
 
 #include <cstdint>

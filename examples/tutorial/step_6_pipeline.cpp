@@ -6,7 +6,7 @@
 
 #include <hocket/parallel.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/one_forward_one_backward.hpp>
+#include <hocket/schedule/one_forward_one_backward.hpp>
 
 #include <cstdio>
 

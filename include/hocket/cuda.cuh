@@ -14,7 +14,7 @@
 #include <hocket/kernel/device/quantize.cuh>
 #include <hocket/kernel/device/unscale.cuh>
 
-// See collective/detail/device_calls.hpp, which looks for this one where it is read later.
+// See collective/detail/generate_call.hpp, which looks for this one where it is read later.
 #define HOCKET_DETAIL_HAS_CUDA_HEADER
 #if defined(HOCKET_DETAIL_HAS_DEVICE_CALLS)
 #include <hocket/collective/device/staged.hpp>

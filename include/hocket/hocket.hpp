@@ -2,7 +2,7 @@
 /// @file
 /// The door to hocket on the host: collectives, with threads as ranks. Processes as ranks: <hocket/ucx.hpp>; thousands of
 /// simulated ranks: <hocket/sim.hpp>. Plans are proven, priced and drawn by headers of their own: <hocket/plan/prove.hpp>,
-/// <hocket/plan/price.hpp>, <hocket/plan/draw_text.hpp> and <hocket/plan/draw_svg.hpp>.
+/// <hocket/plan/price.hpp>, <hocket/draw/plan_text.hpp> and <hocket/draw/plan_svg.hpp>.
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>
@@ -12,20 +12,20 @@
 #include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/explain.hpp>
 #include <hocket/collective/recv.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
 #include <hocket/collective/send.hpp>
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/flight_record.hpp>
-#include <hocket/communicator/local.hpp>
-#include <hocket/communicator/shrink.hpp>
-#include <hocket/communicator/split.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/engine/flight_record.hpp>
+#include <hocket/group/local.hpp>
+#include <hocket/group/shrink.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/scalar/scalar.hpp>
 #include <hocket/selection/algorithm.hpp>
-#include <hocket/selection/explain.hpp>

@@ -3,6 +3,6 @@
 /// The door to processes as ranks, over UCX. Link with `-lucp -lucs`, or with the CMake target `hocket::ucx`.
 #pragma once
 
-#include <hocket/communicator/allocate.hpp>
-#include <hocket/communicator/ucx.hpp>
+#include <hocket/group/allocate.hpp>
+#include <hocket/group/ucx.hpp>
 #include <hocket/hocket.hpp>

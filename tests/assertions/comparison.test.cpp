@@ -12,10 +12,10 @@
 #include <hocket/collective/recv.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/collective/send.hpp>
-#include <hocket/communicator/allocate.hpp>
-#include <hocket/communicator/local.hpp>
-#include <hocket/communicator/shrink.hpp>
-#include <hocket/communicator/split.hpp>
+#include <hocket/group/allocate.hpp>
+#include <hocket/group/local.hpp>
+#include <hocket/group/shrink.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/operation/operations.hpp>
 
 #include <chrono>

@@ -9,7 +9,7 @@
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
-#include <hocket/communicator/split.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/operation/operations.hpp>
 
 #include <algorithm>

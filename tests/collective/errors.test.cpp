@@ -12,9 +12,9 @@
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/collective/send.hpp>
 #include <hocket/collective/send_recv.hpp>
-#include <hocket/communicator/local.hpp>
-#include <hocket/communicator/shrink.hpp>
-#include <hocket/communicator/split.hpp>
+#include <hocket/group/local.hpp>
+#include <hocket/group/shrink.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/plan/listed.hpp>
 

@@ -10,7 +10,7 @@
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/operation/operations.hpp>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/send_recv.hpp>
-#include <hocket/communicator/allocate.hpp>
+#include <hocket/group/allocate.hpp>
 #include <hocket/operation/operations.hpp>
 
 #include <atomic>

@@ -7,7 +7,7 @@
 #include <hocket/collective/recv.hpp>
 #include <hocket/collective/send.hpp>
 #include <hocket/collective/send_recv.hpp>
-#include <hocket/communicator/split.hpp>
+#include <hocket/group/split.hpp>
 
 #include <chrono>
 #include <cstddef>

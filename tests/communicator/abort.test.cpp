@@ -5,8 +5,8 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
-#include <hocket/communicator/shrink.hpp>
-#include <hocket/communicator/split.hpp>
+#include <hocket/group/shrink.hpp>
+#include <hocket/group/split.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,7 +4,7 @@
 // unsanitized: sanitizers need more addresses than this leaves
 #include "support/catch.hpp"
 
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 
 #include <atomic>
 #include <cstddef>

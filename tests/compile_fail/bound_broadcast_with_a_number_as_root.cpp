@@ -2,7 +2,7 @@
 // expect: the root is said as root\{0\}
 //
 // A bare number could be anything.
-#include <hocket/collective/device/peers.hpp>
+#include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 
 struct no_kernels {};

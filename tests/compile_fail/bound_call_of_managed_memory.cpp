@@ -2,7 +2,7 @@
 // expect: a bound call takes memory of devices alone
 //
 // Peers can't map it.
-#include <hocket/collective/device/peers.hpp>
+#include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 
 struct no_kernels {};

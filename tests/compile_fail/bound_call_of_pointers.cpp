@@ -2,7 +2,7 @@
 // expect: said as cuda::device\(pointer, size\)
 //
 // A pointer knows no size.
-#include <hocket/collective/device/peers.hpp>
+#include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 
 struct no_kernels {};

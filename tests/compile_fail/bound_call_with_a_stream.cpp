@@ -2,7 +2,7 @@
 // expect: made by with
 //
 // A bound call is put on a stream by enqueue.
-#include <hocket/collective/device/peers.hpp>
+#include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 
 struct no_kernels {};

@@ -2,7 +2,7 @@
 // expect: a bound reduction needs its operation
 //
 // Elsewhere a sum is what is meant.
-#include <hocket/collective/device/peers.hpp>
+#include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 
 struct no_kernels {};

@@ -3,7 +3,7 @@
 // so that what one case instantiates is never what another one does. A case that is compiled alone does without.
 #pragma once
 
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 
 #include <memory>
 

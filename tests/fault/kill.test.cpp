@@ -8,8 +8,8 @@
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
-#include <hocket/communicator/shrink.hpp>
 #include <hocket/core/platform/directory.hpp>
+#include <hocket/group/shrink.hpp>
 
 #include <algorithm>
 #include <atomic>

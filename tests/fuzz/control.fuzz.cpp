@@ -5,7 +5,7 @@
 #include "fuzz.hpp"
 
 #include <hocket/communicator/control.hpp>
-#include <hocket/communicator/shrink.hpp>
+#include <hocket/group/shrink.hpp>
 
 #include <algorithm>
 #include <cstddef>

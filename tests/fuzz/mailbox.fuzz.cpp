@@ -6,8 +6,8 @@
 
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/control.hpp>
-#include <hocket/communicator/shrink.hpp>
 #include <hocket/engine/failure_diagnosis.hpp>
+#include <hocket/group/shrink.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 /// The text form of pipeline schedules: written by other programs, and by hand.
 #include "fuzz.hpp"
 
-#include <hocket/plan/pipeline/prove.hpp>
-#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/schedule/prove.hpp>
+#include <hocket/schedule/text.hpp>
 
 #include <cstddef>
 #include <cstdint>

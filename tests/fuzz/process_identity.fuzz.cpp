@@ -47,10 +47,10 @@ void read_identity(std::span<const std::byte> blob, bool of_this_host) {
 
 /// With a right file around it, a name changes nothing.
 void read_start_time(const std::string& name) {
-  static_cast<void>(hocket::transport::detail::start_time_in(name));
+  static_cast<void>(hocket::bootstrap::detail::start_time_in(name));
   std::string rest;
   for (int field = 3; field <= 30; ++field) rest += ' ' + std::to_string(field * 1000);
-  require(hocket::transport::detail::start_time_in("1 (" + name + ")" + rest) == 22000, "the start time is field 22");
+  require(hocket::bootstrap::detail::start_time_in("1 (" + name + ")" + rest) == 22000, "the start time is field 22");
 }
 
 }  // namespace

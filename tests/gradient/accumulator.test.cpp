@@ -5,8 +5,8 @@
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 
-#include <hocket/communicator/split.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/operation/exact_sum.hpp>
 #include <hocket/scalar/bfloat16.hpp>
 

@@ -8,9 +8,9 @@
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 
-#include <hocket/communicator/split.hpp>
 #include <hocket/core/memory_ledger.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/optimizer/memory.hpp>
 #include <hocket/optimizer/optimizer.hpp>
 #include <hocket/optimizer/rule/sgd.hpp>

@@ -2,8 +2,8 @@
 //
 // Which two groups make a hybrid one. Two that have more ranks in common than this one would add gradients up twice, and
 // train without a word.
-#include <hocket/communicator/split.hpp>
 #include <hocket/gradient/data_parallel.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/parallel.hpp>
 
 #include "support/catch.hpp"

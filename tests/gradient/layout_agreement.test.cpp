@@ -6,8 +6,8 @@
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 
-#include <hocket/communicator/split.hpp>
 #include <hocket/gradient/accumulator.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/optimizer/parameters.hpp>
 
 #include <string>

@@ -3,10 +3,10 @@
 //
 // Gradients and optimizers between processes, over shared memory and over TCP; and how much of the communication is
 // hidden where every message takes 2 ms longer.
-#include <hocket/communicator/adapted.hpp>
-#include <hocket/communicator/split.hpp>
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/group/adapted.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/optimizer/optimizer.hpp>
 #include <hocket/optimizer/rule/adamw.hpp>

@@ -7,11 +7,11 @@
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 
-#include <hocket/communicator/split.hpp>
 #include <hocket/core/memory_ledger.hpp>
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/loss_scale.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/optimizer/memory.hpp>
 #include <hocket/optimizer/rule/adamw.hpp>
 #include <hocket/optimizer/rule/lion.hpp>

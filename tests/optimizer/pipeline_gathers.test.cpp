@@ -7,16 +7,16 @@
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 
-#include <hocket/communicator/split.hpp>
 #include <hocket/core/memory_ledger.hpp>
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/optimizer/memory.hpp>
 #include <hocket/optimizer/rule/adamw.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/interleaved.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/schedule/interleaved.hpp>
+#include <hocket/schedule/lower/lower.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,10 +9,10 @@
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 
-#include <hocket/communicator/split.hpp>
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/loss_scale.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/optimizer/optimizer.hpp>
 #include <hocket/optimizer/rule/adamw.hpp>
 #include <hocket/optimizer/rule/lion.hpp>

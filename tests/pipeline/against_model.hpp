@@ -11,7 +11,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/operation/exact_sum.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/schedule/schedule.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -3,13 +3,13 @@
 // What differs between ranks is refused on all of them before the first step, with the ranks and what differs; and the
 // communicator goes on.
 #include "pipeline/model.hpp"
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/barrier.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/fingerprint.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
+#include <hocket/schedule/fingerprint.hpp>
+#include <hocket/schedule/lower/lower.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // A step allocates nothing.
 #include "pipeline/waiting_stage.hpp"
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/counted_allocations.hpp"
 #include "support/thread_ranks.hpp"
 

@@ -3,7 +3,7 @@
 //
 // A step allocates nothing, whatever the size of its messages.
 #include "pipeline/waiting_stage.hpp"
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/catch.hpp"
 #include "support/counted_allocations.hpp"
 #include "ucx/ranks.hpp"

@@ -5,17 +5,17 @@
 #include "pipeline/model.hpp"
 #include "pipeline/noting.hpp"
 #include "pipeline/waiting_stage.hpp"
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/barrier.hpp>
+#include <hocket/draw/schedule_comparison.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/pipeline/measured.hpp>
-#include <hocket/plan/pipeline/draw_comparison.hpp>
-#include <hocket/plan/pipeline/greedy.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
-#include <hocket/plan/pipeline/measured_costs.hpp>
+#include <hocket/schedule/greedy.hpp>
+#include <hocket/schedule/lower/lower.hpp>
+#include <hocket/schedule/measured_costs.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,13 +4,13 @@
 #include "pipeline/model.hpp"
 #include "pipeline/pattern_stage.hpp"
 #include "pipeline/waiting_stage.hpp"
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
-#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/schedule/lower/lower.hpp>
+#include <hocket/schedule/text.hpp>
 #include <hocket/sim.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <hocket/operation/exact_sum.hpp>
-#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/schedule/schedule.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -5,8 +5,8 @@
 
 #include "pipeline/model.hpp"
 
-#include <hocket/plan/pipeline/schedule.hpp>
-#include <hocket/plan/pipeline/timeline.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/timeline.hpp>
 
 #include <deque>
 #include <span>

@@ -2,7 +2,7 @@
 //
 // Where one rank lacks the memory for what lies between its stages, all ranks end with an error that says so, and soon:
 // operator new for aligned memory is replaced by one that has not more than a machine of today.
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 

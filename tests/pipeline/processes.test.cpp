@@ -6,15 +6,15 @@
 #include "pipeline/against_model.hpp"
 #include "pipeline/model.hpp"
 #include "pipeline/pattern_stage.hpp"
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/greedy.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
-#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/schedule/greedy.hpp>
+#include <hocket/schedule/lower/lower.hpp>
+#include <hocket/schedule/text.hpp>
 
 #include <chrono>
 #include <csignal>

@@ -5,12 +5,12 @@
 #include "pipeline/against_model.hpp"
 #include "pipeline/model.hpp"
 #include "pipeline/noting.hpp"
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
-#include <hocket/plan/pipeline/schedule_clock.hpp>
+#include <hocket/schedule/lower/lower.hpp>
+#include <hocket/schedule/schedule_clock.hpp>
 
 #include <algorithm>
 #include <cstddef>

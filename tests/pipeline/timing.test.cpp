@@ -5,15 +5,15 @@
 // unsanitized: it measures
 #include "pipeline/model.hpp"
 #include "pipeline/waiting_stage.hpp"
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/barrier.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/greedy.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
-#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/schedule/greedy.hpp>
+#include <hocket/schedule/lower/lower.hpp>
+#include <hocket/schedule/text.hpp>
 #include <hocket/sim.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // What belongs to a training step beside forward and backward passes: the optimizer's step and the reduction of gradients
 // where the schedule has them, and parameters that two stages share.
-#include "plan/pipeline/schedules.hpp"
+#include "schedule/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/recv.hpp>
@@ -10,8 +10,8 @@
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/pipeline/microbatch.hpp>
 #include <hocket/pipeline/tied.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
-#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/schedule/lower/lower.hpp>
+#include <hocket/schedule/text.hpp>
 
 #include <cstddef>
 #include <deque>

@@ -3,7 +3,7 @@
 /// A stage that computes nothing and takes its time, however that passes; or throws.
 #pragma once
 
-#include <hocket/plan/pipeline/costs.hpp>
+#include <hocket/schedule/costs.hpp>
 
 #include <cstddef>
 #include <functional>

@@ -2,22 +2,47 @@
 #
 # cmake -D root=INCLUDE_FOLDER -P layers.cmake
 #
-# Fails if a header under INCLUDE_FOLDER/hocket includes against the direction of the layers, in a circle, through a
-# door, or what only other folders may know. Prints every offence as FILE: what is wrong.
+# Fails if a header under INCLUDE_FOLDER/hocket includes against the order of the layers, in a circle, through a header for
+# users, or what only other folders may know; and if a workaround does not say what it is for. Prints every offence as
+# FILE: what is wrong.
 
 cmake_minimum_required(VERSION 3.25)
 
-# A folder may include its own layer and those above it in this list. A deeper folder belongs to the layer of its first
-# part. Headers in hocket/ itself are doors: they may include everything, and no header inside may include a door.
+# The folders under hocket/, each a layer of its own: it may include itself and what stands above it, so no two can include
+# each other. Folders on one line are parts of one layer. A folder detail/ belongs to the one that it is in. Headers in
+# hocket/ itself are for users: they may include everything, and no header inside may include one of them.
 set(layers
     "core"
+    "core/platform"
     "scalar"
     "operation"
     "plan"
-    "transport bootstrap"
-    "communicator engine kernel collective selection"
-    "mesh shard pipeline gradient optimizer"
-    "server elastic data tune observe train"
+    "plan/collective"
+    "schedule schedule/lower"
+    "draw"
+    "bootstrap"
+    "transport"
+    "transport/adaptor"
+    "transport/local"
+    "transport/sim"
+    "transport/ucx/workarounds"
+    "transport/ucx"
+    "transport/cuda_ipc"
+    "communicator"
+    "kernel/host"
+    "kernel/device"
+    "engine"
+    "engine/stream"
+    "selection"
+    "collective collective/device"
+    "group"
+    "mesh"
+    "shard"
+    "shard/layer"
+    "pipeline"
+    "gradient"
+    "optimizer/rule"
+    "optimizer"
 )
 
 # Headers from outside that only some folders may include: a pattern of names, the folders, the reason.
@@ -31,7 +56,7 @@ macro(reserve names folders reason)
 endmacro()
 reserve("^uc[pstm]/" "^transport/ucx/" "only transport/ucx knows UCX")
 reserve("^(cuda|cub/|thrust/|cooperative_groups)" "^transport/cuda_ipc/|[.]cuh$" "only transport/cuda_ipc and .cuh files know CUDA")
-reserve("^nvtx3/" "^communicator/nvtx[.]hpp$" "only communicator/nvtx.hpp knows NVTX")
+reserve("^nvtx3/" "^group/nvtx[.]hpp$" "only group/nvtx.hpp knows NVTX")
 reserve("^(iostream|format)$" "^$" "it is too slow to compile for a library header")
 reserve("^(sys|linux|arpa|net|netinet)/|^(unistd|pthread|sched|fcntl|poll|signal|dlfcn|netdb|spawn|semaphore|dirent|termios|syslog|time)[.]h$"
         "^(core/platform|bootstrap|transport)/" "system headers stay in core/platform, bootstrap and transport")
@@ -48,10 +73,17 @@ set(number 0)
 foreach(layer IN LISTS layers)
   separate_arguments(folders UNIX_COMMAND "${layer}")
   foreach(folder IN LISTS folders)
-    set(layer_of_${folder} ${number})
+    set("layer_of_${folder}" ${number})
   endforeach()
   math(EXPR number "${number} + 1")
 endforeach()
+
+# Sets `result` to the folder of `header` that stands in the list, or should.
+function(folder_of result header)
+  cmake_path(GET header PARENT_PATH folder)
+  string(REGEX REPLACE "/detail$" "" folder "${folder}")
+  set(${result} "${folder}" PARENT_SCOPE)
+endfunction()
 
 file(GLOB_RECURSE headers RELATIVE "${root}/hocket" "${root}/hocket/*.hpp" "${root}/hocket/*.cuh")
 if(NOT headers)
@@ -59,14 +91,19 @@ if(NOT headers)
 endif()
 
 foreach(header IN LISTS headers)
-  string(REGEX MATCH "^[^/]+/" folder "${header}")
-  string(REPLACE "/" "" folder "${folder}")
-  set(is_door FALSE)
+  folder_of(folder "${header}")
+  set(is_for_users FALSE)
   if(folder STREQUAL "")
-    set(is_door TRUE)
-  elseif(NOT DEFINED layer_of_${folder})
-    offence("${header}" "the folder ${folder}/ belongs to no layer: add it to tests/repository/layers.cmake")
+    set(is_for_users TRUE)
+  elseif(NOT DEFINED "layer_of_${folder}")
+    offence("${header}" "the folder ${folder}/ is no layer: add it to tests/repository/layers.cmake")
     continue()
+  endif()
+  if(folder MATCHES "/workarounds$")
+    file(READ "${root}/hocket/${header}" text)
+    if(NOT text MATCHES "\n/// Version: .*\n/// Symptom: .*\n/// Test: ")
+      offence("${header}" "a workaround says in its first comment \"Version:\", \"Symptom:\" and \"Test:\", in this order")
+    endif()
   endif()
 
   file(STRINGS "${root}/hocket/${header}" lines REGEX "^[ \t]*#[ \t]*include")
@@ -102,15 +139,13 @@ foreach(header IN LISTS headers)
     elseif(header MATCHES "\\.hpp$" AND target MATCHES "\\.cuh$")
       offence("${header}" "includes <${included}>: a .hpp must compile without nvcc")
     endif()
-    if(is_door)
+    if(is_for_users)
       continue()
     endif()
-    if(NOT target MATCHES "/")
-      offence("${header}" "includes the door <${included}>: include the headers behind it")
-      continue()
-    endif()
-    string(REGEX REPLACE "/.*" "" target_folder "${target}")
-    if("${layer_of_${target_folder}}" GREATER "${layer_of_${folder}}")
+    folder_of(target_folder "${target}")
+    if(target_folder STREQUAL "")
+      offence("${header}" "includes <${included}>, which is for users: include the headers that it includes")
+    elseif(DEFINED "layer_of_${target_folder}" AND "${layer_of_${target_folder}}" GREATER "${layer_of_${folder}}")
       offence("${header}" "includes <${included}>: ${target_folder}/ is a later layer than ${folder}/")
     endif()
   endforeach()

@@ -10,11 +10,11 @@
 #include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/explain.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/plan/price.hpp>
-#include <hocket/selection/explain.hpp>
 #include <hocket/selection/select.hpp>
 
 #include <bit>

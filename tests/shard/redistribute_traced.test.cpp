@@ -6,8 +6,8 @@
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
-#include <hocket/communicator/adapted.hpp>
-#include <hocket/communicator/flight_record.hpp>
+#include <hocket/engine/flight_record.hpp>
+#include <hocket/group/adapted.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/shard/change_mesh.hpp>

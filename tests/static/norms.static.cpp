@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The norm of a tensor is a tensor's, also where the header of the norm of bucketed gradients is included.
-#include <hocket/communicator/local.hpp>
 #include <hocket/gradient/norm.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/norm.hpp>
 

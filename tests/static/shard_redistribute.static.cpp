@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which redistributions are planned by the compiler, and that those compile that are not, as their meshes are too large.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/redistribute.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How results of local mathematics and of conversions are placed, and that the backward pass of every conversion is
 // the one of the table in shard/convert.hpp.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>

@@ -8,7 +8,7 @@
 
 #include "support/catch.hpp"
 
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 
 #include <atomic>
 #include <chrono>

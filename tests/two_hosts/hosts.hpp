@@ -123,7 +123,7 @@ inline void set_up_network(int host) {
   run_command("ip link set lo up");
   run_command("ip addr add " + address_of(host) + "/24 dev eth0");
   run_command("ip link set eth0 up");
-  blackboard::wait_until([] { return hocket::transport::detail::text_of("/sys/class/net/eth0/operstate") == "up\n"; },
+  blackboard::wait_until([] { return hocket::bootstrap::detail::text_of("/sys/class/net/eth0/operstate") == "up\n"; },
                          "the network does not come up");
 }
 

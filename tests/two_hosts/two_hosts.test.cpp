@@ -5,7 +5,7 @@
 #include "support/catch.hpp"
 #include "two_hosts/hosts.hpp"
 
-#include <hocket/communicator/split.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 
 #include <algorithm>

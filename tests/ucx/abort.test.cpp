@@ -6,8 +6,8 @@
 #include "ucx/ranks.hpp"
 
 #include <hocket/bootstrap/connect_store.hpp>
-#include <hocket/communicator/shrink.hpp>
-#include <hocket/communicator/split.hpp>
+#include <hocket/group/shrink.hpp>
+#include <hocket/group/split.hpp>
 
 #include <chrono>
 #include <csignal>

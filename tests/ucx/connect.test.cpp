@@ -4,9 +4,9 @@
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
-#include <hocket/communicator/shrink.hpp>
 #include <hocket/core/platform/directory.hpp>
-#include <hocket/transport/ucx/tcp_sockets.hpp>
+#include <hocket/group/shrink.hpp>
+#include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
 
 #include <chrono>
 #include <csignal>

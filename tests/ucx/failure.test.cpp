@@ -4,11 +4,11 @@
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
-#include <hocket/communicator/shrink.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
 #include <hocket/core/platform/wait_ready.hpp>
+#include <hocket/group/shrink.hpp>
 
 #include <algorithm>
 #include <chrono>

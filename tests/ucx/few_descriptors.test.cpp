@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
-#include <hocket/communicator/shrink.hpp>
+#include <hocket/group/shrink.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
-#include <hocket/communicator/shrink.hpp>
+#include <hocket/group/shrink.hpp>
 
 #include <algorithm>
 #include <cstdlib>

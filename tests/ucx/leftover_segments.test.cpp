@@ -5,7 +5,7 @@
 #include "ucx/ranks.hpp"
 
 #include <hocket/core/platform/directory.hpp>
-#include <hocket/transport/ucx/leftover_segments.hpp>
+#include <hocket/transport/ucx/workarounds/leftover_segments.hpp>
 
 #include <set>
 #include <string>

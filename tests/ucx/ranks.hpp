@@ -5,7 +5,7 @@
 #pragma once
 
 #include <hocket/bootstrap/launch.hpp>
-#include <hocket/communicator/allocate.hpp>
+#include <hocket/group/allocate.hpp>
 #include <hocket/ucx.hpp>
 
 #include <algorithm>

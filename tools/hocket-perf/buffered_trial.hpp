@@ -8,8 +8,8 @@
 #include "trial.hpp"
 
 #include <hocket/collective/device/memory.hpp>
-#include <hocket/communicator/allocate.hpp>
 #include <hocket/core/buffer.hpp>
+#include <hocket/group/allocate.hpp>
 
 #include <algorithm>
 #include <cstring>

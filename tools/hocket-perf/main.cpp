@@ -9,8 +9,8 @@
 
 #include <hocket/bootstrap/environment.hpp>
 #include <hocket/bootstrap/launch.hpp>
-#include <hocket/communicator/local.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/ucx.hpp>
 
 #include <algorithm>

@@ -8,9 +8,9 @@
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/device/staged.hpp>
+#include <hocket/collective/explain.hpp>
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/selection/explain.hpp>
 
 namespace perf {
 

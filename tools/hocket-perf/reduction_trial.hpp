@@ -7,9 +7,9 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/device/staged.hpp>
+#include <hocket/collective/explain.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/selection/explain.hpp>
 
 #include <type_traits>
 

@@ -7,7 +7,7 @@
 #include "pattern.hpp"
 #include "settings.hpp"
 
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/ucx.hpp>
 

@@ -5,6 +5,7 @@
 
 #include "files.hpp"
 
+#include <hocket/draw/plan.hpp>
 #include <hocket/plan/collective/all_gather.hpp>
 #include <hocket/plan/collective/all_to_all.hpp>
 #include <hocket/plan/collective/barrier.hpp>
@@ -17,7 +18,6 @@
 #include <hocket/plan/collective/reduce_scatter.hpp>
 #include <hocket/plan/collective/ring_all_reduce.hpp>
 #include <hocket/plan/collective/two_shot.hpp>
-#include <hocket/plan/draw.hpp>
 #include <hocket/plan/price.hpp>
 #include <hocket/plan/prove.hpp>
 

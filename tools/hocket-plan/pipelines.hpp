@@ -7,15 +7,15 @@
 #include "note.hpp"
 
 #include <hocket/core/error.hpp>
-#include <hocket/plan/pipeline/draw_svg.hpp>
-#include <hocket/plan/pipeline/draw_text.hpp>
-#include <hocket/plan/pipeline/greedy.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
-#include <hocket/plan/pipeline/messages.hpp>
-#include <hocket/plan/pipeline/prove.hpp>
-#include <hocket/plan/pipeline/prove_messages.hpp>
-#include <hocket/plan/pipeline/schedule_clock.hpp>
-#include <hocket/plan/pipeline/text.hpp>
+#include <hocket/draw/schedule_svg.hpp>
+#include <hocket/draw/schedule_text.hpp>
+#include <hocket/schedule/greedy.hpp>
+#include <hocket/schedule/lower/lower.hpp>
+#include <hocket/schedule/messages.hpp>
+#include <hocket/schedule/prove.hpp>
+#include <hocket/schedule/prove_messages.hpp>
+#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/text.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
+#include <hocket/bootstrap/process_identity.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
-#include <hocket/transport/process_identity.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -59,21 +59,21 @@ class process_notes {
 
  private:
   struct watched {
-    std::optional<transport::process_identity> known;
-    transport::process_watch watch;
+    std::optional<bootstrap::process_identity> known;
+    bootstrap::process_watch watch;
   };
 
   static std::string name_of(int rank) { return "process." + std::to_string(rank); }
 
-  static std::optional<transport::process_identity> read(const std::string& path) {
+  static std::optional<bootstrap::process_identity> read(const std::string& path) {
     blob note;
-    transport::process_identity who;
+    bootstrap::process_identity who;
     if (!platform::read_file(path, note) || note.size() != sizeof who) return std::nullopt;
     std::memcpy(&who, note.data(), sizeof who);
     return who;
   }
 
-  transport::process_identity own_ = transport::own_identity();
+  bootstrap::process_identity own_ = bootstrap::own_identity();
   std::map<int, watched> all_;
 };
 

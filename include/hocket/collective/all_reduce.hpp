@@ -3,141 +3,78 @@
 /// Combines a vector over all ranks, and gives the result to all of them.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/device_calls.hpp>
-#include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/blocks.hpp>
+#include <hocket/collective/detail/generate_call.hpp>
 #include <hocket/collective/detail/push.hpp>
 #include <hocket/collective/detail/reduce.hpp>
+#include <hocket/collective/detail/reducing_call.hpp>
 #include <hocket/collective/detail/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/agreement.hpp>
-#include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/core/request.hpp>
+#include <hocket/plan/plan.hpp>
 
-#include <functional>
+#include <cstdint>
 #include <source_location>
 #include <span>
-#include <system_error>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-template <class Domain, class T, class Op, class Options>
-outcome run_all_reduce(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
-                       const Options& options, const std::source_location& site) {
-  const auto spec = make_reduction_spec<plan::collective_kind::all_reduce>(in, out, op, options);
-  using spec_type = std::remove_const_t<decltype(spec)>;
-  constexpr bool can_be_pushed = !detail::compares_first && !reduction<decltype(spec.op), T>::prepares &&
-                                 !Options::template has<kind::algorithm> && !Options::template has<kind::integrity> &&
-                                 sizeof(T) <= push_line::capacity;
-  if constexpr (can_be_pushed) {
-    if (!communicator_access::is_moved_from(comm)) [[likely]] {
-      auto& state = communicator_access::state(comm);
-      if (can_push(state, in, out) && !stop_of(options)() && !has_negative_timeout(options)) {
-        constexpr std::uint32_t kind_of_call =
-            call_signature(spec_type::type_signature, plan::push_all_reduce::name(), 0);
-        const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
-        return push_all_reduce(state, in, out, spec.op, signature, spec_type::name, options, site);
+/// Small vectors are pushed, without a plan that is interpreted.
+template <>
+struct host_reduction<plan::collective_kind::all_reduce, blocking> {
+  template <class Domain, class T, class Op, class Options>
+  static outcome run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
+                     const Options& options, const std::source_location& site, const equal_blocks&) {
+    const auto spec = make_reduction_spec<plan::collective_kind::all_reduce>(in, out, op, options);
+    using spec_type = std::remove_const_t<decltype(spec)>;
+    constexpr bool can_be_pushed = !detail::compares_first && !reduction<decltype(spec.op), T>::prepares &&
+                                   !Options::template has<kind::algorithm> && !Options::template has<kind::integrity> &&
+                                   sizeof(T) <= push_line::capacity;
+    if constexpr (can_be_pushed) {
+      if (!communicator_access::is_moved_from(comm)) [[likely]] {
+        auto& state = communicator_access::state(comm);
+        if (can_push(state, in, out) && !stop_of(options)() && !has_negative_timeout(options)) {
+          constexpr std::uint32_t kind_of_call =
+              call_signature(spec_type::type_signature, plan::push_all_reduce::name(), 0);
+          const std::uint32_t signature =
+              with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
+          return push_all_reduce(state, in, out, spec.op, signature, spec_type::name, options, site);
+        }
       }
     }
+    return run_spec(comm, spec, options, site);
   }
-  return run_spec(comm, spec, options, site);
-}
+};
 
 }  // namespace detail
 
-struct all_reduce_t {
-  static constexpr plan::collective_kind collective = plan::collective_kind::all_reduce;
+/// Combines `in` element-wise over all ranks of `comm` with `op`, and leaves the result in `out` on every rank.
+///
+/// **Arguments.** `(comm, in, out, op, with(...), code)`, or `in_place(buffer)` for `in, out`.
+///   Those from `op` on may be left out: then `op` is std::plus<>{}. A `std::error_code` gets the error, instead of an exception.
+/// Collective: every rank must pass an equal `in.size()`, element type, `op` and algorithm.
+/// **Buffers.** `in` and `out` have equal size in elements; they must not overlap (pass `in_place(buffer)` to use one
+///   for both). Both may be reused when the call returns.
+/// **Operation.** Associative; any function object `T op(T, T)`, or {prepare, combine, finish}: see
+///   operation/traits.hpp. Not taken to be commutative unless it says so. Must not throw (the call then fails with
+///   `invalid_argument`, or `out_of_memory` for `std::bad_alloc`, and the communicator is revoked), and must be trivially copyable and equal on all
+///   ranks (but for what `prepare` uses).
+/// **Cost.** p ranks, n bytes: push and one_shot 1 step, two_shot 2 steps of (p-1)/p n; ring 2(p-1) messages of n/p;
+///   recursive_doubling log2 p messages of n. `explain` tells which is chosen and why.
+/// **Order.** Fixed by (ranks, size, algorithm): the same bits on all ranks, and from run to run. With
+///   `require(fixed_tree)` the same bits by any algorithm, with `require(rank_count_invariant)` for any number of ranks.
+/// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
+/// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
+///   `peer_lost`, `out_of_memory` later, and then the communicator is revoked on all ranks: see docs/when-it-fails.md.
+inline constexpr detail::call<detail::reducing<plan::collective_kind::all_reduce>> all_reduce{};
 
-  /// Combines `in` element-wise over all ranks of `comm` with `op`, and leaves the result in `out` on every rank.
-  ///
-  /// Collective: every rank must pass an equal `in.size()`, element type, `op` and algorithm.
-  /// **Buffers.** `in` and `out` have equal size in elements; they must not overlap (pass `in_place(buffer)` to use one
-  ///   for both). Both may be reused when the call returns.
-  /// **Operation.** Associative; any function object `T op(T, T)`, or {prepare, combine, finish}: see
-  ///   operation/traits.hpp. Not taken to be commutative unless it says so. Must not throw (the call then fails with
-  ///   `invalid_argument`, or `out_of_memory` for `std::bad_alloc`, and the communicator is revoked), and must be trivially copyable and equal on all
-  ///   ranks (but for what `prepare` uses).
-  /// **Cost.** p ranks, n bytes: push and one_shot 1 step, two_shot 2 steps of (p-1)/p n; ring 2(p-1) messages of n/p;
-  ///   recursive_doubling log2 p messages of n. `explain` tells which is chosen and why.
-  /// **Order.** Fixed by (ranks, size, algorithm): the same bits on all ranks, and from run to run. With
-  ///   `require(fixed_tree)` the same bits by any algorithm, with `require(rank_count_invariant)` for any number of ranks.
-  /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
-  /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
-  ///   `peer_lost`, `out_of_memory` later, and then the communicator is revoked on all ranks: see docs/when-it-fails.md.
-  template <class Domain, contiguous_buffer In, writable_buffer Out, class Op = std::plus<>,
-            call_options Options = options<>>
-    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  void operator()(const communicator<Domain>& comm, const In& in, Out&& out, const Op& op = {},
-                  const Options& options = {},
-                  const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site));
-  }
-
-  /// The same, with one buffer for both.
-  template <class Domain, class T, class Op = std::plus<>, call_options Options = options<>>
-    requires reduction_for<Op, T>
-  void operator()(const communicator<Domain>& comm, in_place_buffer<T> buffer, const Op& op = {},
-                  const Options& options = {},
-                  const std::source_location& site = std::source_location::current()) const {
-    detail::deliver(
-        detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site));
-  }
-
-  /// The same, with the error as a code instead of an exception.
-  template <class Domain, contiguous_buffer In, writable_buffer Out, class Op, call_options Options>
-    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  void operator()(const communicator<Domain>& comm, const In& in, Out&& out, const Op& op, const Options& options,
-                  std::error_code& code,
-                  const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_all_reduce(comm, detail::as_input(in), detail::as_output(out), op, options, site).code();
-  }
-
-  template <class Domain, class T, class Op, call_options Options>
-    requires reduction_for<Op, T>
-  void operator()(const communicator<Domain>& comm, in_place_buffer<T> buffer, const Op& op, const Options& options,
-                  std::error_code& code,
-                  const std::source_location& site = std::source_location::current()) const noexcept {
-    code = detail::run_all_reduce(comm, std::span<const T>(buffer.elements), buffer.elements, op, options, site).code();
-  }
-};
-
-struct all_reduce_async_t {
-  /// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
-  /// for what is wrong with the call itself.
-  template <class Domain, lasting_buffer In, writable_buffer Out, class Op = std::plus<>,
-            call_options Options = options<>>
-    requires std::is_same_v<element_type_t<In>, element_type_t<Out>> && reduction_for<Op, element_type_t<Out>>
-  request operator()(const communicator<Domain>& comm, In&& in, Out&& out, const Op& op = {},
-                     const Options& options = {},
-                     const std::source_location& site = std::source_location::current()) const {
-    return detail::start_call(comm,
-                              detail::make_reduction_spec<plan::collective_kind::all_reduce>(
-                                  detail::as_input(in), detail::as_output(out), op, options),
-                              options, site);
-  }
-
-  template <class Domain, class T, class Op = std::plus<>, call_options Options = options<>>
-    requires reduction_for<Op, T>
-  request operator()(const communicator<Domain>& comm, in_place_buffer<T> buffer, const Op& op = {},
-                     const Options& options = {},
-                     const std::source_location& site = std::source_location::current()) const {
-    return detail::start_call(comm,
-                              detail::make_reduction_spec<plan::collective_kind::all_reduce>(
-                                  std::span<const T>(buffer.elements), buffer.elements, op, options),
-                              options, site);
-  }
-};
-
-inline constexpr detail::with_misuse_diagnostics<
-    detail::device_reduction<all_reduce_t, all_reduce_t::collective, detail::blocking>, detail::reduction_form>
-    all_reduce{};
-inline constexpr detail::with_misuse_diagnostics<
-    detail::device_reduction<all_reduce_async_t, all_reduce_t::collective, detail::starting>, detail::reduction_form>
-    all_reduce_async{};
+/// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
+/// for what is wrong with the call itself.
+inline constexpr detail::call_async<detail::reducing<plan::collective_kind::all_reduce>> all_reduce_async{};
 
 HOCKET_END_NAMESPACE

@@ -7,7 +7,7 @@
 /// call we are in: whoever finds that its own call differs knows of a mismatch, with both call sites. It also tells, in
 /// numbers, how the calls before went: where some of these differ, the next inquiry is about the first. A *question*
 /// asks a peer whom it waits for in turn, and an *answer* says so: that is how a timeout blames the rank at the end of
-/// the chain. It may also ask where a call or a message came from, of which the lengths differ. With *votes* survivors agree on who is left: see communicator/shrink.hpp.
+/// the chain. It may also ask where a call or a message came from, of which the lengths differ. With *votes* survivors agree on who is left: see group/shrink.hpp.
 ///
 /// The bytes come from other processes, so nothing is believed about them: what can't be read is no message.
 #pragma once

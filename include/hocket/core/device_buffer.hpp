@@ -67,7 +67,7 @@ auto bytes_of(device_buffer<T, Space> buffer) noexcept {
 }
 
 /// Says how calls over buffers in `Space` are run: `takes<Options>`, whether that is enough to be told, and `reduce`,
-/// `move`, `broadcast` and `exchange`, which do it; `How` is one of the two of collective/detail/device_calls.hpp.
+/// `move`, `broadcast` and `exchange`, which do it; `How` is one of the two of collective/detail/generate_call.hpp.
 template <class Space>
 struct device_calls;
 

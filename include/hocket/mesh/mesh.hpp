@@ -14,12 +14,12 @@
 #include <hocket/collective/all_gather.hpp>
 #include <hocket/communicator/attribute_cache.hpp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/split.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/mesh/factors.hpp>
 

@@ -9,9 +9,9 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/stage.hpp>
-#include <hocket/plan/pipeline/fingerprint.hpp>
-#include <hocket/plan/pipeline/placement.hpp>
-#include <hocket/plan/pipeline/schedule.hpp>
+#include <hocket/schedule/fingerprint.hpp>
+#include <hocket/schedule/placement.hpp>
+#include <hocket/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>

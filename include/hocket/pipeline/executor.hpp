@@ -21,14 +21,14 @@
 #include <hocket/pipeline/stage.hpp>
 #include <hocket/pipeline/step_operation.hpp>
 #include <hocket/pipeline/tags.hpp>
-#include <hocket/plan/pipeline/lower.hpp>
-#include <hocket/plan/pipeline/messages.hpp>
-#include <hocket/plan/pipeline/prove.hpp>
-#include <hocket/plan/pipeline/prove_messages.hpp>
-#include <hocket/plan/pipeline/schedule.hpp>
-#include <hocket/plan/pipeline/schedule_clock.hpp>
-#include <hocket/plan/pipeline/text.hpp>
-#include <hocket/plan/pipeline/timeline.hpp>
+#include <hocket/schedule/lower/lower.hpp>
+#include <hocket/schedule/messages.hpp>
+#include <hocket/schedule/prove.hpp>
+#include <hocket/schedule/prove_messages.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/text.hpp>
+#include <hocket/schedule/timeline.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>

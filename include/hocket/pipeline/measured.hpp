@@ -9,8 +9,8 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/pipeline/executor.hpp>
-#include <hocket/plan/pipeline/schedule_action.hpp>
-#include <hocket/plan/pipeline/timeline.hpp>
+#include <hocket/schedule/schedule_action.hpp>
+#include <hocket/schedule/timeline.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -7,9 +7,9 @@
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/buffers.hpp>
 #include <hocket/pipeline/tags.hpp>
-#include <hocket/plan/pipeline/messages.hpp>
-#include <hocket/plan/pipeline/schedule.hpp>
-#include <hocket/plan/pipeline/schedule_clock.hpp>
+#include <hocket/schedule/messages.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/schedule_clock.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -34,7 +34,7 @@
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/pipeline/buffers.hpp>
-#include <hocket/plan/pipeline/schedule_action.hpp>
+#include <hocket/schedule/schedule_action.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/plan/pipeline/messages.hpp>
-#include <hocket/plan/pipeline/schedule.hpp>
-#include <hocket/plan/pipeline/schedule_action.hpp>
+#include <hocket/schedule/messages.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/schedule_action.hpp>
 
 #include <algorithm>
 #include <cstdint>

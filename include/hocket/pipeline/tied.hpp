@@ -10,7 +10,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/plan/pipeline/placement.hpp>
+#include <hocket/schedule/placement.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>

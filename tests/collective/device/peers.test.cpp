@@ -8,7 +8,7 @@
 #include "support/text.hpp"
 #include "support/thread_ranks.hpp"
 
-#include <hocket/collective/device/peers.hpp>
+#include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/plan/listed.hpp>
 

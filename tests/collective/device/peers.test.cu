@@ -6,7 +6,7 @@
 #include "support/elements.hpp"
 #include "support/thread_ranks.hpp"
 
-#include <hocket/collective/device/peers.cuh>
+#include <hocket/group/peers.cuh>
 #include <hocket/hocket.hpp>
 
 #include <cuda_runtime.h>

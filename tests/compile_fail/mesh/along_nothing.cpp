@@ -2,7 +2,7 @@
 // expect: along<...>\(\) needs the name of at least one axis
 //
 // All ranks are all().
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 const auto& everybody(const hocket::rank_mesh<hocket::local::domain, "dp", "tp">& ranks) { return ranks.along<>(); }

@@ -2,7 +2,7 @@
 // expect: an axis has at least one rank
 //
 // `inferred` stands among the extents that are given when the mesh is made.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 auto arrange(const hocket::local::communicator& comm) {

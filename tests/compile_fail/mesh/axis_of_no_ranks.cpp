@@ -2,7 +2,7 @@
 // expect: an axis has at least one rank
 //
 // An extent that was computed, and is rounded down to nothing: not one that is given when the mesh is made.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 inline constexpr int ranks_of_a_node = 4;

@@ -2,7 +2,7 @@
 // expect: this mesh has no axis of that name
 //
 // A slip of the pen.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 const auto& pipeline(const hocket::rank_mesh<hocket::local::domain, "dp", "tp">& ranks) { return ranks.along<"pp">(); }

@@ -2,7 +2,7 @@
 // expect: the name of an axis has 1 to 15 characters
 //
 // An empty name.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 auto arrange(const hocket::local::communicator& comm) { return hocket::mesh<"", "tp">(comm, {2, 4}); }

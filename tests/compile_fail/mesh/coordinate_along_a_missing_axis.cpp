@@ -2,7 +2,7 @@
 // expect: this mesh has no axis of that name
 //
 // The stage of a mesh without stages.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 int stage(const hocket::rank_mesh<hocket::local::domain, "dp", "tp">& ranks) { return ranks.coordinate<"stages">(); }

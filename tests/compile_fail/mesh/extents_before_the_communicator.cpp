@@ -2,7 +2,7 @@
 // expect: a mesh is made of a communicator
 //
 // The communicator comes first.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 auto made(const hocket::communicator<hocket::local::domain>& comm) { return hocket::mesh<"dp">({4}, comm); }

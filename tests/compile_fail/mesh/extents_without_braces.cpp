@@ -2,7 +2,7 @@
 // expect: the extents of a mesh go in braces
 //
 // Two numbers, one after the other.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 auto made(const hocket::communicator<hocket::local::domain>& comm) { return hocket::mesh<"dp", "tp">(comm, 2, 3); }

@@ -2,7 +2,7 @@
 // expect: a mesh is made of a communicator
 //
 // Four of which ranks?
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 void make() { const auto made = hocket::mesh<"dp">(4); }

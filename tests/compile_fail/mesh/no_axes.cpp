@@ -2,7 +2,7 @@
 // expect: a mesh has 1 to 6 axes
 //
 // A mesh has a direction.
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 auto arrange(const hocket::local::communicator& comm) { return hocket::mesh<>(comm, {}); }

@@ -2,7 +2,7 @@
 // expect: two axes of this mesh have the same name
 //
 // Which of them would along<"dp">() be?
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 
 auto arrange(const hocket::local::communicator& comm) { return hocket::mesh<"dp", "dp">(comm, {2, 4}); }

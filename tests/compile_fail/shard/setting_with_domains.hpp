@@ -2,7 +2,7 @@
 // What misuses of what communicates share: as setting.hpp, over a mesh of threads.
 #pragma once
 
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>

@@ -10,7 +10,7 @@
 #include <hocket/collective/all_to_all.hpp>
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 #include <hocket/plan/collective/all_gather.hpp>
 #include <hocket/plan/collective/all_to_all.hpp>
 #include <hocket/plan/collective/broadcast.hpp>

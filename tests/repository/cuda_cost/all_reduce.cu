@@ -4,7 +4,7 @@
 #include <hocket/cuda.cuh>
 
 #include <hocket/collective/all_reduce.hpp>
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
 
 #include <cuda_runtime.h>
 

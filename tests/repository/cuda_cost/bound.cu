@@ -2,8 +2,8 @@
 // For cuda_size.cmake: one all_reduce of float that is bound to its buffers, with the kernels for it; or a reduce_scatter.
 #include <hocket/cuda.cuh>
 
-#include <hocket/collective/device/peers.cuh>
-#include <hocket/communicator/local.hpp>
+#include <hocket/group/local.hpp>
+#include <hocket/group/peers.cuh>
 
 #include <cuda_runtime.h>
 

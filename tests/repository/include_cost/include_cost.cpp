@@ -44,7 +44,7 @@ constexpr double allowed_ratio = 3.0;
 constexpr double allowed_ratio_of_layers = 2.0;
 constexpr double allowed_ratio_of_cuda = 1.5;
 constexpr double allowed_megabytes = 1500;
-constexpr int repetitions = 5;
+constexpr int repetitions = 3;
 
 struct cost {
   double seconds = 0;  ///< user and system time of the compiler and all that it starts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // For include_cost: what every_layer.cpp needs of the library below meshes and tensors.
-#include <hocket/communicator/split.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/hocket.hpp>
 
 #include <span>

@@ -6,8 +6,8 @@
 // all communicators.
 #include "shard/layer/block.hpp"
 
-#include <hocket/communicator/adapted.hpp>
-#include <hocket/communicator/flight_record.hpp>
+#include <hocket/engine/flight_record.hpp>
+#include <hocket/group/adapted.hpp>
 
 #include <cstdint>
 #include <cstdlib>

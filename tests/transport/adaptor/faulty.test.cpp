@@ -3,7 +3,7 @@
 // Thousands of seeded schedules of faults: whatever goes wrong, a call gives the right result, or an error that has a name.
 #include "support/thread_ranks.hpp"
 
-#include <hocket/communicator/adapted.hpp>
+#include <hocket/group/adapted.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/sim.hpp>
 

@@ -5,7 +5,7 @@
 
 #include "support/trace.hpp"
 
-#include <hocket/communicator/adapted.hpp>
+#include <hocket/group/adapted.hpp>
 
 #include <cstddef>
 #include <sstream>

@@ -7,7 +7,7 @@
 #include "transport/adaptor/trace_reader.hpp"
 #include "ucx/ranks.hpp"
 
-#include <hocket/communicator/adapted.hpp>
+#include <hocket/group/adapted.hpp>
 
 #include <functional>
 #include <string>

@@ -7,7 +7,7 @@
 #include "transport/adaptor/last_call.hpp"
 #include "transport/adaptor/trace_reader.hpp"
 
-#include <hocket/communicator/adapted.hpp>
+#include <hocket/group/adapted.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/sim.hpp>
 

@@ -33,6 +33,7 @@ namespace detail {
 /// All of one length, which follows from the sizes of the buffers.
 struct equal_blocks {
   static constexpr bool are_given = false;
+  static constexpr block_lengths lengths = block_lengths::equal;
   static constexpr const char* name_of(plan::collective_kind kind) noexcept { return plan::to_string(kind); }
   static constexpr std::uint32_t signature_of(plan::collective_kind kind) noexcept {
     return static_cast<std::uint32_t>(kind);
@@ -112,6 +113,7 @@ class borrowed_offsets {
 class given_blocks {
  public:
   static constexpr bool are_given = true;
+  static constexpr block_lengths lengths = block_lengths::known_to_all;
   static constexpr const char* name_of(plan::collective_kind kind) noexcept {
     return kind == plan::collective_kind::all_gather ? "all_gather_v" : "reduce_scatter_v";
   }
@@ -143,7 +145,7 @@ class given_blocks {
   }
 
   void describe(call_request& request) const noexcept {
-    request.lengths = block_lengths::known_to_all;
+    request.lengths = lengths;
     request.block_elements = longest();
     request.total_elements = total(request.block_elements);
     for (const std::size_t each : counts_) request.lengths_signature = mix(request.lengths_signature + 1, each);
@@ -196,6 +198,7 @@ class given_blocks::places {
 class exchanged_blocks {
  public:
   static constexpr bool are_given = true;
+  static constexpr block_lengths lengths = block_lengths::known_to_pairs;
   static constexpr const char* name_of(plan::collective_kind) noexcept { return "all_to_all_v"; }
   static constexpr std::uint32_t signature_of(plan::collective_kind kind) noexcept { return hash_text(name_of(kind)); }
 
@@ -222,7 +225,7 @@ class exchanged_blocks {
   }
 
   static void describe(call_request& request) noexcept {
-    request.lengths = block_lengths::known_to_pairs;
+    request.lengths = lengths;
     request.block_elements = 0;  // what a rank knows of its own may not count
   }
 

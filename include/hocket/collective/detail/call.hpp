@@ -4,7 +4,6 @@
 #pragma once
 
 #include <hocket/collective/detail/comparison.hpp>
-#include <hocket/collective/detail/plan_limits.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/last_call.hpp>
@@ -16,6 +15,7 @@
 #include <hocket/core/request.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
+#include <hocket/engine/plan_limits.hpp>
 #include <hocket/engine/step_observer.hpp>
 #include <hocket/selection/select.hpp>
 

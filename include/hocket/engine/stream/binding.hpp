@@ -3,10 +3,10 @@
 /// What a plan is enqueued on, and whether a stream can run it.
 #pragma once
 
-#include <hocket/collective/detail/plan_limits.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/engine/binding.hpp>
+#include <hocket/engine/plan_limits.hpp>
 #include <hocket/engine/step_observer.hpp>
 #include <hocket/kernel/device/stream_kernel.hpp>
 #include <hocket/plan/action.hpp>

@@ -13,9 +13,10 @@
 #include <hocket/plan/signal_reuse.hpp>
 #include <hocket/transport/cuda_ipc/word_layout.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -128,7 +129,8 @@ class stream_compiler {
     const std::uint64_t there = place(message.sent.from, message.sent.from_at, message.from);
     if (what.what == plan::action_kind::receive_reduce) {
       const std::uint64_t here = source(what, rank_);
-      combine(what, what.message_first ? std::initializer_list{there, here} : std::initializer_list{here, there});
+      const std::array in_order{what.message_first ? there : here, what.message_first ? here : there};
+      combine(what, in_order);
     } else if (bytes != 0) {
       put({.what = stream_action_kind::copy,
            .peer = message.from,
@@ -202,8 +204,7 @@ class stream_compiler {
     combine(what, sources);
   }
 
-  template <class Sources>
-  void combine(const plan::action& what, const Sources& sources) {
+  void combine(const plan::action& what, std::span<const std::uint64_t> sources) {
     const std::size_t bytes = bytes_of_action(what);
     if (bytes == 0) return;
     put({.what = stream_action_kind::combine,

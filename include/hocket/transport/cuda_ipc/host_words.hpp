@@ -5,12 +5,12 @@
 /// more can still be heard, and nobody waits for it until a deadline.
 #pragma once
 
+#include <hocket/bootstrap/process_identity.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/shared_pages.hpp>
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
 #include <hocket/transport/cuda_ipc/teardown_peers.hpp>
-#include <hocket/transport/process_identity.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -117,7 +117,7 @@ class process_watches {
  public:
   process_watches(const process_mark& own, const std::vector<process_mark>& all) : watches_(all.size()) {
     for (const process_mark& each : all) {
-      transport::process_identity who;
+      bootstrap::process_identity who;
       who.pid = each.pid;
       who.start_time = each.start_time;
       identities_.push_back(who);
@@ -133,9 +133,9 @@ class process_watches {
   }
 
  private:
-  std::vector<transport::process_identity> identities_;
+  std::vector<bootstrap::process_identity> identities_;
   std::vector<bool> can_watch_;
-  std::vector<transport::process_watch> watches_;
+  std::vector<bootstrap::process_watch> watches_;
 };
 
 }  // namespace cuda_ipc

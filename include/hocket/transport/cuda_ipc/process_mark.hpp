@@ -4,9 +4,9 @@
 /// know that they are; and a process number alone may be in use again, or mean another process in another container.
 #pragma once
 
+#include <hocket/bootstrap/process_identity.hpp>
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/transport/process_identity.hpp>
 
 #include <compare>
 #include <cstdint>
@@ -34,7 +34,7 @@ struct process_mark {
 
 /// Reads /proc: once per wire, not per call.
 inline process_mark own_mark() {
-  const transport::process_identity own = transport::own_identity();
+  const bootstrap::process_identity own = bootstrap::own_identity();
   return {hocket::detail::checksum(std::as_bytes(std::span(own.host))), own.pid_namespace, own.start_time, own.pid};
 }
 

@@ -13,7 +13,6 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/fork_mark.hpp>
 #include <hocket/transport/concept.hpp>
-#include <hocket/transport/ucx/deferred_messages.hpp>
 #include <hocket/transport/ucx/detached_requests.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
 #include <hocket/transport/ucx/inbox.hpp>
@@ -22,9 +21,12 @@
 #include <hocket/transport/ucx/process_address.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/send_buffer.hpp>
-#include <hocket/transport/ucx/shut_down_sockets.hpp>
 #include <hocket/transport/ucx/status.hpp>
-#include <hocket/transport/ucx/tcp_sockets.hpp>
+#include <hocket/transport/ucx/workarounds/closing_may_abort.hpp>
+#include <hocket/transport/ucx/workarounds/deferred_messages.hpp>
+#include <hocket/transport/ucx/workarounds/forget_unreceived.hpp>
+#include <hocket/transport/ucx/workarounds/shut_down_sockets.hpp>
+#include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
 #include <hocket/transport/ucx/worker.hpp>
 
 #include <algorithm>
@@ -448,7 +450,7 @@ class connections {
   bool send_unsent_to(peer& to) {
     if (!to.link || presence_of(to.rank) >= presence::cut) to.unsent.clear();
     // A greeting to a rank that has not come may never be taken.
-    return to.unsent.send(to.link, to.has_greeted, [&](ucs_status_ptr_t request, auto bytes) {
+    return to.unsent.send(to.link.get(), to.has_greeted, [&](ucs_status_ptr_t request, auto bytes) {
       keep(request, std::move(bytes), to.has_greeted || to.talks);
     });
   }
@@ -561,14 +563,11 @@ class connections {
     finish_detached(last);
   }
 
-  /// UCX 1.13 ends the process by an assertion ("got REP message") if it closes a connection to which it still has an
-  /// answer to write, of those that make connections; and in the queue of a process of this host that died there may
-  /// never be room. So such connections stay, and with them all that UCX has for this one world.
   bool must_stay_open() const {
     for (int i = 0; i < size_; ++i) {
       const presence found = presence_of(i);
       const bool dead = found == presence::lost || found == presence::ended;
-      if (dead && at(i).link && at(i).link.shares_memory()) return true;
+      if (at(i).link && closing_may_abort(dead, at(i).link.shares_memory())) return true;
     }
     return false;
   }
@@ -580,19 +579,8 @@ class connections {
       if (at(i).link) keep(at(i).link.close());
     }
     finish_detached(deadline::after(std::chrono::milliseconds(500)));
-    forget_unreceived();
+    forget_unreceived(worker_->get());
     detached_.release();
-  }
-
-  /// After a failure messages have come that nobody asks for any more: UCX would write a warning for each, among which the
-  /// words of the failure are lost. None of their bytes are wanted. The worker makes no progress after this.
-  void forget_unreceived() noexcept {
-    const ucp_request_param_t how{};
-    ucp_tag_recv_info_t info{};
-    while (ucp_tag_message_h const message = ucp_tag_probe_nb(worker_->get(), 0, 0, 1, &info)) {
-      ucs_status_ptr_t const request = ucp_tag_msg_recv_nbx(worker_->get(), nullptr, 0, message, &how);
-      if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
-    }
   }
 
   const std::shared_ptr<worker> worker_;

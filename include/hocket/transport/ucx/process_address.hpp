@@ -6,7 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
-#include <hocket/transport/ucx/tcp_sockets.hpp>
+#include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
 #include <hocket/transport/ucx/worker.hpp>
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 /// What of the identities of processes matters to UCX: how ranks share a host's cores, and whom UCX takes for dead.
 #pragma once
 
+#include <hocket/bootstrap/process_identity.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/transport/process_identity.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -14,9 +14,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-using transport::own_identity;
-using transport::process_identity;
-using transport::process_watch;
+using bootstrap::own_identity;
+using bootstrap::process_identity;
+using bootstrap::process_watch;
 
 /// How many ranks of this host there are, and how many cores they may use in all.
 struct host_share {

@@ -5,8 +5,8 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/transport/ucx/workarounds/too_few_descriptors.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -57,8 +57,6 @@ inline std::string shared_memory_text() {
   return "/dev/shm has " + std::to_string(free_bytes >> 10) + " KiB free";
 }
 
-inline constexpr const char* raise_the_limit = ": raise the limit (ulimit -n)";
-
 /// What a person can do about it if this process may open no more files, sockets and segments, which UCX reports as
 /// whatever it was about to do; empty if that is not so.
 inline std::string descriptors_text() {
@@ -67,19 +65,6 @@ inline std::string descriptors_text() {
   rlimit most{};
   ::getrlimit(RLIMIT_NOFILE, &most);
   return "; this process has no file descriptor left, of " + std::to_string(most.rlim_cur) + raise_the_limit;
-}
-
-/// If this process may open too few files for UCX to start. UCX 1.13 would end it by an assertion, or report whatever it
-/// was about to do.
-inline failure too_few_descriptors() {
-  constexpr std::size_t needed = 24;  // it was seen to need up to 18
-  rlimit most{};
-  if (::getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return {};
-  const std::size_t open = platform::list_directory("/proc/self/fd").size() - 1;  // that of the directory
-  if (open + needed <= most.rlim_cur) return {};
-  return make_failure(errc::bad_environment,
-                      "UCX needs " + std::to_string(needed) + " file descriptors to start, and this process has " +
-                          std::to_string(open) + " of " + std::to_string(most.rlim_cur) + " in use" + raise_the_limit);
 }
 
 /// What a person can do about it.

@@ -11,8 +11,10 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/transport/ucx/send_buffer.hpp>
 #include <hocket/transport/ucx/status.hpp>
-#include <hocket/transport/ucx/tcp_sockets.hpp>
-#include <hocket/transport/ucx/version.hpp>
+#include <hocket/transport/ucx/workarounds/tcp_settings.hpp>
+#include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
+#include <hocket/transport/ucx/workarounds/too_few_descriptors.hpp>
+#include <hocket/transport/ucx/workarounds/version.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -59,15 +61,11 @@ class context {
     // Else shared memory is left out where peers' deaths are to be noticed.
     const bool shares_memory = watches_memory && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
-    // Else whoever sends first to a peer behind a broken link waits inside of UCX, for minutes, until TCP gives up.
     const bool connects = may_use({"tcp"}, {}) && has_interface();
     if (connects) {
-      prefer(config, "TCP_CONN_NB", names_transports() ? "TCP_CONN_NB" : "CONN_NB", "y");
+      for (const setting& each : tcp_settings()) prefer(config, each.variable, each.name, each.value);
       // A piece (see piece_format.hpp) goes as one.
-      prefer(config, "TCP_TX_SEG_SIZE", names_transports() ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
-      // UCX takes several events at once, and aborts the process where one of them ends a connection that another is about:
-      // rarely, when a peer dies while ranks connect.
-      prefer(config, "TCP_MAX_POLL", names_transports() ? "TCP_MAX_POLL" : "MAX_POLL", "1");
+      prefer(config, "TCP_TX_SEG_SIZE", at_least(17) ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
     }
     // Messages of up to a piece (see piece_format.hpp) go at once. UCX would ask the peer first from 20 KiB on over TCP,
     // which takes two to three times as long, and between processes of one host is no faster either.
@@ -112,9 +110,6 @@ class context {
   static void prefer(ucp_config_t* config, const char* variable, const char* name, const char* value) {
     if (std::getenv((std::string("UCX_") + variable).c_str()) == nullptr) ucp_config_modify(config, name, value);
   }
-
-  /// Whether settings of a transport are called by its name too; UCX before 1.17 wants the rest alone.
-  static bool names_transports() { return at_least(17); }
 
   /// False if UCX_TLS rules out these transports, by the names of them all or of some; then UCX would warn of a setting that
   /// it has no use for.

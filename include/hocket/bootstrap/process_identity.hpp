@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which process on which host a rank is, so that ranks of one host know each other, and notice their ends at once.
+///
+/// A killed process that its parent has not reaped yet keeps its sockets' and memory's owner alive as far as a
+/// communication library can see. The kernel's handle on a process (a pidfd) tells. A process number alone can't be
+/// trusted: it may mean another process in another PID namespace, or be in use again; so the namespace and the time at
+/// which the process was started must match too. Shared memory has namespaces of its own: containers of one host share
+/// its cores, but mostly not that.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/directory.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace bootstrap {
+
+/// Copied from process to process as it lies in memory.
+struct process_identity {
+  char host[64] = {};               ///< differs between hosts, and between two boots of one
+  std::uint64_t pid_namespace = 0;  ///< 0: not known
+  std::uint64_t start_time = 0;     ///< in the kernel's ticks since boot; 0: not known
+  std::int32_t pid = 0;
+  std::uint32_t ipc_namespace = 0;  ///< 0: not known
+  cpu_set_t cores = {};             ///< that it may run on
+
+  bool same_host(const process_identity& other) const noexcept {
+    return std::memcmp(host, other.host, sizeof host) == 0;
+  }
+  /// Whether the two may find memory that has a name, as UCX's has.
+  bool may_share_memory(const process_identity& other) const noexcept {
+    return same_host(other) && ipc_namespace == other.ipc_namespace;
+  }
+  /// Whether this process can tell whether `other` lives.
+  bool can_watch(const process_identity& other) const noexcept {
+    return same_host(other) && pid_namespace != 0 && pid_namespace == other.pid_namespace && other.start_time != 0;
+  }
+};
+
+namespace detail {
+
+inline std::string text_of(const std::string& path) {
+  std::vector<std::byte> content;
+  platform::read_file(path, content);
+  return std::string(reinterpret_cast<const char*>(content.data()), content.size());
+}
+
+/// Field 22 of a /proc/PID/stat; 0 if it can't be read. The name in field 2 may hold anything, parentheses too.
+inline std::uint64_t start_time_in(const std::string& text) {
+  std::size_t at = text.rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
+}
+
+inline std::uint64_t start_time_of(std::int32_t pid) {
+  return start_time_in(text_of("/proc/" + std::to_string(pid) + "/stat"));
+}
+
+}  // namespace detail
+
+inline process_identity own_identity() {
+  process_identity own;
+  std::string host = detail::text_of("/proc/sys/kernel/random/boot_id");
+  if (host.empty() && ::gethostname(own.host, sizeof own.host - 1) == 0) host = own.host;
+  std::memset(own.host, 0, sizeof own.host);
+  std::memcpy(own.host, host.data(), std::min(host.size(), sizeof own.host - 1));
+  struct stat space {};
+  if (::stat("/proc/self/ns/pid", &space) == 0) own.pid_namespace = space.st_ino;
+  if (::stat("/proc/self/ns/ipc", &space) == 0) own.ipc_namespace = static_cast<std::uint32_t>(space.st_ino);
+  own.pid = ::getpid();
+  own.start_time = detail::start_time_of(own.pid);
+  CPU_ZERO(&own.cores);
+  ::sched_getaffinity(0, sizeof own.cores, &own.cores);
+  return own;
+}
+
+/// Watches one process of this host.
+class process_watch {
+ public:
+  /// True once the process has ended, a zombie included. False if that can't be known.
+  bool ended(const process_identity& who) {
+    if (!gone_ && !descriptor_) begin(who);
+    if (gone_ || !descriptor_) return gone_;
+    pollfd query{descriptor_.get(), POLLIN, 0};
+    gone_ = ::poll(&query, 1, 0) > 0;
+    return gone_;
+  }
+
+ private:
+  void begin(const process_identity& who) {
+    platform::file_descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, who.pid, 0)));
+    if (!handle) {
+      gone_ = errno == ESRCH;
+      return;
+    }
+    const std::uint64_t start_time = detail::start_time_of(who.pid);
+    if (start_time == who.start_time) descriptor_ = std::move(handle);
+    gone_ = start_time != 0 && start_time != who.start_time;
+  }
+
+  platform::file_descriptor descriptor_;
+  bool gone_ = false;
+};
+
+}  // namespace bootstrap
+HOCKET_END_NAMESPACE

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Makes the function objects of all calls, such as `all_reduce` and `all_reduce_async`, from their shapes.
+///
+/// A shape says which arguments a call has, and in which order. It has a class template `overloads<How>`: the call operator,
+/// and its twin with a `std::error_code`, for buffers of the program and for those in memory of devices. `How` is `blocking`
+/// or `starting`. The shapes are in moving_call.hpp, reducing_call.hpp and message_call.hpp.
+///
+/// What runs a call on memory of a device is not known here: `device_calls<Space>` is, where the header of that memory was
+/// included. For memory of devices that header comes with <hocket/cuda.cuh>, before or after this one, so that
+/// <hocket/cuda.cuh> alone stays as cheap as its kernels are.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/collective/detail/run.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/device_buffer.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/operation/traits.hpp>
+
+#include <source_location>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Returns when the call is over on the host. Only this form has a twin with a std::error_code.
+struct blocking {
+  using result = void;
+  static constexpr bool blocks = true;
+
+  template <class Spec, class Domain, class Options>
+  static outcome run(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+                     const std::source_location& site) {
+    return run_spec(comm, spec, options, site);
+  }
+  template <class Spec, class Domain, class Options>
+  static outcome exchange(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+                          const std::source_location& site) {
+    return run_message(comm, spec, options, site);
+  }
+  static void give(const outcome& found) { deliver(found); }
+};
+
+/// Returns at once.
+struct starting {
+  using result = request;
+  static constexpr bool blocks = false;
+
+  template <class Spec, class Domain, class Options>
+  static request run(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+                     const std::source_location& site) {
+    return start_call(comm, spec, options, site);
+  }
+  template <class Spec, class Domain, class Options>
+  static request exchange(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+                          const std::source_location& site) {
+    return start_message(comm, spec, options, site);
+  }
+  static request give(request started) { return started; }
+};
+
+/// The function object of a call.
+template <class Shape, class How = blocking>
+using call = with_misuse_diagnostics<typename Shape::template overloads<How>, typename Shape::form>;
+
+/// ... of its `_async` form.
+template <class Shape>
+using call_async = call<Shape, starting>;
+
+// ── Buffers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// A range that the call reads, which must outlive the call only if that goes on after it has returned.
+template <class Range, class How>
+concept input_range =
+    (How::blocks && contiguous_buffer<std::remove_reference_t<Range>>) || (!How::blocks && lasting_buffer<Range>);
+
+/// A tagged buffer, such as `cuda::device(...)`, to be read by a call with these options.
+template <class Buffer, class Options>
+concept device_input = is_device_buffer<std::remove_cvref_t<Buffer>> && requires {
+  typename std::remove_cvref_t<Buffer>::value_type;
+} && (device_calls<typename std::remove_cvref_t<Buffer>::space>::template takes<Options>);
+
+/// ... to be written.
+template <class Buffer, class Options>
+concept device_output =
+    device_input<Buffer, Options> && !std::is_const_v<typename std::remove_cvref_t<Buffer>::element_type>;
+
+template <class Buffer, class How, class Options>
+concept input_buffer = input_range<Buffer, How> || device_input<Buffer, Options>;
+
+template <class Buffer, class Options>
+concept output_buffer = writable_buffer<Buffer> || device_output<Buffer, Options>;
+
+/// Whether elements of `T` may be sent to a buffer of `U`.
+template <class T, class U>
+concept device_pair = std::is_same_v<std::remove_const_t<T>, U>;
+
+template <class Buffer>
+struct element_of_buffer {
+  using type = element_type_t<Buffer>;
+};
+template <class Buffer>
+  requires is_device_buffer<std::remove_cvref_t<Buffer>>
+struct element_of_buffer<Buffer> {
+  using type = typename std::remove_cvref_t<Buffer>::value_type;
+};
+template <class Buffer>
+using element_of_buffer_t = typename element_of_buffer<Buffer>::type;
+
+/// Whether a call may read `In` and write `Out`: both of the program, or both of devices.
+template <class In, class Out, class How, class Options>
+concept exchange_pair =
+    ((input_range<In, How> && writable_buffer<Out>) || (device_input<In, Options> && device_output<Out, Options>)) &&
+    element<element_of_buffer_t<In>> && element<element_of_buffer_t<Out>>;
+
+/// ... with elements of one type.
+template <class In, class Out, class How, class Options>
+concept buffer_pair =
+    exchange_pair<In, Out, How, Options> && std::is_same_v<element_of_buffer_t<In>, element_of_buffer_t<Out>>;
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
+
+#define HOCKET_DETAIL_HAS_DEVICE_CALLS
+#if defined(HOCKET_DETAIL_HAS_CUDA_HEADER)
+#include <hocket/collective/device/staged.hpp>
+#endif

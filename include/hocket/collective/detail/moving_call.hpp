@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The shapes of collectives that combine nothing: see generate_call.hpp.
+#pragma once
+
+#include <hocket/collective/detail/blocks.hpp>
+#include <hocket/collective/detail/call_forms.hpp>
+#include <hocket/collective/detail/generate_call.hpp>
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/device_buffer.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// (communicator, in, out, lengths..., options, code). `Counts` are the types of the lengths, where blocks have given ones.
+template <plan::collective_kind Kind, class... Counts>
+struct moving {
+  using form = std::conditional_t<sizeof...(Counts) == 0, moving_form, uneven_form<false, Counts...>>;
+
+  template <class How>
+  struct overloads {
+    static constexpr plan::collective_kind collective = Kind;
+    static constexpr detail::block_lengths block_lengths =
+        decltype(blocks_of<Kind>(std::declval<Counts>()...))::lengths;
+
+    template <class Domain, class In, class Out, call_options Options = options<>>
+      requires buffer_pair<In, Out, How, Options>
+    typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
+                                    const Options& options = {},
+                                    const std::source_location& site = std::source_location::current()) const {
+      return How::give(run(comm, in, out, options, site, blocks_of<Kind>(lengths...)));
+    }
+    template <class Domain, class In, class Out, call_options Options>
+      requires How::blocks && buffer_pair<In, Out, How, Options>
+    void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Options& options,
+                    std::error_code& code,
+                    const std::source_location& site = std::source_location::current()) const noexcept {
+      code = run(comm, in, out, options, site, blocks_of<Kind>(lengths...)).code();
+    }
+
+   private:
+    template <class Domain, class In, class Out, class Options, class Blocks>
+    static auto run(const communicator<Domain>& comm, In& in, Out& out, const Options& options,
+                    const std::source_location& site, const Blocks& blocks) {
+      if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
+        return device_calls<typename Out::space>::template move<Kind, How>(comm, in, out, options, site, blocks);
+      } else {
+        return How::run(comm, make_move_spec<Kind>(as_input(in), as_output(out), 0, options, blocks), options, site);
+      }
+    }
+  };
+};
+
+/// (communicator, buffer, root, options, code)
+template <plan::collective_kind Kind>
+struct rooted {
+  using form = rooted_form;
+
+  template <class How>
+  struct overloads {
+    static constexpr plan::collective_kind collective = Kind;
+
+    template <class Domain, class Buffer, call_options Options = options<>>
+      requires output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>>
+    typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, root from = {},
+                                    const Options& options = {},
+                                    const std::source_location& site = std::source_location::current()) const {
+      return How::give(run(comm, buffer, from, options, site));
+    }
+    template <class Domain, class Buffer, call_options Options>
+      requires How::blocks && output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>>
+    void operator()(const communicator<Domain>& comm, Buffer&& buffer, root from, const Options& options,
+                    std::error_code& code,
+                    const std::source_location& site = std::source_location::current()) const noexcept {
+      code = run(comm, buffer, from, options, site).code();
+    }
+
+   private:
+    template <class Domain, class Buffer, class Options>
+    static auto run(const communicator<Domain>& comm, Buffer& buffer, root from, const Options& options,
+                    const std::source_location& site) {
+      if constexpr (is_device_buffer<std::remove_const_t<Buffer>>) {
+        return device_calls<typename Buffer::space>::template broadcast<How>(comm, buffer, from, options, site);
+      } else {
+        using element_type = element_type_t<Buffer>;
+        return How::run(comm,
+                        make_move_spec<Kind>(std::span<const element_type>(), as_output(buffer), from.rank, options),
+                        options, site);
+      }
+    }
+  };
+};
+
+/// (communicator, options, code)
+template <plan::collective_kind Kind>
+struct bare {
+  using form = bare_form;
+
+  template <class How>
+  struct overloads {
+    static constexpr plan::collective_kind collective = Kind;
+
+    template <class Domain, call_options Options = options<>>
+    typename How::result operator()(const communicator<Domain>& comm, const Options& options = {},
+                                    const std::source_location& site = std::source_location::current()) const {
+      return How::give(How::run(comm, spec(options), options, site));
+    }
+    template <class Domain, call_options Options>
+      requires How::blocks
+    void operator()(const communicator<Domain>& comm, const Options& options, std::error_code& code,
+                    const std::source_location& site = std::source_location::current()) const noexcept {
+      code = How::run(comm, spec(options), options, site).code();
+    }
+
+   private:
+    template <class Options>
+    static auto spec(const Options& options) {
+      return make_move_spec<Kind>(std::span<const std::byte>(), std::span<std::byte>(), 0, options);
+    }
+  };
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The shape of collectives that combine: see generate_call.hpp.
+#pragma once
+
+#include <hocket/collective/detail/blocks.hpp>
+#include <hocket/collective/detail/call_forms.hpp>
+#include <hocket/collective/detail/generate_call.hpp>
+#include <hocket/collective/detail/reduce.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/device_buffer.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <functional>
+#include <source_location>
+#include <span>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Runs a reduction of buffers of the program. all_reduce.hpp specializes it.
+template <plan::collective_kind Kind, class How>
+struct host_reduction {
+  template <class Domain, class T, class Op, class Options, class Blocks>
+  static auto run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
+                  const Options& options, const std::source_location& site, const Blocks& blocks) {
+    return How::run(comm, make_reduction_spec<Kind>(in, out, op, options, blocks), options, site);
+  }
+};
+
+/// `in_place(...)` of a buffer of the program, or of a tagged one in a call with these options.
+template <class Buffer, class Options>
+inline constexpr bool is_in_place_argument = false;
+template <class T, class Options>
+inline constexpr bool is_in_place_argument<in_place_buffer<T>, Options> = true;
+template <class T, class Space, class Options>
+inline constexpr bool is_in_place_argument<device_in_place<T, Space>, Options> =
+    device_output<device_buffer<T, Space>, Options>;
+
+template <class Buffer, class Options>
+concept in_place_argument = is_in_place_argument<std::remove_cvref_t<Buffer>, Options>;
+
+template <class Buffer>
+using element_in_place_t = typename decltype(std::remove_cvref_t<Buffer>::elements)::value_type;
+
+/// (communicator, in, out, lengths..., op, options, code), and for `all_reduce` (communicator, in_place(buffer), op, options,
+/// code). `Counts` are the types of the lengths, where blocks have given ones.
+template <plan::collective_kind Kind, class... Counts>
+struct reducing {
+  using form = std::conditional_t<sizeof...(Counts) == 0, reduction_form, uneven_form<true, Counts...>>;
+  static constexpr bool has_in_place = Kind == plan::collective_kind::all_reduce;
+
+  template <class How>
+  struct overloads {
+    static constexpr plan::collective_kind collective = Kind;
+    static constexpr detail::block_lengths block_lengths =
+        decltype(blocks_of<Kind>(std::declval<Counts>()...))::lengths;
+
+    template <class Domain, class In, class Out, class Op = std::plus<>, call_options Options = options<>>
+      requires buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>>
+    typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
+                                    const Op& op = {}, const Options& options = {},
+                                    const std::source_location& site = std::source_location::current()) const {
+      return How::give(run(comm, in, out, op, options, site, blocks_of<Kind>(lengths...)));
+    }
+    template <class Domain, class In, class Out, class Op, call_options Options>
+      requires How::blocks && buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>>
+    void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Op& op,
+                    const Options& options, std::error_code& code,
+                    const std::source_location& site = std::source_location::current()) const noexcept {
+      code = run(comm, in, out, op, options, site, blocks_of<Kind>(lengths...)).code();
+    }
+
+    template <class Domain, class Buffer, class Op = std::plus<>, call_options Options = options<>>
+      requires has_in_place && in_place_argument<Buffer, Options> && reduction_for<Op, element_in_place_t<Buffer>>
+    typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op = {},
+                                    const Options& options = {},
+                                    const std::source_location& site = std::source_location::current()) const {
+      return How::give(run(comm, buffer.elements, buffer.elements, op, options, site, equal_blocks{}));
+    }
+    template <class Domain, class Buffer, class Op, call_options Options>
+      requires How::blocks && has_in_place && in_place_argument<Buffer, Options> &&
+               reduction_for<Op, element_in_place_t<Buffer>>
+    void operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op, const Options& options,
+                    std::error_code& code,
+                    const std::source_location& site = std::source_location::current()) const noexcept {
+      code = run(comm, buffer.elements, buffer.elements, op, options, site, equal_blocks{}).code();
+    }
+
+   private:
+    template <class Domain, class In, class Out, class Op, class Options, class Blocks>
+    static auto run(const communicator<Domain>& comm, In& in, Out& out, const Op& op, const Options& options,
+                    const std::source_location& site, const Blocks& blocks) {
+      if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
+        return device_calls<typename Out::space>::template reduce<Kind, How>(comm, in, out, op, options, site, blocks);
+      } else {
+        return host_reduction<Kind, How>::run(comm, as_input(in), as_output(out), op, options, site, blocks);
+      }
+    }
+  };
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

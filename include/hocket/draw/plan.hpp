@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Plans to look at: `draw_text` for a terminal, `draw_svg` for a page, both by the virtual clock of plan/clock.hpp.
+#pragma once
+
+#include <hocket/draw/plan_svg.hpp>
+#include <hocket/draw/plan_text.hpp>

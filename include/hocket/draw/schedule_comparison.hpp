@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A schedule as it was planned and as it was run, in one picture with one axis of time: where a run loses time, one sees
+/// at which action. Both timelines must be in one unit: price the plan with measured costs.
+///
+///     rank 0 plan  F0 F1       B0--- F2 B1---    B2---
+///            run   F0 F1          B0--- F2 B1---    B2---
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/draw/detail/svg.hpp>
+#include <hocket/draw/schedule_svg.hpp>
+#include <hocket/draw/schedule_text.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/timeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// Two lines per rank. A column is `quantum` long (0: the shortest planned action). At most `most_columns` are drawn.
+inline std::string draw_comparison_text(const schedule& plan, const timeline& planned, const timeline& run,
+                                        double quantum = 0, std::size_t most_columns = 400) {
+  detail::text_scale scale = detail::scale_of(plan, planned, quantum);
+  if (scale.quantum <= 0) return "nothing to draw\n";
+  const detail::text_scale of_run = detail::scale_of(plan, run, scale.quantum);
+  scale.end = std::max(scale.end, of_run.end);
+  const std::vector<std::string> above = detail::text_lines(plan, planned, scale, most_columns);
+  const std::vector<std::string> below = detail::text_lines(plan, run, scale, most_columns);
+  const std::size_t digits = std::to_string(plan.ranks() - 1).size();
+  std::string all;
+  for (std::size_t rank = 0; rank < above.size(); ++rank) {
+    const std::string number = std::to_string(rank);
+    all += "rank " + std::string(digits - number.size(), ' ') + number + " plan  " + above[rank] + '\n';
+    all += std::string(5 + digits, ' ') + " run   " + below[rank] + '\n';
+  }
+  return all;
+}
+
+/// The plan above, the run below it; `options.until` may lie further to the right than both end.
+inline std::string draw_comparison_svg(const schedule& plan, const timeline& planned, const timeline& run,
+                                       const svg_options& options = {}) {
+  svg_options both = options;
+  for (const timeline* times : {&planned, &run}) {
+    for (const timed_schedule_action& each : *times) both.until = std::max(both.until, each.end);
+  }
+  const std::string heading(options.heading.empty() ? plan.name() : options.heading);
+  const std::string above_heading = heading + ", planned";
+  const std::string below_heading = heading + ", run";
+  svg_options above_options = both;
+  above_options.heading = above_heading;
+  svg_options below_options = both;
+  below_options.heading = below_heading;
+  detail::schedule_drawing above(plan, planned, above_options);
+  detail::schedule_drawing below(plan, run, below_options);
+  const std::string width = plan::detail::decimal(options.width, 0);
+  const std::string middle = plan::detail::decimal(above.height(), 0);
+  const std::string height = plan::detail::decimal(above.height() + below.height(), 0);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height + "\" viewBox=\"0 0 " +
+         width + ' ' + height + "\">\n" + above.draw() + "<g transform=\"translate(0 " + middle + ")\">\n" +
+         below.draw() + "</g>\n</svg>\n";
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

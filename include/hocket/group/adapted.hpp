@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The same group of ranks over an adapted transport: `with_faults` has things go wrong on purpose, `traced` writes
+/// down all that happens.
+#pragma once
+
+#include <hocket/collective/recv.hpp>
+#include <hocket/collective/send.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/group/chosen_ranks.hpp>
+#include <hocket/group/exchange.hpp>
+#include <hocket/transport/adaptor/faults.hpp>
+#include <hocket/transport/adaptor/faulty.hpp>
+#include <hocket/transport/adaptor/traced.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+struct adapting {
+  static constexpr const char* name = "with_faults, or traced";
+};
+
+/// Collective over `comm`: a communicator of its ranks on an `Adapted` of its wire.
+template <class Adapted, class Domain, class Shared>
+communicator<Adapted> adapt(const communicator<Domain>& comm, std::shared_ptr<Shared> shared,
+                            const std::source_location& site) {
+  auto& state = communicator_access::state(comm);
+  transport::open_parameters how = open_parameters_of(state, all_ranks(state), exchange_over<adapting>(comm, site));
+  how.context = agree_on_context(comm, site);
+  communicator<Adapted> made(std::make_shared<Adapted>(state.domain(), std::move(shared)), std::move(how),
+                             state.layout().staging_bytes);
+  made.set_timeout(comm.timeout());
+  communicator_access::state(made).recorder().inherit(state.recorder());
+  return made;
+}
+
+}  // namespace detail
+
+/// A communicator of the ranks of `comm` on which `what` goes wrong, whatever transport it is: so that a program can
+/// try what it does then. Faults count the steps of what is called on it, on parts of it and on what `shrink` makes of
+/// it.
+///
+/// Collective over `comm`; `what` must be equal on all ranks. Small reductions take the long way here, in which each
+/// step can be disturbed. **Threads.** The communicator and its parts must be used by one thread. **Errors.** As
+/// `split`.
+template <class Domain>
+communicator<adaptor::faulty<Domain>> with_faults(const communicator<Domain>& comm, const adaptor::faults& what,
+                                                  const std::source_location& site = std::source_location::current()) {
+  const int rank_in_world = detail::communicator_access::state(comm).domain()->rank();
+  return detail::adapt<adaptor::faulty<Domain>>(comm, std::make_shared<adaptor::fault_injector>(what, rank_in_world),
+                                                site);
+}
+
+/// A communicator of the ranks of `comm` that keeps a record of each step and each message of what is called on it, and
+/// on parts of it, until `write_trace`. Collective over `comm`. Every step allocates: times are good for seeing who waits
+/// for whom, less so for nanoseconds. **Errors.** As `split`.
+template <class Domain>
+communicator<adaptor::traced<Domain>> traced(const communicator<Domain>& comm,
+                                             const std::source_location& site = std::source_location::current()) {
+  const int rank_in_world = detail::communicator_access::state(comm).domain()->rank();
+  return detail::adapt<adaptor::traced<Domain>>(comm, std::make_shared<adaptor::trace_log>(rank_in_world), site);
+}
+
+namespace detail {
+
+inline double clock_in_microseconds() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// What rank 0 adds to times of this rank to have them on its own clock, as seen on rank 0 (else 0). Both call it.
+/// Clocks of one host are the same: what is less than a message takes is no difference.
+template <class Domain>
+double clock_difference(const communicator<Domain>& comm, int other) {
+  constexpr int rounds = 8;
+  double best = 0, shortest = 0;
+  for (int round = 0; round < rounds; ++round) {
+    double theirs = 0;
+    if (comm.rank() != 0) {
+      recv(comm, std::span(&theirs, 1), peer{0});
+      theirs = clock_in_microseconds();
+      send(comm, std::span<const double>(&theirs, 1), peer{0});
+      continue;
+    }
+    const double begin = clock_in_microseconds();
+    send(comm, std::span<const double>(&begin, 1), peer{other});
+    recv(comm, std::span(&theirs, 1), peer{other});
+    const double took = clock_in_microseconds() - begin;
+    if (round > 0 && took >= shortest) continue;
+    shortest = took;
+    best = begin + took / 2 - theirs;
+  }
+  return std::abs(best) < shortest ? 0 : best;
+}
+
+/// Nothing is recorded while it lives.
+class trace_pause {
+ public:
+  explicit trace_pause(adaptor::trace_log& log) noexcept : log_(log) { log_.pause(true); }
+  trace_pause(const trace_pause&) = delete;
+  trace_pause& operator=(const trace_pause&) = delete;
+  ~trace_pause() { log_.pause(false); }
+
+ private:
+  adaptor::trace_log& log_;
+};
+
+}  // namespace detail
+
+/// Writes what all ranks of `comm` have recorded into one file at `path`, on one time axis, that of rank 0: Perfetto
+/// (ui.perfetto.dev) opens it. Rank 0 writes it, the others send it their part.
+///
+/// Collective over `comm`; the record stays, so a later trace has all of it again. **Cost.** Some 200 bytes for each
+/// step and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; what
+/// messages throw.
+template <class Domain>
+void write_trace(const communicator<adaptor::traced<Domain>>& comm, const std::string& path) {
+  adaptor::trace_log& own = *detail::communicator_access::state(comm).domain()->shared();
+  const detail::trace_pause quiet(own);
+  std::vector<std::string> parts{own.events()};
+  for (int rank = 1; rank < comm.size(); ++rank) {
+    if (comm.rank() != 0 && comm.rank() != rank) continue;
+    double difference = detail::clock_difference(comm, rank);
+    if (comm.rank() == 0) {
+      send(comm, std::span<const double>(&difference, 1), peer{rank});
+      std::uint64_t size = 0;
+      recv(comm, std::span(&size, 1), peer{rank});
+      recv(comm, std::span(parts.emplace_back(size, '\0')), peer{rank});
+    } else {
+      recv(comm, std::span(&difference, 1), peer{0});
+      parts[0] = own.events(difference);
+      const std::uint64_t size = parts[0].size();
+      send(comm, std::span(&size, 1), peer{0});
+      send(comm, std::span<const char>(parts[0]), peer{0});
+    }
+  }
+  if (comm.rank() != 0) return;
+  std::ofstream file(path);
+  if (file << adaptor::trace_json(parts) << std::flush) return;
+  raise(errc::bad_environment, "write_trace: '" + path + "' can't be written");
+}
+
+HOCKET_END_NAMESPACE

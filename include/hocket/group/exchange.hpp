@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What ranks tell each other within a call that makes something together: a part of a communicator, memory that all of
+/// them read. Errors, the flight recorder and ranks that are in other calls know it by the name of that call, and by the
+/// caller's line.
+#pragma once
+
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/move.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/signature.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/group/chosen_ranks.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// An all-gather within `Operation`, which has a name: of what is not the caller's, so that nothing else is told of it.
+template <class Operation, class T>
+struct exchange_spec : move_spec<plan::collective_kind::all_gather, T> {
+  static constexpr const char* name = Operation::name;
+
+  template <class State>
+  call_request asked(const State& state) const {
+    call_request request = move_spec<plan::collective_kind::all_gather, T>::asked(state);
+    request.type_signature = mix(request.type_signature, hash_text(name));
+    request.types = "";
+    return request;
+  }
+};
+
+/// `own` of all ranks. Here and below, `site` is that of the user's call, which errors name.
+template <class Operation, class T, class Domain>
+std::vector<T> gather_values(const communicator<Domain>& comm, std::span<const T> own,
+                             const std::source_location& site) {
+  std::vector<T> all(own.size() * static_cast<std::size_t>(comm.size()));
+  deliver(run_call(comm, exchange_spec<Operation, T>{{own, all}}, options<>(), site));
+  return all;
+}
+
+/// No rank has so much to say when something is made: a length beyond it has changed on its way.
+inline constexpr std::uint64_t most_exchanged = std::uint64_t{1} << 20U;
+
+template <class Operation, class Domain>
+[[noreturn]] HOCKET_COLD void refuse_length(const communicator<Domain>& comm, std::uint64_t length,
+                                            const std::source_location& site) {
+  const std::string reason = "a rank is said to exchange " + std::to_string(length) + " bytes, more than " +
+                             std::to_string(most_exchanged) + ": they have changed on their way";
+  comm.revoke(reason);
+  raise(errc::corrupted, reason,
+        {.operation = Operation::name, .rank = comm.rank(), .ranks = comm.size(), .site = site});
+}
+
+/// All-gather of blobs of up to `most_exchanged` bytes over `comm`, of which only those of `chosen` are kept.
+template <class Operation, class Domain>
+std::vector<std::vector<std::byte>> gather_blobs(const communicator<Domain>& comm, std::span<const std::byte> blob,
+                                                 const std::vector<int>& chosen, const std::source_location& site) {
+  const std::uint64_t own_size = blob.size();
+  const auto sizes = gather_values<Operation>(comm, std::span(&own_size, 1), site);
+  const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
+  if (largest > most_exchanged) refuse_length<Operation>(comm, largest, site);
+  std::vector<std::byte> own(largest);
+  std::copy(blob.begin(), blob.end(), own.begin());
+  const auto all = gather_values<Operation>(comm, std::span<const std::byte>(own), site);
+  std::vector<std::vector<std::byte>> result;
+  for (const int rank : chosen) {
+    const auto r = static_cast<std::size_t>(rank);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(r * largest);
+    result.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(sizes[r]));
+  }
+  return result;
+}
+
+/// The exchange of what the ranks `chosen` of `comm` make together. All of `comm` take part; it must outlive the
+/// result.
+template <class Operation, class Domain>
+transport::exchange_function exchange_over(const communicator<Domain>& comm, const std::vector<int>& chosen,
+                                           const std::source_location& site) {
+  return [&comm, chosen, site](std::span<const std::byte> blob) {
+    return gather_blobs<Operation>(comm, blob, chosen, site);
+  };
+}
+template <class Operation, class Domain>
+transport::exchange_function exchange_over(const communicator<Domain>& comm, const std::source_location& site) {
+  return exchange_over<Operation>(comm, all_ranks(communicator_access::state(comm)), site);
+}
+
+/// A context number that none of the ranks of `comm` uses yet, held by all of them.
+template <class Domain>
+std::uint32_t agree_on_context(const communicator<Domain>& comm, const std::source_location& site) {
+  auto& contexts = communicator_access::state(comm).domain()->contexts();
+  for (;;) {
+    const std::uint32_t proposed = contexts.propose();
+    std::uint32_t agreed = 0;
+    all_reduce(comm, std::span(&proposed, 1), std::span(&agreed, 1), maximum{}, options<>(), site);
+    const int claimed = contexts.claim(agreed) ? 1 : 0;
+    int by_all = 0;
+    all_reduce(comm, std::span(&claimed, 1), std::span(&by_all, 1), minimum{}, options<>(), site);
+    if (by_all == 1) return agreed;
+    if (claimed == 1) contexts.release(agreed);
+  }
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

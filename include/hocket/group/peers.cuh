@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Collectives between devices that reach each other's memory, with the kernels that nvcc makes of operations: see
+/// group/peers.hpp, which has all that is said of them.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/device/memory.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/group/peers.hpp>
+#include <hocket/kernel/device/element_kernel.cuh>
+#include <hocket/transport/cuda_ipc/driver.hpp>
+
+#include <source_location>
+
+HOCKET_BEGIN_NAMESPACE
+namespace cuda {
+
+/// The tables of kernels that bound calls launch.
+struct device_kernels {
+  template <class Op, class T>
+  static const kernel::stream_kernel* each() noexcept {
+    return &kernel::device::stream_kernel_of<Op, T>;
+  }
+  template <class Op, class T>
+  static const kernel::stream_kernel* fused() noexcept {
+    return &kernel::device::fused_kernel_of<Op, T>;
+  }
+};
+
+template <class Domain>
+using peers = peers_of<Domain, cuda_ipc::driver, device_kernels>;
+
+/// Lets the devices of `comm`'s ranks reach each other's memory; this rank's is that of `stream`. Collective: see
+/// `peers_of::reach`. Options: `timeout`.
+template <class Domain, call_options Options = options<>>
+peers<Domain> reach_peers(const communicator<Domain>& comm, const stream_ref& stream, const Options& how = {},
+                          const std::source_location& site = std::source_location::current()) {
+  static_assert(Options::template only<kind::timeout>, "with(...): reach_peers takes a timeout and nothing else");
+  const auto longest = hocket::detail::timeout_of(hocket::detail::communicator_access::state(comm), how);
+  return peers<Domain>::reach(comm, stream, longest, {}, site);
+}
+
+/// The communicator must stay where it is until the last bound call is gone: a temporary does not.
+template <class Domain, class... More>
+void reach_peers(const communicator<Domain>&&, const More&...) = delete;
+
+}  // namespace cuda
+HOCKET_END_NAMESPACE

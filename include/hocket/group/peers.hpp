@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Collectives between devices that reach each other's memory: bound to their buffers once, then put on a stream as often
+/// as one likes, and into graphs. Nothing passes through the host, and no host waits for another while streams work.
+///
+///     auto peers = gpu::reach_peers(comm, gpu::stream_ref(stream));                         // collective
+///     auto sum = peers.all_reduce(gpu::device(in, n), gpu::device(out, n), std::plus<>{});  // collective
+///     for (...) {
+///       backward(stream, in);
+///       sum.enqueue(stream);  // local, and returns at once
+///       update(stream, out);
+///     }
+///     sum.wait();  // or a request for the host: hocket::request done = sum.completion();
+///     peers.close();  // collective
+///
+/// Buffers that are used once are bound for one time, at the price of two exchanges between hosts:
+///
+///     peers.all_reduce(gpu::device(in, n), gpu::device(out, n), std::plus<>{}).enqueue(stream);
+///
+/// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; two of them never overlap.
+///   Another order is a `mismatch` of that `wait`, or a later one. Calls are bound, too, at the same place among those that
+///   are enqueued.
+///   What `enqueue` is followed by on its stream finds the result, and may overwrite `in`.
+/// **Graphs.** `enqueue` on a stream that is being captured adds the call to the graph. Graphs are launched one after the
+///   other, in the same order on all ranks, and not beside calls that are enqueued.
+/// **Buffers** are device memory of cudaMalloc or cuMemAlloc, not of a pool, as that of cudaMallocAsync, and stay until the bound
+///   call is gone and what was enqueued of it is done; after a failure, until `close`. `in` may be where the result will be, and overlap `out` in no other way.
+/// **Algorithms.** Ranks on one device: for all_reduce one kernel for all of them, launched by rank 0. Else one_shot for
+///   small vectors and two_shot, and `direct` for what is not reduced; `with(ring)` and so on choose. What these combine in
+///   the order of ranks has the same bits on all ranks and from run to run. Rings and trees give those of the host's call
+///   with the same algorithm; all ranks must bind them in place, or none. With `require(fixed_tree)` and
+///   `require(rank_count_invariant)`, and by operations in three parts, the bits are those of the host's calls; these
+///   operations have one_shot, two_shot and direct.
+/// **Errors.** What can't be bound is refused on all ranks alike and ends nothing: `unreachable` (go on with the staged
+///   calls), `mismatch`, `invalid_argument`. A failure of `enqueue` or `wait` ends the communicator on all ranks. `wait`
+///   ends by its deadline, by `abort`, and when a peer has ended or given up; streams run dry then, results mean nothing, and
+///   that may take as long as work of the caller's on them.
+/// **Ranks that are threads on one device** share what waits for all streams of a context: see docs/device-memory.md for
+///   what to set before, and what to leave alone.
+/// **Threads.** As for the communicator, which must stay where it is until the last bound call is gone.
+#pragma once
+
+#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/detail/generate_call.hpp>
+#include <hocket/collective/detail/reduce.hpp>
+#include <hocket/collective/device/memory.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/communicator_guard.hpp>
+#include <hocket/communicator/signature.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/device_buffer.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/engine/stream/operation.hpp>
+#include <hocket/group/exchange.hpp>
+#include <hocket/group/explain_bound.hpp>
+#include <hocket/kernel/device/stream_kernel.hpp>
+#include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
+#include <hocket/transport/cuda_ipc/context_scope.hpp>
+#include <hocket/transport/cuda_ipc/driver.hpp>
+#include <hocket/transport/cuda_ipc/driver_status.hpp>
+#include <hocket/transport/cuda_ipc/group.hpp>
+#include <hocket/transport/cuda_ipc/memory_query.hpp>
+#include <hocket/transport/cuda_ipc/memory_space.hpp>
+#include <hocket/transport/cuda_ipc/process_mark.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+struct reaching_peers {
+  static constexpr const char* name = "reach_peers";
+};
+struct binding_device_call {
+  static constexpr const char* name = "a device call that is bound";
+};
+
+/// What all bound calls of a communicator share. The driver outlives the group.
+template <class Domain, class Driver>
+struct device_peers {
+  using group_type = cuda_ipc::group<Driver>;
+  using state_type = communicator_state<Domain>;
+
+  explicit device_peers(const communicator<Domain>& whose) : comm(whose) {}
+  state_type& state() const { return communicator_access::state(comm); }
+
+  /// Ends the communicator, as a call of `whose` does that fails.
+  void revoke(const failure& cause) const { state().revoke_undelivered(in_context(cause, state(), *under_way)); }
+
+  const communicator<Domain>& comm;
+  const call_site* under_way = nullptr;  ///< which streams are waited for, or enqueued
+  std::optional<Driver> loaded;
+  std::unique_ptr<group_type> group;
+};
+
+/// Whether a call that is bound or waited for takes these options.
+template <class Options>
+inline constexpr bool bound_calls_take = Options::template only<kind::algorithm, kind::timeout, kind::exactness>;
+
+/// Why a wait on streams ends before they do, if the communicator says so.
+template <class State>
+failure interruption(State& state) {
+  static_cast<void>(poll_control_messages(state, [] { return waiting_call{.operation = "a wait for a stream"}; }));
+  if (state.revoked()) return state.take_cause();
+  return state.aborted() ? state.take_abort() : failure();
+}
+
+/// Ends the communicator, and the call.
+template <class State>
+[[noreturn]] HOCKET_COLD void raise_and_revoke(State& state, failure cause, const call_site& call) {
+  raise(give_up(state, std::move(cause), call, [](error_context&) {}));
+}
+
+/// The request for what was enqueued of a bound call.
+template <class Domain, class Driver>
+class bound_completion final : public pending {
+ public:
+  using peers_type = device_peers<Domain, Driver>;
+  using operation_state_type = stream_operation<Driver>;
+
+  bound_completion(std::shared_ptr<peers_type> peers, std::shared_ptr<operation_state_type> operation_state,
+                   const call_site& call)
+      : peers_(std::move(peers)), operation_state_(std::move(operation_state)), call_(call),
+        until_(deadline::after(call.timeout)) {}
+
+  bool test() override {
+    look([&](bool& done) { return operation_state_->test(until_, done); });
+    return over_;
+  }
+  void wait() override {
+    look([&](bool& done) {
+      done = true;
+      return operation_state_->finish(until_);
+    });
+  }
+  const failure& cause() const override { return cause_; }
+
+ private:
+  /// A failure ends it, but that another thread is in a call.
+  template <class Look>
+  void look(const Look& ask) {
+    if (over_) return;
+    auto& state = peers_->state();
+    const communicator_guard here(state);
+    outcome ended = here.refused();
+    over_ = !ended.failed();
+    if (over_) ended = refuse_if_over(state, never_stopped{}, call_.timeout);
+    if (ended.failed()) {
+      cause_ = in_context(ended.cause(), state, call_);
+      return;
+    }
+    peers_->under_way = &call_;
+    state.stop_reading();
+    failure found = ask(over_);
+    if (found) ended = give_up(state, std::move(found), call_, [](error_context&) {});
+    cause_ = ended.failed() ? ended.cause() : failure();
+    over_ = over_ || cause_;
+  }
+
+  std::shared_ptr<peers_type> peers_;
+  std::shared_ptr<operation_state_type> operation_state_;
+  call_site call_;
+  deadline until_;
+  failure cause_;
+  bool over_ = false;
+};
+
+}  // namespace detail
+
+namespace cuda {
+
+/// A vector of so many bytes and fewer is read whole by each rank, where they are on several devices. Not yet measured on a
+/// GPU.
+inline constexpr std::size_t most_one_shot_bytes = std::size_t{256} << 10;
+
+/// One rank's part of a collective that was bound to its buffers. Movable, as `peers_of`. See the top of this file.
+template <class Domain, class Driver>
+class bound_call {
+ public:
+  /// For `peers_of`.
+  bound_call(std::shared_ptr<hocket::detail::device_peers<Domain, Driver>> among, const char* name,
+             std::shared_ptr<const void> operation,
+             std::unique_ptr<hocket::detail::stream_operation<Driver>> operation_state)
+      : peers_(std::move(among)), name_(name), operation_(std::move(operation)),
+        operation_state_(std::move(operation_state)) {}
+
+  /// Puts it on a stream of this rank's device, that may be one that is being captured. Local; waits for nobody.
+  void enqueue(const stream_of<Driver>& stream, const std::source_location& site = std::source_location::current()) {
+    auto& state = peers_->state();
+    const hocket::detail::call_site call{name_, site, state.timeout()};
+    const hocket::detail::communicator_guard here(state);
+    begin(state, here, call);
+    peers_->under_way = &call;
+    failure found = foreign(stream.handle);
+    const bool driver_failed = found && found.code != errc::invalid_argument;
+    if (driver_failed) found = peers_->group->give_up(nullptr, std::move(found));
+    if (!found) found = operation_state_->enqueue(stream.handle);
+    if (!found) return;
+    if (found.code == errc::invalid_argument) {
+      raise(hocket::detail::refuse(state, std::move(found), call));
+    } else {
+      hocket::detail::raise_and_revoke(state, std::move(found), call);
+    }
+  }
+
+  /// The same on what converts to `stream_ref`, as a cudaStream_t does.
+  void enqueue(const stream_ref& stream, const std::source_location& site = std::source_location::current())
+    requires std::is_same_v<Driver, cuda_ipc::driver>
+  {
+    enqueue(static_cast<const stream_of<Driver>&>(stream), site);
+  }
+
+  /// Waits until what was enqueued last is done on this rank. Local, but that ends when all ranks have enqueued it. Not
+  /// for what a graph replays: synchronise its stream. Options: `timeout`.
+  template <call_options Options = options<>>
+  void wait(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
+    static_assert(Options::template only<kind::timeout>, "with(...): wait takes a timeout and nothing else");
+    auto& state = peers_->state();
+    const hocket::detail::call_site call = hocket::detail::site_of(state, name_, how, site);
+    const hocket::detail::communicator_guard here(state);
+    begin(state, here, call);
+    peers_->under_way = &call;
+    state.stop_reading();
+    failure found = operation_state_->finish(deadline::after(call.timeout));
+    if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
+  }
+
+  /// A request for what was enqueued last: it is over when that is done on this rank, and its `wait` waits as `wait` does,
+  /// from now on for at most the timeout. Local. If the call is enqueued again meanwhile, it is for that.
+  template <call_options Options = options<>>
+  request completion(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
+    static_assert(Options::template only<kind::timeout>, "with(...): completion takes a timeout and nothing else");
+    const hocket::detail::call_site call = hocket::detail::site_of(peers_->state(), name_, how, site);
+    return request(std::make_unique<hocket::detail::bound_completion<Domain, Driver>>(peers_, operation_state_, call));
+  }
+
+ private:
+  template <class State, class Visit>
+  void begin(State& state, const Visit& here, const hocket::detail::call_site& call) {
+    outcome refused = here.refused();
+    if (!refused.failed())
+      refused = hocket::detail::refuse_if_over(state, hocket::detail::never_stopped{}, call.timeout);
+    if (refused.failed()) raise(hocket::detail::in_context(refused.cause(), state, call));
+  }
+
+  failure foreign(cuda_ipc::stream_handle stream) const {
+    const auto& where = peers_->group->where();
+    cuda_ipc::context_handle context = nullptr;
+    const cuda_ipc::status said = where.through->stream_get_ctx(stream, &context);
+    if (said != cuda_ipc::status::success)
+      return status_failure(*where.through, "asking for the stream's context", said);
+    if (context == where.where) return {};
+    return make_failure(errc::invalid_argument,
+                        "the stream is of another device or context than the one that reach_peers was given");
+  }
+
+  std::shared_ptr<hocket::detail::device_peers<Domain, Driver>> peers_;
+  const char* name_;
+  std::shared_ptr<const void> operation_;
+  std::shared_ptr<hocket::detail::stream_operation<Driver>> operation_state_;
+};
+
+/// The ranks of a communicator, each with a device, that reach each other's memory. `Kernels` has the tables of kernels:
+/// `each<Op, T>()` and `fused<Op, T>()`. Movable; what was moved from can be destroyed, or given a value.
+template <class Domain, class Driver, class Kernels>
+class peers_of {
+ public:
+  using call_type = bound_call<Domain, Driver>;
+
+  /// Collective over `comm`, as everything here but `enqueue` and `wait`; milliseconds. The device is that of `order`.
+  /// Throws on all ranks alike: `unreachable`, with the reason and the ranks, where two can't reach each other's memory or
+  /// streams can't wait for words; `bad_environment` where there is no driver or its connections are too few.
+  static peers_of reach(const communicator<Domain>& comm, const stream_of<Driver>& order,
+                        std::chrono::nanoseconds timeout, cuda_ipc::group_options how,
+                        const std::source_location& site) {
+    auto made = std::make_shared<shared_type>(comm);
+    auto& state = made->state();
+    const hocket::detail::call_site call{"reach_peers", site, timeout};
+    how.until = deadline::after(timeout);
+    if (how.process == cuda_ipc::process_mark()) how.process = cuda_ipc::own_mark();
+    how.stream = order.handle;
+    how.interrupted = [&state] { return hocket::detail::interruption(state); };
+    how.ends = [shared = made.get()](const failure& cause) { shared->revoke(cause); };
+    cuda_ipc::driver_context<Driver> at{};
+    failure found = driver_context_of(*made, order, at, how.device);
+    const auto exchange = hocket::detail::exchange_over<hocket::detail::reaching_peers>(comm, site);
+    found = cuda_ipc::detail::agreed(found, static_cast<std::size_t>(comm.size()), exchange);
+    if (!found) {
+      found = cuda_ipc::group<Driver>::make(at, comm.rank(), comm.size(), exchange, std::move(how), made->group);
+    }
+    if (found) refuse(*made, std::move(found), call);
+    return peers_of(std::move(made));
+  }
+
+  int rank() const noexcept { return peers_->group->rank(); }
+  int size() const noexcept { return peers_->group->size(); }
+  /// Whether all ranks are on one device, so that one kernel can reduce for all of them.
+  bool one_device() const noexcept { return peers_->group->one_device(); }
+
+  // The last overload of each is for calls that fit no other: see explain_bound.hpp.
+
+  /// `out` on each rank is the sum, or what `op` is, of all ranks' `in`: as many elements.
+  template <class T, class U, class Op, call_options Options = options<>>
+    requires hocket::detail::device_pair<T, U> && reduction_for<Op, U>
+  call_type all_reduce(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Op& op,
+                       const Options& how = {}, const std::source_location& site = std::source_location::current()) {
+    return reduce<plan::collective_kind::all_reduce>(in, out, out.size(), op, how, site);
+  }
+  template <class T, class Op, call_options Options = options<>>
+    requires reduction_for<Op, T>
+  call_type all_reduce(device_in_place<T, device_memory> buffer, const Op& op, const Options& how = {},
+                       const std::source_location& site = std::source_location::current()) {
+    return reduce<plan::collective_kind::all_reduce>(buffer.elements, buffer.elements, buffer.elements.size(), op, how,
+                                                     site);
+  }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_reduction<std::remove_cvref_t<Arguments>...> &&
+             !hocket::detail::is_bound_in_place<std::remove_cvref_t<Arguments>...>)
+  auto all_reduce(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_all_reduce<hocket::detail::argument_list<Arguments...>>()>();
+  }
+
+  /// `out` is this rank's block of the sum of all `in`, which have as many elements for each rank.
+  template <class T, class U, class Op, call_options Options = options<>>
+    requires hocket::detail::device_pair<T, U> && reduction_for<Op, U>
+  call_type reduce_scatter(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Op& op,
+                           const Options& how = {},
+                           const std::source_location& site = std::source_location::current()) {
+    return reduce<plan::collective_kind::reduce_scatter>(in, out, out.size(), op, how, site);
+  }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_reduction<std::remove_cvref_t<Arguments>...>)
+  auto reduce_scatter(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_reduction<hocket::detail::argument_list<Arguments...>>()>();
+  }
+
+  /// `out` is all ranks' `in`, in their order.
+  template <class T, class U, call_options Options = options<>>
+    requires hocket::detail::device_pair<T, U> && element<U>
+  call_type all_gather(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
+                       const std::source_location& site = std::source_location::current()) {
+    return move<plan::collective_kind::all_gather>(in, out, in.size(), 0, how, site);
+  }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_move<std::remove_cvref_t<Arguments>...>)
+  auto all_gather(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_move<hocket::detail::argument_list<Arguments...>>()>();
+  }
+
+  /// Block r of `in` goes to rank r, and lies there in block s of `out`, where s is this rank.
+  template <class T, class U, call_options Options = options<>>
+    requires hocket::detail::device_pair<T, U> && element<U>
+  call_type all_to_all(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
+                       const std::source_location& site = std::source_location::current()) {
+    return move<plan::collective_kind::all_to_all>(in, out, out.size() / static_cast<std::size_t>(size()), 0, how,
+                                                   site);
+  }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_move<std::remove_cvref_t<Arguments>...>)
+  auto all_to_all(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_move<hocket::detail::argument_list<Arguments...>>()>();
+  }
+
+  /// `buffer` is on all ranks what it is on `from`.
+  template <class T, call_options Options = options<>>
+    requires(!std::is_const_v<T>) && element<T>
+  call_type broadcast(device_buffer<T, device_memory> buffer, root from, const Options& how = {},
+                      const std::source_location& site = std::source_location::current()) {
+    return move<plan::collective_kind::broadcast>(device_buffer<T, device_memory>(nullptr, 0), buffer, buffer.size(),
+                                                  from.rank, how, site);
+  }
+  template <class... Arguments>
+    requires(!hocket::detail::is_bound_broadcast<std::remove_cvref_t<Arguments>...>)
+  auto broadcast(Arguments&&...) {
+    return hocket::detail::refuse_to_bind<
+        hocket::detail::explain_bound_broadcast<hocket::detail::argument_list<Arguments...>>()>();
+  }
+
+  /// Ends it. Ranks may come at any time; waits for what is under way, and for the others, before memory is unmapped and
+  /// freed. Without it what peers may have mapped stays until the end of the process. May be called again after `timeout`, and
+  /// after `abort`, which leaves the others five seconds.
+  template <call_options Options = options<>>
+  void close(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
+    static_assert(Options::template only<kind::timeout>, "with(...): close takes a timeout and nothing else");
+    auto& state = peers_->state();
+    const hocket::detail::call_site call = hocket::detail::site_of(state, "close", how, site);
+    const hocket::detail::communicator_guard here(state);
+    if (const outcome refused = here.refused(); refused.failed()) {
+      raise(hocket::detail::in_context(refused.cause(), state, call));
+    }
+    state.stop_reading();
+    peers_->under_way = &call;
+    failure found = peers_->group->close(deadline::after(call.timeout));
+    if (found) raise(hocket::detail::refuse(state, std::move(found), call));
+  }
+
+ private:
+  using shared_type = hocket::detail::device_peers<Domain, Driver>;
+
+  explicit peers_of(std::shared_ptr<shared_type> shared) : peers_(std::move(shared)) {}
+
+  static failure driver_context_of(shared_type& made, const stream_of<Driver>& order,
+                                   cuda_ipc::driver_context<Driver>& at, cuda_ipc::device_number& device) {
+    at.through = order.through;
+    if constexpr (std::is_same_v<Driver, cuda_ipc::driver>) {
+      failure why;
+      if (at.through == nullptr) made.loaded = Driver::load(why);
+      if (why) return why;
+      if (made.loaded) at.through = &*made.loaded;
+    }
+    if (order.handle == nullptr || at.through == nullptr) {
+      return make_failure(errc::invalid_argument, "the stream is null: its device is the one that peers are to reach");
+    }
+    cuda_ipc::status said = at.through->stream_get_ctx(order.handle, &at.where);
+    if (said == cuda_ipc::status::success) {
+      const cuda_ipc::context_scope scope(*at.through, at.where);
+      said = scope.said();
+      if (said == cuda_ipc::status::success) said = at.through->ctx_get_device(&device);
+    }
+    return said == cuda_ipc::status::success ? failure()
+                                             : status_failure(*at.through, "asking for the stream's device", said);
+  }
+
+  [[noreturn]] static void refuse(const shared_type& shared, failure cause, const hocket::detail::call_site& call) {
+    raise(hocket::detail::refuse(shared.state(), std::move(cause), call));
+  }
+
+  template <plan::collective_kind Kind, class T, class U, class Op, class Options>
+  call_type reduce(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, std::size_t block,
+                   const Op& op, const Options& how, const std::source_location& site) {
+    const auto effective = hocket::detail::effective_operation<Op, U>(op, how);
+    using operation = std::remove_const_t<decltype(effective)>;
+    const auto kept = std::make_shared<const operation>(effective);
+    const auto* const element_kernel = Kernels::template each<operation, U>();
+    hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * element_kernel->size, 0, how),
+                                         .block_elements = block,
+                                         .element_kernel = element_kernel,
+                                         .operation = kept.get(),
+                                         .order = hocket::detail::weakest_order<operation, U>(),
+                                         .types = hocket::detail::type_signature<U, operation>()};
+    if constexpr (Kind == plan::collective_kind::all_reduce && !Options::template has<kind::algorithm>) {
+      const auto* const for_all = Kernels::template fused<operation, U>();
+      bound.fused = one_device() && ranks() <= for_all->most_fused;
+      if (bound.fused) bound.element_kernel = for_all;
+    }
+    const std::size_t expected = Kind == plan::collective_kind::reduce_scatter ? block * ranks() : block;
+    return bind<Kind>(in, out, {expected, block}, 0, bound, kept, how, site);
+  }
+
+  template <plan::collective_kind Kind, class T, class U, class Options>
+  call_type move(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, std::size_t block, int from,
+                 const Options& how, const std::source_location& site) {
+    const hocket::detail::stream_binding bound{.plan = plan_for<Kind>(block * sizeof(U), from, how),
+                                               .block_elements = block,
+                                               .element_kernel = &kernel::copy_stream_kernel_of<U>,
+                                               .types = hocket::detail::type_signature<U, void>()};
+    sizes expected{block, block};
+    if constexpr (Kind == plan::collective_kind::all_gather) expected.out = block * ranks();
+    if constexpr (Kind == plan::collective_kind::all_to_all) expected = {block * ranks(), block * ranks()};
+    if constexpr (Kind == plan::collective_kind::broadcast) expected.in = 0;
+    return bind<Kind>(in, out, expected, from, bound, nullptr, how, site);
+  }
+
+  struct sizes {
+    std::size_t in, out;
+  };
+
+  template <plan::collective_kind Kind, class T, class U, class Options>
+  call_type bind(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, sizes expected, int from,
+                 hocket::detail::stream_binding bound, std::shared_ptr<const void> operation, const Options& how,
+                 const std::source_location& site) {
+    static_assert(hocket::detail::bound_calls_take<Options>,
+                  "with(...): a bound call takes an algorithm, an exactness and a timeout, the latter for binding");
+    const char* const name = plan::to_string(Kind);
+    auto& state = peers_->state();
+    const hocket::detail::call_site call = hocket::detail::site_of(state, name, how, site);
+    bound.in = reinterpret_cast<std::uintptr_t>(in.data());
+    bound.out = reinterpret_cast<std::uintptr_t>(out.data());
+    bound.refused = memory_mismatch(in, out, expected, from);
+    std::unique_ptr<hocket::detail::stream_operation<Driver>> operation_state;
+    const auto exchange = hocket::detail::exchange_over<hocket::detail::binding_device_call>(peers_->comm, site);
+    failure found =
+        hocket::detail::stream_operation<Driver>::bind(*peers_->group, std::move(bound), exchange, operation_state);
+    if (found) refuse(*peers_, std::move(found), call);
+    return call_type(peers_, name, std::move(operation), std::move(operation_state));
+  }
+
+  /// What is wrong with this rank's arguments. The others hear of it when all bind.
+  template <class T, class U>
+  failure memory_mismatch(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, sizes expected,
+                          int from) const {
+    if (from < 0 || from >= size()) {
+      return make_failure(errc::invalid_argument, "there is no rank " + std::to_string(from) + " among " +
+                                                      std::to_string(size()) + " to be the root");
+    }
+    if (in.size() != expected.in || out.size() != expected.out) {
+      return make_failure(errc::invalid_argument, "in has " + std::to_string(in.size()) + " elements and out " +
+                                                      std::to_string(out.size()) + ": with " + std::to_string(size()) +
+                                                      " ranks, " + std::to_string(expected.in) + " and " +
+                                                      std::to_string(expected.out) + " would fit each other");
+    }
+    const struct {
+      const char* name;
+      const void* data;
+      std::size_t size;
+    } all[] = {{"in", in.data(), in.size()}, {"out", out.data(), out.size()}};
+    const auto& where = peers_->group->where();
+    const cuda_ipc::context_scope scope(*where.through, where.where);
+    if (failure found = scope.refused()) return found;
+    for (const auto& each : all) {
+      if (each.size == 0) continue;
+      auto is = cuda_ipc::memory_space::plain;
+      failure found = space_of(*where.through, reinterpret_cast<cuda_ipc::address>(each.data), is);
+      if (found) return found;
+      if (is != device_memory::space) return hocket::detail::wrong_tag(each.name, each.data, device_memory::space, is);
+    }
+    return {};
+  }
+
+  template <plan::collective_kind Kind, class Options>
+  static plan::any_algorithm plan_for(std::size_t block_bytes, int from, const Options& how) {
+    using namespace hocket::detail;
+    if constexpr (Options::template has<kind::algorithm>) {
+      const auto named = how.template get<kind::algorithm>(0);
+      using algorithm_type = std::remove_const_t<decltype(named)>;
+      static_assert(has_algorithm<Kind, algorithm_type>, "with(...): this collective has no such algorithm");
+      if constexpr (std::is_same_v<algorithm_type, own_plan>) {
+        return named.chosen;
+      } else {
+        return plan_of<Kind>::get(named, from);
+      }
+    } else if constexpr (Kind == plan::collective_kind::all_reduce) {
+      return block_bytes <= most_one_shot_bytes ? plan::any_algorithm(plan::one_shot{})
+                                                : plan::any_algorithm(plan::two_shot{});
+    } else {
+      return plan_of<Kind>::get(direct, from);
+    }
+  }
+
+  std::size_t ranks() const noexcept { return static_cast<std::size_t>(size()); }
+
+  std::shared_ptr<shared_type> peers_;
+};
+
+}  // namespace cuda
+HOCKET_END_NAMESPACE

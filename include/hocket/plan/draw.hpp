@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Plans to look at: `draw_text` for a terminal, `draw_svg` for a page, both by the virtual clock of plan/clock.hpp.
-#pragma once
-
-#include <hocket/plan/draw_svg.hpp>
-#include <hocket/plan/draw_text.hpp>

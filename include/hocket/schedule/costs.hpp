@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the work of a pipeline costs, stage by stage: measured or assumed, in seconds or in any other unit of time.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/schedule/schedule_action.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// The times of one stage for one microbatch.
+struct stage_cost {
+  double forward = 1;
+  double input_gradient = 1;
+  double weight_gradient = 1;
+  /// Of R, the forward pass once more before the gradients, where the schedule has it; 0: as long as `forward`. Stages
+  /// that do so within their backward pass have it in `input_gradient`.
+  double recompute = 0;
+
+  friend constexpr bool operator==(const stage_cost&, const stage_cost&) = default;
+};
+
+namespace detail {
+
+/// Whether `value` can be a time: an infinite one, or one that is no number, would go through a whole search unnoticed.
+constexpr bool is_time(double value) noexcept { return value >= 0 && value <= std::numeric_limits<double>::max(); }
+
+constexpr void require_time(double value, const std::string& of) {
+  if (is_time(value)) return;
+  raise(errc::invalid_argument, of + " is " + std::to_string(value) + "; it must be a finite number from 0 on");
+}
+
+}  // namespace detail
+
+/// How long a result is on its way from one rank to another: from the end of the work that makes it, or of its send, to
+/// the begin of work that needs it.
+class link_times {
+ public:
+  /// The same between all ranks.
+  constexpr link_times(double each = 0) : times_{each}, ranks_(0) { check(); }
+  /// `from_to[a][b]`: from rank a to rank b; what stands at [a][a] is not looked at. Raises `invalid_argument` if there
+  /// are no rows, or not as many columns as rows.
+  constexpr explicit link_times(const std::vector<std::vector<double>>& from_to)
+      : ranks_(static_cast<int>(from_to.size())) {
+    if (from_to.empty()) raise(errc::invalid_argument, "times of links need a row for each rank; found none");
+    for (const std::vector<double>& from : from_to) {
+      if (from.size() != from_to.size()) {
+        raise(errc::invalid_argument, "times of links from a rank to all others need " +
+                                          std::to_string(from_to.size()) + " columns, as there are rows; found " +
+                                          std::to_string(from.size()));
+      }
+      times_.insert(times_.end(), from.begin(), from.end());
+    }
+    for (int rank = 0; rank < ranks_; ++rank) times_[at(rank, rank)] = 0;
+    check();
+  }
+
+  constexpr double of(int from, int to) const noexcept {
+    return from == to ? 0 : times_[ranks_ == 0 ? 0 : at(from, to)];
+  }
+  constexpr double longest() const noexcept {
+    double found = 0;
+    for (const double each : times_) found = std::max(found, each);
+    return found;
+  }
+  /// Raises `invalid_argument` if these are given for another number of ranks.
+  constexpr void require_ranks(int ranks) const {
+    if (ranks_ == 0 || ranks_ == ranks) return;
+    raise(errc::invalid_argument, "the times of links are given for " + std::to_string(ranks_) +
+                                      " ranks, the schedule has " + std::to_string(ranks) +
+                                      ": give one for each pair of ranks, or a single one for all");
+  }
+
+ private:
+  constexpr std::size_t at(int from, int to) const noexcept {
+    return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(to);
+  }
+  constexpr void check() const {
+    for (const double each : times_) {
+      if (!detail::is_time(each)) detail::require_time(each, "the time of a hop");
+    }
+  }
+
+  std::vector<double> times_;  ///< by sender and receiver
+  int ranks_;                  ///< 0: one time for all links
+};
+
+/// The times of all stages, and of the ways between ranks. Raises `invalid_argument` where one of them is negative,
+/// infinite or not a number.
+class costs {
+ public:
+  /// The same for every stage.
+  constexpr explicit costs(stage_cost each = {}, link_times hops = {})
+      : of_stage_{each}, for_all_(true), hops_(std::move(hops)) {
+    check();
+  }
+  /// `of_stage` has an entry per stage.
+  constexpr explicit costs(std::vector<stage_cost> of_stage, link_times hops = {})
+      : of_stage_(std::move(of_stage)), for_all_(false), hops_(std::move(hops)) {
+    check();
+  }
+
+  /// Raises `invalid_argument` if these are not the costs of so many stages on so many ranks.
+  constexpr void require_sizes(int stages, int ranks) const {
+    if (!for_all_ && of_stage_.size() != static_cast<std::size_t>(stages)) {
+      raise(errc::invalid_argument, "costs are given for " + std::to_string(of_stage_.size()) +
+                                        " stages, the schedule has " + std::to_string(stages) +
+                                        ": there must be one for each, or a single stage_cost for all");
+    }
+    hops_.require_ranks(ranks);
+    if (!detail::is_time(pair_share)) detail::require_time(pair_share, "the pair_share of costs");
+  }
+
+  /// From the end of a piece of work on one rank to the begin of work on another that needs its result; 0 on the same.
+  constexpr double hop(int from, int to) const noexcept { return hops_.of(from, to); }
+  constexpr const link_times& hops() const noexcept { return hops_; }
+
+  constexpr const stage_cost& of(int stage) const noexcept {
+    return of_stage_[for_all_ ? 0 : static_cast<std::size_t>(stage)];
+  }
+
+  constexpr double of(const task& what) const noexcept {
+    if (!is_computation(what.what)) return 0;
+    const stage_cost& cost = of(what.stage);
+    switch (what.what) {
+      case task_kind::forward: return cost.forward;
+      case task_kind::recompute: return cost.recompute > 0 ? cost.recompute : cost.forward;
+      case task_kind::input_gradient: return cost.input_gradient;
+      case task_kind::weight_gradient: return cost.weight_gradient;
+      case task_kind::backward: return cost.input_gradient + cost.weight_gradient;
+      default: return 0;
+    }
+  }
+
+  /// An overlapped pair lasts as long as its parts one after the other, unless `pair_share` says less.
+  constexpr double of(const schedule_action& what) const noexcept {
+    return what.is_pair() ? pair_share * (of(what.first) + of(what.second)) : of(what.first);
+  }
+
+  double pair_share = 1;  ///< how long an overlapped pair lasts, as a part of the sum of its halves
+  /// Of schedules with messages: whether what is sent stays with its sender until the receiver takes it, which it does
+  /// between its actions, as hocket's transports do with all that is not small. Else sends are over at once, and nobody
+  /// waits in WAIT_SEND.
+  bool sends_wait = false;
+
+ private:
+  constexpr void check() const {
+    for (std::size_t stage = 0; stage < of_stage_.size(); ++stage) {
+      const stage_cost& cost = of_stage_[stage];
+      check(cost.forward, "forward", stage);
+      check(cost.input_gradient, "input_gradient", stage);
+      check(cost.weight_gradient, "weight_gradient", stage);
+      check(cost.recompute, "recompute", stage);
+    }
+  }
+
+  constexpr void check(double time, const char* of, std::size_t stage) const {
+    if (detail::is_time(time)) return;
+    detail::require_time(time, std::string(of) + " of " + (for_all_ ? "each stage" : "stage " + std::to_string(stage)));
+  }
+
+  std::vector<stage_cost> of_stage_;
+  bool for_all_;  ///< one entry for all stages
+  link_times hops_;
+};
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

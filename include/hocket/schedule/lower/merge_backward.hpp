@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// First pass: where a weight gradient follows its input gradient at once, there is nothing to gain from two actions.
+#pragma once
+
+#include <hocket/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// I and W of the same stage and microbatch, next to each other, become one B.
+constexpr schedule merge_backward(schedule plan) {
+  for (row& actions : plan.rows) {
+    row merged;
+    for (const schedule_action& each : actions) {
+      const bool completes = !merged.empty() && !each.is_pair() && !merged.back().is_pair() &&
+                             merged.back().first.what == task_kind::input_gradient &&
+                             each == weight_gradient(merged.back().first.stage, merged.back().first.microbatch);
+      if (completes) merged.back().first.what = task_kind::backward;
+      else merged.push_back(each);
+    }
+    actions = std::move(merged);
+  }
+  return plan;
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The pass that puts in when the optimizer steps: a stage whose gradients are complete need not wait for the others.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/schedule_action.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+namespace detail {
+
+constexpr bool reduces_gradients(const schedule& plan) {
+  return std::any_of(plan.rows.begin(), plan.rows.end(), [](const row& actions) {
+    return std::any_of(actions.begin(), actions.end(),
+                       [](const schedule_action& each) { return each.first.what == task_kind::reduce_gradient; });
+  });
+}
+
+}  // namespace detail
+
+/// After all that a rank does for a stage's gradients: UPDATE. Not for parameters that several stages share: their
+/// gradients are complete when all rows are over. Raises `invalid_argument` where microbatches pass the ranks in two
+/// directions and `reduce_gradients` has not been made: each of two copies would step with its half of the gradient.
+constexpr schedule update_parameters(schedule plan) {
+  if (plan.placement.has_two_directions() && plan.ranks() > 1 && !detail::reduces_gradients(plan)) {
+    raise(errc::invalid_argument,
+          "update_parameters: in two directions each stage has two copies, each with the gradients of half of the "
+          "microbatches; make reduce_gradients first, which adds them up, or both copies step apart");
+  }
+  for (row& actions : plan.rows) {
+    std::vector<std::size_t> last(static_cast<std::size_t>(plan.stages()), actions.size());
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      for_each_task(actions[i], [&](const task& what) {
+        const bool is_gradient = is_computation(what.what) || what.what == task_kind::wait_reduce_gradient;
+        if (is_gradient) last[static_cast<std::size_t>(what.stage)] = i;
+      });
+    }
+    row with_updates;
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      with_updates.push_back(actions[i]);
+      for_each_task(actions[i], [&](const task& what) {
+        if (what.stage < 0 || last[static_cast<std::size_t>(what.stage)] != i) return;
+        with_updates.push_back({{task_kind::update, what.stage, -1}, {}});
+      });
+    }
+    actions = std::move(with_updates);
+  }
+  return plan;
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Fifth pass: when memory that is being sent may be used again. Waiting too early holds up a rank that could compute;
+/// waiting at the end of the row takes memory for every microbatch.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/schedule_action.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+namespace detail {
+
+/// What waits until `send` is over.
+constexpr schedule_action wait_of(const task& send) noexcept {
+  const task_kind waits =
+      send.what == task_kind::send_forward ? task_kind::wait_send_forward : task_kind::wait_send_backward;
+  return {{waits, send.stage, send.microbatch}, {}};
+}
+
+/// Writes one row anew. What a stage sends one way takes turns in a few buffers.
+class wait_writer {
+ public:
+  constexpr wait_writer(int stages, std::size_t buffers)
+      : buffers_(buffers), unfinished_(2 * static_cast<std::size_t>(stages)) {}
+
+  constexpr row write(const row& actions) {
+    for (const schedule_action& each : actions) {
+      for_each_task(each, [&](const task& what) { make_room(what); });
+      made_.push_back(each);
+      if (is_send(each.first.what)) sends_of(each.first).push_back(made_.size() - 1);
+    }
+    wait_for_all();
+    return std::move(made_);
+  }
+
+ private:
+  /// Before a stage writes what it will send: one of its buffers must be free.
+  constexpr void make_room(const task& what) {
+    if (what.what == task_kind::forward)
+      leave_one_free(sends_of({task_kind::send_forward, what.stage, what.microbatch}));
+    if (what.what == task_kind::input_gradient || what.what == task_kind::backward) {
+      leave_one_free(sends_of({task_kind::send_backward, what.stage, what.microbatch}));
+    }
+  }
+
+  constexpr void leave_one_free(std::vector<std::size_t>& sends) {
+    while (sends.size() >= buffers_) {
+      const schedule_action oldest = wait_of(made_[sends.front()].first);
+      made_.push_back(oldest);
+      sends.erase(sends.begin());
+    }
+  }
+
+  constexpr void wait_for_all() {
+    const std::size_t end = made_.size();
+    for (std::size_t i = 0; i < end; ++i) {
+      if (!is_send(made_[i].first.what)) continue;
+      for (const std::size_t unfinished : sends_of(made_[i].first)) {
+        if (unfinished != i) continue;
+        const schedule_action last = wait_of(made_[i].first);
+        made_.push_back(last);
+      }
+    }
+  }
+
+  /// Where those sends of this stage, this way, stand in the new row that nothing waits for yet.
+  constexpr std::vector<std::size_t>& sends_of(const task& send) {
+    return unfinished_[2 * static_cast<std::size_t>(send.stage) + (send.what == task_kind::send_forward)];
+  }
+
+  std::size_t buffers_;
+  std::vector<std::vector<std::size_t>> unfinished_;
+  row made_;
+};
+
+}  // namespace detail
+
+/// Each stage has `buffers` buffers for the outputs that it sends, and as many for the gradients: WAIT_SEND of the
+/// oldest stands right before the action that needs its memory. What is left is waited for at the end of the row, in
+/// the order of the sends, so that the next run finds all buffers free. With two, one is sent while the next is computed.
+constexpr schedule wait_for_sends(schedule plan, int buffers = 2) {
+  if (buffers < 1) {
+    raise(errc::invalid_argument,
+          "wait_for_sends needs at least one buffer for what a stage sends; found " + std::to_string(buffers));
+  }
+  for (row& actions : plan.rows) {
+    actions = detail::wait_writer(plan.stages(), static_cast<std::size_t>(buffers)).write(actions);
+  }
+  return plan;
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

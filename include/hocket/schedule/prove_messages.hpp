@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The proof that a schedule with messages comes to an end on a given transport, and that all of them are there: each
+/// send has its receive, stands after what it sends, and before what needs it.
+///
+/// Whether it ends depends on how much a transport holds. With `capacity` 0 each send and each receive blocks until the
+/// other end is there too (rendezvous); with k, up to k messages from one rank to another wait for their receives, and a
+/// send beyond blocks. A schedule that ends with 0 ends with any. With an unbounded capacity sends and receives are
+/// started where they stand and never block, as in hocket's own executor: what needs a message waits for it.
+///
+/// A transport may leave a message where the sender has it until it is asked for. So WAIT_SEND ends, with any capacity,
+/// only when the other rank has come to its receive; and each send needs a WAIT_SEND, as its buffer is written again,
+/// at the latest when the row runs again.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/schedule/lower/wait_for_sends.hpp>
+#include <hocket/schedule/messages.hpp>
+#include <hocket/schedule/prove.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/schedule_action.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+inline constexpr int unbounded = std::numeric_limits<int>::max();
+
+namespace detail {
+
+/// Runs the rows action by action, as ranks with blocking messages would.
+class message_prover {
+ public:
+  constexpr message_prover(const schedule& plan, int capacity)
+      : plan_(plan), capacity_(capacity), next_(plan.rows.size(), 0),
+        places_(static_cast<std::size_t>(task_kinds) * static_cast<std::size_t>(plan.stages()) *
+                    static_cast<std::size_t>(plan.microbatches),
+                absent),
+        in_flight_(plan.rows.size() * plan.rows.size(), 0) {}
+
+  constexpr schedule_proof prove() {
+    if (plan_.rows.size() != static_cast<std::size_t>(plan_.ranks()))
+      fail(schedule_violation::wrong_number_of_rows, {});
+    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) {
+      for (std::size_t i = 0; i < plan_.of(rank).size() && !failed(); ++i) note(rank, i);
+    }
+    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) {
+      for (std::size_t i = 0; i < plan_.of(rank).size() && !failed(); ++i) check_partners(rank, i);
+    }
+    if (!failed()) run();
+    found_.ok = !failed();
+    return found_;
+  }
+
+ private:
+  static constexpr std::uint32_t absent = std::numeric_limits<std::uint32_t>::max();
+
+  constexpr bool failed() const noexcept { return found_.what != schedule_violation::none; }
+
+  constexpr void fail(schedule_violation what, const schedule_step& where, const schedule_step& other = {}) {
+    found_.what = what;
+    found_.where = where;
+    found_.other = other;
+  }
+  constexpr schedule_step step_at(int rank, std::size_t index) const { return {rank, index, plan_.of(rank)[index]}; }
+  constexpr schedule_step next_step(int rank) const { return step_at(rank, next_[static_cast<std::size_t>(rank)]); }
+
+  /// Where a piece of work stands in the row of its rank; `absent`, if it stands nowhere.
+  constexpr std::uint32_t& place_of(const task& what) {
+    return places_[(static_cast<std::size_t>(what.what) * static_cast<std::size_t>(plan_.stages()) +
+                    static_cast<std::size_t>(what.stage)) *
+                       static_cast<std::size_t>(plan_.microbatches) +
+                   static_cast<std::size_t>(what.microbatch)];
+  }
+  constexpr int rank_of(const task& what) const { return plan_.placement.rank_of(what.stage, what.microbatch); }
+  constexpr schedule_step step_of(const task& what) {
+    return stands(what) ? step_at(rank_of(what), place_of(what)) : schedule_step{};
+  }
+
+  constexpr bool stands(const task& what) { return place_of(what) != absent; }
+  constexpr bool is_done(const task& what) {
+    return stands(what) && place_of(what) < next_[static_cast<std::size_t>(rank_of(what))];
+  }
+
+  // ---- every message has its other end ----
+
+  constexpr void note(int rank, std::size_t i) {
+    for_each_task(plan_.of(rank)[i], [&](const task& what) {
+      if (failed() || !has_microbatch(what.what)) return;
+      if (!is_stage(what.stage)) return fail(schedule_violation::no_such_stage, step_at(rank, i));
+      if (what.microbatch < 0 || what.microbatch >= plan_.microbatches) {
+        return fail(schedule_violation::no_such_microbatch, step_at(rank, i));
+      }
+      if (rank_of(what) != rank) return fail(schedule_violation::wrong_rank, step_at(rank, i));
+      if (stands(what)) return fail(schedule_violation::done_twice, step_at(rank, i), step_of(what));
+      place_of(what) = static_cast<std::uint32_t>(i);
+    });
+  }
+
+  constexpr void check_partners(int rank, std::size_t i) {
+    for_each_task(plan_.of(rank)[i], [&](const task& what) {
+      if (failed()) return;
+      if (is_needless(what, rank)) return fail(schedule_violation::needless_message, step_at(rank, i));
+      if (needs_partner(what, rank) && !stands(partner_of(what))) {
+        fail(schedule_violation::missing, step_at(rank, i));
+        found_.missing = partner_of(what);
+      } else if (is_send(what.what) && !stands(wait_of(what).first)) {
+        fail(schedule_violation::overwritten_while_read, step_at(rank, i), step_of(producer_of(what)));
+      }
+    });
+  }
+
+  /// What writes the buffer that is sent.
+  constexpr task producer_of(const task& send) {
+    return made_by(send.what == task_kind::send_forward ? task_kind::forward : task_kind::backward, send.stage,
+                   send.microbatch);
+  }
+
+  /// The same work, or the input gradient where the row does the backward pass in two halves.
+  constexpr task made_by(task_kind what, int stage, int microbatch) {
+    const task halved{task_kind::input_gradient, stage, microbatch};
+    return what == task_kind::backward && stands(halved) ? halved : task{what, stage, microbatch};
+  }
+
+  /// A message that leaves the pipeline, or stays on its rank.
+  constexpr bool is_needless(const task& what, int rank) const {
+    if (!is_send(what.what) && !is_receive(what.what)) return false;
+    const task partner = partner_of(what);
+    return !is_stage(partner.stage) || plan_.placement.rank_of(partner.stage, partner.microbatch) == rank;
+  }
+
+  /// A computation receives only what another rank has made.
+  constexpr bool needs_partner(const task& what, int rank) const {
+    const task partner = partner_of(what);
+    if (partner.what == task_kind::nothing) return false;
+    if (!is_computation(what.what)) return true;
+    return plan_.placement.rank_of(neighbour_of(partner), partner.microbatch) != rank;
+  }
+
+  constexpr bool is_stage(int stage) const noexcept { return stage >= 0 && stage < plan_.stages(); }
+
+  /// What must stand somewhere if `what` stands here; `nothing`, if that is all.
+  constexpr task partner_of(const task& what) const {
+    switch (what.what) {
+      case task_kind::send_forward: return {task_kind::receive_forward, what.stage + 1, what.microbatch};
+      case task_kind::receive_forward: return {task_kind::send_forward, what.stage - 1, what.microbatch};
+      case task_kind::send_backward: return {task_kind::receive_backward, what.stage - 1, what.microbatch};
+      case task_kind::receive_backward: return {task_kind::send_backward, what.stage + 1, what.microbatch};
+      case task_kind::wait_send_forward: return {task_kind::send_forward, what.stage, what.microbatch};
+      case task_kind::wait_send_backward: return {task_kind::send_backward, what.stage, what.microbatch};
+      case task_kind::forward:
+        if (what.stage == 0) return {};
+        return {task_kind::receive_forward, what.stage, what.microbatch};
+      case task_kind::input_gradient:
+      case task_kind::backward:
+        if (what.stage == plan_.stages() - 1) return {};
+        return {task_kind::receive_backward, what.stage, what.microbatch};
+      default: return {};
+    }
+  }
+
+  /// The stage that a received message comes from.
+  static constexpr int neighbour_of(const task& receive) noexcept {
+    return receive.what == task_kind::receive_forward ? receive.stage - 1 : receive.stage + 1;
+  }
+
+  // ---- no rank waits for ever ----
+
+  constexpr void run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int rank = 0; rank < plan_.ranks(); ++rank) {
+        while (!at_end(rank) && take(rank)) moved = true;
+      }
+    }
+    for (int rank = 0; rank < plan_.ranks(); ++rank) {
+      if (!at_end(rank)) return explain(rank);
+    }
+  }
+
+  constexpr bool at_end(int rank) const { return next_[static_cast<std::size_t>(rank)] == plan_.of(rank).size(); }
+
+  constexpr bool take(int rank) {
+    const schedule_action what = next_step(rank).what;
+    if (capacity_ != unbounded && !passes(what.first, rank)) return false;
+    if (lack_of(what).what != task_kind::nothing) return false;
+    ++next_[static_cast<std::size_t>(rank)];
+    return true;
+  }
+
+  /// Whether a transport that holds no more than it can lets this action go on.
+  constexpr bool passes(const task& what, int rank) {
+    if (is_send(what.what)) {
+      if (capacity_ == 0) return meets(what);
+      int& held = in_flight(rank, peer_of(plan_, what));
+      if (held >= capacity_) return false;
+      ++held;
+    } else if (is_receive(what.what)) {
+      if (!is_done(partner_of(what))) return false;
+      if (capacity_ > 0) --in_flight(peer_of(plan_, what), rank);
+    }
+    return true;
+  }
+
+  /// Whether the peer of a send stands at its receive.
+  constexpr bool meets(const task& send) const {
+    const int peer = peer_of(plan_, send);
+    return !at_end(peer) && next_step(peer).what.first == partner_of(send);
+  }
+
+  /// What an action needs and has not been done yet; `nothing`, if all of it has.
+  constexpr task lack_of(const schedule_action& what) {
+    task found;
+    for_each_task(what, [&](const task& each) {
+      if (found.what == task_kind::nothing) found = lack_of(each);
+    });
+    return found;
+  }
+
+  constexpr task lack_of(const task& what) {
+    const int m = what.microbatch;
+    switch (what.what) {
+      case task_kind::forward: return lack_of_result({task_kind::receive_forward, what.stage, m}, task_kind::forward);
+      case task_kind::input_gradient:
+      case task_kind::backward:
+        return first_lack({task_kind::forward, what.stage, m},
+                          lack_of_result({task_kind::receive_backward, what.stage, m}, task_kind::backward));
+      case task_kind::weight_gradient: return first_lack({task_kind::input_gradient, what.stage, m});
+      case task_kind::recompute: return first_lack({task_kind::forward, what.stage, m});
+      case task_kind::send_forward:
+      case task_kind::send_backward: return first_lack(producer_of(what));
+      case task_kind::wait_send_forward:
+      case task_kind::wait_send_backward: return first_lack(partner_of(what), first_lack(partner_of(partner_of(what))));
+      default: return {};
+    }
+  }
+
+  /// The same of what a neighbouring stage makes: on another rank it is to be asked for, and sent.
+  constexpr task lack_of_result(const task& receive, task_kind made) {
+    const int from = neighbour_of(receive);
+    if (!is_stage(from)) return {};
+    const task result = made_by(made, from, receive.microbatch);
+    if (rank_of(result) == rank_of(receive)) return first_lack(result);
+    return first_lack(receive, first_lack(partner_of(receive)));
+  }
+
+  constexpr task first_lack(const task& needed, const task& otherwise = {}) {
+    return is_done(needed) ? otherwise : needed;
+  }
+
+  constexpr int& in_flight(int from, int to) {
+    return in_flight_[static_cast<std::size_t>(from) * plan_.rows.size() + static_cast<std::size_t>(to)];
+  }
+
+  /// Follows the waits from rank to rank until they come back, or lead to an action of the same rank that stands behind.
+  constexpr void explain(int rank) {
+    std::vector<char> seen(plan_.rows.size(), false);
+    while (true) {
+      seen[static_cast<std::size_t>(rank)] = true;
+      const int other = awaited_by(rank);
+      if (other == rank) {
+        return fail(schedule_violation::before_its_input, next_step(rank), step_of(lack_of(next_step(rank).what)));
+      }
+      if (at_end(other) || seen[static_cast<std::size_t>(other)]) {
+        return fail(schedule_violation::deadlock, next_step(rank), at_end(other) ? schedule_step{} : next_step(other));
+      }
+      rank = other;
+    }
+  }
+
+  /// The rank where what its next action lacks stands. What lacks nothing waits for the other end of its message.
+  constexpr int awaited_by(int rank) {
+    const schedule_action what = next_step(rank).what;
+    const task lack = lack_of(what);
+    return lack.what == task_kind::nothing ? peer_of(plan_, what.first) : rank_of(lack);
+  }
+
+  const schedule& plan_;
+  int capacity_;
+  std::vector<std::size_t> next_;      ///< by rank
+  std::vector<std::uint32_t> places_;  ///< by verb, stage and microbatch
+  std::vector<int> in_flight_;         ///< by sender and receiver
+  schedule_proof found_;
+};
+
+}  // namespace detail
+
+/// Whether every message of `plan` has its other end and comes in time, no buffer is overwritten while it is sent, and
+/// the whole ends where a transport holds `capacity` messages from one rank to another: 0 for rendezvous, `unbounded`
+/// where sends and receives are started and waited for later. Looks at messages alone: `prove(plan)` must hold, too.
+constexpr schedule_proof prove_messages(const schedule& plan, int capacity = 0) {
+  return detail::message_prover(plan, capacity).prove();
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// When everything in a schedule happens, on a virtual clock: every rank runs its row in order, each action as soon as
+/// what it needs is there. From this follow makespan and bubble, drawings, and whether the schedule can be run at all.
+///
+/// F(s, m) needs F(s-1, m); a gradient of (s, m) needs F(s, m) and the input gradient of (s+1, m); a weight gradient
+/// needs its input gradient; R(s, m) needs F(s, m). A result is there at the end of the action that made it, on another
+/// rank a hop later; where the schedule lists its messages, a hop after its send.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/schedule/costs.hpp>
+#include <hocket/schedule/detail/hand_overs.hpp>
+#include <hocket/schedule/messages.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/schedule_action.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// One action and its times.
+struct timed_schedule_action {
+  int rank = 0;
+  std::size_t index = 0;  ///< in the rank's row
+  schedule_action what;
+  double begin = 0;
+  double end = 0;
+};
+
+/// How one rank spends its time.
+struct rank_timing {
+  double begin = 0;      ///< of its first computation
+  double end = 0;        ///< of its last action
+  double busy = 0;       ///< with computations
+  std::size_t done = 0;  ///< how many of its actions could be run
+};
+
+/// What the clock says of a whole schedule.
+struct timing {
+  bool complete = true;  ///< whether every action could be run
+  double makespan = 0;   ///< from 0 to the end of the last action
+  std::vector<rank_timing> ranks;
+
+  /// How long ranks are idle, on average.
+  constexpr double bubble() const noexcept {
+    double idle = 0;
+    for (const rank_timing& each : ranks) idle += makespan - each.busy;
+    return ranks.empty() ? 0 : idle / static_cast<double>(ranks.size());
+  }
+
+  /// The same as a part of the makespan.
+  constexpr double bubble_share() const noexcept { return makespan > 0 ? bubble() / makespan : 0; }
+};
+
+namespace detail {
+
+/// Runs the rows on a virtual clock, rank by rank as far as each can go.
+class schedule_clock {
+ public:
+  /// @param minds_sends whether results leave their rank by the sends that the schedule lists, if it lists any
+  constexpr schedule_clock(const schedule& plan, const costs& cost, bool minds_sends = true)
+      : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never) {
+    if (!minds_sends || !has_messages(plan)) return;
+    sent_outputs_ = outputs_;
+    sent_gradients_ = gradients_;
+  }
+
+  template <class Observer>
+  constexpr timing run(Observer&& observe) {
+    timing result;
+    result.ranks.resize(static_cast<std::size_t>(plan_.ranks()));
+    std::vector<int> ready;
+    for (int rank = plan_.ranks() - 1; rank >= 0; --rank) ready.push_back(rank);
+    waiting_.assign(result.ranks.size(), 0);
+    if (cost_.sends_wait && lists_messages()) {
+      hand_overs_.emplace(plan_, cost_);
+      run_with_hand_overs(result, observe);
+      ready.clear();
+    }
+    while (!ready.empty()) {
+      const int rank = ready.back();
+      ready.pop_back();
+      advance(rank, result.ranks[static_cast<std::size_t>(rank)], ready, observe);
+    }
+    for (int rank = 0; rank < plan_.ranks(); ++rank) {
+      const rank_timing& each = result.ranks[static_cast<std::size_t>(rank)];
+      result.makespan = std::max(result.makespan, each.end);
+      result.complete = result.complete && each.done == plan_.of(rank).size();
+    }
+    return result;
+  }
+
+ private:
+  static constexpr double never = -1;
+
+  template <class Observer>
+  constexpr void advance(int rank, rank_timing& at, std::vector<int>& ready, Observer& observe) {
+    const row& actions = plan_.of(rank);
+    waiting_[static_cast<std::size_t>(rank)] = false;
+    for (; at.done < actions.size(); ++at.done) {
+      const schedule_action& what = actions[at.done];
+      double begin = at.end;
+      bool possible = true;
+      for_each_task(what, [&](const task& each) {
+        const double inputs =
+            hand_overs_ ? hand_overs_->begin_of(each, rank, inputs_of(each, rank)) : inputs_of(each, rank);
+        possible = possible && inputs != never;
+        begin = std::max(begin, inputs);
+      });
+      if (!possible) {
+        waiting_[static_cast<std::size_t>(rank)] = true;
+        return;
+      }
+      const double duration = cost_.of(what);
+      if (at.busy == 0 && duration > 0) at.begin = begin;
+      at.busy += duration;
+      at.end = begin + duration;
+      if (hand_overs_) hand_overs_->note(what, rank, begin, at.end, at.done + 1 == actions.size());
+      observe(timed_schedule_action{rank, at.done, what, begin, at.end});
+      for_each_task(what, [&](const task& each) { finish(each, at.end, ready); });
+    }
+  }
+
+  /// Until no rank can go on. Then the one goes on that waits for the earliest hand-over: its receiver is idle by then.
+  template <class Observer>
+  constexpr void run_with_hand_overs(timing& result, Observer& observe) {
+    std::vector<int> ready;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int rank = 0; rank < plan_.ranks(); ++rank) {
+        rank_timing& at = result.ranks[static_cast<std::size_t>(rank)];
+        const std::size_t before = at.done;
+        advance(rank, at, ready, observe);
+        moved = moved || at.done != before;
+        ready.clear();
+      }
+      moved = moved || hand_overs_->grant_earliest();
+    }
+  }
+
+  /// When everything that a piece of work needs is on its rank; `never`, as long as that is not known.
+  constexpr double inputs_of(const task& what, int rank) const {
+    switch (what.what) {
+      case task_kind::forward:
+        return what.stage == 0 ? 0 : arrival(outputs_, sent_outputs_, what.stage - 1, what.microbatch, rank);
+      case task_kind::input_gradient:
+      case task_kind::backward: {
+        const double output = outputs_[plan_.index(what.stage, what.microbatch)];
+        if (what.stage == plan_.stages() - 1 || output == never) return output;
+        const double gradient = arrival(gradients_, sent_gradients_, what.stage + 1, what.microbatch, rank);
+        return gradient == never ? never : std::max(output, gradient);
+      }
+      case task_kind::weight_gradient: return gradients_[plan_.index(what.stage, what.microbatch)];
+      case task_kind::recompute: return outputs_[plan_.index(what.stage, what.microbatch)];
+      default: return 0;
+    }
+  }
+
+  constexpr bool lists_messages() const noexcept { return !sent_outputs_.empty(); }
+
+  /// Of a result that was made at `results`, and sent at `sends`, where messages are listed; hand-overs look at these
+  /// themselves.
+  constexpr double arrival(const std::vector<double>& results, const std::vector<double>& sends, int stage,
+                           int microbatch, int rank) const {
+    const std::size_t at = plan_.index(stage, microbatch);
+    const int maker = plan_.placement.rank_of(stage, microbatch);
+    if (maker == rank) return results[at];
+    const double gone = lists_messages() && !hand_overs_ ? sends[at] : results[at];
+    return gone == never ? never : gone + cost_.hop(maker, rank);
+  }
+
+  constexpr void finish(const task& what, double end, std::vector<int>& ready) {
+    int consumer = -1;
+    const auto note = [&](std::vector<double>& ends, int next) {
+      if (!ends.empty()) ends[plan_.index(what.stage, what.microbatch)] = end;
+      consumer = next;
+    };
+    switch (what.what) {
+      case task_kind::forward: note(outputs_, what.stage + 1); break;
+      case task_kind::send_forward: note(sent_outputs_, what.stage + 1); break;
+      case task_kind::input_gradient:
+      case task_kind::backward: note(gradients_, what.stage - 1); break;
+      case task_kind::send_backward: note(sent_gradients_, what.stage - 1); break;
+      default: break;
+    }
+    if (consumer < 0 || consumer >= plan_.stages()) return;
+    const int rank = plan_.placement.rank_of(consumer, what.microbatch);
+    if (!waiting_[static_cast<std::size_t>(rank)]) return;
+    waiting_[static_cast<std::size_t>(rank)] = false;
+    ready.push_back(rank);
+  }
+
+  const schedule& plan_;
+  const costs& cost_;
+  std::vector<double> outputs_;       ///< end of F, by stage and microbatch
+  std::vector<double> gradients_;     ///< end of I or B
+  std::vector<double> sent_outputs_;  ///< end of its send; empty, where the schedule lists no messages
+  std::vector<double> sent_gradients_;
+  std::vector<char> waiting_;  ///< by rank: could not go on when it was looked at
+  std::optional<hand_overs> hand_overs_;
+};
+
+/// Which forward passes of a row are done once more, by `index`; empty, if none is.
+constexpr std::vector<char> formed_again_in(const schedule& plan, const row& actions) {
+  std::vector<char> found;
+  for (const schedule_action& each : actions) {
+    if (each.first.what != task_kind::recompute) continue;
+    if (found.empty()) found.assign(plan.cells(), false);
+    found[plan.index(each.first.stage, each.first.microbatch)] = true;
+  }
+  return found;
+}
+
+}  // namespace detail
+
+/// Runs `plan` on a virtual clock and tells `observe` each action (a `timed_schedule_action`), in order within a rank. Stages and
+/// microbatches must be in range: see schedule/prove.hpp. Raises `invalid_argument` where `cost` is for another
+/// number of stages or ranks. Cost: a few operations per action; with `sends_wait` as many again per rank that waits.
+template <class Observer>
+constexpr timing trace(const schedule& plan, const costs& cost, Observer&& observe) {
+  cost.require_sizes(plan.stages(), plan.ranks());
+  return detail::schedule_clock(plan, cost).run(observe);
+}
+
+constexpr timing run_clock(const schedule& plan, const costs& cost = costs{}) {
+  return trace(plan, cost, [](const timed_schedule_action&) {});
+}
+
+/// The most activations that a rank holds at once, each of one stage for one microbatch: from the begin of its forward
+/// pass until its backward pass or its weight gradient is over. One that is formed again (R) is held during its forward
+/// pass, and from R on; in between the rank keeps the stage's input alone.
+constexpr int peak_activations(const schedule& plan, int rank) {
+  const std::vector<char> again = detail::formed_again_in(plan, plan.of(rank));
+  int held = 0;
+  int peak = 0;
+  for (const schedule_action& each : plan.of(rank)) {
+    for_each_task(each, [&](const task& what) {
+      if (what.what == task_kind::forward || what.what == task_kind::recompute) peak = std::max(peak, ++held);
+    });
+    for_each_task(each, [&](const task& what) {
+      const bool is_forgotten =
+          what.what == task_kind::forward && !again.empty() && again[plan.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.what == task_kind::backward || what.what == task_kind::weight_gradient) --held;
+    });
+  }
+  return peak;
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// When everything in a schedule happens, as a list: what the virtual clock says, or what a run has measured. Drawings
+/// are made from it, so that both look alike.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/schedule/costs.hpp>
+#include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/schedule_clock.hpp>
+
+#include <cstddef>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+
+/// Within a rank in the order of time.
+using timeline = std::vector<timed_schedule_action>;
+
+/// What the clock says.
+inline timeline timeline_of(const schedule& plan, const costs& cost = costs{}) {
+  timeline all;
+  all.reserve(plan.length());
+  trace(plan, cost, [&](const timed_schedule_action& each) { all.push_back(each); });
+  return all;
+}
+
+/// How many activations a rank holds from a time on, until the next change.
+struct activations_held {
+  double time = 0;
+  int held = 0;
+};
+
+/// The curve of memory of every rank: one more where a forward pass begins, one less where the last gradient that needs
+/// the activation ends, or where it is forgotten to be formed again. See `peak_activations`.
+inline std::vector<std::vector<activations_held>> memory_curves(const schedule& plan, const timeline& times) {
+  std::vector<std::vector<activations_held>> curves(plan.rows.size());
+  std::vector<std::vector<char>> again;
+  for (const row& actions : plan.rows) again.push_back(detail::formed_again_in(plan, actions));
+  for (const timed_schedule_action& at : times) {
+    auto& curve = curves[static_cast<std::size_t>(at.rank)];
+    const std::vector<char>& is_again = again[static_cast<std::size_t>(at.rank)];
+    const auto change = [&](double time, int by) {
+      curve.push_back({time, (curve.empty() ? 0 : curve.back().held) + by});
+    };
+    for_each_task(at.what, [&](const task& what) {
+      if (what.what == task_kind::forward || what.what == task_kind::recompute) change(at.begin, 1);
+    });
+    for_each_task(at.what, [&](const task& what) {
+      const bool is_forgotten =
+          what.what == task_kind::forward && !is_again.empty() && is_again[plan.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.what == task_kind::backward || what.what == task_kind::weight_gradient)
+        change(at.end, -1);
+    });
+  }
+  return curves;
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// V-Half and V-Min: two stages per rank in a V, with a half or a third of the activations of 1F1B. Each repeats one
+/// pattern of forward and input gradient passes for every microbatch, chosen so that activations live as briefly as the
+/// memory allows; weight gradients fill what is left. The raw pattern leaves gaps, which two rounds of moving work
+/// forward close.
+///
+/// Both are due to Qi et al. (controllable memory, 2024).
+#pragma once
+
+#include <hocket/schedule/schedule.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace plan::pipeline {
+namespace detail {
+
+/// What a rank does in a unit of time. Kinds 0 to 3 follow each other for a microbatch on one rank: forward and then
+/// input gradient passes, of the near stage r and the far stage 2P-1-r.
+enum class v_kind : int { near_forward, far_forward, far_gradient, near_gradient, any_weight, far_weight, near_weight };
+
+struct v_operation {
+  int slot = 0;
+  int rank = 0;
+  v_kind kind = v_kind::near_forward;
+  int microbatch = 0;  ///< of `any_weight`: its number among those of the rank
+
+  friend constexpr bool operator<(const v_operation& a, const v_operation& b) noexcept {
+    if (a.slot != b.slot) return a.slot < b.slot;
+    if (a.rank != b.rank) return a.rank < b.rank;
+    if (a.kind != b.kind) return a.kind < b.kind;
+    return a.microbatch < b.microbatch;
+  }
+};
+
+/// The row of one rank, by units of time.
+class v_row {
+ public:
+  static constexpr int missing = -1;
+
+  constexpr explicit v_row(int microbatches)
+      : microbatches_(microbatches), slots_(kinds * 2 * static_cast<std::size_t>(microbatches), missing) {}
+
+  constexpr int slot_of(v_kind kind, int microbatch) const { return slots_[index(kind, microbatch)]; }
+
+  constexpr void put(v_kind kind, int microbatch, int slot) {
+    if (slot >= static_cast<int>(taken_.size())) taken_.resize(static_cast<std::size_t>(slot) + 1);
+    taken_[static_cast<std::size_t>(slot)] = {kind, microbatch, true};
+    slots_[index(kind, microbatch)] = slot;
+  }
+
+  constexpr void take(v_kind kind, int microbatch) {
+    taken_[static_cast<std::size_t>(slot_of(kind, microbatch))].present = false;
+    slots_[index(kind, microbatch)] = missing;
+    while (!taken_.empty() && !taken_.back().present) taken_.pop_back();
+  }
+
+  constexpr bool is_free(int slot) const {
+    return slot >= static_cast<int>(taken_.size()) || !taken_[static_cast<std::size_t>(slot)].present;
+  }
+
+  constexpr int length() const noexcept { return static_cast<int>(taken_.size()); }
+
+  /// Calls `visit(slot, kind, microbatch)` in the order of time.
+  template <class Visit>
+  constexpr void for_each(Visit visit) const {
+    for (int slot = 0; slot < length(); ++slot) {
+      const entry& at = taken_[static_cast<std::size_t>(slot)];
+      if (at.present) visit(slot, at.kind, at.microbatch);
+    }
+  }
+
+  constexpr void drop_weights() {
+    for (int kind = 4; kind < 7; ++kind) {
+      for (int m = 0; m < 2 * microbatches_; ++m) {
+        if (slot_of(static_cast<v_kind>(kind), m) != missing) take(static_cast<v_kind>(kind), m);
+      }
+    }
+  }
+
+  /// Gives each free slot a weight gradient whose input gradient is over, and puts the others at the end. Either
+  /// anonymous, or first those of the far stage.
+  constexpr void fill_weights(bool by_stage) {
+    const int end = length();
+    std::vector<int> pending[2];  // far, near: microbatches
+    std::size_t done[2] = {};
+    int anonymous = 0;
+    const auto fill = [&](int slot) {
+      for (int which = 0; which < 2; ++which) {
+        if (done[which] == pending[which].size()) continue;
+        const int microbatch = pending[which][done[which]++];
+        if (by_stage) put(which == 0 ? v_kind::far_weight : v_kind::near_weight, microbatch, slot);
+        else put(v_kind::any_weight, anonymous++, slot);
+        return true;
+      }
+      return false;
+    };
+    for (int slot = 0; slot < end; ++slot) {
+      const entry at = taken_[static_cast<std::size_t>(slot)];
+      if (!at.present) fill(slot);
+      else if (at.kind == v_kind::far_gradient) pending[0].push_back(at.microbatch);
+      else if (at.kind == v_kind::near_gradient) pending[1].push_back(at.microbatch);
+    }
+    for (int slot = end; fill(slot); ++slot) {}
+  }
+
+  /// The most activations held at once. Where no weight gradients have been put in, a free slot counts as one.
+  constexpr int memory() const {
+    const bool with_weights = slot_of(v_kind::any_weight, 0) != missing || slot_of(v_kind::far_weight, 0) != missing;
+    int held = 0;
+    int peak = 0;
+    int pending = 0;
+    for (const entry& at : taken_) {
+      if (!at.present) {
+        if (with_weights || pending == 0) continue;
+        --pending;
+        --held;
+      } else if (at.kind <= v_kind::far_forward) {
+        peak = std::max(peak, ++held);
+      } else if (at.kind <= v_kind::near_gradient) {
+        ++pending;
+      } else {
+        --held;
+      }
+    }
+    return peak;
+  }
+
+  /// The slot of the backward pass that anonymous weight gradient `number` belongs to: as many come before it.
+  constexpr int slot_of_backward(int number) const {
+    int before = 0;
+    for (int slot = 0; slot < length(); ++slot) {
+      const entry& at = taken_[static_cast<std::size_t>(slot)];
+      const bool is_backward = at.present && (at.kind == v_kind::far_gradient || at.kind == v_kind::near_gradient);
+      if (is_backward && before++ == number) return slot;
+    }
+    return missing;
+  }
+
+ private:
+  struct entry {
+    v_kind kind = v_kind::near_forward;
+    int microbatch = 0;
+    bool present = false;
+  };
+
+  static constexpr std::size_t kinds = 7;
+
+  constexpr std::size_t index(v_kind kind, int microbatch) const noexcept {
+    return static_cast<std::size_t>(kind) * 2 * static_cast<std::size_t>(microbatches_) +
+           static_cast<std::size_t>(microbatch);
+  }
+
+  int microbatches_;
+  std::vector<int> slots_;    ///< by kind and microbatch
+  std::vector<entry> taken_;  ///< by slot
+};
+
+/// The rows of all ranks, and the moves that close their gaps.
+class v_table {
+ public:
+  using pattern = std::array<int, 4>;  ///< first slots of kinds 0 to 3, of microbatch 0
+
+  template <class PatternOf>
+  constexpr v_table(int ranks, int microbatches, PatternOf pattern_of)
+      : ranks_(ranks), microbatches_(microbatches), rows_(static_cast<std::size_t>(ranks), v_row(microbatches)) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const pattern first = pattern_of(rank);
+      for (int m = 0; m < microbatches; ++m) {
+        for (int kind = 0; kind < 4; ++kind) {
+          at(rank).put(static_cast<v_kind>(kind), m, first[static_cast<std::size_t>(kind)] + 6 * m);
+        }
+      }
+    }
+  }
+
+  /// The order of actions, after both rounds.
+  constexpr void write(schedule& plan) {
+    reorder(true);
+    drop_weights();
+    reorder(false);
+    drop_weights();
+    fill_weights(true);
+    squeeze();
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const int near = rank;
+      const int far = 2 * ranks_ - 1 - rank;
+      at(rank).for_each([&](int, v_kind kind, int m) {
+        switch (kind) {
+          case v_kind::near_forward: plan.of(rank).push_back(forward(near, m)); break;
+          case v_kind::far_forward: plan.of(rank).push_back(forward(far, m)); break;
+          case v_kind::far_gradient: plan.of(rank).push_back(input_gradient(far, m)); break;
+          case v_kind::near_gradient: plan.of(rank).push_back(input_gradient(near, m)); break;
+          case v_kind::far_weight: plan.of(rank).push_back(weight_gradient(far, m)); break;
+          default: plan.of(rank).push_back(weight_gradient(near, m)); break;
+        }
+      });
+    }
+  }
+
+ private:
+  constexpr v_row& at(int rank) { return rows_[static_cast<std::size_t>(rank)]; }
+  constexpr const v_row& at(int rank) const { return rows_[static_cast<std::size_t>(rank)]; }
+
+  constexpr void drop_weights() {
+    for (v_row& each : rows_) each.drop_weights();
+  }
+  constexpr void fill_weights(bool by_stage) {
+    for (v_row& each : rows_) each.fill_weights(by_stage);
+  }
+
+  constexpr std::vector<v_operation> in_order() const {
+    std::vector<v_operation> all;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      at(rank).for_each([&](int slot, v_kind kind, int m) { all.push_back({slot, rank, kind, m}); });
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  /// The last slot of all that an operation needs; `v_row::missing`, if it needs nothing.
+  constexpr int last_need(const v_operation& what) const {
+    const v_row& own = at(what.rank);
+    int last = v_row::missing;
+    const auto needs = [&](int slot) { last = std::max(last, slot); };
+    if (what.kind == v_kind::near_forward || what.kind == v_kind::far_gradient) {
+      if (what.rank > 0) needs(at(what.rank - 1).slot_of(what.kind, what.microbatch));
+    } else if (what.kind == v_kind::far_forward || what.kind == v_kind::near_gradient) {
+      if (what.rank + 1 < ranks_) needs(at(what.rank + 1).slot_of(what.kind, what.microbatch));
+    }
+    switch (what.kind) {
+      case v_kind::near_forward: break;
+      case v_kind::far_forward: needs(own.slot_of(v_kind::near_forward, what.microbatch)); break;
+      case v_kind::far_gradient: needs(own.slot_of(v_kind::far_forward, what.microbatch)); break;
+      case v_kind::near_gradient: needs(own.slot_of(v_kind::far_gradient, what.microbatch)); break;
+      case v_kind::any_weight: needs(own.slot_of_backward(what.microbatch)); break;
+      case v_kind::far_weight: needs(own.slot_of(v_kind::far_gradient, what.microbatch)); break;
+      case v_kind::near_weight: needs(own.slot_of(v_kind::near_gradient, what.microbatch)); break;
+    }
+    if (what.microbatch > 0) needs(own.slot_of(what.kind, what.microbatch - 1));
+    return last;
+  }
+
+  /// Moves work before and after the steady phase to earlier free slots, as far as the memory of the steady phase goes.
+  /// That phase begins with the first gradient that rank 0 passes on; it is over when the last microbatch has entered.
+  constexpr void reorder(bool with_weights) {
+    if (with_weights) fill_weights(false);
+    int most = 0;
+    for (const v_row& each : rows_) most = std::max(most, each.memory());
+    bool steady = false;
+    bool over = false;
+    for (const v_operation& each : in_order()) {
+      steady = steady || (each.kind == v_kind::near_gradient && each.rank == 0);
+      const bool moves = over || (!steady && with_weights);
+      over = over || (each.kind == v_kind::near_forward && each.microbatch == microbatches_ - 1);
+      if (moves) move_forward(each, most);
+    }
+    if (!with_weights) fill_weights(false);
+    squeeze();
+  }
+
+  constexpr void move_forward(const v_operation& what, int most) {
+    v_row& own = at(what.rank);
+    for (int slot = last_need(what) + 1; slot < what.slot; ++slot) {
+      if (!own.is_free(slot)) continue;
+      own.take(what.kind, what.microbatch);
+      own.put(what.kind, what.microbatch, slot);
+      if (own.memory() <= most) return;
+      own.take(what.kind, what.microbatch);
+      own.put(what.kind, what.microbatch, what.slot);
+    }
+  }
+
+  /// Everything as early as its needs and the order of its rank allow.
+  constexpr void squeeze() {
+    const std::vector<v_operation> all = in_order();
+    for (v_row& each : rows_) each = v_row(microbatches_);
+    std::vector<int> next(rows_.size(), 0);
+    for (const v_operation& each : all) {
+      const auto rank = static_cast<std::size_t>(each.rank);
+      const int slot = std::max(next[rank], last_need(each) + 1);
+      at(each.rank).put(each.kind, each.microbatch, slot);
+      next[rank] = slot + 1;
+    }
+  }
+
+  int ranks_;
+  int microbatches_;
+  std::vector<v_row> rows_;
+};
+
+}  // namespace detail
+
+/// Activations of P/2+1 microbatches (P even) or (P+1)/2 (P odd) on each rank. With unit costs and M > P:
+/// 3M + (3P-7)/2 long for even P >= 4, 3M + (3P-4)/2 for odd P, 3M + 1/2 for P = 2.
+constexpr schedule v_half(int ranks, int microbatches) {
+  detail::require_sizes("v_half", ranks, microbatches);
+  schedule made("v_half", placement::v_shape(ranks), microbatches);
+  const int shift = ranks % 2 == 0 ? 3 : 0;
+  detail::v_table(ranks, microbatches, [&](int r) {
+    return detail::v_table::pattern{2 * r, 3 * ranks - r - 2, 3 * ranks + shift + 2 * r - 1, 6 * ranks + shift - r - 2};
+  }).write(made);
+  return made;
+}
+
+/// Activations of about P/3+1 microbatches on each rank. With unit costs and M > P: 3M + 2P-7/2 long if 3 divides P,
+/// else 3M + 2P-5/2; 3M + 3/2 for P = 2. Where the three costs differ much, `v_half` is faster.
+constexpr schedule v_min(int ranks, int microbatches) {
+  detail::require_sizes("v_min", ranks, microbatches);
+  schedule made("v_min", placement::v_shape(ranks), microbatches);
+  const int shift = ranks % 3 == 0 ? 2 : 0;
+  detail::v_table(ranks, microbatches, [&](int r) {
+    return detail::v_table::pattern{r, 2 * ranks - r - 1, 2 * ranks + shift + r, 4 * ranks + shift - r - 1};
+  }).write(made);
+  return made;
+}
+
+}  // namespace plan::pipeline
+HOCKET_END_NAMESPACE

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Takes messages that nobody asks for any more out of a worker before it is destroyed.
+///
+/// Version: UCX 1.13 to 1.22.
+/// Symptom: after a failure UCX writes a warning for each message that came and was not received, among which the words of
+///   the failure are lost.
+/// Test: fault/mismatch.test.cpp, "what has come and nobody receives after a failure makes UCX say nothing".
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <ucp/api/ucp.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Called with the worker's lock held. The bytes of the messages are lost, and the worker must make no progress after this.
+inline void forget_unreceived(ucp_worker_h worker) noexcept {
+  const ucp_request_param_t how{};
+  ucp_tag_recv_info_t info{};
+  while (ucp_tag_message_h const message = ucp_tag_probe_nb(worker, 0, 0, 1, &info)) {
+    ucs_status_ptr_t const request = ucp_tag_msg_recv_nbx(worker, nullptr, 0, message, &how);
+    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+  }
+}
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

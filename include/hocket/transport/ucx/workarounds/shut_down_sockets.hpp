@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Shuts TCP connections down before UCX closes them.
+///
+/// Version: UCX 1.13 to 1.22.
+/// Symptom: UCX says a last word on each connection that it closes, and repeats that for ever while the socket is full:
+///   beside a link that is cut, or a peer that reads nothing.
+/// Test: ucx/failure.test.cpp, "a connection whose socket is full is closed all the same".
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
+
+#include <chrono>
+
+#include <sys/socket.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Breaks the connections for which `chosen(tcp_socket)` holds. What is read from them ends at once, so UCX, which gets
+/// on by `advance()`, finds that the peer has closed them, and writes no more. If it has not done so soon, they are shut
+/// down for writing too; then the last word fails.
+template <class Chosen, class Advance>
+void shut_down_sockets(Chosen chosen, Advance advance) noexcept {
+  const deadline last = deadline::after(std::chrono::milliseconds(20));
+  for (bool late = false; !late;) {
+    late = last.passed();
+    bool some = false;
+    for (const tcp_socket& each : own_tcp_sockets()) {
+      if (each.listens || !chosen(each)) continue;
+      ::shutdown(each.descriptor, late ? SHUT_RDWR : SHUT_RD);
+      some = true;
+    }
+    if (!some) return;
+    advance();
+  }
+}
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

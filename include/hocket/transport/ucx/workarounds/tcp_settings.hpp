@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Settings without which UCX waits or aborts over TCP.
+///
+/// Version: UCX 1.13 to 1.22 (TCP_CONN_NB), UCX 1.13 (TCP_MAX_POLL).
+/// Symptom: without TCP_CONN_NB, the rank that sends first to a peer behind a broken link waits inside of UCX for minutes,
+///   until TCP gives up. Without TCP_MAX_POLL, UCX takes several events at once, and aborts the process where one of them
+///   ends a connection that another is about: rarely, when a peer dies while ranks connect.
+/// Test: two_hosts, over a link that is cut; fault/kill.test.cpp, "processes killed while the world connects", over TCP.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/transport/ucx/workarounds/version.hpp>
+
+#include <array>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// A setting of UCX. Those of a transport have its name in front since UCX 1.17 only; the variable always has.
+struct setting {
+  const char* variable;  ///< without "UCX_": what the user has set by it stays
+  const char* name;
+  const char* value;
+};
+
+inline std::array<setting, 2> tcp_settings() noexcept {
+  const bool named = at_least(17);
+  return {{{"TCP_CONN_NB", named ? "TCP_CONN_NB" : "CONN_NB", "y"},
+           {"TCP_MAX_POLL", named ? "TCP_MAX_POLL" : "MAX_POLL", "1"}}};
+}
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

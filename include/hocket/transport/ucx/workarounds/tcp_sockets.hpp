@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The TCP sockets of this process, most of which are UCX's.
+///
+/// Version: UCX 1.13 to 1.22.
+/// Symptom: UCX does not tell which of its sockets leads to which peer, which shut_down_sockets.hpp must know. It also
+///   passes its sockets on to the programs that this process starts: while one of them holds a connection, its peer does
+///   not learn that this process has ended.
+/// Test: ucx/connect.test.cpp, "programs that a rank starts get none of its connections".
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/platform/directory.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+/// Where one end of a connection is. Copied from process to process as it lies in memory.
+struct tcp_address {
+  std::array<std::uint8_t, 16> host{};  ///< in network order, as the port
+  std::uint16_t port = 0;
+  std::uint16_t family = 0;  ///< 0: none
+
+  bool operator==(const tcp_address&) const = default;
+};
+
+struct tcp_socket {
+  int descriptor = -1;
+  bool listens = false;
+  tcp_address here;
+  tcp_address there;
+
+  /// Whether it takes nothing that is to be sent now.
+  bool full() const noexcept {
+    pollfd writable{descriptor, POLLOUT, 0};
+    return ::poll(&writable, 1, 0) == 0;
+  }
+
+  /// Programs that this process starts don't get it from now on.
+  void keep_from_programs() const noexcept { platform::set_inherited(descriptor, false); }
+};
+
+namespace detail {
+
+/// `ask` is getsockname or getpeername.
+inline tcp_address tcp_address_by(int (*ask)(int, sockaddr*, socklen_t*), int descriptor) noexcept {
+  sockaddr_storage found{};
+  socklen_t size = sizeof found;
+  tcp_address result;
+  if (ask(descriptor, reinterpret_cast<sockaddr*>(&found), &size) != 0) return result;
+  if (found.ss_family == AF_INET) {
+    const auto& four = reinterpret_cast<const sockaddr_in&>(found);
+    std::memcpy(result.host.data(), &four.sin_addr, sizeof four.sin_addr);
+    result.port = four.sin_port;
+  } else if (found.ss_family == AF_INET6) {
+    const auto& six = reinterpret_cast<const sockaddr_in6&>(found);
+    std::memcpy(result.host.data(), &six.sin6_addr, sizeof six.sin6_addr);
+    result.port = six.sin6_port;
+  } else {
+    return result;
+  }
+  result.family = found.ss_family;
+  return result;
+}
+
+inline bool has_option(int descriptor, int option, int value) noexcept {
+  int found = 0;
+  socklen_t size = sizeof found;
+  return ::getsockopt(descriptor, SOL_SOCKET, option, &found, &size) == 0 && found == value;
+}
+
+}  // namespace detail
+
+inline std::vector<tcp_socket> own_tcp_sockets() {
+  std::vector<tcp_socket> result;
+  for (const std::string& name : platform::list_directory("/proc/self/fd")) {
+    tcp_socket each;
+    each.descriptor = std::atoi(name.c_str());
+    if (!detail::has_option(each.descriptor, SO_TYPE, SOCK_STREAM)) continue;
+    each.here = detail::tcp_address_by(&::getsockname, each.descriptor);
+    if (each.here.family == 0) continue;
+    each.there = detail::tcp_address_by(&::getpeername, each.descriptor);
+    each.listens = detail::has_option(each.descriptor, SO_ACCEPTCONN, 1);
+    result.push_back(each);
+  }
+  return result;
+}
+
+inline bool contains(std::span<const tcp_address> all, const tcp_address& one) noexcept {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+/// Those by which this process waits for connections.
+inline std::vector<tcp_socket> listening_sockets() {
+  std::vector<tcp_socket> result = own_tcp_sockets();
+  std::erase_if(result, [](const tcp_socket& each) { return !each.listens; });
+  return result;
+}
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Refuses to start UCX where this process may open too few files.
+///
+/// Version: UCX 1.13.
+/// Symptom: UCX ends the process by an assertion, or reports whatever it was about to do.
+/// Test: ucx/few_descriptors.test.cpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/directory.hpp>
+
+#include <cstddef>
+#include <string>
+
+#include <sys/resource.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace ucx {
+
+inline constexpr const char* raise_the_limit = ": raise the limit (ulimit -n)";
+
+/// A failure if this process may open too few files for UCX to start.
+inline failure too_few_descriptors() {
+  constexpr std::size_t needed = 24;  // it was seen to need up to 18
+  rlimit most{};
+  if (::getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return {};
+  const std::size_t open = platform::list_directory("/proc/self/fd").size() - 1;  // that of the directory
+  if (open + needed <= most.rlim_cur) return {};
+  return make_failure(errc::bad_environment,
+                      "UCX needs " + std::to_string(needed) + " file descriptors to start, and this process has " +
+                          std::to_string(open) + " of " + std::to_string(most.rlim_cur) + " in use" + raise_the_limit);
+}
+
+}  // namespace ucx
+HOCKET_END_NAMESPACE

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/draw/plan.hpp>
+
+#include <hocket/plan/collective/all_to_all.hpp>
+#include <hocket/plan/collective/barrier.hpp>
+#include <hocket/plan/collective/broadcast.hpp>
+#include <hocket/plan/collective/double_tree.hpp>
+#include <hocket/plan/collective/halving_doubling.hpp>
+#include <hocket/plan/collective/one_shot.hpp>
+#include <hocket/plan/collective/push.hpp>
+#include <hocket/plan/collective/recursive_doubling.hpp>
+#include <hocket/plan/collective/ring_all_reduce.hpp>
+#include <hocket/plan/collective/two_shot.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace {
+
+namespace plan = hocket::plan;
+
+template <class Check>
+void for_each_drawing(Check check) {
+  const std::vector<plan::any_algorithm> plans{plan::ring_all_reduce{},
+                                               plan::recursive_doubling{},
+                                               plan::halving_doubling{},
+                                               plan::double_tree{3},
+                                               plan::one_shot{},
+                                               plan::two_shot{},
+                                               plan::push_all_reduce{},
+                                               plan::binomial_broadcast{},
+                                               plan::direct_broadcast{},
+                                               plan::pairwise_all_to_all{},
+                                               plan::dissemination_barrier{}};
+  for (const plan::any_algorithm& algorithm : plans) {
+    for (const int ranks : {1, 2, 3, 5, 8, 16}) {
+      INFO(algorithm.name() << " over " << ranks << " ranks");
+      check(algorithm, ranks);
+    }
+  }
+}
+
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + word.size())) ++found;
+  return found;
+}
+
+std::size_t actions_of(const plan::any_algorithm& algorithm, int ranks) {
+  std::size_t sum = 0;
+  for (int rank = 0; rank < ranks; ++rank)
+    for (unsigned lane = 0; lane < algorithm.shape(ranks).lanes; ++lane) sum += algorithm.length(ranks, rank, lane);
+  return sum;
+}
+
+/// What is wrong with the document as XML, or nothing: tags nest, attributes are quoted, no stray signs.
+std::string malformed(const std::string& text) {
+  std::vector<std::string> open;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '>') return "stray >";
+    if (text[at] == '&') {
+      const std::size_t end = text.find(';', at);
+      if (end == std::string::npos || end - at > 6) return "stray &";
+      at = end + 1;
+      continue;
+    }
+    if (text[at] != '<') {
+      if (open.empty() && std::isspace(static_cast<unsigned char>(text[at])) == 0) return "text outside the root";
+      ++at;
+      continue;
+    }
+    const std::size_t end = text.find('>', at);
+    if (end == std::string::npos) return "unfinished tag";
+    const std::string tag = text.substr(at + 1, end - at - 1);
+    if (tag.find('<') != std::string::npos) return "< inside a tag";
+    if (count(tag, "\"") % 2 != 0) return "odd quotes in " + tag;
+    const std::string name = tag.substr(0, tag.find_first_of(" /", tag[0] == '/' ? 1 : 0));
+    if (tag[0] == '/') {
+      if (open.empty() || "/" + open.back() != name) return "closes " + name;
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(name);
+    }
+    at = end + 1;
+  }
+  return open.empty() ? "" : "leaves open " + open.back();
+}
+
+}  // namespace
+
+TEST_CASE("an action in words", "[plan][to_string]") {
+  using plan::to_string;
+  CHECK(to_string(plan::joined(plan::send(2, {3, 2}, plan::out(3), 1))) ==
+        "send out[3..5) to rank 2 on channel 1 (join)");
+  CHECK(to_string(plan::receive(0, {7}, plan::scratch(1))) == "receive scratch[1] from rank 0, as long as chunk[7]");
+  CHECK(to_string(plan::receive_reduce(1, {4}, plan::in(4), plan::out(4), plan::operand_order::message_first)) ==
+        "receive_reduce out[4] = message op in[4] from rank 1");
+  CHECK(to_string(plan::receive_reduce(1, {4}, plan::in(4), plan::out(4), plan::operand_order::local_first)) ==
+        "receive_reduce out[4] = in[4] op message from rank 1");
+  CHECK(to_string(plan::load(3, {1}, plan::out(1), plan::out(1))) == "load rank 3's out[1] to out[1]");
+  CHECK(to_string(plan::load_reduce({0}, plan::in(0), plan::out(0))) ==
+        "load_reduce out[0] = op over all ranks' in[0]");
+  CHECK(to_string(plan::signal(plan::all_peers, 2)) == "signal tag 2 to all peers");
+  CHECK(to_string(plan::send(1, {0, 0}, plan::in(0))) == "send nothing to rank 1");
+}
+
+TEST_CASE("different actions of a plan read differently", "[plan][to_string][law]") {
+  for_each_drawing([](const plan::any_algorithm& algorithm, int ranks) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (unsigned lane = 0; lane < algorithm.shape(ranks).lanes; ++lane) {
+        std::map<std::string, plan::action> seen;
+        for (unsigned i = 0; i < algorithm.length(ranks, rank, lane); ++i) {
+          const plan::action what = algorithm.at(ranks, rank, lane, i);
+          REQUIRE(seen.emplace(to_string(what), what).first->second == what);
+        }
+      }
+    }
+    const std::string table = to_string(algorithm, ranks);
+    const std::size_t lanes = algorithm.shape(ranks).lanes;
+    const std::size_t headings = 1 + static_cast<std::size_t>(ranks) * (lanes == 1 ? 1 : 1 + lanes);
+    REQUIRE(count(table, "\n") == headings + actions_of(algorithm, ranks));
+  });
+}
+
+TEST_CASE("the text drawing shows each action once, after what it waits for", "[plan][draw]") {
+  CHECK(plan::draw_text(plan::ring_all_reduce{}, 2) ==
+        "ring over 2 ranks: all_reduce\n"
+        "  step    0    1    2    3\n"
+        "rank 0 >1:0 +1:1 >1:1 <1:0\n"
+        "rank 1 >0:1 +0:0 >0:0 <0:1\n"
+        "  >r:c   send chunk c to rank r\n"
+        "  <r:c   receive chunk c from rank r\n"
+        "  +r:c   receive chunk c from rank r and combine\n");
+  for_each_drawing([](const plan::any_algorithm& algorithm, int ranks) {
+    const std::string drawing = plan::draw_text(algorithm, ranks);
+    REQUIRE(std::all_of(drawing.begin(), drawing.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+    REQUIRE(drawing.find(" \n") == std::string::npos);
+    std::istringstream lines(drawing);
+    std::string line;
+    std::getline(lines, line);
+    std::getline(lines, line);
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (unsigned lane = 0; lane < algorithm.shape(ranks).lanes; ++lane) {
+        REQUIRE(std::getline(lines, line));
+        std::istringstream words(line);
+        std::vector<std::string> symbols;
+        for (std::string word; words >> word;)
+          if (word.find_first_of("=><+@#^!?") != std::string::npos) symbols.push_back(word);
+        REQUIRE(symbols.size() == algorithm.length(ranks, rank, lane));
+        for (unsigned i = 0; i < symbols.size(); ++i)
+          REQUIRE(symbols[i] == plan::to_symbol(algorithm.at(ranks, rank, lane, i)));
+      }
+    }
+  });
+}
+
+TEST_CASE("the SVG is well-formed, self-contained, and shows each action once", "[plan][draw]") {
+  for_each_drawing([](const plan::any_algorithm& algorithm, int ranks) {
+    const std::string drawing = plan::draw_svg(algorithm, ranks);
+    REQUIRE(malformed(drawing) == "");
+    REQUIRE(count(drawing, "<g class=\"action\">") == actions_of(algorithm, ranks));
+    REQUIRE(count(drawing, "<script") + count(drawing, "href") + count(drawing, "@import") == 0);
+    REQUIRE(count(drawing, "nan") + count(drawing, "inf") + count(drawing, "=\"-") == 0);
+    REQUIRE(count(drawing, "aria-label=") == 1);
+    for (std::size_t at = drawing.find("<g class=\"action\">"); at != std::string::npos;
+         at = drawing.find("<g class=\"action\">", at + 1)) {
+      const std::string group = drawing.substr(at, drawing.find("</g>", at) - at);
+      REQUIRE(count(group, "<rect") >= 1);  // something to see
+    }
+  });
+}
+
+TEST_CASE("the SVG names each action and draws each message", "[plan][draw]") {
+  const std::string drawing = plan::draw_svg(plan::ring_all_reduce{}, 4);
+  CHECK(count(drawing, "class=\"message\"") == 24);
+  CHECK(count(drawing, "rank 2, step 0: send in[2] to rank 3, 256 KiB, 0 ns to 0 ns") == 1);
+  CHECK(count(plan::draw_svg(plan::two_shot{}, 4), "class=\"load\"") == 4 * 3 + 4 * 3);
+  CHECK(count(plan::draw_svg(plan::one_shot{}, 4), "class=\"flag\"") == 2 * 4 * 3);
+  CHECK(count(plan::draw_svg(plan::push_all_reduce{}, 4), "class=\"load\"") == 0);
+}
+
+TEST_CASE("a free machine and an empty vector can be drawn", "[plan][draw]") {
+  const std::string drawing = plan::draw_svg(plan::ring_all_reduce{}, 3, 0, plan::cost_model{});
+  CHECK(malformed(drawing) == "");
+  CHECK(count(drawing, "<g class=\"action\">") == 3 * 8);
+}
+
+TEST_CASE("numbers are written the same in every locale", "[plan][draw]") {
+  using plan::detail::decimal;
+  CHECK(decimal(0, 2) == "0");
+  CHECK(decimal(1.5, 2) == "1.5");
+  CHECK(decimal(-0.001, 2) == "0");
+  CHECK(decimal(-2.25, 1) == "-2.3");
+  CHECK(decimal(10.05, 2) == "10.05");
+  CHECK(plan::detail::time_text(3.2e-5) == "32 \xC2\xB5s");
+  CHECK(plan::detail::bytes_text(1536) == "1.5 KiB");
+}
+
+TEST_CASE("the check for well-formed XML can fail", "[plan][draw]") {
+  CHECK(malformed("<a><b/></a>") == "");
+  CHECK(malformed("<a><b></a>") != "");
+  CHECK(malformed("<a b=\"></a>") != "");
+  CHECK(malformed("<a>1 & 2</a>") != "");
+}
