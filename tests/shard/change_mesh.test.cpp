@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From one mesh to another: no way is cheaper than the one that is taken, and what is explained is what is done.
+// unsanitized: it searches every sequence of moves
 #include "shard/every_move.hpp"
 #include "shard/every_placement.hpp"
 #include "support/thread_ranks.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plans of redistributions: no sequence of moves is cheaper, nor as cheap with fewer collectives.
+// unsanitized: it searches every sequence of moves
 #include "shard/every_move.hpp"
 #include "shard/every_placement.hpp"
 #include "support/catch.hpp"
