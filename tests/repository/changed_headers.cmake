@@ -45,7 +45,7 @@ list(FILTER headers INCLUDE REGEX "[.]hpp$")
 set(options -std=c++20 -O0 -fsyntax-only -Wall -Wextra "-I${root}/include")
 foreach(folder IN LISTS folders)
   # The compiler looks into /usr/include by itself, and after its own folders.
-  if(folder AND NOT folder MATCHES "^(${root}|/usr)/include$")
+  if(folder AND NOT folder STREQUAL "${root}/include" AND NOT folder STREQUAL "/usr/include")
     list(APPEND options -isystem "${folder}")
   endif()
 endforeach()

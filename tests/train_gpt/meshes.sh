@@ -6,8 +6,8 @@
 #
 #   meshes.sh PROGRAM INCLUDE_FOLDER          some meshes, and other options
 #   meshes.sh PROGRAM INCLUDE_FOLDER --all    all of dp 1 to 4, tp 1 and 2, pp 1, 2 and 4, up to 8 processes, at all
-#                                             stages, in 1, 2 and 4 microbatches, and more options: takes eleven minutes
-#                                             on two cores
+#                                             stages, in 1, 2 and 4 microbatches, and more options: takes more than
+#                                             ten minutes on two cores
 set -euo pipefail
 program=$1 include=$2 which=${3:-}
 folder=$(mktemp -d)

@@ -59,21 +59,21 @@ class process_notes {
 
  private:
   struct watched {
-    std::optional<bootstrap::process_identity> known;
-    bootstrap::process_watch watch;
+    std::optional<process_identity> known;
+    process_watch watch;
   };
 
   static std::string name_of(int rank) { return "process." + std::to_string(rank); }
 
-  static std::optional<bootstrap::process_identity> read(const std::string& path) {
+  static std::optional<process_identity> read(const std::string& path) {
     blob note;
-    bootstrap::process_identity who;
+    process_identity who;
     if (!platform::read_file(path, note) || note.size() != sizeof who) return std::nullopt;
     std::memcpy(&who, note.data(), sizeof who);
     return who;
   }
 
-  bootstrap::process_identity own_ = bootstrap::own_identity();
+  process_identity own_ = own_identity();
   std::map<int, watched> all_;
 };
 

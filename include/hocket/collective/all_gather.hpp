@@ -13,7 +13,8 @@ HOCKET_BEGIN_NAMESPACE
 /// Leaves in `out`, on every rank, the `in` of all p ranks of `comm` one after the other, in rank order.
 ///
 /// **Arguments.** `(comm, in, out, with(...), code)`.
-///   Those from `with` on may be left out. A `std::error_code` gets the error, instead of an exception.
+///   `with(...)` and what follows are optional.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass an equal `in.size()`, element type and algorithm.
 /// **Buffers.** `out` has p blocks of `in.size()` elements. `in` may be block r of `out` on rank r; else they must not
 ///   overlap.

@@ -15,7 +15,8 @@ HOCKET_BEGIN_NAMESPACE
 /// `lengths.of_ranks[r]` elements.
 ///
 /// **Arguments.** `(comm, in, out, counts{lengths}, with(...), code)`.
-///   Those from `with` on may be left out. A `std::error_code` gets the error, instead of an exception.
+///   `with(...)` and what follows are optional.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass equal counts, element type and algorithm.
 /// **Buffers.** On rank r `in` has as many elements as `lengths` says for r, and `out` has their sum. Any may be 0.
 ///   `in` may be the block of rank r in `out`; else they must not overlap.

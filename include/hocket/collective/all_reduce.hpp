@@ -24,7 +24,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// Small vectors are pushed, without a plan that is interpreted.
+/// Small vectors take the direct path of detail/push.hpp, which interprets no plan.
 template <>
 struct host_reduction<plan::collective_kind::all_reduce, blocking> {
   template <class Domain, class T, class Op, class Options>
@@ -56,7 +56,8 @@ struct host_reduction<plan::collective_kind::all_reduce, blocking> {
 /// Combines `in` element-wise over all ranks of `comm` with `op`, and leaves the result in `out` on every rank.
 ///
 /// **Arguments.** `(comm, in, out, op, with(...), code)`, or `in_place(buffer)` for `in, out`.
-///   Those from `op` on may be left out: then `op` is std::plus<>{}. A `std::error_code` gets the error, instead of an exception.
+///   `op` and what follows are optional; `op` is then `std::plus<>{}`.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass an equal `in.size()`, element type, `op` and algorithm.
 /// **Buffers.** `in` and `out` have equal size in elements; they must not overlap (pass `in_place(buffer)` to use one
 ///   for both). Both may be reused when the call returns.

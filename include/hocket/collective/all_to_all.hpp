@@ -13,7 +13,8 @@ HOCKET_BEGIN_NAMESPACE
 /// Block d of `in` on rank s arrives as block s of `out` on rank d.
 ///
 /// **Arguments.** `(comm, in, out, with(...), code)`.
-///   Those from `with` on may be left out. A `std::error_code` gets the error, instead of an exception.
+///   `with(...)` and what follows are optional.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass an equal `in.size()`, element type and algorithm.
 /// **Buffers.** `in` and `out` have equal size, a multiple of the p ranks of `comm`. They may be the same memory; else
 ///   they must not overlap.

@@ -15,7 +15,8 @@ HOCKET_BEGIN_NAMESPACE
 /// elements, and block s of `out` `received.of_ranks[s]`; blocks lie one after the other, in rank order.
 ///
 /// **Arguments.** `(comm, in, out, send_counts{sent}, receive_counts{received}, with(...), code)`.
-///   Those from `with` on may be left out. A `std::error_code` gets the error, instead of an exception.
+///   `with(...)` and what follows are optional.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass an equal element type and algorithm; and what s passes as sent to d, d must pass
 /// as received from s.
 /// **Buffers.** `in` and `out` have as many elements as the counts add up to. Any may be 0. They must not overlap.

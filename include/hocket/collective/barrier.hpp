@@ -13,7 +13,8 @@ HOCKET_BEGIN_NAMESPACE
 /// Returns when every rank of `comm` has called it.
 ///
 /// **Arguments.** `(comm, with(...), code)`.
-///   Those from `with` on may be left out. A `std::error_code` gets the error, instead of an exception.
+///   `with(...)` and what follows are optional.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// **Cost.** log2 p empty messages, one after the other. **Progress, threads, errors.** As for `all_reduce`.
 inline constexpr detail::call<detail::bare<plan::collective_kind::barrier>> barrier{};
 

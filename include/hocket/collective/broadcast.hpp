@@ -10,10 +10,11 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Leaves in `buffer`, on every rank, what it held on rank `from.rank`.
+/// Leaves in `buffer`, on every rank, what it held on the root.
 ///
 /// **Arguments.** `(comm, buffer, root{0}, with(...), code)`.
-///   Those from `root` on may be left out: then the root is rank 0. A `std::error_code` gets the error, instead of an exception.
+///   `root` and what follows are optional; the root is then rank 0.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass an equal `buffer.size()`, element type, root and algorithm.
 /// **Cost.** p ranks: binomial log2 p messages of the whole vector, one after the other; direct one step over peer
 ///   pointers.

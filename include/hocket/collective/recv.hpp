@@ -9,10 +9,11 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Fills `buffer` with the next message from rank `from.rank` of `comm` that has the same tag.
+/// Fills `buffer` with the next message from a rank of `comm`, the peer, that has the same tag.
 ///
 /// **Arguments.** `(comm, buffer, peer{0}, tag{7}, with(...), code)`.
-///   Those from `tag` on may be left out: then the tag is 0. A `std::error_code` gets the error, instead of an exception.
+///   `tag` and what follows are optional; the tag is then 0.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// The sender must have sent as many elements as `buffer` has; else the call fails with `mismatch` or `truncated`.
 /// **Memory of devices.** Buffers with a tag, such as `cuda::device(...)`, are sent to, and received from, such buffers alone:
 ///   see docs/device-memory.md.

@@ -13,7 +13,8 @@ HOCKET_BEGIN_NAMESPACE
 /// Combines `in` element-wise over all p ranks of `comm` with `op`; rank r gets block r of the result in `out`.
 ///
 /// **Arguments.** `(comm, in, out, op, with(...), code)`.
-///   Those from `op` on may be left out: then `op` is std::plus<>{}. A `std::error_code` gets the error, instead of an exception.
+///   `op` and what follows are optional; `op` is then `std::plus<>{}`.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass an equal `out.size()`, element type, `op` and algorithm.
 /// **Buffers.** `in` has p blocks of `out.size()` elements. `out` may be block r of `in` on rank r; else they must not
 ///   overlap. Where `out` is a block of `in`, the other blocks of `in` stay as they are.

@@ -15,7 +15,8 @@ HOCKET_BEGIN_NAMESPACE
 /// has `lengths.of_ranks[r]` elements. Blocks lie one after the other, in rank order.
 ///
 /// **Arguments.** `(comm, in, out, counts{lengths}, op, with(...), code)`.
-///   Those from `op` on may be left out: then `op` is std::plus<>{}. A `std::error_code` gets the error, instead of an exception.
+///   `op` and what follows are optional; `op` is then `std::plus<>{}`.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass equal counts, element type, `op` and algorithm.
 /// **Buffers.** On rank r `out` has as many elements as `lengths` says for r, and `in` has their sum. Any may be 0.
 ///   `out` may be the block of rank r in `in`; else they must not overlap. Where `out` is a block of `in`, the other

@@ -9,10 +9,11 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Sends `buffer` to rank `to.rank` of `comm`, where `recv` with the same tag takes it.
+/// Sends `buffer` to another rank of `comm`, the peer, where `recv` with the same tag receives it.
 ///
 /// **Arguments.** `(comm, buffer, peer{1}, tag{7}, with(...), code)`.
-///   Those from `tag` on may be left out: then the tag is 0. A `std::error_code` gets the error, instead of an exception.
+///   `tag` and what follows are optional; the tag is then 0.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Messages between two ranks that have the same tag arrive in order. The receiver must ask for as many elements as are
 /// sent, of the same type, unless one of the two is `std::byte`: raw bytes. Collectives and messages of one communicator do not meet: they may be under way at once.
 /// **Buffers.** `buffer` may be reused when the call returns. That may be before the message is received, so the return

@@ -9,11 +9,12 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Sends `out` to rank `to.rank` and fills `in` with a message from rank `from.rank`, both with the same tag; returns
-/// when both are done. Ranks may so exchange data in pairs or in a circle without one having to be first.
+/// Sends `out` to the first peer and fills `in` with a message from the second, both with the same tag; returns when
+/// both are done. Ranks may so exchange data in pairs or in a circle without one having to be first.
 ///
 /// **Arguments.** `(comm, out, peer{1}, in, peer{2}, tag{7}, with(...), code)`.
-///   Those from `tag` on may be left out: then the tag is 0. A `std::error_code` gets the error, instead of an exception.
+///   `tag` and what follows are optional; the tag is then 0.
+///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// **Buffers.** They must not overlap, and may differ in size and type.
 /// **Progress, threads, errors.** As for `all_reduce`.
 inline constexpr detail::call<detail::both_ways> send_recv{};

@@ -2,13 +2,13 @@
 /// @file
 /// Makes the function objects of all calls, such as `all_reduce` and `all_reduce_async`, from their shapes.
 ///
-/// A shape says which arguments a call has, and in which order. It has a class template `overloads<How>`: the call operator,
-/// and its twin with a `std::error_code`, for buffers of the program and for those in memory of devices. `How` is `blocking`
-/// or `starting`. The shapes are in moving_call.hpp, reducing_call.hpp and message_call.hpp.
+/// A shape says which arguments a call has, and in which order. It has a class template `overloads<How>`: the call operators
+/// with and without a `std::error_code`, for buffers in host memory and in device memory. `How` is `blocking` or `starting`.
+/// The shapes are in moving_call.hpp, reducing_call.hpp and message_call.hpp.
 ///
-/// What runs a call on memory of a device is not known here: `device_calls<Space>` is, where the header of that memory was
-/// included. For memory of devices that header comes with <hocket/cuda.cuh>, before or after this one, so that
-/// <hocket/cuda.cuh> alone stays as cheap as its kernels are.
+/// Calls on device memory are run by `device_calls<Space>`, of which this header needs no definition. The definition for CUDA
+/// comes with <hocket/cuda.cuh>, included before or after this header, and only where collectives are included too: so
+/// <hocket/cuda.cuh> alone costs no more to compile than its kernels.
 #pragma once
 
 #include <hocket/collective/detail/call.hpp>
@@ -29,7 +29,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Returns when the call is over on the host. Only this form has a twin with a std::error_code.
+/// The form that returns when the call is over on the host. It alone has an overload with a `std::error_code`.
 struct blocking {
   using result = void;
   static constexpr bool blocks = true;
@@ -47,7 +47,7 @@ struct blocking {
   static void give(const outcome& found) { deliver(found); }
 };
 
-/// Returns at once.
+/// The form that returns a request at once.
 struct starting {
   using result = request;
   static constexpr bool blocks = false;
@@ -75,7 +75,7 @@ using call_async = call<Shape, starting>;
 
 // ── Buffers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// A range that the call reads, which must outlive the call only if that goes on after it has returned.
+/// A range that the call reads. It must outlive the call where the operation continues after the call has returned.
 template <class Range, class How>
 concept input_range =
     (How::blocks && contiguous_buffer<std::remove_reference_t<Range>>) || (!How::blocks && lasting_buffer<Range>);
@@ -113,7 +113,7 @@ struct element_of_buffer<Buffer> {
 template <class Buffer>
 using element_of_buffer_t = typename element_of_buffer<Buffer>::type;
 
-/// Whether a call may read `In` and write `Out`: both of the program, or both of devices.
+/// Whether a call may read `In` and write `Out`: both in host memory, or both in device memory.
 template <class In, class Out, class How, class Options>
 concept exchange_pair =
     ((input_range<In, How> && writable_buffer<Out>) || (device_input<In, Options> && device_output<Out, Options>)) &&

@@ -23,7 +23,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Has the spec of a message send `buffer`, or receive into it.
+/// Sets what the message sends, and to which rank.
 template <class Buffer>
 void set_sent(message_spec& spec, const Buffer& buffer, peer to) {
   spec.to = to.rank;
@@ -34,6 +34,7 @@ void set_sent(message_spec& spec, const Buffer& buffer, peer to) {
     spec.sent_type = element_signature<element_type_t<Buffer>>();
   }
 }
+/// Sets where the message is received, and from which rank.
 template <class Buffer>
 void set_received(message_spec& spec, Buffer& buffer, peer from) {
   spec.from = from.rank;
@@ -45,7 +46,7 @@ void set_received(message_spec& spec, Buffer& buffer, peer from) {
   }
 }
 
-/// Runs it, where `Sent` and `Received` are the types of the buffers, which are one where the message has but one end here.
+/// Runs the call. `Sent` and `Received` are the types of its buffers; a call with one buffer passes its type for both.
 template <class How, class Sent, class Received, class Domain, class Options>
 auto run_message_of(const communicator<Domain>& comm, const message_spec& spec, const Options& options,
                     const std::source_location& site) {

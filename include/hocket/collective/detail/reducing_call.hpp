@@ -26,7 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Runs a reduction of buffers of the program. all_reduce.hpp specializes it.
+/// Runs a reduction of buffers in host memory. all_reduce.hpp specializes it.
 template <plan::collective_kind Kind, class How>
 struct host_reduction {
   template <class Domain, class T, class Op, class Options, class Blocks>
@@ -36,7 +36,7 @@ struct host_reduction {
   }
 };
 
-/// `in_place(...)` of a buffer of the program, or of a tagged one in a call with these options.
+/// `in_place(...)` of a buffer in host memory, or of a tagged one in a call with these options.
 template <class Buffer, class Options>
 inline constexpr bool is_in_place_argument = false;
 template <class T, class Options>

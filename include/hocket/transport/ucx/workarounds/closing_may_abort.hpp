@@ -2,7 +2,7 @@
 /// @file
 /// Which connections are not closed before the process ends, and with them all that UCX has for their world.
 ///
-/// Version: UCX 1.13.
+/// Version: seen with UCX 1.13.
 /// Symptom: UCX ends the process by an assertion ("got REP message") if it closes a connection to which it still has an
 ///   answer to write, of those that make connections. In the queue of a process of this host that died there may never be
 ///   room for that answer.

@@ -6,7 +6,7 @@
 /// UCX asks the peer for the number of its endpoint. A greeting is never waited for by UCX, and the connection it came
 /// through is made.
 ///
-/// Version: UCX 1.13 to 1.15. Since 1.16 UCX refuses to send anything but empty messages at once over TCP, and its answer
+/// Version: before UCX 1.16; seen with 1.13. Since 1.16 UCX refuses to send anything but empty messages at once over TCP, and its answer
 ///   needs no connection, so it may keep what it can't send at once.
 /// Symptom: UCX ends a process by an assertion if a peer that asked it for an endpoint number dies while the answer waits
 ///   for a connection that is still being made.

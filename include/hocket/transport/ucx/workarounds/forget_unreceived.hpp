@@ -2,7 +2,7 @@
 /// @file
 /// Takes messages that nobody asks for any more out of a worker before it is destroyed.
 ///
-/// Version: UCX 1.13 to 1.22.
+/// Version: seen with UCX 1.13.
 /// Symptom: after a failure UCX writes a warning for each message that came and was not received, among which the words of
 ///   the failure are lost.
 /// Test: fault/mismatch.test.cpp, "what has come and nobody receives after a failure makes UCX say nothing".

@@ -2,7 +2,7 @@
 /// @file
 /// Removes shared memory of UCX that processes which were killed have left behind.
 ///
-/// Version: UCX 1.13 to 1.22.
+/// Version: seen with UCX 1.13.
 /// Symptom: UCX gives its segments names for a moment, and a process that is killed in that moment leaves a file in
 ///   /dev/shm, with the memory that it holds.
 /// Test: ucx/leftover_segments.test.cpp, and fault/kill.test.cpp, which leaves such files.

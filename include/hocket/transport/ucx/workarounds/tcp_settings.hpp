@@ -2,7 +2,7 @@
 /// @file
 /// Settings without which UCX waits or aborts over TCP.
 ///
-/// Version: UCX 1.13 to 1.22 (TCP_CONN_NB), UCX 1.13 (TCP_MAX_POLL).
+/// Version: TCP_CONN_NB: seen with UCX 1.13 and 1.22; TCP_MAX_POLL: with 1.13.
 /// Symptom: without TCP_CONN_NB, the rank that sends first to a peer behind a broken link waits inside of UCX for minutes,
 ///   until TCP gives up. Without TCP_MAX_POLL, UCX takes several events at once, and aborts the process where one of them
 ///   ends a connection that another is about: rarely, when a peer dies while ranks connect.

@@ -2,7 +2,7 @@
 /// @file
 /// The TCP sockets of this process, most of which are UCX's.
 ///
-/// Version: UCX 1.13 to 1.22.
+/// Version: seen with UCX 1.13.
 /// Symptom: UCX does not tell which of its sockets leads to which peer, which shut_down_sockets.hpp must know. It also
 ///   passes its sockets on to the programs that this process starts: while one of them holds a connection, its peer does
 ///   not learn that this process has ended.

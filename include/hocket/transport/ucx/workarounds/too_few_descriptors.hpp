@@ -2,7 +2,7 @@
 /// @file
 /// Refuses to start UCX where this process may open too few files.
 ///
-/// Version: UCX 1.13.
+/// Version: seen with UCX 1.13.
 /// Symptom: UCX ends the process by an assertion, or reports whatever it was about to do.
 /// Test: ucx/few_descriptors.test.cpp.
 #pragma once
