@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "draw/count.hpp"
+
 #include <hocket/draw/plan.hpp>
 
 #include <hocket/plan/collective/all_to_all.hpp>
@@ -25,6 +27,7 @@
 namespace {
 
 namespace plan = hocket::plan;
+using draw_test::count;
 
 template <class Check>
 void for_each_drawing(Check check) {
@@ -45,12 +48,6 @@ void for_each_drawing(Check check) {
       check(algorithm, ranks);
     }
   }
-}
-
-std::size_t count(const std::string& text, const std::string& word) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + word.size())) ++found;
-  return found;
 }
 
 std::size_t actions_of(const plan::any_algorithm& algorithm, int ranks) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Drawings: a cell per action, where the clock says; nothing that a browser would have to fetch.
+#include "draw/count.hpp"
 #include "schedule/refusal.hpp"
 #include "schedule/schedules.hpp"
 
@@ -18,16 +19,7 @@
 
 using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
-
-namespace {
-
-std::size_t count(std::string_view text, std::string_view part) {
-  std::size_t times = 0;
-  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++times;
-  return times;
-}
-
-}  // namespace
+using draw_test::count;
 
 TEST_CASE("a schedule as text") {
   CHECK(draw_text(one_forward_one_backward(2, 3)) ==
