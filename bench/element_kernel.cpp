@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether the leaves are vectorised at the consumer's own -O2: beside the same loops in a file compiled with -O3.
+// Whether the element kernels are vectorised at the consumer's own -O2: beside the same loops in a file compiled with -O3.
 // Interleaved in one process; what counts is the ratio of medians that is printed in the end.
 //
 //   element_kernel [--check] [Google Benchmark's flags]
@@ -151,7 +151,7 @@ class medians final : public benchmark::ConsoleReporter {
 
 bool compare(const medians& found) {
   bool within = !found.wrong();
-  std::printf("\n%16s %10s %12s %12s %8s\n", "loop", "elements", "-O3 (ns)", "leaf (ns)", "ratio");
+  std::printf("\n%16s %10s %12s %12s %8s\n", "loop", "elements", "-O3 (ns)", "kernel (ns)", "ratio");
   for (const pair_of_loops& each : pairs) {
     for (const std::size_t count : counts) {
       const double plain = found.of(std::string("plain_") + each.name, count);

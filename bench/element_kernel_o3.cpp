@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The loops of the leaves, written down plainly. Compiled with -O3, whatever the rest is compiled with: what a leaf costs
+// The loops of the element kernels, written down plainly. Compiled with -O3, whatever the rest is compiled with: what a kernel costs
 // is compared with this.
 #include "element_kernel_o3.hpp"
 

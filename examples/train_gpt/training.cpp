@@ -162,7 +162,7 @@ struct trainer::parts {
 
   /// Does `act`; what it throws, whoever waits for this rank hears, too.
   template <class Act>
-  auto telling(Act act) {
+  auto with_error_text(Act act) {
     try {
       return act();
     } catch (const hocket::error& problem) {
@@ -198,7 +198,7 @@ trainer::trainer(const hocket::ucx::communicator& comm, const training_options& 
 trainer::~trainer() = default;
 
 step_record trainer::step(byte_span text, int number, bool stop, bool overlaps) {
-  return parts_->telling([&] { return parts_->step(text, number, stop, overlaps); });
+  return parts_->with_error_text([&] { return parts_->step(text, number, stop, overlaps); });
 }
 
 long long trainer::skipped() const noexcept { return parts_->skipped; }
@@ -244,7 +244,7 @@ traffic_by_use trainer::moved() {
 }
 
 void trainer::save(const std::string& folder, int steps) {
-  parts_->telling([&] {
+  parts_->with_error_text([&] {
     parts& at = *parts_;
     checkpoint now = at.identity();
     now.ranks = at.ranks.size();
@@ -258,7 +258,7 @@ void trainer::save(const std::string& folder, int steps) {
 }
 
 int trainer::resume(const std::string& folder) {
-  return parts_->telling([&] {
+  return parts_->with_error_text([&] {
     parts& at = *parts_;
     std::set<std::string> needed;
     for (const entry& each : at.entries) needed.insert(each.name());

@@ -99,9 +99,9 @@ std::function<bool()> ranks_in_place(int count) {
 struct scene {
   std::map<int, part> ranks;
   int cancelled = 0;
-  std::string says;                         ///< by the rank that is called off
-  std::vector<int> accept_revocation = {};  ///< ranks that hear of it
-  std::function<void()> wake = [] {};       ///< lets those go on that do something else meanwhile
+  std::string says;                    ///< by the rank that is called off
+  std::vector<int> informed = {};      ///< ranks that hear of it
+  std::function<void()> wake = [] {};  ///< lets those go on that do something else meanwhile
   /// From when on the wait may be called off, a moment later.
   std::function<bool()> ready = [] { return true; };
 };
@@ -136,7 +136,7 @@ void play(const std::string& name, const std::function<scene()>& set_up) {
     for (auto& [rank, thread] : threads) {
       if (rank != now.cancelled) thread->join();
     }
-    for (const int rank : now.accept_revocation) {
+    for (const int rank : now.informed) {
       INFO("rank " << rank << ": " << threads.at(rank)->cause().message());
       anybody_hears = true;
       CHECK(threads.at(rank)->cause().code == errc::aborted);

@@ -9,7 +9,7 @@
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 
-#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/host/call.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/selection/algorithm.hpp>

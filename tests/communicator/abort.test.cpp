@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Another thread ends a call, or what makes a communicator of another, while a rank does not come.
+// unsanitized: it measures
 #include "support/abort_latency.hpp"
 #include "support/thread_ranks.hpp"
 

@@ -329,14 +329,14 @@ TEST_CASE("what survivors tell each other may be longer than one message") {
     on_ranks(ranks, [](thread_rank& me) {
       auto& state = hocket::detail::communicator_access::state(me.comm());
       const hocket::detail::call_site call{.operation = "shrink", .timeout = 30s};
-      hocket::detail::survivor_consensus assembly(state, hocket::deadline::after(30s), call);
+      hocket::detail::survivor_consensus consensus(state, hocket::deadline::after(30s), call);
       const auto words_of = [](int rank, std::size_t size) {
         return std::string(size * static_cast<std::size_t>(rank + 1), static_cast<char>('a' + rank));
       };
       std::uint32_t number = 1;
       for (const std::size_t size : {0U, 1U, 955U, 956U, 957U, 5000U}) {
-        const auto all = assembly.gather_long(number, words_of(me.rank(), size));
-        number += assembly.most_votes;
+        const auto all = consensus.gather_long(number, words_of(me.rank(), size));
+        number += consensus.most_votes;
         for (int rank = 0; rank < me.size(); ++rank) {
           me.check(all[static_cast<std::size_t>(rank)] == words_of(rank, size), "other words than were sent");
         }

@@ -34,7 +34,7 @@ if(NOT base)
   endif()
 endif()
 
-ask_git(changed diff --name-only --diff-filter=d "${base}" -- include)
+ask_git(changed diff --name-only --relative --diff-filter=d "${base}" -- include)
 if(changed_failed)
   message(FATAL_ERROR "git can't compare with \"${base}\": give a commit of this repository as base")
 endif()

@@ -9,8 +9,8 @@
 cmake_minimum_required(VERSION 3.25)
 
 # The folders under hocket/, each a layer of its own: it may include itself and what stands above it, so no two can include
-# each other. Folders on one line are parts of one layer. A folder detail/ belongs to the one that it is in. Headers in
-# hocket/ itself are for users: they may include everything, and no header inside may include one of them.
+# each other. A folder detail/ belongs to the one that it is in. Headers in hocket/ itself are for users: they may include
+# everything, and no header inside may include one of them.
 set(layers
     "core"
     "core/platform"
@@ -18,7 +18,8 @@ set(layers
     "operation"
     "plan"
     "plan/collective"
-    "schedule schedule/lower"
+    "schedule"
+    "schedule/lower"
     "draw"
     "bootstrap"
     "transport"
@@ -34,7 +35,9 @@ set(layers
     "engine"
     "engine/stream"
     "selection"
-    "collective collective/device"
+    "collective/host"
+    "collective/device"
+    "collective"
     "group"
     "mesh"
     "shard"
@@ -70,11 +73,8 @@ function(offence file text)
 endfunction()
 
 set(number 0)
-foreach(layer IN LISTS layers)
-  separate_arguments(folders UNIX_COMMAND "${layer}")
-  foreach(folder IN LISTS folders)
-    set("layer_of_${folder}" ${number})
-  endforeach()
+foreach(folder IN LISTS layers)
+  set("layer_of_${folder}" ${number})
   math(EXPR number "${number} + 1")
 endforeach()
 
@@ -85,7 +85,38 @@ function(folder_of result header)
   set(${result} "${folder}" PARENT_SCOPE)
 endfunction()
 
-file(GLOB_RECURSE headers RELATIVE "${root}/hocket" "${root}/hocket/*.hpp" "${root}/hocket/*.cuh")
+# Sets `result` to the names that `header` includes. There is one way to write an include: what is written otherwise could
+# hide where it leads.
+function(includes_in result header)
+  file(READ "${root}/hocket/${header}" text)
+  string(REGEX REPLACE "[][;]" " " text "${text}") # which mean something in a list
+  string(REGEX MATCHALL "[^\n]*#[ \t]*(include|import)[^\n]*" lines "${text}")
+  set(names "")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^[ \t]*#[ \t]*include[ \t]*<([^>]+)>")
+      set(name "${CMAKE_MATCH_1}")
+      if(name MATCHES "(^|/)[.]?[.]?/")
+        offence("${header}" "includes <${name}>: write the path without \"//\", \"./\" and \"../\"")
+      else()
+        list(APPEND names "${name}")
+      endif()
+    elseif(NOT line MATCHES "^[ \t]*//")
+      offence("${header}" "write #include <name>, alone on its line: ${line}")
+    endif()
+  endforeach()
+  set(offences ${offences} PARENT_SCOPE)
+  set(${result} "${names}" PARENT_SCOPE)
+endfunction()
+
+file(GLOB_RECURSE files RELATIVE "${root}" "${root}/*")
+set(headers "")
+foreach(file IN LISTS files)
+  if(file MATCHES "^hocket/(.*[.](hpp|cuh))$")
+    list(APPEND headers "${CMAKE_MATCH_1}")
+  else()
+    offence("${file}" "is no header of hocket: these are hocket/*.hpp and hocket/*.cuh")
+  endif()
+endforeach()
 if(NOT headers)
   message(FATAL_ERROR "no headers under ${root}/hocket")
 endif()
@@ -106,16 +137,8 @@ foreach(header IN LISTS headers)
     endif()
   endif()
 
-  file(STRINGS "${root}/hocket/${header}" lines REGEX "^[ \t]*#[ \t]*include")
-  foreach(line IN LISTS lines)
-    if(line MATCHES "#[ \t]*include[ \t]*\"")
-      offence("${header}" "includes with quotes; write <hocket/...>: ${line}")
-      continue()
-    elseif(NOT line MATCHES "<([^>]+)>")
-      continue()
-    endif()
-    set(included "${CMAKE_MATCH_1}")
-
+  includes_in(includes "${header}")
+  foreach(included IN LISTS includes)
     if(NOT included MATCHES "^hocket/(.*)$")
       set(is_known FALSE)
       foreach(names folders reason IN ZIP_LISTS reserved_names reserved_folders reserved_reasons)

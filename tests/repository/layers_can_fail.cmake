@@ -8,8 +8,11 @@ cmake_minimum_required(VERSION 3.25)
 
 # Writes the header `name` with the given includes into the current tree.
 function(header name)
-  string(REPLACE ";" "\n#include " includes ";${ARGN}")
-  file(WRITE "${scratch}/hocket/${name}" "#pragma once${includes}\n")
+  set(text "#pragma once\n")
+  foreach(include IN LISTS ARGN)
+    string(APPEND text "#include ${include}\n")
+  endforeach()
+  file(WRITE "${scratch}/hocket/${name}" "${text}")
 endfunction()
 
 # Checks the tree that was written since the last call: layers.cmake must print `expectation`, or find nothing if that
@@ -100,8 +103,34 @@ check("kernel/host/copy.hpp: .*without nvcc")
 header(plan/plan.hpp <hocket/plan/missing.hpp>)
 check("plan/plan.hpp: .*does not exist")
 
-header(plan/plan.hpp "\"other.hpp\"")
-check("plan/plan.hpp: includes with quotes")
+# Folders inside others.
+header(schedule/greedy.hpp <hocket/schedule/lower/lower.hpp>)
+header(schedule/lower/lower.hpp)
+check("schedule/greedy.hpp: .*schedule/lower/ is a later layer than schedule/")
+
+header(collective/host/run.hpp <hocket/collective/device/memory.hpp>)
+header(collective/device/memory.hpp <hocket/collective/detail/misuse.hpp>)
+header(collective/detail/misuse.hpp)
+check("collective/device/memory.hpp: .*collective/ is a later layer.*collective/host/run.hpp: .*collective/device/ is a later")
+
+# Ways to write an include that could hide it.
+foreach(include IN ITEMS "\"other.hpp\"" "OTHER_HEADER" "<hocket/plan/../core/error.hpp>" "<hocket//core/error.hpp>"
+                         "<./hocket/core/error.hpp>")
+  header(core/error.hpp)
+  header(plan/plan.hpp "${include}")
+  check("plan/plan.hpp: (write #include|[^\n]*write the path without)")
+endforeach()
+foreach(line IN ITEMS "#import <hocket/core/error.hpp>" "/* first */ #include <hocket/core/error.hpp>")
+  file(WRITE "${scratch}/hocket/plan/plan.hpp" "#pragma once\n${line}\n")
+  check("plan/plan.hpp: write #include")
+endforeach()
+file(WRITE "${scratch}/hocket/core/error.hpp" "#include <vector>  // for [\n#  include<hocket/plan/plan.hpp>\n")
+header(plan/plan.hpp)
+check("core/error.hpp: .*plan/ is a later layer than core/")
+
+header(plan/plan.hpp)
+file(WRITE "${scratch}/hocket/plan/plan.ipp" "")
+check("hocket/plan/plan.ipp: is no header")
 
 header(misc/helper.hpp)
 check("misc/helper.hpp: the folder misc/ is no layer")

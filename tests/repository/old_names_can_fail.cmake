@@ -29,6 +29,10 @@ check("include/hocket/collective/x.hpp" "struct x {\n  int job;\n};\n" "x.hpp:2:
 check("docs/x.md" "Say `with(observe(step_event))`.\n" "docs/x.md:1: step_event is now completed_step")
 check("docs/x.md" "text\n\n    plan::goal x;\n" "docs/x.md:3: plan::goal is now collective")
 check("docs/x.md" "```cpp\nplan::verb x;\n```\n" "docs/x.md:2: verb is now action_kind")
+check("docs/x.md" "~~~\nplan::verb x;\n~~~\n" "docs/x.md:2: verb is now action_kind")
+check("tools/x.cpp" "struct standing {};\n" "tools/x.cpp:1: standing is now")
+check("docs/x.md" "    #include <hocket/communicator/split.hpp>\n" "x.md:1: hocket/communicator/split is now hocket/group/split")
+check("examples/x.cpp" "#include <hocket/communicator/split.hpp>\n" "x.cpp:1: hocket/communicator/split is now")
 # After what could hide them.
 check("include/hocket/x.hpp" "auto a = 1'000; int kept_objects;\n" "x.hpp:1: kept_objects is now")
 check("include/hocket/x.hpp" "auto a = R\"(\")\"; int kept_objects;\n" "x.hpp:1: kept_objects is now")
@@ -36,5 +40,5 @@ check("include/hocket/x.hpp" "auto a = \"\\\"\"; /* \" */ int kept_objects;\n" "
 # Words with their ordinary meaning, and parts of other words.
 check("include/hocket/x.hpp" "// a wire, a port, plan::any and whom_to_blame\nint kept_objects_of_mine;\n" "")
 check("include/hocket/x.hpp" "auto a = with(wire<bfloat16>); int port = store.port(); auto b = \"kept_objects\";\n" "")
-check("tools/x.cpp" "int job = 1; int work = job; std::any any;\n" "")
+check("tools/x.cpp" "#include <any>\nint work = 1; std::any any;\n" "")
 check("docs/x.md" "What is on the wire: `wire<bfloat16>` and step_event in prose.\n" "")

@@ -8,4 +8,11 @@
 #include <catch2/catch.hpp>
 #endif
 
+// As in the presets' environment, for programs that are run without CTest. The sanitizers of g++ up to 13 may take the
+// memory of a thread_local variable of a library loaded later for that of an older glibc, and look for leaks at address 0.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "intercept_tls_get_addr=0"; }
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return HOCKET_TEST_LEAKS_OF_OTHERS; }
+
 int main(int argument_count, char* arguments[]) { return Catch::Session().run(argument_count, arguments); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Another thread ends start-up over UCX, and whatever makes something of a communicator, at once: wherever it waits.
+// needs: ucx
+// unsanitized: it measures
 #include "support/abort_latency.hpp"
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"

@@ -16,7 +16,7 @@
 namespace flight {
 
 /// What a rank was in when it wrote its record.
-struct standing {
+struct position {
   const call* in_call = nullptr;
   const message* in_message = nullptr;
 
@@ -83,9 +83,9 @@ class incident {
 };
 
 /// The call that `of` was in at a time; of several that were under way, the one that it failed in, else the oldest.
-inline standing mapping_state_of(const record& of, nanoseconds when) {
+inline position position_of(const record& of, nanoseconds when) {
   const auto is_there = [&](const auto& each) { return !each.over && (!each.begin || *each.begin <= when); };
-  standing result;
+  position result;
   const std::int64_t failed_in = of.failed ? of.failed->sequence : 0;
   for (const call& each : of.calls) {
     if (!is_there(each)) continue;

@@ -42,7 +42,7 @@ class report {
     nlohmann::json result{{"problems", all_.problems}, {"left_out", ignored_}};
     result["communicators"] = nlohmann::json::array();
     for (const incident& each : incidents_) {
-      const story told = tell(each, incidents_);
+      const story told = story_of(each, incidents_);
       result["communicators"].push_back({{"communicator", each.records().front()->communicator},
                                          {"ranks", each.ranks()},
                                          {"missing", each.missing()},
@@ -57,7 +57,7 @@ class report {
  private:
   std::string text_of(const incident& what) const {
     const record& any = *what.records().front();
-    const story told = tell(what, incidents_);
+    const story told = story_of(what, incidents_);
     std::string result = "Communicator " + std::to_string(any.communicator) +
                          (has_namesake(any) ? ", made at " + moment(any.made) : "") + ", " +
                          std::to_string(what.ranks()) + " ranks over " + any.transport + ": " + told.kind + "\n\n";
@@ -80,12 +80,12 @@ class report {
     if (own == nullptr) return "  rank " + std::to_string(rank) + ": no record\n";
     std::string result = "  rank " + std::to_string(rank);
     if (own->world_rank != rank) result += " (rank " + std::to_string(own->world_rank) + " of the world)";
-    result += " on " + own->host + ", pid " + std::to_string(own->pid) + ": " + fate(*own) + '\n';
+    result += " on " + own->host + ", pid " + std::to_string(own->pid) + ": " + outcome_of(*own) + '\n';
     for (const auto& [number, line] : last_lines(*own, what.time())) result += "      " + line + '\n';
     return result;
   }
 
-  static std::string fate(const record& of) {
+  static std::string outcome_of(const record& of) {
     if (!of.failed) return "no failure";
     if (of.failed->on_leaving) return "left, and heard of it then";
     const int first = of.failed->first_on;

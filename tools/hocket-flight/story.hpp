@@ -19,17 +19,17 @@ namespace flight {
 
 /// The findings of one incident.
 struct story {
-  std::string kind;  ///< one word or two, for programs: see `teller`
+  std::string kind;  ///< one word or two, for programs: see `story_builder`
   std::vector<int> culprits;
   std::string headline;
   std::vector<std::string> details;
 };
 
-class teller {
+class story_builder {
  public:
-  teller(const incident& what, const std::vector<incident>& all) : incident_(what), all_(all) {}
+  story_builder(const incident& what, const std::vector<incident>& all) : incident_(what), all_(all) {}
 
-  story tell() {
+  story build() {
     const record* const first = incident_.first();
     if (first == nullptr) {
       found("no failure", {}, "no record of this communicator tells of a failure");
@@ -60,7 +60,7 @@ class teller {
   void say(std::string sentence) { story_.details.push_back(std::move(sentence)); }
 
   /// What a rank was in when the first one failed: not what it came to later.
-  standing at_the_end(const record& who) const { return mapping_state_of(who, incident_.time()); }
+  position at_the_end(const record& who) const { return position_of(who, incident_.time()); }
 
   static std::string rank(int number) { return "rank " + std::to_string(number); }
   static std::string said_by(const record& who) { return rank(who.rank) + " failed: " + who.failed->name; }
@@ -112,7 +112,7 @@ class teller {
 
   void who_waited_for(int whom) {
     for (const record* each : incident_.records()) {
-      const standing at = at_the_end(*each);
+      const position at = at_the_end(*each);
       if (at.awaits() == whom) return say(capital(rank(each->rank)) + " waited for it in " + describe(at) + ".");
     }
   }
@@ -193,7 +193,7 @@ class teller {
     if (const auto crossed = circle_across_communicators(first); !crossed.empty()) return crossing(crossed);
     if (incident_.of(end) == nullptr) return silent(end, first);
     const auto begin = std::find(chain.begin(), chain.end(), end);
-    const standing last = at_the_end(*incident_.of(end));
+    const position last = at_the_end(*incident_.of(end));
     if (begin + 1 != chain.end()) return circle({begin, chain.end() - 1});
     if (!last.anywhere()) return slow(*incident_.of(end), first);
     found("slow rank", {end}, rank(end) + " did not get on, and it is not known what it waited for");
@@ -215,7 +215,7 @@ class teller {
   }
 
   void waiting_since(const record& first) {
-    const standing at = at_the_end(first);
+    const position at = at_the_end(first);
     const auto begin = at.in_call != nullptr      ? at.in_call->begin
                        : at.in_message != nullptr ? at.in_message->begin
                                                   : std::nullopt;
@@ -329,7 +329,7 @@ class teller {
   void circle(const std::vector<int>& members) {
     std::set<std::int64_t> sequences;
     for (const int each : members) {
-      const standing at = at_the_end(*incident_.of(each));
+      const position at = at_the_end(*incident_.of(each));
       sequences.insert(at.in_call != nullptr ? at.in_call->sequence : 0);
     }
     if (sequences.size() == 1 && *sequences.begin() != 0) return no_progress(members);
@@ -408,7 +408,7 @@ class teller {
 
   // ── Words ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  static std::string describe(const standing& at) {
+  static std::string describe(const position& at) {
     if (at.in_call != nullptr) return ::flight::describe(*at.in_call);
     return at.in_message != nullptr ? ::flight::describe(*at.in_message) : "no call";
   }
@@ -442,6 +442,8 @@ class teller {
 };
 
 /// `what` is one of `all`.
-inline story tell(const incident& what, const std::vector<incident>& all) { return teller(what, all).tell(); }
+inline story story_of(const incident& what, const std::vector<incident>& all) {
+  return story_builder(what, all).build();
+}
 
 }  // namespace flight

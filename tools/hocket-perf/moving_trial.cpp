@@ -123,17 +123,17 @@ std::unique_ptr<trial> make_trial(any_communicator comm, const subject& what) {
   if (!reduces(what.what)) return make_moving_trial(comm, what);
   switch (what.type) {
     case datatype::int8:
-    case datatype::uint8: return make_8_bit_integer_trial(comm, what);
+    case datatype::uint8:
     case datatype::int32:
-    case datatype::uint32: return make_32_bit_integer_trial(comm, what);
+    case datatype::uint32:
     case datatype::int64:
-    case datatype::uint64: return make_64_bit_integer_trial(comm, what);
+    case datatype::uint64: return make_integer_trial(comm, what);
     case datatype::half:
-    case datatype::bfloat16: return make_16_bit_float_trial(comm, what);
+    case datatype::bfloat16:
     case datatype::float32:
-    case datatype::float64: return make_float_trial(comm, what);
+    case datatype::float64:
     case datatype::float8_e4m3:
-    case datatype::float8_e5m2: return make_8_bit_float_trial(comm, what);
+    case datatype::float8_e5m2: return make_float_trial(comm, what);
   }
   return nullptr;
 }

@@ -36,9 +36,9 @@ std::optional<plan::collective> collective_of(collective what, int root) {
 std::optional<plan::any_algorithm> algorithm_of(collective what, const settings& wanted, int ranks) {
   if (wanted.algorithm == "auto") return std::nullopt;
   std::string known = "auto";
-  if (const auto performed = collective_of(what, wanted.root)) {
+  if (const auto kind = collective_of(what, wanted.root)) {
     hocket::selection::query asked;
-    asked.what = *performed;
+    asked.what = *kind;
     asked.ranks = ranks;
     for (const auto& each : hocket::selection::table(asked)) {
       if (wanted.algorithm == each.name) return each.make(wanted.root);

@@ -67,12 +67,8 @@ class trial {
 
 /// Each knows the types of one file.
 std::unique_ptr<trial> make_moving_trial(any_communicator comm, const subject& what);
-std::unique_ptr<trial> make_8_bit_integer_trial(any_communicator comm, const subject& what);
-std::unique_ptr<trial> make_32_bit_integer_trial(any_communicator comm, const subject& what);
-std::unique_ptr<trial> make_64_bit_integer_trial(any_communicator comm, const subject& what);
+std::unique_ptr<trial> make_integer_trial(any_communicator comm, const subject& what);
 std::unique_ptr<trial> make_float_trial(any_communicator comm, const subject& what);
-std::unique_ptr<trial> make_16_bit_float_trial(any_communicator comm, const subject& what);
-std::unique_ptr<trial> make_8_bit_float_trial(any_communicator comm, const subject& what);
 
 std::unique_ptr<trial> make_trial(any_communicator comm, const subject& what);
 

@@ -3,12 +3,12 @@
 /// Combines a vector over all ranks, and gives the result to all of them.
 #pragma once
 
-#include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/generate_call.hpp>
-#include <hocket/collective/detail/push.hpp>
-#include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/detail/reducing_call.hpp>
-#include <hocket/collective/detail/run.hpp>
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/push.hpp>
+#include <hocket/collective/host/reduce.hpp>
+#include <hocket/collective/host/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/agreement.hpp>
 #include <hocket/core/config.hpp>

@@ -3,9 +3,9 @@
 /// Tells which algorithm a call would choose, and why: the model's table, row by row.
 #pragma once
 
-#include <hocket/collective/detail/blocks.hpp>
-#include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/reduce.hpp>
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>

@@ -47,7 +47,7 @@ struct call_record {
   std::source_location site{};
   call_times times{};
 #if HOCKET_ASSERTION_LEVEL >= 3
-  std::uint64_t description = 0;  ///< what `signature` stands for, in more bits: see collective/detail/comparison.hpp
+  std::uint64_t description = 0;  ///< what `signature` stands for, in more bits: see collective/host/comparison.hpp
 #endif
 
   bool covers(std::uint32_t number) const noexcept { return number - sequence < operations; }

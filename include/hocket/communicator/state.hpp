@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a communicator holds: its port, its window into the peers' memory, and how far its operations are.
+/// What a communicator holds: its endpoints, its window into the peers' memory, and how far its operations are.
 ///
 /// Operations are numbered from 1. At most `most_in_flight` of them are under way at once; the others wait for their
 /// turn. An operation that writes into its peers' windows also waits until every peer has completed the one that used
@@ -90,7 +90,7 @@ class communicator_state {
     header_ = &layout_.header(window(rank_));
     occupied_ = &header_->occupied;
     fast_path_polls_ = endpoints_->oversubscribed() ? 1 : 1000;
-    // The direct path does not ask the port.
+    // The direct path does not ask the endpoints.
     pushes_ = size_ > 1 && size_ <= most_ranks_to_push && transport::observes_only<endpoints_type>;
   }
   communicator_state(const communicator_state&) = delete;
@@ -475,7 +475,7 @@ class communicator_state {
   const int rank_;
   const int size_;
   message_numbers numbers_;
-  attribute_cache attributes_;  ///< outlives the port
+  attribute_cache attributes_;  ///< outlives the endpoints
   const window_layout layout_;
   const std::size_t slot_lines_;
   const std::unique_ptr<endpoints_type> endpoints_;

@@ -22,7 +22,7 @@ struct binding {
   plan::any_algorithm plan;
   plan::layout layout;
   const kernel::element_kernel* element_kernel = nullptr;
-  const void* operation = nullptr;  ///< passed to the leaf
+  const void* operation = nullptr;  ///< passed to the element kernel
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
   std::uint32_t signature = 0;  ///< what must be equal on all ranks, folded into 32 bits

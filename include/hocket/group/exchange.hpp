@@ -6,8 +6,8 @@
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
-#include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>

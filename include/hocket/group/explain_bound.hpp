@@ -4,10 +4,10 @@
 /// collective/detail/misuse.hpp.
 #pragma once
 
-#include <hocket/collective/detail/explain_arguments.hpp>
 #include <hocket/collective/detail/explain_device.hpp>
 #include <hocket/collective/detail/generate_call.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>
 #include <hocket/core/not_understood.hpp>

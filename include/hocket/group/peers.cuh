@@ -4,8 +4,8 @@
 /// group/peers.hpp, which has all that is said of them.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/host/call.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>

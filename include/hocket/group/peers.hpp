@@ -40,10 +40,10 @@
 /// **Threads.** As for the communicator, which must stay where it is until the last bound call is gone.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/generate_call.hpp>
-#include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/signature.hpp>

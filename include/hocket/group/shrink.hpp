@@ -15,7 +15,7 @@
 ///    died meanwhile, all begin again.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/host/call.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/control.hpp>

@@ -3,8 +3,8 @@
 /// Makes smaller communicators from one: rows and columns of a mesh, the ranks of one host.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/core/config.hpp>

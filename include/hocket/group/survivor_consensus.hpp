@@ -7,7 +7,7 @@
 /// up and begun again, and whoever hears of a later call than its own joins that.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/host/call.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>

@@ -4,7 +4,7 @@
 /// slot keeps that place, so that a step allocates nothing.
 #pragma once
 
-#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>

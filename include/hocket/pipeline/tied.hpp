@@ -5,7 +5,7 @@
 #pragma once
 
 #include <hocket/collective/detail/misuse.hpp>
-#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a plan is: a value that tells the actions of every rank, and the goal that these actions reach.
+/// What a plan is: a value that tells the actions of every rank, and the collective that they perform.
 ///
 /// An algorithm is a small constexpr type that models `plan::algorithm`; actions are computed when asked for, so a plan
 /// for 100 000 ranks takes no memory. `plan::any_algorithm` erases the type (a table of functions and the plan's own state), so
@@ -35,7 +35,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// What holds when a plan has run. `block` r is the part of the vector that belongs to rank r; where the goal has no
+/// What holds when a plan has run. `block` r is the part of the vector that belongs to rank r; where the collective has no
 /// blocks, the whole vector is one.
 enum class collective_kind : std::uint8_t {
   all_reduce,      ///< one block; everywhere out = combination of all ranks' in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Proof that a plan does what its goal says, however the ranks are scheduled: every contribution arrives exactly once,
+/// Proof that a plan does what its collective says, however the ranks are scheduled: every contribution arrives exactly once,
 /// in the order that the plan claims; nothing is overwritten while it is read; no rank waits for ever; no message or
 /// signal is left over; and nobody reads a peer's memory before that peer has begun or after it may have ended.
 ///

@@ -18,9 +18,9 @@
 #include <hocket/schedule/dual_pipe.hpp>
 #include <hocket/schedule/gpipe.hpp>
 #include <hocket/schedule/interleaved.hpp>
-#include <hocket/schedule/lower/recompute_activations.hpp>
 #include <hocket/schedule/one_forward_one_backward.hpp>
 #include <hocket/schedule/placement.hpp>
+#include <hocket/schedule/recompute_activations.hpp>
 #include <hocket/schedule/schedule.hpp>
 #include <hocket/schedule/schedule_clock.hpp>
 #include <hocket/schedule/v_half.hpp>

@@ -14,11 +14,11 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/schedule/lower/wait_for_sends.hpp>
 #include <hocket/schedule/messages.hpp>
 #include <hocket/schedule/prove.hpp>
 #include <hocket/schedule/schedule.hpp>
 #include <hocket/schedule/schedule_action.hpp>
+#include <hocket/schedule/wait_for_sends.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -50,12 +50,12 @@ constexpr bool is_receive(task_kind what) noexcept {
   return what == task_kind::receive_forward || what == task_kind::receive_backward;
 }
 
-/// Whether the verb is about one microbatch. The others are about a stage alone.
+/// Whether the kind of task is about one microbatch. The others are about a stage alone.
 constexpr bool has_microbatch(task_kind what) noexcept {
   return is_computation(what) || what >= task_kind::send_forward;
 }
 
-/// One verb, of one stage and, where the verb has one, of one microbatch.
+/// One task, of one stage and, where its kind has one, of one microbatch.
 struct task {
   task_kind what = task_kind::nothing;
   std::int32_t stage = -1;

@@ -10,7 +10,7 @@
 ///     0F0,0F1,0B0,0F2,0B1,0B2
 ///     1F0,1B0,1F1,1B1,1F2,1B2
 ///
-/// An action is `<stage><task_kind><microbatch>`, the microbatch left out where the verb has none. Verbs: F, B, I (input
+/// An action is `<stage><task_kind><microbatch>`, the microbatch left out where the kind of task has none. Kinds: F, B, I (input
 /// gradient), W (weight gradient), R (the forward pass once more), UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD,
 /// UPDATE, SEND_F, RECV_F, WAIT_SEND_F, SEND_B, RECV_B, WAIT_SEND_B. A forward and a backward pass that overlap are
 /// `(7F4;0B0)OVERLAP_F_B`. The four lines with # may be left out: then the placement is that of the rows, and the

@@ -63,6 +63,13 @@ class reader {
     skip_to(end + 1);
   }
 
+  /// Other projects' headers may have any name.
+  void skip_include() {
+    const std::size_t end = text_.find('\n', at_);
+    const std::size_t name = text_.find("<hocket/", at_);
+    skip_to(name < end ? name : end);
+  }
+
   void step() {
     const char c = text_[at_];
     if (starts_with("//")) return skip_to(text_.find('\n', at_));
@@ -71,7 +78,7 @@ class reader {
     if (c == '\'') return skip_quoted('\'');
     if (c == '#') {
       const std::size_t word = text_.find_first_not_of(" \t", at_ + 1);
-      if (word != std::string_view::npos && text_.substr(word, 7) == "include") return skip_to(text_.find('\n', at_));
+      if (word != std::string_view::npos && text_.substr(word, 7) == "include") return skip_include();
     }
     if (begins_word(c)) return word();
     if (std::isdigit(static_cast<unsigned char>(c)) != 0) return number();
@@ -129,7 +136,8 @@ std::vector<token> code_of_page(std::string_view text) {
     const std::string_view line = text.substr(begin, end - begin);
     begin = end + 1;
     const std::size_t first = line.find_first_not_of(' ');
-    const bool is_fence = first != std::string_view::npos && line.substr(first, 3) == "```";
+    const bool is_fence =
+        first != std::string_view::npos && (line.substr(first, 3) == "```" || line.substr(first, 3) == "~~~");
     indented = !fenced && !is_fence && first != std::string_view::npos && first >= 4 && (blank || indented);
     if (is_fence) {
       fenced = !fenced;

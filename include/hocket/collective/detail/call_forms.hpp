@@ -4,8 +4,8 @@
 /// meant to have that form. `explain` and, for buffers in memory of devices, `explain_device` return true if they find nothing.
 #pragma once
 
-#include <hocket/collective/detail/explain_arguments.hpp>
 #include <hocket/collective/detail/explain_device.hpp>
+#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>

@@ -3,7 +3,7 @@
 /// What the compiler says of a call on buffers in memory of devices that fits no overload.
 #pragma once
 
-#include <hocket/collective/detail/explain_arguments.hpp>
+#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>

@@ -11,10 +11,10 @@
 /// <hocket/cuda.cuh> alone costs no more to compile than its kernels.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
 #include <hocket/collective/detail/misuse.hpp>
-#include <hocket/collective/detail/point_to_point.hpp>
-#include <hocket/collective/detail/run.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/point_to_point.hpp>
+#include <hocket/collective/host/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>

@@ -5,7 +5,7 @@
 
 #include <hocket/collective/detail/call_forms.hpp>
 #include <hocket/collective/detail/generate_call.hpp>
-#include <hocket/collective/detail/point_to_point.hpp>
+#include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <hocket/collective/detail/call_forms.hpp>
-#include <hocket/collective/detail/explain_arguments.hpp>
+#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>
 #include <hocket/core/not_understood.hpp>

@@ -3,10 +3,10 @@
 /// The shapes of collectives that combine nothing: see generate_call.hpp.
 #pragma once
 
-#include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call_forms.hpp>
 #include <hocket/collective/detail/generate_call.hpp>
-#include <hocket/collective/detail/move.hpp>
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/buffers.hpp>

@@ -3,10 +3,10 @@
 /// The shape of collectives that combine: see generate_call.hpp.
 #pragma once
 
-#include <hocket/collective/detail/blocks.hpp>
 #include <hocket/collective/detail/call_forms.hpp>
 #include <hocket/collective/detail/generate_call.hpp>
-#include <hocket/collective/detail/reduce.hpp>
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/buffers.hpp>

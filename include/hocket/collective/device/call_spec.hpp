@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a collective on memory of devices has beside the host's: where its buffers are, and the session that it runs in.
+/// What a collective on memory of devices has beside the host's: where its buffers are, and the resources that it uses.
 #pragma once
 
 #include <hocket/collective/device/call_resources.hpp>

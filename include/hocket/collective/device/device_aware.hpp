@@ -9,10 +9,10 @@
 /// (`cuda::staging`, `require(checksummed)`, a plan that reads peers' memory or is the caller's own).
 #pragma once
 
-#include <hocket/collective/detail/move.hpp>
 #include <hocket/collective/device/call_resources.hpp>
 #include <hocket/collective/device/call_spec.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/host/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>

@@ -7,9 +7,9 @@
 /// goes on by itself, as those of a host's `send_recv` do, so that a peer may do the one before the other.
 #pragma once
 
-#include <hocket/collective/detail/point_to_point.hpp>
 #include <hocket/collective/device/call_resources.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
@@ -137,7 +137,7 @@ class staged_direction {
  public:
   struct opening {
     device_call_resources<Driver>& resources;
-    std::size_t lane;  ///< of the session's
+    std::size_t lane;  ///< of the resources'
     bool is_direct;    ///< the host reads or writes the buffer where it is
     int peer;
     transport::message_id id;

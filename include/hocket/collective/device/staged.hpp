@@ -31,16 +31,16 @@
 ///   Pinned memory that a stream may touch is not freed.
 #pragma once
 
-#include <hocket/collective/detail/blocks.hpp>
-#include <hocket/collective/detail/move.hpp>
-#include <hocket/collective/detail/point_to_point.hpp>
-#include <hocket/collective/detail/reduce.hpp>
-#include <hocket/collective/detail/run.hpp>
 #include <hocket/collective/device/call_resources.hpp>
 #include <hocket/collective/device/device_aware.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/device/message.hpp>
 #include <hocket/collective/device/staged_call_spec.hpp>
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/move.hpp>
+#include <hocket/collective/host/point_to_point.hpp>
+#include <hocket/collective/host/reduce.hpp>
+#include <hocket/collective/host/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>

@@ -7,13 +7,13 @@
 /// that size is. Sequence numbers for all of them are taken when the call is made.
 #pragma once
 
-#include <hocket/collective/detail/blocks.hpp>
-#include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/reduce.hpp>
 #include <hocket/collective/device/call_resources.hpp>
 #include <hocket/collective/device/call_spec.hpp>
 #include <hocket/collective/device/chunks.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/reduce.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>

@@ -25,13 +25,13 @@ namespace detail {
 /// One plan, bound to buffers of a device, an element type and an operation. The buffers hold elements; `in` may be the same memory as the part of `out` that it becomes.
 struct stream_binding {
   plan::any_algorithm plan;
-  std::size_t block_elements = 0;  ///< see plan::layout; the goal says how many blocks there are
+  std::size_t block_elements = 0;  ///< see plan::layout; the collective says how many blocks there are
   const kernel::stream_kernel* element_kernel = nullptr;
-  const void* operation = nullptr;  ///< passed to the leaf, whenever it is enqueued
+  const void* operation = nullptr;  ///< passed to the element kernel, whenever it is enqueued
   std::uint64_t in = 0;
   std::uint64_t out = 0;
   /// All ranks are on one device, and the first of them combines for all, in one launch, in rank order. `plan` is one of
-  /// all_reduce, and is only named; the leaf has `to_all`.
+  /// all_reduce, and is only named; the element kernel has `to_all`.
   bool fused = false;
   plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
   step_observer observer = {};  ///< told of each action when it has been enqueued

@@ -58,7 +58,7 @@ struct long_combination {
                                              std::size_t i) {
     if constexpr (hocket::detail::is_in_fixed_tree<Op>) {
       values_of<partial, deepest> kept{};
-      hocket::detail::walk_fixed_tree(sources, kept_element{kept, op, from, i}, kept_merger{kept, op});
+      hocket::detail::walk_fixed_tree(sources, store_element{kept, op, from, i}, merge_partials{kept, op});
       return form::written(op, kept.get(0), static_cast<int>(sources));
     } else {
       accumulator sum = read(op, from[0][i]);
@@ -109,7 +109,7 @@ struct long_combination {
   }
 
   /// What `walk_fixed_tree` calls: lambdas could not be called in kernels.
-  struct kept_element {
+  struct store_element {
     values_of<partial, deepest>& kept;
     const Op& op;
     const element* const* from;
@@ -118,7 +118,7 @@ struct long_combination {
       kept.set(level, form::read(op, from[source][i]));
     }
   };
-  struct kept_merger {
+  struct merge_partials {
     values_of<partial, deepest>& kept;
     const Op& op;
     HOCKET_HOST_DEVICE void operator()(std::size_t level) const {

@@ -33,7 +33,7 @@ struct mailbox {
   int from = 0;
   int to = 0;
   std::uint32_t topic = 0;
-  std::uint32_t first = nobody;  ///< letters, oldest first
+  std::uint32_t first = nobody;  ///< messages, oldest first
   std::uint32_t last = nobody;
   std::uint32_t reader = nobody;  ///< the lane that waits for the next letter
 };
@@ -69,7 +69,7 @@ class mailbox_table {
     return index;
   }
 
-  /// Puts a letter into its box; returns the lane that waited for it, if any.
+  /// Puts a message into its box; returns the lane that waited for it, if any.
   constexpr std::uint32_t deliver(std::uint32_t index) {
     mailbox& to = boxes_[messages_[index].box];
     (to.last == nobody ? to.first : messages_[to.last].next) = index;

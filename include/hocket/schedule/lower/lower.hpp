@@ -7,12 +7,12 @@
 #include <hocket/schedule/lower/add_messages.hpp>
 #include <hocket/schedule/lower/defer_receives.hpp>
 #include <hocket/schedule/lower/merge_backward.hpp>
-#include <hocket/schedule/lower/recompute_activations.hpp>
 #include <hocket/schedule/lower/reduce_gradients.hpp>
 #include <hocket/schedule/lower/shard_parameters.hpp>
 #include <hocket/schedule/lower/update_parameters.hpp>
-#include <hocket/schedule/lower/wait_for_sends.hpp>
+#include <hocket/schedule/recompute_activations.hpp>
 #include <hocket/schedule/schedule.hpp>
+#include <hocket/schedule/wait_for_sends.hpp>
 
 #include <utility>
 

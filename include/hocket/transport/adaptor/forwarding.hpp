@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The ground of adaptors: a port and a wire that pass everything on to others. An adaptor derives from the port, and
+/// What adaptors are derived from: endpoints and a domain that pass everything on to others. An adaptor derives from the endpoints, and
 /// hides the members that it has something to say about.
 #pragma once
 

@@ -44,7 +44,7 @@ class endpoint_group {
     std::vector<std::byte> kept;  ///< a message that came before it was asked for
   };
 
-  /// `segments` of all members, of which the port releases each.
+  /// `segments` of all members, of which the endpoints release each.
   endpoint_group(std::shared_ptr<domain> owner, const transport::open_parameters& how, std::vector<segment*> segments,
                  bool oversubscribed)
       : owner_(std::move(owner)), members_(how.members), rank_(how.rank), oversubscribed_(oversubscribed),

@@ -55,14 +55,14 @@ class endpoint_group {
   int size() const noexcept { return static_cast<int>(here_.of->members.size()); }
   static constexpr bool oversubscribed() noexcept { return false; }
 
-  /// Who polls the operations of this port when the world runs: `poll(owner)`, each that is not over. Without it, only
+  /// Who polls the operations of these endpoints when the world runs: `poll(owner)`, each that is not over. Without it, only
   /// calls that block move here.
   void attach(void* owner, void (*poll)(void*)) noexcept {
     here_.owner = owner;
     here_.poll = poll;
   }
 
-  /// An operation of this port failed while the world ran.
+  /// An operation of these endpoints failed while the world ran.
   void note(failure cause) { network_->note(std::move(cause)); }
 
   // ── The pace of the engine ───────────────────────────────────────────────────────────────────────────────────────

@@ -22,14 +22,14 @@ struct queued_message {
   std::size_t bytes = 0;
   group* of = nullptr;  ///< null: free
   std::int32_t to = 0;
-  std::uint32_t sender = nobody;  ///< lane; nobody: a parcel
+  std::uint32_t sender = nobody;  ///< lane; nobody: a message outside plans
   std::uint32_t count = 0;        ///< messages that the sender sent before
   std::uint32_t signature = 0;    ///< of the call
   std::uint32_t next = nobody;
   double arrival = 0;
 };
 
-/// What a lane receives, when the letter itself is gone.
+/// What a lane receives, when the queued message itself is gone.
 struct taken_message {
   const void* data = nullptr;
   std::size_t bytes = 0;

@@ -185,7 +185,7 @@ class network {
     return sent;
   }
 
-  /// The first parcel from `peer` with this channel and tag that has come, if any.
+  /// The first message from `peer` with this channel and tag that has come, if any.
   std::shared_ptr<point_to_point_message> fetch(endpoint& at, int peer, transport::message_id id) {
     const found_message found = queued_.find(at, key_of(id.sequence, id.channel, peer));
     at.awaited_peer = found.index == nobody ? peer : -1;
@@ -204,7 +204,7 @@ class network {
     return content;
   }
 
-  /// The sender of a parcel has learnt that it was received.
+  /// The sender of a message has been told that it was received.
   void note_received(const endpoint& at, const point_to_point_message& sent) noexcept {
     double& clock = rank_resources_[at.world_rank].clock;
     clock = std::max(clock, sent.received_at);
@@ -345,7 +345,7 @@ class network {
 
   // ── Letters ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Queues a letter for the sender's port, from `time` on.
+  /// Queues a message for the sender's endpoints, from `time` on.
   std::uint32_t post(const queued_message& content, const endpoint& from, double time) {
     rank_resources& here = rank_resources_[from.world_rank];
     const double start = std::max(time, here.out);

@@ -28,7 +28,7 @@ struct traffic {
 };
 
 /// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
-/// peer, but not where it is sent from a parcel.
+/// peer, but not where it is sent from a send buffer.
 class request_handle {
  public:
   request_handle() = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// What a message is sent from. UCX can't be told that memory which it is to send has moved, but it can be told to ask for
-/// the bytes when it puts them on their way: from a parcel that was given up they come out of a copy. So the peer gets
+/// the bytes when it puts them on their way: from a buffer that was given up they come out of a copy. So the peer gets
 /// what was sent, and nothing that looks like it.
 #pragma once
 
@@ -63,8 +63,8 @@ class send_buffer {
   std::unique_ptr<std::byte[]> saved_;  ///< what was given up
 };
 
-/// What UCX has to know to send parcels. Must outlive the worker that sends them: of what it never could send, it gives up
-/// the parcels when it is destroyed itself.
+/// What UCX has to know to send such buffers. Must outlive the worker that sends them: of what it never could send, it gives up
+/// the buffers when it is destroyed itself.
 class send_buffer_type {
  public:
   send_buffer_type() {
@@ -77,7 +77,7 @@ class send_buffer_type {
       return from.put(begin, place, std::min(room, from.bytes() - begin));
     };
     how.unpack = [](void*, std::size_t, const void*, std::size_t) { return UCS_ERR_UNSUPPORTED; };
-    how.finish = [](void*) {};  // the parcel may be gone
+    how.finish = [](void*) {};  // the buffer may be gone
     check(ucp_dt_create_generic(&how, nullptr, &handle_), "UCX can't describe what is sent");
   }
   send_buffer_type(const send_buffer_type&) = delete;

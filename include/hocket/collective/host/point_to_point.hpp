@@ -3,8 +3,8 @@
 /// Messages between two ranks, outside any plan: `send`, `recv` and both at once.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/explain_arguments.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/strong_types.hpp>

@@ -4,7 +4,7 @@
 /// told as any other misuse, by a code too.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/host/call.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>

@@ -7,7 +7,7 @@
 /// told of them; a vector that the plan's own interpretation handles gives the same bits.
 #pragma once
 
-#include <hocket/collective/detail/call.hpp>
+#include <hocket/collective/host/call.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>

@@ -4,9 +4,9 @@
 /// broadcast and barrier.
 #pragma once
 
-#include <hocket/collective/detail/blocks.hpp>
-#include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/explain_arguments.hpp>
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>
 

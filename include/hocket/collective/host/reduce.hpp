@@ -3,9 +3,9 @@
 /// Calls that combine elements: all_reduce and reduce_scatter, the latter also with blocks of given lengths.
 #pragma once
 
-#include <hocket/collective/detail/blocks.hpp>
-#include <hocket/collective/detail/call.hpp>
-#include <hocket/collective/detail/explain_arguments.hpp>
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>

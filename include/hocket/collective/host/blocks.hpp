@@ -3,7 +3,7 @@
 /// How the vector of a call is cut into blocks, one for each rank: of equal length, or of lengths that the caller
 /// gives.
 ///
-/// A job (detail/move.hpp, detail/reduce.hpp) has one of these types. Checks and signatures read the caller's counts;
+/// A call's specification (move.hpp, reduce.hpp) has one of these types. Checks and signatures read the caller's counts;
 /// what runs has `places`, offsets in memory that the communicator lends, so that the counts may go once the call is
 /// made.
 #pragma once

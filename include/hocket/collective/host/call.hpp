@@ -3,7 +3,7 @@
 /// What all collectives do alike: check the call, choose a plan, bind it to memory, and drive it or hand it over.
 #pragma once
 
-#include <hocket/collective/detail/comparison.hpp>
+#include <hocket/collective/host/comparison.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/last_call.hpp>
@@ -306,7 +306,7 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   return result;
 }
 
-/// Checks a call and plans it. `Spec` says what is to be done: see collective/detail/reduce.hpp and move.hpp. A job that takes
+/// Checks a call and plans it. `Spec` says what is to be done: see collective/host/reduce.hpp and move.hpp. A job that takes
 /// its vector in parts of its own has `divide`, which says so in the plan.
 template <class Spec, class State, class Options>
 planned_call plan_spec(State& state, const Spec& spec, const Options& options, outcome& refused) {
