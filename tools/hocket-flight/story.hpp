@@ -306,7 +306,8 @@ class story_builder {
       }
       const record* const here = last.communicator == first.communicator ? incident_.of(awaited) : nullptr;
       const record* const found = here != nullptr && at_the_end(*here).anywhere() ? here : record_elsewhere(next);
-      if (found == nullptr) return {};
+      // Records that contradict each other about who a rank is in the world could lead around for ever.
+      if (found == nullptr || std::find(chain.begin(), chain.end(), found) != chain.end()) return {};
       chain.push_back(found);
     }
   }
