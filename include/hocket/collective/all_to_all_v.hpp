@@ -25,8 +25,8 @@ HOCKET_BEGIN_NAMESPACE
 ///   it takes messages, as no rank can know whether what another has fits there. Which of the two is chosen does not
 ///   depend on the counts.
 /// **Progress, threads, errors.** As for `all_to_all`. Where a rank sends another number than its peer expects, the
-///   receiver fails with `mismatch`, which names the peer and both lengths; the others hear of it in this call, or,
-///   if they have left it, in their next one.
+///   receiver fails with `mismatch`, which names the peer and both lengths; the other ranks fail with the same error in
+///   this call, or, if they have left it, in their next one.
 inline constexpr detail::call<detail::moving<plan::collective_kind::all_to_all, send_counts, receive_counts>>
     all_to_all_v{};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a collective on memory of devices has beside the host's: where its buffers are, and the resources that it uses.
+/// What a collective on device memory has and one on host memory has not: where its buffers are, and the resources that it
+/// uses.
 #pragma once
 
 #include <hocket/collective/device/call_resources.hpp>
@@ -15,7 +16,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// A host's job whose `in` and `out` are elsewhere.
+/// The specification of a host call, with `in` and `out` elsewhere.
 template <class HostSpec, class Driver>
 struct device_call_spec {
   static constexpr plan::collective_kind collective = HostSpec::collective;

@@ -37,7 +37,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Whether the host's job reads `in` once, before anything else, and works on a copy.
+/// Whether the host call's specification reads `in` once, before anything else, and works on a copy.
 template <class Spec>
 inline constexpr bool works_on_copy = false;
 template <plan::collective_kind Kind, class Op, class T, class Blocks>

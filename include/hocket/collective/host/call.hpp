@@ -306,8 +306,8 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   return result;
 }
 
-/// Checks a call and plans it. `Spec` says what is to be done: see collective/host/reduce.hpp and move.hpp. A job that takes
-/// its vector in parts of its own has `divide`, which says so in the plan.
+/// Checks a call and plans it. `Spec` says what is to be done: see collective/host/reduce.hpp and move.hpp. One that takes its
+/// vector in parts of its own has `divide`, which says so in the plan.
 template <class Spec, class State, class Options>
 planned_call plan_spec(State& state, const Spec& spec, const Options& options, outcome& refused) {
   refused = refuse_if_over(state, stop_of(options), timeout_of(state, options));
