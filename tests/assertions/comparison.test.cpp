@@ -80,9 +80,9 @@ act broadcasts(std::size_t size, int root) {
 
 /// Two counts that no flag can tell apart: the 32 bits of their calls' signatures are equal.
 std::pair<std::size_t, std::size_t> colliding_counts() {
-  using spec = hocket::detail::reduction_spec<hocket::plan::collective_kind::all_reduce, std::plus<>, float>;
-  const std::uint32_t kind_of_call =
-      hocket::detail::call_signature(spec::type_signature, "two_shot", 0);  // its plan's name
+  constexpr std::uint32_t types =
+      hocket::detail::reduction_signature<hocket::plan::collective_kind::all_reduce, std::plus<>, float>;
+  const std::uint32_t kind_of_call = hocket::detail::call_signature(types, "two_shot", 0);  // its plan's name
   std::unordered_map<std::uint32_t, std::size_t> seen;
   for (std::size_t count = 1; count < 4'000'000; ++count) {
     const auto [place, is_new] = seen.emplace(hocket::detail::call_signature(kind_of_call, count), count);

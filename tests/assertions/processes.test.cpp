@@ -26,14 +26,15 @@ std::string site(int line) { return "processes.test.cpp:" + std::to_string(line)
 /// A count for which a sum and a maximum, by ring, have the same 12 bits in all their messages.
 template <class T>
 std::size_t colliding_count() {
-  using sum = hocket::detail::reduction_spec<hocket::plan::collective_kind::all_reduce, std::plus<>, T>;
-  using maximum = hocket::detail::reduction_spec<hocket::plan::collective_kind::all_reduce, hocket::maximum, T>;
+  constexpr auto kind = hocket::plan::collective_kind::all_reduce;
+  constexpr std::uint32_t sum = hocket::detail::reduction_signature<kind, std::plus<>, T>;
+  constexpr std::uint32_t maximum = hocket::detail::reduction_signature<kind, hocket::maximum, T>;
   const auto bits = [](std::uint32_t types, std::size_t count) {
     const std::uint32_t kind_of_call = hocket::detail::call_signature(types, "ring", 0);
     return hocket::detail::mix(hocket::detail::call_signature(kind_of_call, count), 2) & 0xfffU;  // of 2 pieces
   };
   for (std::size_t count = 100; count < 1'000'000; ++count) {
-    if (bits(sum::type_signature, count) == bits(maximum::type_signature, count)) return count;
+    if (bits(sum, count) == bits(maximum, count)) return count;
   }
   return 0;
 }

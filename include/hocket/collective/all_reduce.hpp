@@ -5,12 +5,10 @@
 
 #include <hocket/collective/detail/generate_call.hpp>
 #include <hocket/collective/detail/reducing_call.hpp>
-#include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/push.hpp>
 #include <hocket/collective/host/reduce.hpp>
-#include <hocket/collective/host/run.hpp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/core/agreement.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/plan/plan.hpp>
@@ -18,36 +16,34 @@
 #include <cstdint>
 #include <source_location>
 #include <span>
-#include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// Small vectors take the direct path of detail/push.hpp, which interprets no plan.
+/// Small vectors take the direct path of host/push.hpp, which interprets no plan.
 template <>
 struct host_reduction<plan::collective_kind::all_reduce, blocking> {
-  template <class Domain, class T, class Op, class Options>
+  template <block_lengths, class Domain, class T, class Op, class Options>
   static outcome run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
-                     const Options& options, const std::source_location& site, const equal_blocks&) {
-    const auto spec = make_reduction_spec<plan::collective_kind::all_reduce>(in, out, op, options);
-    using spec_type = std::remove_const_t<decltype(spec)>;
-    constexpr bool can_be_pushed = !detail::compares_first && !reduction<decltype(spec.op), T>::prepares &&
+                     const Options& options, const std::source_location& site, const block_counts&) {
+    constexpr auto all_reduce_kind = plan::collective_kind::all_reduce;
+    constexpr bool can_be_pushed = !compares_first && !reduction<Op, T>::prepares &&
                                    !Options::template has<kind::algorithm> && !Options::template has<kind::integrity> &&
                                    sizeof(T) <= push_line::capacity;
     if constexpr (can_be_pushed) {
+      const call_settings& settings = settings_of(options);
       if (!communicator_access::is_moved_from(comm)) [[likely]] {
         auto& state = communicator_access::state(comm);
-        if (can_push(state, in, out) && !stop_of(options)() && !has_negative_timeout(options)) {
+        if (can_push(state, in, out, settings)) {
           constexpr std::uint32_t kind_of_call =
-              call_signature(spec_type::type_signature, plan::push_all_reduce::name(), 0);
-          const std::uint32_t signature =
-              with_agreement(call_signature(kind_of_call, in.size()), agreement_of(options));
-          return push_all_reduce(state, in, out, spec.op, signature, spec_type::name, options, site);
+              call_signature(reduction_signature<all_reduce_kind, Op, T>, plan::push_all_reduce::name(), 0);
+          const std::uint32_t signature = with_agreement(call_signature(kind_of_call, in.size()), settings.agreement);
+          return push_all_reduce(state, in, out, op, signature, settings, site);
         }
       }
     }
-    return run_spec(comm, spec, options, site);
+    return blocking::run<all_reduce_kind>(comm, make_reduction<all_reduce_kind>(in, out, op), options, site);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <hocket/collective/host/blocks.hpp>
 #include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
@@ -91,7 +92,7 @@ call_request request_of(const Op& op, const Options& options) {
     static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
                                          kind::exactness, kind::integrity>,
                   "explain(...): a reduction can't use one of these properties");
-    using effective = decltype(effective_operation<Op, T>(op, options));
+    using effective = std::remove_const_t<decltype(effective_operation<Op, T>(op, options))>;
     asked.element_size = kernel::element_kernel_of<effective, T>.size;
     asked.order = weakest_order<effective, T>();
   } else {
@@ -117,7 +118,8 @@ std::string explain_request(State& state, const call_request& asked, const Optio
   named_algorithm named;
   if constexpr (Options::template has<kind::algorithm>) {
     failure refused;
-    named.name = choose_plan<Kind>(state, asked, options, refused).name();
+    const auto plan = named_plan<Kind>(options, 0);
+    named.name = choose_plan(state, asked, settings_of(options, plan), refused).name();
     if (refused) named.refusal = refused.quoted();
   }
   return explain_table(question_of(state, asked), named);
@@ -149,7 +151,7 @@ std::string explain(const communicator<Domain>& comm, const Collective&, counts 
     raise(wrong.cause());
   }
   detail::call_request asked = detail::request_of<T, Collective>(op, options);
-  detail::given_blocks(Collective::collective, lengths.of_ranks).describe(asked);
+  detail::describe_blocks(detail::blocks_of(lengths), asked);
   return detail::explain_request<Collective::collective>(detail::communicator_access::state(comm), asked, options);
 }
 

@@ -78,11 +78,17 @@ class options : detail::held<Properties>... {
   template <class Kind>
   static constexpr bool has = detail::count_of_kind<Kind, Properties...> > 0;
 
-  /// The property of `Kind`, hinted or not; `fallback` if there is none.
+  /// The property of `Kind`, which there must be, hinted or not.
+  template <class Kind>
+  constexpr const auto& at() const noexcept {
+    return find<Kind, Properties...>();
+  }
+
+  /// A copy of it; `fallback` if there is none.
   template <class Kind, class Fallback>
   constexpr auto get(Fallback fallback) const {
     if constexpr (has<Kind>) {
-      return find<Kind, Properties...>();
+      return at<Kind>();
     } else {
       return fallback;
     }
@@ -129,7 +135,7 @@ class options : detail::held<Properties>... {
   }
 
   template <class Kind, class First, class... Rest>
-  constexpr auto find() const {
+  constexpr const auto& find() const noexcept {
     if constexpr (!std::is_same_v<typename First::kind, Kind>) {
       return find<Kind, Rest...>();
     } else if constexpr (detail::is_hinted<First>::value) {

@@ -7,6 +7,8 @@
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/call_settings.hpp>
+#include <hocket/collective/host/host_call.hpp>
 #include <hocket/collective/host/move.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/signature.hpp>
@@ -28,26 +30,22 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// An all-gather within `Operation`, which has a name: of what is not the caller's, so that nothing else is told of it.
-template <class Operation, class T>
-struct exchange_spec : move_spec<plan::collective_kind::all_gather, T> {
-  static constexpr const char* name = Operation::name;
-
-  template <class State>
-  call_request asked(const State& state) const {
-    call_request request = move_spec<plan::collective_kind::all_gather, T>::asked(state);
-    request.type_signature = mix(request.type_signature, hash_text(name));
-    request.types = "";
-    return request;
-  }
-};
+/// An all-gather within `operation`: of what is not the caller's, so that nothing else is told of it.
+template <class T>
+host_call make_exchange(const char* operation, std::span<const T> own, std::span<T> all) {
+  host_call call = make_move<plan::collective_kind::all_gather>(own, all);
+  call.name = operation;
+  call.type_signature = mix(call.type_signature, hash_text(operation));
+  call.types = "";
+  return call;
+}
 
 /// `own` of all ranks. Here and below, `site` is that of the user's call, which errors name.
 template <class Operation, class T, class Domain>
 std::vector<T> gather_values(const communicator<Domain>& comm, std::span<const T> own,
                              const std::source_location& site) {
   std::vector<T> all(own.size() * static_cast<std::size_t>(comm.size()));
-  deliver(run_call(comm, exchange_spec<Operation, T>{{own, all}}, options<>(), site));
+  deliver(run_call(comm, make_exchange(Operation::name, own, std::span(all)), default_settings, site));
   return all;
 }
 

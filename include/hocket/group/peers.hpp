@@ -230,7 +230,8 @@ class bound_call {
   void wait(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): wait takes a timeout and nothing else");
     auto& state = peers_->state();
-    const hocket::detail::call_site call = hocket::detail::site_of(state, name_, how, site);
+    const hocket::detail::call_site call =
+        hocket::detail::site_of(state, name_, hocket::detail::settings_of(how), site);
     const hocket::detail::communicator_guard here(state);
     begin(state, here, call);
     peers_->under_way = &call;
@@ -244,7 +245,8 @@ class bound_call {
   template <call_options Options = options<>>
   request completion(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): completion takes a timeout and nothing else");
-    const hocket::detail::call_site call = hocket::detail::site_of(peers_->state(), name_, how, site);
+    const hocket::detail::call_site call =
+        hocket::detail::site_of(peers_->state(), name_, hocket::detail::settings_of(how), site);
     return request(std::make_unique<hocket::detail::bound_completion<Domain, Driver>>(peers_, operation_state_, call));
   }
 
@@ -401,7 +403,8 @@ class peers_of {
   void close(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): close takes a timeout and nothing else");
     auto& state = peers_->state();
-    const hocket::detail::call_site call = hocket::detail::site_of(state, "close", how, site);
+    const hocket::detail::call_site call =
+        hocket::detail::site_of(state, "close", hocket::detail::settings_of(how), site);
     const hocket::detail::communicator_guard here(state);
     if (const outcome refused = here.refused(); refused.failed()) {
       raise(hocket::detail::in_context(refused.cause(), state, call));
@@ -491,7 +494,7 @@ class peers_of {
                   "with(...): a bound call takes an algorithm, an exactness and a timeout, the latter for binding");
     const char* const name = plan::to_string(Kind);
     auto& state = peers_->state();
-    const hocket::detail::call_site call = hocket::detail::site_of(state, name, how, site);
+    const hocket::detail::call_site call = hocket::detail::site_of(state, name, hocket::detail::settings_of(how), site);
     bound.in = reinterpret_cast<std::uintptr_t>(in.data());
     bound.out = reinterpret_cast<std::uintptr_t>(out.data());
     bound.refused = memory_mismatch(in, out, expected, from);

@@ -261,7 +261,7 @@ communicator<Domain> shrink(const communicator<Domain>& comm, const Options& opt
   static_assert(Options::template only<kind::timeout>,
                 "with(...): shrink can use a timeout and nothing else; wrap it in hint(...) to have it ignored");
   auto& state = detail::communicator_access::state(comm);
-  const detail::call_site call = detail::site_of(state, "shrink", options, site);
+  const detail::call_site call = detail::site_of(state, "shrink", detail::settings_of(options), site);
   const detail::communicator_guard here(state);
   if (const outcome refused = here.refused(); refused.failed()) raise(detail::in_context(refused.cause(), state, call));
   if (call.timeout.count() < 0) raise(detail::in_context(detail::negative_timeout(call.timeout), state, call));

@@ -96,10 +96,11 @@ void await_all(const communicator<Domain>& comm, const communicator<Domain>& par
   const communicator_guard here(state);
   if (const outcome refused = here.refused(); refused.failed()) raise(refused.cause());
   state.stop_reading();
-  const auto until_the_end = with(end_of(state));
-  const auto spec = make_move_spec<plan::collective_kind::barrier>(std::span<const std::byte>(), std::span<std::byte>(),
-                                                                   0, until_the_end);
-  outcome ended = run_call(part, spec, until_the_end, site);
+  const auto until_the_end = end_of(state);
+  call_settings settings;
+  settings.stop = stop_check::of(until_the_end);
+  const auto call = make_move<plan::collective_kind::barrier>(std::span<const std::byte>(), std::span<std::byte>());
+  outcome ended = run_call(part, call, settings, site);
   if (!ended.failed()) return;
   // A member that gives the part up because of `comm` may be heard before its reason is.
   if (ended.code() == errc::aborted && state.usable()) {

@@ -4,11 +4,11 @@
 /// slot keeps that place, so that a step allocates nothing.
 #pragma once
 
+#include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/options.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <cstddef>
@@ -42,10 +42,8 @@ class message_slot {
     const outcome refused = here.refused();
     if (refused.failed()) raise(core::in_context(refused.cause(), *state, call));
     core::deliver(core::if_memory_lasts(*state, call, core::no_place{}, [&]() -> outcome {
-      if (outcome wrong = core::check_message(*state, spec, options<>(), core::never_stopped{}, call); wrong.failed()) {
-        return wrong;
-      }
-      operation_state_.emplace(state, call, core::never_stopped{}, spec);
+      if (outcome wrong = core::check_message(*state, spec, core::default_settings, call); wrong.failed()) return wrong;
+      operation_state_.emplace(state, call, core::stop_check(), spec);
       operation_state_->set_entry(core::log_message(*state, spec, call, false));
       operation_state_->move_on();
       return {};
@@ -79,7 +77,7 @@ class message_slot {
     operation_state_.reset();
   }
 
-  std::optional<core::started<state_type, core::message_exchange<state_type>, core::never_stopped>> operation_state_;
+  std::optional<core::started<state_type, core::message_exchange<state_type>>> operation_state_;
 };
 
 /// A message in virtual time. The network keeps what is sent, so a send is over at once; and a receive is asked for

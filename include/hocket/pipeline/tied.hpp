@@ -5,11 +5,11 @@
 #pragma once
 
 #include <hocket/collective/detail/misuse.hpp>
+#include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/options.hpp>
 #include <hocket/schedule/placement.hpp>
 #include <hocket/transport/concept.hpp>
 
@@ -70,7 +70,7 @@ void add_tied(const communicator<Domain>& comm, const plan::pipeline::placement&
                                                 .channel = transport::partial_channel,
                                                 .sent_type = hocket::detail::element_signature<T>(),
                                                 .received_type = hocket::detail::element_signature<T>()};
-    hocket::detail::deliver(hocket::detail::run_message(comm, exchange, options<>{}, site));
+    hocket::detail::deliver(hocket::detail::run_message(comm, exchange, hocket::detail::default_settings, site));
   }
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     T sum = parts[0][i];

@@ -13,8 +13,8 @@
 
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/point_to_point.hpp>
-#include <hocket/collective/host/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
@@ -22,6 +22,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
 
 #include <source_location>
 #include <type_traits>
@@ -34,15 +35,17 @@ struct blocking {
   using result = void;
   static constexpr bool blocks = true;
 
-  template <class Spec, class Domain, class Options>
-  static outcome run(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+  template <plan::collective_kind Kind, class Call, class Domain, class Options>
+  static outcome run(const communicator<Domain>& comm, const Call& what, const Options& options,
                      const std::source_location& site) {
-    return run_spec(comm, spec, options, site);
+    const auto named = named_plan<Kind>(options, what.root());
+    return run_call(comm, what, settings_of(options, named), site);
   }
-  template <class Spec, class Domain, class Options>
-  static outcome exchange(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+  template <class Call, class Domain, class Options>
+  static outcome exchange(const communicator<Domain>& comm, const Call& what, const Options& options,
                           const std::source_location& site) {
-    return run_message(comm, spec, options, site);
+    check_message_options<Options>();
+    return run_message(comm, what, settings_of(options), site);
   }
   static void give(const outcome& found) { deliver(found); }
 };
@@ -52,15 +55,17 @@ struct starting {
   using result = request;
   static constexpr bool blocks = false;
 
-  template <class Spec, class Domain, class Options>
-  static request run(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+  template <plan::collective_kind Kind, class Call, class Domain, class Options>
+  static request run(const communicator<Domain>& comm, const Call& what, const Options& options,
                      const std::source_location& site) {
-    return start_call(comm, spec, options, site);
+    const auto named = named_plan<Kind>(options, what.root());
+    return start_call(comm, what, settings_of(options, named), site);
   }
-  template <class Spec, class Domain, class Options>
-  static request exchange(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+  template <class Call, class Domain, class Options>
+  static request exchange(const communicator<Domain>& comm, const Call& what, const Options& options,
                           const std::source_location& site) {
-    return start_message(comm, spec, options, site);
+    check_message_options<Options>();
+    return start_message(comm, what, settings_of(options), site);
   }
   static request give(request started) { return started; }
 };

@@ -35,32 +35,34 @@ struct moving {
   template <class How>
   struct overloads {
     static constexpr plan::collective_kind collective = Kind;
-    static constexpr detail::block_lengths block_lengths =
-        decltype(blocks_of<Kind>(std::declval<Counts>()...))::lengths;
+    static constexpr detail::block_lengths block_lengths = lengths_by<Counts...>;
 
     template <class Domain, class In, class Out, call_options Options = options<>>
       requires buffer_pair<In, Out, How, Options>
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, in, out, options, site, blocks_of<Kind>(lengths...)));
+      return How::give(run(comm, in, out, options, site, blocks_of(lengths...)));
     }
     template <class Domain, class In, class Out, call_options Options>
       requires How::blocks && buffer_pair<In, Out, How, Options>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, in, out, options, site, blocks_of<Kind>(lengths...)).code();
+      code = run(comm, in, out, options, site, blocks_of(lengths...)).code();
     }
 
    private:
-    template <class Domain, class In, class Out, class Options, class Blocks>
+    template <class Domain, class In, class Out, class Options>
     static auto run(const communicator<Domain>& comm, In& in, Out& out, const Options& options,
-                    const std::source_location& site, const Blocks& blocks) {
+                    const std::source_location& site, const block_counts& blocks) {
       if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
-        return device_calls<typename Out::space>::template move<Kind, How>(comm, in, out, options, site, blocks);
+        return device_calls<typename Out::space>::template move<Kind, How, block_lengths>(comm, in, out, options, site,
+                                                                                          blocks);
       } else {
-        return How::run(comm, make_move_spec<Kind>(as_input(in), as_output(out), 0, options, blocks), options, site);
+        check_move_options<Options>();
+        const host_call call = make_move<Kind, block_lengths>(as_input(in), as_output(out), 0, blocks);
+        return How::template run<Kind>(comm, call, options, site);
       }
     }
   };
@@ -97,10 +99,9 @@ struct rooted {
       if constexpr (is_device_buffer<std::remove_const_t<Buffer>>) {
         return device_calls<typename Buffer::space>::template broadcast<How>(comm, buffer, from, options, site);
       } else {
-        using element_type = element_type_t<Buffer>;
-        return How::run(comm,
-                        make_move_spec<Kind>(std::span<const element_type>(), as_output(buffer), from.rank, options),
-                        options, site);
+        check_move_options<Options>();
+        const std::span<const element_type_t<Buffer>> nothing;
+        return How::template run<Kind>(comm, make_move<Kind>(nothing, as_output(buffer), from.rank), options, site);
       }
     }
   };
@@ -118,19 +119,21 @@ struct bare {
     template <class Domain, call_options Options = options<>>
     typename How::result operator()(const communicator<Domain>& comm, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(How::run(comm, spec(options), options, site));
+      return How::give(run(comm, options, site));
     }
     template <class Domain, call_options Options>
       requires How::blocks
     void operator()(const communicator<Domain>& comm, const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = How::run(comm, spec(options), options, site).code();
+      code = run(comm, options, site).code();
     }
 
    private:
-    template <class Options>
-    static auto spec(const Options& options) {
-      return make_move_spec<Kind>(std::span<const std::byte>(), std::span<std::byte>(), 0, options);
+    template <class Domain, class Options>
+    static auto run(const communicator<Domain>& comm, const Options& options, const std::source_location& site) {
+      check_move_options<Options>();
+      const host_call call = make_move<Kind>(std::span<const std::byte>(), std::span<std::byte>());
+      return How::template run<Kind>(comm, call, options, site);
     }
   };
 };

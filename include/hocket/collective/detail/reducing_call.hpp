@@ -26,13 +26,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Runs a reduction of buffers in host memory. all_reduce.hpp specializes it.
+/// Runs a reduction of buffers in host memory by an operation that reductions run. all_reduce.hpp specializes it.
 template <plan::collective_kind Kind, class How>
 struct host_reduction {
-  template <class Domain, class T, class Op, class Options, class Blocks>
+  template <block_lengths Lengths, class Domain, class T, class Op, class Options>
   static auto run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
-                  const Options& options, const std::source_location& site, const Blocks& blocks) {
-    return How::run(comm, make_reduction_spec<Kind>(in, out, op, options, blocks), options, site);
+                  const Options& options, const std::source_location& site, const block_counts& blocks) {
+    return How::template run<Kind>(comm, make_reduction<Kind, Lengths>(in, out, op, blocks), options, site);
   }
 };
 
@@ -61,22 +61,21 @@ struct reducing {
   template <class How>
   struct overloads {
     static constexpr plan::collective_kind collective = Kind;
-    static constexpr detail::block_lengths block_lengths =
-        decltype(blocks_of<Kind>(std::declval<Counts>()...))::lengths;
+    static constexpr detail::block_lengths block_lengths = lengths_by<Counts...>;
 
     template <class Domain, class In, class Out, class Op = std::plus<>, call_options Options = options<>>
       requires buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>>
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Op& op = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, in, out, op, options, site, blocks_of<Kind>(lengths...)));
+      return How::give(run(comm, in, out, op, options, site, blocks_of(lengths...)));
     }
     template <class Domain, class In, class Out, class Op, call_options Options>
       requires How::blocks && buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Op& op,
                     const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, in, out, op, options, site, blocks_of<Kind>(lengths...)).code();
+      code = run(comm, in, out, op, options, site, blocks_of(lengths...)).code();
     }
 
     template <class Domain, class Buffer, class Op = std::plus<>, call_options Options = options<>>
@@ -84,7 +83,7 @@ struct reducing {
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, buffer.elements, buffer.elements, op, options, site, equal_blocks{}));
+      return How::give(run(comm, buffer.elements, buffer.elements, op, options, site, block_counts{}));
     }
     template <class Domain, class Buffer, class Op, call_options Options>
       requires How::blocks && has_in_place && in_place_argument<Buffer, Options> &&
@@ -92,17 +91,22 @@ struct reducing {
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, buffer.elements, buffer.elements, op, options, site, equal_blocks{}).code();
+      code = run(comm, buffer.elements, buffer.elements, op, options, site, block_counts{}).code();
     }
 
    private:
-    template <class Domain, class In, class Out, class Op, class Options, class Blocks>
+    template <class Domain, class In, class Out, class Op, class Options>
     static auto run(const communicator<Domain>& comm, In& in, Out& out, const Op& op, const Options& options,
-                    const std::source_location& site, const Blocks& blocks) {
+                    const std::source_location& site, const block_counts& blocks) {
       if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
-        return device_calls<typename Out::space>::template reduce<Kind, How>(comm, in, out, op, options, site, blocks);
+        return device_calls<typename Out::space>::template reduce<Kind, How, block_lengths>(comm, in, out, op, options,
+                                                                                            site, blocks);
       } else {
-        return host_reduction<Kind, How>::run(comm, as_input(in), as_output(out), op, options, site, blocks);
+        using element_type = element_type_t<Out>;
+        const auto effective = effective_operation<Op, element_type>(op, options);
+        check_reduction_options<Kind, std::remove_const_t<decltype(effective)>, element_type, Options>();
+        return host_reduction<Kind, How>::template run<block_lengths>(comm, as_input(in), as_output(out), effective,
+                                                                      options, site, blocks);
       }
     }
   };

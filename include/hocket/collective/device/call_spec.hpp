@@ -6,6 +6,7 @@
 
 #include <hocket/collective/device/call_resources.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/host/host_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/plan/plan.hpp>
@@ -16,20 +17,19 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The specification of a host call, with `in` and `out` elsewhere.
-template <class HostSpec, class Driver>
+/// A host call, with `in` and `out` elsewhere.
+template <class Driver>
 struct device_call_spec {
-  static constexpr plan::collective_kind collective = HostSpec::collective;
-  static constexpr const char* name = HostSpec::name;
-  static constexpr bool has_input = collective != plan::collective_kind::broadcast;
-  using blocks_type = decltype(HostSpec::blocks);
-
-  HostSpec host;
+  host_call host;
   cuda_ipc::memory_space in_tag;
   cuda_ipc::memory_space out_tag;
   cuda::stream_of<Driver> stream;
   mutable std::shared_ptr<device_call_resources<Driver>> resources =
       nullptr;  ///< from `check` on: where memory may run out
+  const char* name = host.name;
+
+  int root() const noexcept { return host.what.root; }
+  bool has_input() const noexcept { return host.what.kind != plan::collective_kind::broadcast; }
 
   template <class State>
   outcome check(State& state) const {
@@ -37,8 +37,8 @@ struct device_call_spec {
     if (wrong.failed()) return wrong;
     resources = std::make_shared<device_call_resources<Driver>>(stream);
     const typename device_call_resources<Driver>::buffer buffers[] = {
-        {"in", in_tag, host.in.data(), host.in.size_bytes()},
-        {has_input ? "out" : "the buffer", out_tag, host.out.data(), host.out.size_bytes()}};
+        {"in", in_tag, host.in, host.in_count * host.element_size},
+        {has_input() ? "out" : "the buffer", out_tag, host.out, host.out_count * host.element_size}};
     return resources->check(state, buffers);
   }
 };

@@ -12,7 +12,7 @@
 #include <hocket/collective/device/call_resources.hpp>
 #include <hocket/collective/device/call_spec.hpp>
 #include <hocket/collective/device/memory.hpp>
-#include <hocket/collective/host/move.hpp>
+#include <hocket/collective/host/host_operation.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
@@ -39,18 +39,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-template <class Spec>
-inline constexpr bool is_move_spec = false;
-template <plan::collective_kind Kind, class T, class Blocks>
-inline constexpr bool is_move_spec<move_spec<Kind, T, Blocks>> = true;
-
 /// Whether the options name a plan that sends messages and makes no copies but to where the result is to be, or none.
 template <class Options>
 constexpr bool allows_device_aware() noexcept {
   if constexpr (Options::template has<kind::staging> || Options::template has<kind::integrity>) {
     return false;
   } else if constexpr (Options::template has<kind::algorithm>) {
-    using named = std::remove_cvref_t<decltype(std::declval<const Options&>().template get<kind::algorithm>(0))>;
+    using named = std::remove_cvref_t<decltype(std::declval<const Options&>().template at<kind::algorithm>())>;
     return !std::is_same_v<named, own_plan> && !std::is_same_v<named, direct_t>;
   } else {
     return true;
@@ -62,9 +57,9 @@ template <class Domain>
 inline constexpr bool has_device_aware = requires(const Domain& through) { through.is_device_aware(); };
 
 /// Whether a call may be carried, if all ranks turn out to be able to.
-template <class Spec, class Options, class Domain>
+template <plan::collective_kind Kind, class Options, class Domain>
 inline constexpr bool may_be_device_aware =
-    is_move_spec<Spec> && allows_device_aware<Options>() && has_device_aware<Domain>;
+    !plan::collective{Kind, 0}.reduces() && allows_device_aware<Options>() && has_device_aware<Domain>;
 
 /// Whether it can be on this communicator: equal on all ranks.
 template <class Domain>
@@ -74,8 +69,8 @@ bool is_device_aware(const communicator<Domain>& comm) {
 }
 
 /// One whose messages carry the memory as it is.
-template <class HostSpec, class Driver>
-struct device_aware_spec : device_call_spec<HostSpec, Driver> {
+template <class Driver>
+struct device_aware_spec : device_call_spec<Driver> {
   template <class State>
   class operation_state;
 
@@ -84,16 +79,15 @@ struct device_aware_spec : device_call_spec<HostSpec, Driver> {
     call_request request = this->host.asked(state);
     request.on_device = true;
     request.type_signature = mix(request.type_signature, hash_text("carried"));
-    request.types = HostSpec::template types<cuda::tagged_memory>();
     return request;
   }
 };
 
 /// Such a call under way: the host's, as soon as the stream has come so far. What a rank copies for itself is copied on a
 /// stream of the communicator's.
-template <class HostSpec, class Driver>
+template <class Driver>
 template <class State>
-class device_aware_spec<HostSpec, Driver>::operation_state final : public operation, private device_copies {
+class device_aware_spec<Driver>::operation_state final : public operation, private device_copies {
  public:
   operation_state(State& state, const device_aware_spec& spec, const planned_call& call, step_observer observer)
       : resources_(spec.resources), moving_(state, spec.host, call, observer, this) {}
@@ -145,7 +139,7 @@ class device_aware_spec<HostSpec, Driver>::operation_state final : public operat
   }
 
   const std::shared_ptr<device_call_resources<Driver>> resources_;
-  typename HostSpec::template operation_state<State> moving_;
+  host_operation<State> moving_;
   bool reached_ = false;  ///< the stream has come to this call
   bool copied_ = true;    ///< all that this rank was to copy, so far
   bool done_ = false;

@@ -37,10 +37,10 @@
 #include <hocket/collective/device/message.hpp>
 #include <hocket/collective/device/staged_call_spec.hpp>
 #include <hocket/collective/host/blocks.hpp>
+#include <hocket/collective/host/host_call.hpp>
 #include <hocket/collective/host/move.hpp>
 #include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/collective/host/reduce.hpp>
-#include <hocket/collective/host/run.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>
@@ -64,30 +64,36 @@ struct device_calls<Space> {
   template <class Options>
   static constexpr bool takes = Options::template has<kind::stream>;
 
-  template <plan::collective_kind Kind, class How, class Domain, class T, class From, class U, class Op, class Options,
-            class Blocks = equal_blocks>
+  template <plan::collective_kind Kind, class How, block_lengths Lengths, class Domain, class T, class From, class U,
+            class Op, class Options>
   static auto reduce(const communicator<Domain>& comm, device_buffer<T, From> in, device_buffer<U, Space> out,
                      const Op& op, const Options& options, const std::source_location& site,
-                     const Blocks& blocks = {}) {
+                     const block_counts& blocks) {
     const auto hosts = for_host(options);
-    const auto spec = make_reduction_spec<Kind>(input(in), output(out), op, hosts, blocks);
-    return run<How, From>(comm, spec, options, hosts, site);
+    const auto effective = effective_operation<Op, U>(op, hosts);
+    check_reduction_options<Kind, std::remove_const_t<decltype(effective)>, U, decltype(hosts)>();
+    const host_call call =
+        make_reduction<Kind, Lengths, cuda::tagged_memory>(input(in), output(out), effective, blocks);
+    return run<Kind, How, From>(comm, call, options, hosts, site);
   }
-  template <plan::collective_kind Kind, class How, class Domain, class T, class From, class U, class Options,
-            class Blocks = equal_blocks>
+  template <plan::collective_kind Kind, class How, block_lengths Lengths, class Domain, class T, class From, class U,
+            class Options>
   static auto move(const communicator<Domain>& comm, device_buffer<T, From> in, device_buffer<U, Space> out,
-                   const Options& options, const std::source_location& site, const Blocks& blocks = {}) {
+                   const Options& options, const std::source_location& site, const block_counts& blocks) {
     const auto hosts = for_host(options);
-    const auto spec = make_move_spec<Kind>(input(in), output(out), 0, hosts, blocks);
-    return run<How, From>(comm, spec, options, hosts, site);
+    check_move_options<decltype(hosts)>();
+    const host_call call = make_move<Kind, Lengths, cuda::tagged_memory>(input(in), output(out), 0, blocks);
+    return run<Kind, How, From>(comm, call, options, hosts, site);
   }
   template <class How, class Domain, class T, class Options>
   static auto broadcast(const communicator<Domain>& comm, device_buffer<T, Space> buffer, root from,
                         const Options& options, const std::source_location& site) {
+    constexpr auto what = plan::collective_kind::broadcast;
     const auto hosts = for_host(options);
-    const auto spec =
-        make_move_spec<plan::collective_kind::broadcast>(std::span<const T>(), output(buffer), from.rank, hosts);
-    return run<How, Space>(comm, spec, options, hosts, site);
+    check_move_options<decltype(hosts)>();
+    const host_call call =
+        make_move<what, block_lengths::equal, cuda::tagged_memory>(std::span<const T>(), output(buffer), from.rank);
+    return run<what, How, Space>(comm, call, options, hosts, site);
   }
 
   /// `host` has the buffers, of elements T sent and U received.
@@ -96,7 +102,7 @@ struct device_calls<Space> {
                        const std::source_location& site) {
     using driver_type = driver_of<Options>;
     const auto hosts = for_host(options);
-    const device_message<driver_type> message{host, From::space, Space::space, options.template get<kind::stream>(0)};
+    const device_message<driver_type> message{host, From::space, Space::space, options.template at<kind::stream>()};
     const auto sign = [](message_spec& signed_one, const char* way, std::size_t chunk_bytes) {
       signed_one.sent_type = device_signature<T>(way, signed_one.out.size(), chunk_bytes);
       signed_one.received_type = device_signature<U>(way, signed_one.in.size(), chunk_bytes);
@@ -116,7 +122,7 @@ struct device_calls<Space> {
  private:
   template <class Options>
   using driver_of =
-      typename std::remove_cvref_t<decltype(std::declval<const Options&>().template get<kind::stream>(0))>::driver_type;
+      typename std::remove_cvref_t<decltype(std::declval<const Options&>().template at<kind::stream>())>::driver_type;
 
   template <class T, class From>
   static std::span<const std::remove_const_t<T>> input(device_buffer<T, From> in) {
@@ -135,16 +141,17 @@ struct device_calls<Space> {
     return options.template get<kind::staging>(cuda::staging{}).chunk_bytes;
   }
 
-  template <class How, class From, class Domain, class HostSpec, class Options, class HostOptions>
-  static auto run(const communicator<Domain>& comm, const HostSpec& host, const Options& options,
+  template <plan::collective_kind Kind, class How, class From, class Domain, class Options, class HostOptions>
+  static auto run(const communicator<Domain>& comm, const host_call& host, const Options& options,
                   const HostOptions& hosts, const std::source_location& site) {
     using driver_type = driver_of<Options>;
-    const device_call_spec<HostSpec, driver_type> spec{host, From::space, Space::space,
-                                                       options.template get<kind::stream>(0)};
-    if constexpr (may_be_device_aware<HostSpec, Options, Domain>) {
-      if (is_device_aware(comm)) return How::run(comm, device_aware_spec<HostSpec, driver_type>{spec}, hosts, site);
+    const device_call_spec<driver_type> spec{host, From::space, Space::space, options.template at<kind::stream>()};
+    if constexpr (may_be_device_aware<Kind, Options, Domain>) {
+      if (is_device_aware(comm)) {
+        return How::template run<Kind>(comm, device_aware_spec<driver_type>{spec}, hosts, site);
+      }
     }
-    return How::run(comm, staged_call_spec<HostSpec, driver_type>{spec, chunk_bytes_of(options)}, hosts, site);
+    return How::template run<Kind>(comm, staged_call_spec<driver_type>{spec, chunk_bytes_of(options)}, hosts, site);
   }
 };
 

@@ -12,15 +12,14 @@
 #include <hocket/collective/device/chunks.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/host/blocks.hpp>
-#include <hocket/collective/host/call.hpp>
-#include <hocket/collective/host/reduce.hpp>
+#include <hocket/collective/host/host_call.hpp>
+#include <hocket/collective/host/host_operation.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/engine/step_observer.hpp>
-#include <hocket/operation/traits.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
 #include <hocket/transport/cuda_ipc/memory_space.hpp>
 #include <hocket/transport/cuda_ipc/staging.hpp>
@@ -30,25 +29,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Whether the host call's specification reads `in` once, before anything else, and works on a copy.
-template <class Spec>
-inline constexpr bool works_on_copy = false;
-template <plan::collective_kind Kind, class Op, class T, class Blocks>
-inline constexpr bool works_on_copy<reduction_spec<Kind, Op, T, Blocks>> = reduction<Op, T>::prepares;
-
 /// One that is cut into chunks, each of which is a host's call.
-template <class HostSpec, class Driver>
-struct staged_call_spec : device_call_spec<HostSpec, Driver> {
-  using typename device_call_spec<HostSpec, Driver>::blocks_type;
-  using element_type = typename decltype(HostSpec::out)::value_type;
-
+template <class Driver>
+struct staged_call_spec : device_call_spec<Driver> {
   template <class State>
   class operation_state;
 
@@ -56,60 +45,51 @@ struct staged_call_spec : device_call_spec<HostSpec, Driver> {
 
   template <class State>
   outcome check(State& state) const {
-    outcome wrong = check_chunk(chunk_bytes, std::max(this->host.in.size_bytes(), this->host.out.size_bytes()));
-    return wrong.failed() ? std::move(wrong) : device_call_spec<HostSpec, Driver>::check(state);
+    outcome wrong =
+        check_chunk(chunk_bytes, std::max(this->host.in_count, this->host.out_count) * this->host.element_size);
+    return wrong.failed() ? std::move(wrong) : device_call_spec<Driver>::check(state);
   }
 
   template <class State>
   call_request asked(const State& state) const {
     call_request request = this->host.asked(state);
-    const std::size_t size = std::max(sizeof(element_type), request.element_size);
+    const std::size_t size = std::max(this->host.element_size, request.element_size);
     const auto blocks = static_cast<std::size_t>(request.what.blocks(state.size()));
     request.block_elements = std::min(request.block_elements, std::max<std::size_t>(chunk_bytes / size / blocks, 1));
-    if constexpr (cuts_given_lengths) request.total_elements = this->host.blocks.total(request.block_elements);
+    if (this->host.blocks.lengths == block_lengths::known_to_all) {
+      request.total_elements = total_of_blocks(this->host.blocks, request.block_elements);
+    }
     const bool may_be_direct =
         this->in_tag == cuda_ipc::memory_space::pinned && this->out_tag == cuda_ipc::memory_space::pinned;
-    request.in_place = works_on_copy<HostSpec> || (may_be_direct && request.in_place);
+    // A call that prepares reads `in` once, before anything else, and works on a copy.
+    request.in_place = this->host.prepares != nullptr || (may_be_direct && request.in_place);
     request.type_signature = mix(request.type_signature, hash_text("staged"));
-    request.types = HostSpec::template types<cuda::tagged_memory>();
     return request;
   }
 
   /// The plan was chosen for a chunk.
   void divide(planned_call& whole) const {
-    if constexpr (is_known_to_pairs) return;
+    // Where no rank knows the longest block of all, none knows how many chunks there would be: the vector is one.
+    if (this->host.blocks.lengths == block_lengths::known_to_pairs) return;
     const std::size_t chunk = std::min(whole.layout.block_size(), whole.segment_elements);
-    const std::size_t block = longest_block(whole.layout.blocks());
+    const std::size_t block = block_length(whole.layout.blocks());
     whole.layout = {block, whole.layout.blocks(), whole.layout.pieces()};
     whole.segment_elements = std::max<std::size_t>(chunk, 1);
     if (HOCKET_MISMATCH_DETECTION) whole.signature = mix(mix(whole.signature, block), whole.segment_elements);
   }
 
  private:
-  /// Then no rank knows the longest block of all, and so not how many chunks there would be: the vector is one.
-  static constexpr bool is_known_to_pairs = std::is_same_v<blocks_type, exchanged_blocks>;
-  static constexpr bool cuts_given_lengths = blocks_type::are_given && !is_known_to_pairs;
-  static constexpr bool is_reduction =
-      device_call_spec<HostSpec, Driver>::collective == plan::collective_kind::all_reduce ||
-      device_call_spec<HostSpec, Driver>::collective == plan::collective_kind::reduce_scatter;
-
-  std::size_t longest_block(std::uint32_t blocks) const noexcept {
-    if constexpr (cuts_given_lengths) {
-      return this->host.blocks.longest();
-    } else {
-      return is_reduction ? this->host.out.size() : this->host.out.size() / blocks;
-    }
+  /// In elements, of the longest block if they differ.
+  std::size_t block_length(std::uint32_t blocks) const noexcept {
+    if (this->host.blocks.lengths == block_lengths::known_to_all) return longest_block(this->host.blocks);
+    return this->host.what.reduces() ? this->host.out_count : this->host.out_count / blocks;
   }
 };
 
 /// Such a call under way: one part after the other is a host's call on a slot.
-template <class HostSpec, class Driver>
+template <class Driver>
 template <class State>
-class staged_call_spec<HostSpec, Driver>::operation_state final : public operation {
-  using element_type = typename staged_call_spec::element_type;
-  using blocks_type = typename staged_call_spec::blocks_type;
-  using part_type = typename HostSpec::template operation_state<State>;
-  static constexpr bool has_input = staged_call_spec::has_input;
+class staged_call_spec<Driver>::operation_state final : public operation {
   static constexpr std::size_t slots = cuda_ipc::staging_slots;
 
   /// One of the caller's buffers.
@@ -123,20 +103,22 @@ class staged_call_spec<HostSpec, Driver>::operation_state final : public operati
 
  public:
   operation_state(State& state, const staged_call_spec& spec, const planned_call& call, step_observer observer)
-      : state_(state), host_(spec.host), resources_(spec.resources), call_(call), observer_(observer),
+      : state_(state), host_(spec.host), operation_(host_.operation), has_input_(spec.has_input()),
+        resources_(spec.resources), call_(call), observer_(observer),
         chunks_(segments_of(call.layout.block_size(), call.segment_elements)) {
     first_ = state.take_sequence(chunks_);
     call_.signature = state.calls().extend_history(call.signature);
     call_.is_part = true;
     std::vector<std::size_t> in_lengths, out_lengths;
-    if constexpr (blocks_type::are_given) {
-      host_.blocks.copy_lengths(state.rank(), in_lengths, out_lengths);
+    host_.operation.data = operation_.get();
+    if (host_.blocks.lengths != block_lengths::equal) {
+      copy_lengths(in_lengths, out_lengths);
     } else if (const std::size_t block = call.layout.block_size(); block != 0) {
-      in_lengths.assign(host_.in.size() / block, block);
-      out_lengths.assign(host_.out.size() / block, block);
+      in_lengths.assign(host_.in_count / block, block);
+      out_lengths.assign(host_.out_count / block, block);
     }
-    place(in_, host_.in.data(), std::move(in_lengths), spec.in_tag);
-    place(out_, host_.out.data(), std::move(out_lengths), spec.out_tag);
+    place(in_, host_.in, std::move(in_lengths), spec.in_tag);
+    place(out_, host_.out, std::move(out_lengths), spec.out_tag);
     out_.at = in_.is_copied ? rounded(bytes_of(in_, 0)) : 0;
     slot_bytes_ = out_.at + (out_.is_copied ? bytes_of(out_, 0) : 0);
   }
@@ -178,8 +160,27 @@ class staged_call_spec<HostSpec, Driver>::operation_state final : public operati
  private:
   cuda_ipc::staging_lane<Driver>& lane() const noexcept { return resources_->lane(); }
   static constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + 255) / 256 * 256; }
-  static std::size_t bytes_of(const side& one, std::uint32_t chunk) noexcept {
-    return one.blocks.size(chunk) * sizeof(element_type);
+  std::size_t bytes_of(const side& one, std::uint32_t chunk) const noexcept {
+    return one.blocks.size(chunk) * host_.element_size;
+  }
+
+  bool gathers() const noexcept { return host_.what.kind == plan::collective_kind::all_gather; }
+
+  /// The given lengths of the blocks of `in` and `out` on this rank.
+  void copy_lengths(std::vector<std::size_t>& in, std::vector<std::size_t>& out) const {
+    const auto& [lengths, counts, received] = host_.blocks;
+    if (lengths == block_lengths::known_to_pairs) {
+      in.assign(counts.begin(), counts.end());
+      out.assign(received.begin(), received.end());
+      return;
+    }
+    (gathers() ? in : out).assign(1, counts[static_cast<std::size_t>(state_.rank())]);
+    (gathers() ? out : in).assign(counts.begin(), counts.end());
+  }
+  /// Those of the chunk that is under way.
+  block_counts counts_of_chunk() const noexcept {
+    if (host_.blocks.lengths == block_lengths::known_to_pairs) return {host_.blocks.lengths, in_sizes_, out_sizes_};
+    return {host_.blocks.lengths, gathers() ? out_sizes_ : in_sizes_};
   }
 
   void place(side& one, const void* data, std::vector<std::size_t> lengths, cuda_ipc::memory_space tag) const {
@@ -189,15 +190,8 @@ class staged_call_spec<HostSpec, Driver>::operation_state final : public operati
     one.is_copied = !one.is_direct && bytes_of(one, 0) != 0;
   }
 
-  bool reads_out() const noexcept { return !has_input && host_root() == state_.rank(); }
-  bool writes_out() const noexcept { return has_input || host_root() != state_.rank(); }
-  int host_root() const noexcept {
-    if constexpr (has_input) {
-      return 0;
-    } else {
-      return host_.root;
-    }
-  }
+  bool reads_out() const noexcept { return !has_input_ && host_.what.root == state_.rank(); }
+  bool writes_out() const noexcept { return has_input_ || host_.what.root != state_.rank(); }
 
   /// Calls `copy(place of the caller's, place in the slot, bytes)` for what a chunk has of each block.
   template <class Copy>
@@ -206,12 +200,12 @@ class staged_call_spec<HostSpec, Driver>::operation_state final : public operati
     if (chunks_ == 1) return copy(one.data, slot, bytes_of(one, chunk));
     std::byte* block = one.data;
     for (std::size_t b = 0; b < one.blocks.count(); ++b) {
-      const std::size_t bytes = one.blocks.size(chunk, b) * sizeof(element_type);
+      const std::size_t bytes = one.blocks.size(chunk, b) * host_.element_size;
       if (bytes != 0) {
-        if (failure found = copy(block + one.blocks.begin(chunk) * sizeof(element_type), slot, bytes)) return found;
+        if (failure found = copy(block + one.blocks.begin(chunk) * host_.element_size, slot, bytes)) return found;
       }
       slot += bytes;
-      block += one.blocks.length(b) * sizeof(element_type);
+      block += one.blocks.length(b) * host_.element_size;
     }
     return {};
   }
@@ -244,13 +238,15 @@ class staged_call_spec<HostSpec, Driver>::operation_state final : public operati
     planned_call call = call_;
     call.layout = {size_of(taken_), call_.layout.blocks(), call_.layout.pieces()};
     call.part_number = first_ + taken_;
-    HostSpec part = host_;
-    part.in = {elements_of(in_), in_.blocks.size(taken_)};
-    part.out = {elements_of(out_), out_.blocks.size(taken_)};
-    if constexpr (blocks_type::are_given) {
+    host_call part = host_;
+    part.in = chunk_begin(in_);
+    part.in_count = in_.blocks.size(taken_);
+    part.out = chunk_begin(out_);
+    part.out_count = out_.blocks.size(taken_);
+    if (host_.blocks.lengths != block_lengths::equal) {
       in_.blocks.copy_sizes(taken_, in_sizes_);
       out_.blocks.copy_sizes(taken_, out_sizes_);
-      part.blocks = host_.blocks.of_lengths(in_sizes_, out_sizes_);
+      part.blocks = counts_of_chunk();
     }
     part_.emplace(state_, part, call, observer_);
     moved = true;
@@ -261,11 +257,10 @@ class staged_call_spec<HostSpec, Driver>::operation_state final : public operati
     const std::size_t begin = chunk == 0 ? 0 : chunk * call_.segment_elements;
     return std::min(call_.segment_elements, call_.layout.block_size() - begin);
   }
-  element_type* elements_of(const side& one) const noexcept {
-    std::byte* at = nullptr;
-    if (one.is_copied) at = lane().memory(taken_ % slots) + one.at;
-    if (one.is_direct) at = one.data + std::min(one.blocks.begin(taken_), one.blocks.total()) * sizeof(element_type);
-    return reinterpret_cast<element_type*>(at);
+  /// Where the host reads or writes the chunk.
+  std::byte* chunk_begin(const side& one) const noexcept {
+    if (one.is_direct) return one.data + std::min(one.blocks.begin(taken_), one.blocks.total()) * host_.element_size;
+    return one.is_copied ? lane().memory(taken_ % slots) + one.at : nullptr;
   }
 
   /// Begins copies of a finished chunk to the device.
@@ -294,7 +289,9 @@ class staged_call_spec<HostSpec, Driver>::operation_state final : public operati
   }
 
   State& state_;
-  const HostSpec host_;
+  host_call host_;
+  const operation_copy operation_;
+  const bool has_input_;
   const std::shared_ptr<device_call_resources<Driver>> resources_;
   planned_call call_;
   const step_observer observer_;
@@ -306,7 +303,7 @@ class staged_call_spec<HostSpec, Driver>::operation_state final : public operati
   std::size_t slot_bytes_ = 0;
   std::uint32_t brought_ = 0;  ///< chunks whose copy to the host has begun
   std::uint32_t taken_ = 0;    ///< chunks whose copy back has begun
-  std::optional<part_type> part_;
+  std::optional<host_operation<State>> part_;
   bool joined_ = false;
   failure cause_;
 };

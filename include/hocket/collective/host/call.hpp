@@ -3,20 +3,20 @@
 /// What all collectives do alike: check the call, choose a plan, bind it to memory, and drive it or hand it over.
 #pragma once
 
+#include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/comparison.hpp>
+#include <hocket/collective/host/host_call.hpp>
+#include <hocket/collective/host/host_operation.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
-#include <hocket/core/agreement.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/engine/plan_limits.hpp>
-#include <hocket/engine/step_observer.hpp>
 #include <hocket/selection/select.hpp>
 
 #include <algorithm>
@@ -28,21 +28,10 @@
 #include <new>
 #include <optional>
 #include <source_location>
-#include <span>
 #include <string>
-#include <system_error>
-#include <type_traits>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
-
-struct observer_property {
-  using kind = hocket::kind::observer;
-  step_observer to;
-};
-
-/// Reports each action of the call as it is done. See engine/step_observer.hpp.
-constexpr observer_property observe(step_observer to) noexcept { return {to}; }
 
 namespace detail {
 
@@ -61,37 +50,12 @@ selection::query query_of(const State& state, const call_request& asked) {
 }
 
 template <class State>
-std::chrono::nanoseconds timeout_of(const State& state, const auto& options) {
-  return options.template get<kind::timeout>(timeout_property{state.timeout()}).duration;
-}
-
-/// Whether the caller has named a time that can't be waited for.
-template <class Options>
-constexpr bool has_negative_timeout([[maybe_unused]] const Options& options) noexcept {
-  if constexpr (Options::template has<kind::timeout>) {
-    return options.template get<kind::timeout>(0).duration.count() < 0;
-  } else {
-    return false;
-  }
-}
-
-/// Asks the stop token among the options, if there is one.
-template <class Options>
-auto stop_of(const Options& options) {
-  if constexpr (Options::template has<kind::stop>) {
-    return [token = options.template get<kind::stop>(0).token] { return token.stop_requested(); };
-  } else {
-    return never_stopped{};
-  }
-}
-
-template <class Options>
-step_observer observer_of(const Options& options) {
-  return options.template get<kind::observer>(observer_property{}).to;
+std::chrono::nanoseconds timeout_of(const State& state, const call_settings& settings) noexcept {
+  return settings.timeout.value_or(state.timeout());
 }
 
 template <class State>
-std::size_t blocks_of(const State& state, const call_request& asked) {
+std::size_t block_count(const State& state, const call_request& asked) {
   return static_cast<std::size_t>(asked.what.blocks(state.size()));
 }
 
@@ -100,14 +64,14 @@ template <class State>
 std::size_t segment_elements(const State& state, const call_request& asked) {
   const std::size_t staging = state.layout().staging_bytes;
   if (staging == 0) return std::numeric_limits<std::size_t>::max();
-  return std::max<std::size_t>(1, staging / asked.element_size / blocks_of(state, asked));
+  return std::max<std::size_t>(1, staging / asked.element_size / block_count(state, asked));
 }
 
 /// Whether peers can read the vector where it is, at once or, if it is a single block, segment after segment.
 template <class State>
 bool fits_staging(const State& state, const call_request& asked) {
   const std::size_t staging = state.layout().staging_bytes;
-  const std::size_t blocks = blocks_of(state, asked);
+  const std::size_t blocks = block_count(state, asked);
   if (staging == 0 || (state.size() == 1 && asked.lengths != block_lengths::equal)) return true;
   if (asked.lengths == block_lengths::known_to_all) return asked.total_elements * asked.element_size <= staging;
   if (asked.element_size * blocks > staging) return false;
@@ -152,7 +116,7 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   }
   if (shape.peer_pointers && !fits_staging(state, asked)) {
     const std::size_t elements =
-        asked.lengths == block_lengths::equal ? asked.block_elements * blocks_of(state, asked) : asked.total_elements;
+        asked.lengths == block_lengths::equal ? asked.block_elements * block_count(state, asked) : asked.total_elements;
     return "the vector of " + std::to_string(elements * asked.element_size) +
            " bytes does not fit the staging memory of " + std::to_string(state.layout().staging_bytes) +
            " bytes; choose an algorithm that sends messages";
@@ -162,79 +126,39 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
 
 /// Why the plan that the caller named can't run; empty if it can. Plans of the caller's own may throw when asked for a
 /// number of ranks that they do not have.
-template <class Algorithm, class State>
-std::string obstacle_of_named(const State& state, const call_request& asked, const plan::any_algorithm& named,
+template <class State>
+std::string obstacle_of_named(const State& state, const call_request& asked, const call_settings& settings,
                               [[maybe_unused]] failure& fail) {
-  if constexpr (std::is_same_v<Algorithm, own_plan>) {
+  const auto find = [&] {
+    std::string reason = obstacle(state, asked, *settings.algorithm);
+    return reason.empty() && settings.checks_limits ? exceeded_limit(state, asked, *settings.algorithm) : reason;
+  };
 #if HOCKET_HAS_EXCEPTIONS
-    try {
-      std::string reason = obstacle(state, asked, named);
-      return !reason.empty() ? reason : exceeded_limit(state, asked, named);
-    } catch (const error& refused) {
-      fail = refused.cause();
-      return {};
-    }
+  try {
+    return find();
+  } catch (const error& refused) {
+    fail = refused.cause();
+    return {};
+  }
+#else
+  return find();
 #endif
-  }
-  std::string reason = obstacle(state, asked, named);
-  if constexpr (std::is_same_v<Algorithm, own_plan> || std::is_same_v<Algorithm, push_t>) {
-    if (reason.empty()) return exceeded_limit(state, asked, named);
-  }
-  return reason;
 }
 
 /// The plan that the caller named, if it can run; else, the cheapest where it was only a hint, or a failure.
-template <plan::collective_kind Kind, class State, class Options>
-plan::any_algorithm choose_plan(State& state, const call_request& asked, const Options& options, failure& fail) {
-  if constexpr (Options::template has<kind::algorithm>) {
-    const auto named = options.template get<kind::algorithm>(0);
-    using algorithm_type = std::remove_const_t<decltype(named)>;
-    constexpr bool wish = Options::template is_hint<kind::algorithm>;
-    static_assert(wish || has_algorithm<Kind, algorithm_type>,
-                  "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
-                  "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise, "
-                  "recursive_halving and direct; all_gather has ring and direct; all_to_all has pairwise and direct; "
-                  "broadcast has binomial "
-                  "and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and all_to_all_v have what "
-                  "the same without _v have; all take algorithm(a_plan_of_yours)");
-    if constexpr (has_algorithm<Kind, algorithm_type>) {
-      const plan::any_algorithm chosen = [&]() -> plan::any_algorithm {
-        if constexpr (std::is_same_v<algorithm_type, own_plan>) {
-          return named.chosen;
-        } else {
-          return plan_of<Kind>::get(named, asked.what.root);
-        }
-      }();
-      const std::string reason = obstacle_of_named<algorithm_type>(state, asked, chosen, fail);
-      if (reason.empty() && !fail) return chosen;
-      if constexpr (!wish) {
-        if (!fail) fail = make_failure(errc::invalid_argument, std::string(chosen.name()) + ": " + reason);
-        return chosen;
-      }
-      fail = {};
+template <class State>
+plan::any_algorithm choose_plan(State& state, const call_request& asked, const call_settings& settings, failure& fail) {
+  if (settings.algorithm != nullptr) {
+    const plan::any_algorithm& named = *settings.algorithm;
+    const std::string reason = obstacle_of_named(state, asked, settings, fail);
+    if (reason.empty() && !fail) return named;
+    if (!settings.is_hint) {
+      if (!fail) fail = make_failure(errc::invalid_argument, std::string(named.name()) + ": " + reason);
+      return named;
     }
+    fail = {};
   }
   return selection::table(query_of(state, asked)).best().make(asked.what.root);
-}
-
-/// Whether `[a, a + a_size)` and `[b, b + b_size)` have a byte in common.
-inline bool overlap(const void* a, std::size_t a_size, const void* b, std::size_t b_size) noexcept {
-  const auto a_begin = reinterpret_cast<std::uintptr_t>(a);
-  const auto b_begin = reinterpret_cast<std::uintptr_t>(b);
-  return a_size > 0 && b_size > 0 && a_begin < b_begin + b_size && b_begin < a_begin + a_size;
-}
-
-template <class T>
-bool overlap(std::span<const T> a, std::span<T> b) noexcept {
-  return overlap(a.data(), a.size_bytes(), b.data(), b.size_bytes());
-}
-
-/// In and out may be the same memory only where equal elements meet.
-template <class T>
-outcome check_overlap(std::span<const T> in, std::span<T> out, std::ptrdiff_t shift) {
-  if (!overlap(in, out) || in.data() + shift == out.data()) return {};
-  return make_failure(errc::invalid_argument,
-                      "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
 }
 
 /// The part of a call's signature that is known when compiling, if the plan is.
@@ -274,15 +198,15 @@ outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds t
 
 /// Chooses the plan of a call and says what follows from it. Knows nothing of the element type, so that it is compiled
 /// once for all types.
-template <plan::collective_kind Kind, class State, class Options>
-planned_call plan_call(State& state, const call_request& asked, const Options& options, outcome& refused) {
-  constexpr bool named = Options::template has<kind::algorithm>;
-  if constexpr (!named) {
+template <class State>
+planned_call plan_call(State& state, const call_request& asked, const call_settings& settings, outcome& refused) {
+  const bool named = settings.algorithm != nullptr;
+  if (!named) {
     if (const planned_call* const known = state.last().find(asked)) return *known;
   }
   planned_call result;
   failure fail;
-  result.plan = choose_plan<Kind>(state, asked, options, fail);
+  result.plan = choose_plan(state, asked, settings, fail);
   if (fail) {
     refused = std::move(fail);
     return result;
@@ -302,33 +226,33 @@ planned_call plan_call(State& state, const call_request& asked, const Options& o
   const std::uint32_t pieces = result.layout.pieces();
   if (HOCKET_MISMATCH_DETECTION && named && pieces > 1) result.signature = mix(result.signature, pieces);
   result.signature = with_agreement(result.signature, asked.agreement);
-  if constexpr (!named) state.last().remember(asked, result);
+  if (!named) state.last().remember(asked, result);
   return result;
 }
 
-/// Checks a call and plans it. `Spec` says what is to be done: see collective/host/reduce.hpp and move.hpp. One that takes its
-/// vector in parts of its own has `divide`, which says so in the plan.
-template <class Spec, class State, class Options>
-planned_call plan_spec(State& state, const Spec& spec, const Options& options, outcome& refused) {
-  refused = refuse_if_over(state, stop_of(options), timeout_of(state, options));
-  if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(timeout_of(state, options));
-  if (!refused.failed()) refused = spec.check(state);
+/// Checks a call and plans it. `Call` is `host_call`, or one on memory of devices. One that takes its vector in parts of its
+/// own has `divide`, which says so in the plan.
+template <class Call, class State>
+planned_call plan_checked(State& state, const Call& what, const call_settings& settings, outcome& refused) {
+  const std::chrono::nanoseconds timeout = timeout_of(state, settings);
+  refused = refuse_if_over(state, settings.stop, timeout);
+  if (!refused.failed() && settings.has_negative_timeout()) refused = negative_timeout(timeout);
+  if (!refused.failed()) refused = what.check(state);
   if (refused.failed()) return {};
-  call_request asked = spec.asked(state);
-  asked.checksummed = Options::template has<kind::integrity>;
-  asked.agreement = agreement_of(options);
-  if constexpr (requires(planned_call& whole) { spec.divide(whole); }) {
-    planned_call whole = plan_call<Spec::collective>(state, asked, options, refused);
-    if (!refused.failed()) spec.divide(whole);
-    return whole;
-  } else {
-    return plan_call<Spec::collective>(state, asked, options, refused);
+  call_request asked = what.asked(state);
+  asked.checksummed = settings.checksummed;
+  asked.agreement = settings.agreement;
+  planned_call whole = plan_call(state, asked, settings, refused);
+  if constexpr (requires { what.divide(whole); }) {
+    if (!refused.failed()) what.divide(whole);
   }
+  return whole;
 }
 
-template <class State, class Options>
-call_site site_of(const State& state, const char* name, const Options& options, const std::source_location& site) {
-  return {name, site, timeout_of(state, options)};
+template <class State>
+call_site site_of(const State& state, const char* name, const call_settings& settings,
+                  const std::source_location& site) {
+  return {name, site, timeout_of(state, settings)};
 }
 
 /// Remembers the call whose first sequence number is `first`, and that began when the history was `history`.
@@ -350,33 +274,36 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
 }
 
 /// After entering.
-template <class Spec, class State, class Options>
-outcome run_inside(State& state, const Spec& spec, const Options& options, const call_site& call) {
+template <class Call, class State>
+outcome run_inside(State& state, const Call& what, const call_settings& settings, const call_site& call) {
   outcome refused;
-  const planned_call planned = plan_spec(state, spec, options, refused);
+  const planned_call planned = plan_checked(state, what, settings, refused);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
-  asserted_operation_state<State, typename Spec::template operation_state<State>> operation_state(state, spec, planned,
-                                                                                                  observer_of(options));
+  asserted_operation_state<State, typename Call::template operation_state<State>> operation_state(state, what, planned,
+                                                                                                  settings.observer);
   // While peers read what the work holds: it must not go before they have been told.
   const auto locate = [&](error_context& at) { operation_state.locate(at); };
   return if_memory_lasts(state, call, locate, [&] {
     const bool over = operation_state.poll() == machine_status::done;
     operation_state.set_entry(log_call(state, first, history, planned, call, over));
-    return drive(state, operation_state, stop_of(options), call);
+    return drive(state, operation_state, settings.stop, call);
   });
 }
 
 /// The blocking form of a call: returns when it is over. Kept out of line, so that the direct paths beside it stay small.
-template <class Spec, class Domain, class Options>
-HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+template <class Call, class Domain>
+HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
                                   const std::source_location& site) {
+  const std::source_location at = site;  // read in any case, g++ passes it in a register
+  if (communicator_access::is_moved_from(comm)) [[unlikely]]
+    return used_after_move(what.name, at);
   auto& state = communicator_access::state(comm);
-  const call_site call = site_of(state, Spec::name, options, site);
+  const call_site call = site_of(state, what.name, settings, at);
   const communicator_guard here(state);
   const outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
-  return if_memory_lasts(state, call, next_number(state), [&] { return run_inside(state, spec, options, call); });
+  return if_memory_lasts(state, call, next_number(state), [&] { return run_inside(state, what, settings, call); });
 }
 
 /// Throws what went wrong, if something did.
@@ -421,8 +348,9 @@ class started_call : public pending {
   bool in_forked_child() const noexcept final { return state_->in_forked_child(); }
 
  protected:
-  started_call(std::shared_ptr<State> state, const call_site& call)
-      : state_(std::move(state)), call_(call), waiting_(call.timeout, state_->endpoints().oversubscribed()) {}
+  started_call(std::shared_ptr<State> state, const call_site& call, const stop_check& stop)
+      : state_(std::move(state)), call_(call), stop_(stop.of_copy(token_)),
+        waiting_(call.timeout, state_->endpoints().oversubscribed()) {}
 
   /// `operation_state` is the derived class's: it exists from here until `drop` or, where nothing fails, `finish`.
   void enter(operation& operation_state) {
@@ -439,7 +367,6 @@ class started_call : public pending {
   State& state() const noexcept { return *state_; }
 
  private:
-  virtual bool stop_requested() const = 0;
   /// Destroys the operation, which has failed, and with it all that still goes on to or from the caller's buffers.
   virtual void drop() noexcept = 0;
 
@@ -448,11 +375,10 @@ class started_call : public pending {
   void run() {
     fail_without_memory([&] {
       const auto locate = [&](error_context& at) { operation_state_->locate(at); };
-      const auto stop = [&] { return stop_requested(); };
       wait_policy waiting(call_.timeout, state_->endpoints().oversubscribed());
-      failure found = failed_meanwhile(*state_, *operation_state_, stop, waiting, call_, locate);
+      failure found = failed_meanwhile(*state_, *operation_state_, stop_, waiting, call_, locate);
       const outcome ended =
-          found ? give_up(*state_, std::move(found), call_, locate) : drive(*state_, *operation_state_, stop, call_);
+          found ? give_up(*state_, std::move(found), call_, locate) : drive(*state_, *operation_state_, stop_, call_);
       if (ended.failed()) cause_ = ended.cause();
     });
     leave();
@@ -461,8 +387,7 @@ class started_call : public pending {
   /// True when it is over.
   bool advance() {
     const auto locate = [&](error_context& at) { operation_state_->locate(at); };
-    const auto stop = [&] { return stop_requested(); };
-    if (failure found = failed_meanwhile(*state_, *operation_state_, stop, waiting_, call_, locate))
+    if (failure found = failed_meanwhile(*state_, *operation_state_, stop_, waiting_, call_, locate))
       return end(std::move(found));
     state_->endpoints().progress();
     advance_others(*state_, operation_state_);
@@ -471,18 +396,18 @@ class started_call : public pending {
       case machine_status::done:
         operation_state_->entry().ends();
         // What was read of the buffers of a peer that has failed meanwhile may be anything.
-        return state_->flagged() ? end(reason_to_give_up(*state_, stop, waiting_, call_, locate)) : true;
+        return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
       case machine_status::progressed:
         waiting_.progressed();
         if (!should_check_failures(*state_)) return false;
         break;
       case machine_status::failed:
-        return end(reason_of_failure(*state_, *operation_state_, stop, waiting_, call_, locate));
+        return end(reason_of_failure(*state_, *operation_state_, stop_, waiting_, call_, locate));
       case machine_status::blocked:
         if (!waiting_.tick()) return false;
         break;
     }
-    failure cause = reason_to_give_up(*state_, stop, waiting_, call_, locate);
+    failure cause = reason_to_give_up(*state_, stop_, waiting_, call_, locate);
     return cause ? end(with_overdue_reason(*state_, *operation_state_, std::move(cause))) : false;
   }
 
@@ -529,53 +454,51 @@ class started_call : public pending {
 
   const std::shared_ptr<State> state_;
   const call_site call_;
+  std::shared_ptr<const void> token_;  ///< a copy of the caller's
+  const stop_check stop_;
   wait_policy waiting_;                   ///< of `test`
   operation* operation_state_ = nullptr;  ///< null once it was dropped
   failure cause_;
   failure refused_;  ///< the latest call of this request: the operation goes on
 };
 
-template <class State, class Operation, class Stop>
+template <class State, class Operation>
 class started final : public started_call<State> {
  public:
   template <class... Arguments>
-  started(std::shared_ptr<State> state, const call_site& call, Stop stop, Arguments&&... arguments)
-      : started_call<State>(std::move(state), call), stop_(std::move(stop)),
+  started(std::shared_ptr<State> state, const call_site& call, const stop_check& stop, Arguments&&... arguments)
+      : started_call<State>(std::move(state), call, stop),
         operation_(std::in_place, this->state(), std::forward<Arguments>(arguments)...) {
     this->enter(*operation_);
   }
   ~started() override { this->finish(); }
 
  private:
-  bool stop_requested() const override { return stop_(); }
-
   void drop() noexcept override { operation_.reset(); }
 
-  const Stop stop_;
   std::optional<Operation> operation_;
 };
 
 /// The `_async` form: the operation is numbered now, and moves on with the communicator.
-template <class Spec, class Domain, class Options>
-request start_call(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+template <class Call, class Domain>
+request start_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
                    const std::source_location& site) {
   using state_type = communicator_state<Domain>;
   using operation_state_type =
-      asserted_operation_state<state_type, typename Spec::template operation_state<state_type>>;
+      asserted_operation_state<state_type, typename Call::template operation_state<state_type>>;
   const auto& state = communicator_access::shared_state(comm);
-  const call_site call = site_of(*state, Spec::name, options, site);
+  const call_site call = site_of(*state, what.name, settings, site);
   const communicator_guard here(*state);
   outcome refused = here.refused();
   if (refused.failed()) raise(in_context(refused.cause(), *state, call));
-  auto stop = stop_of(options);
-  using started_type = started<state_type, operation_state_type, decltype(stop)>;
+  using started_type = started<state_type, operation_state_type>;
   std::unique_ptr<started_type> pending;
   deliver(if_memory_lasts(*state, call, next_number(*state), [&]() -> outcome {
-    const planned_call planned = plan_spec(*state, spec, options, refused);
+    const planned_call planned = plan_checked(*state, what, settings, refused);
     if (refused.failed()) return refuse(*state, refused.cause(), call);
     const std::uint32_t first = state->last_sequence() + 1;
     const log_entry entry = log_call(*state, first, state->calls().history(), planned, call, false);
-    pending = std::make_unique<started_type>(state, call, stop, spec, planned, observer_of(options));
+    pending = std::make_unique<started_type>(state, call, settings.stop, what, planned, settings.observer);
     pending->set_entry(entry);
     pending->move_on();
     return {};

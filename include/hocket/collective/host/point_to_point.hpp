@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
@@ -230,57 +231,53 @@ struct no_place {
 };
 
 /// After entering.
-template <class State, class Spec, class Options>
-outcome check_message(State& state, const Spec& spec, const Options& options, stop_query stop, const call_site& call) {
-  outcome refused = refuse_if_over(state, stop, call.timeout);
-  if (!refused.failed() && has_negative_timeout(options)) refused = negative_timeout(call.timeout);
+template <class State, class Spec>
+outcome check_message(State& state, const Spec& spec, const call_settings& settings, const call_site& call) {
+  outcome refused = refuse_if_over(state, settings.stop, call.timeout);
+  if (!refused.failed() && settings.has_negative_timeout()) refused = negative_timeout(call.timeout);
   if (!refused.failed()) refused = spec.check(state);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   return {};
 }
 
 /// `Spec` is `message_spec`, or one for messages from and to elsewhere than the host's memory.
-template <class Domain, class Spec, class Options>
-outcome run_message(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+template <class Domain, class Spec>
+outcome run_message(const communicator<Domain>& comm, const Spec& spec, const call_settings& settings,
                     const std::source_location& site) {
-  check_message_options<Options>();
   if (communicator_access::is_moved_from(comm)) [[unlikely]]
     return used_after_move(spec.message().name, site);
   auto& state = communicator_access::state(comm);
-  const call_site call = site_of(state, spec.message().name, options, site);
-  const auto stop = stop_of(options);
+  const call_site call = site_of(state, spec.message().name, settings, site);
   const communicator_guard here(state);
   outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
   return if_memory_lasts(state, call, no_place{}, [&] {
-    if (outcome wrong = check_message(state, spec, options, stop, call); wrong.failed()) return wrong;
+    if (outcome wrong = check_message(state, spec, settings, call); wrong.failed()) return wrong;
     typename Spec::template operation_state<communicator_state<Domain>> operation_state(state, spec);
     // While the peer reads what the work holds: it must not go before the peer has been told.
     return if_memory_lasts(state, call, no_place{}, [&] {
       const bool over = operation_state.poll() == machine_status::done;
       operation_state.set_entry(log_message(state, spec.message(), call, over));
-      return drive(state, operation_state, stop, call);
+      return drive(state, operation_state, settings.stop, call);
     });
   });
 }
 
-template <class Domain, class Spec, class Options>
-request start_message(const communicator<Domain>& comm, const Spec& spec, const Options& options,
+template <class Domain, class Spec>
+request start_message(const communicator<Domain>& comm, const Spec& spec, const call_settings& settings,
                       const std::source_location& site) {
-  check_message_options<Options>();
   using state_type = communicator_state<Domain>;
   const auto& state = communicator_access::shared_state(comm);
-  const call_site call = site_of(*state, spec.message().name, options, site);
-  auto stop = stop_of(options);
+  const call_site call = site_of(*state, spec.message().name, settings, site);
   const communicator_guard here(*state);
   const outcome refused = here.refused();
   if (refused.failed()) raise(in_context(refused.cause(), *state, call));
-  using started_type = started<state_type, typename Spec::template operation_state<state_type>, decltype(stop)>;
+  using started_type = started<state_type, typename Spec::template operation_state<state_type>>;
   std::unique_ptr<started_type> pending;
   deliver(if_memory_lasts(*state, call, no_place{}, [&]() -> outcome {
-    if (outcome wrong = check_message(*state, spec, options, stop, call); wrong.failed()) return wrong;
+    if (outcome wrong = check_message(*state, spec, settings, call); wrong.failed()) return wrong;
     const log_entry entry = log_message(*state, spec.message(), call, false);
-    pending = std::make_unique<started_type>(state, call, stop, spec);
+    pending = std::make_unique<started_type>(state, call, settings.stop, spec);
     pending->set_entry(entry);
     pending->move_on();
     return {};

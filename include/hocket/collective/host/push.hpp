@@ -8,6 +8,8 @@
 #pragma once
 
 #include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/call_settings.hpp>
+#include <hocket/collective/host/host_call.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
@@ -30,11 +32,15 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// What callers call it.
+inline constexpr const char* name_of_push = plan::to_string(plan::collective_kind::all_reduce);
+
 /// Whether this call can take the direct path. What is wrong with a call is found and said elsewhere.
 template <class State, class T>
-bool can_push(const State& state, std::span<const T> in, std::span<T> out) noexcept {
+bool can_push(const State& state, std::span<const T> in, std::span<T> out, const call_settings& settings) noexcept {
   return in.size_bytes() <= push_line::capacity && in.size() == out.size() && state.pushes() &&
-         state.active().empty() && state.usable() && (in.data() == out.data() || !overlap(in, out));
+         state.active().empty() && state.usable() && !settings.stop() && !settings.has_negative_timeout() &&
+         (in.data() == out.data() || !overlap(in.data(), in.size_bytes(), out.data(), out.size_bytes()));
 }
 
 /// One operation of the direct path. Functions on the quick way take its members one by one: an object would be written
@@ -165,8 +171,7 @@ HOCKET_ALWAYS_INLINE void report_step(State& state, std::uint32_t sequence, cons
 template <class State>
 HOCKET_ALWAYS_INLINE void report_begin(State& state, std::uint32_t sequence, std::size_t bytes) {
   if constexpr (transport::observes_operations<typename State::endpoints_type>) {
-    state.endpoints().on_operation(sequence, plan::to_string(plan::collective_kind::all_reduce),
-                                   plan::push_all_reduce::name(), bytes);
+    state.endpoints().on_operation(sequence, name_of_push, plan::push_all_reduce::name(), bytes);
   }
   if constexpr (transport::observes_steps<typename State::endpoints_type>) state.endpoints().enter(sequence, 1);
 }
@@ -210,8 +215,8 @@ HOCKET_NO_INLINE pushed exchange_fast_path(State& state, const T* in, T* out, st
   push_to_all(state, offset, flag, in, count);
   report_step(state, sequence, step_of_pushing, count * sizeof(T));
   prefetch_arrivals(state, offset);
-  state.calls().add_brief({sequence, 1, signature, history, plan::to_string(plan::collective_kind::all_reduce),
-                           types_name<T, Op>(), plan::push_all_reduce::name(), count, 0, site});
+  state.calls().add_brief({sequence, 1, signature, history, name_of_push, types_name<T, Op>(),
+                           plan::push_all_reduce::name(), count, 0, site});
   int polls = state.fast_path_polls();
   for (const push_pair& lines : state.pushing()) {
     const std::atomic<flag_word>& word = lines.from[offset].word;
@@ -292,25 +297,25 @@ log_entry log_push(State& state, std::size_t count, std::uint32_t signature, con
                                           plan::push_all_reduce::name(), count, 0, call.site, call_times::from_now()});
 }
 
-template <class State, class Op, class T, class Options>
+template <class State, class Op, class T>
 outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
-                 const char* name, const Options& options, const std::source_location& site) {
+                 const call_settings& settings, const std::source_location& site) {
   [[maybe_unused]] const end_reporter told(state);
   const auto fast_path = [&] {
     return exchange_fast_path(state, in.data(), out.data(), out.size(), op, signature, site);
   };
   pushed how = pushed::not_begun;
-  if constexpr (!Options::template has<kind::observer>) {
+  if (settings.observer.on_step == nullptr) {
     how = fast_path();
     if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = fast_path();
     if (how == pushed::done) [[likely]]
       return {};
   }
-  const call_site call = site_of(state, name, options, site);
+  const call_site call = site_of(state, name_of_push, settings, site);
   const auto entry = how == pushed::begun ? reopen(state.calls()) : log_push<T, Op>(state, in.size(), signature, call);
   const flag_word flag = make_flag(state.last_sequence(), state.calls().history());
   return exchange_slow_path(push_exchange<State>{state, state.last_sequence(), flag}, how, entry, in, out, op, call,
-                            stop_of(options), observer_of(options));
+                            settings.stop, settings.observer);
 }
 
 #if HOCKET_HAS_EXCEPTIONS
@@ -338,23 +343,23 @@ HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
 }
 #endif
 
-/// As `all_reduce`, for calls that `can_push`. `name` is that of the operation.
-template <class State, class Op, class T, class Options>
+/// As `all_reduce`, for calls that `can_push`.
+template <class State, class Op, class T>
 outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
-                        const char* name, const Options& options, const std::source_location& site) {
+                        const call_settings& settings, const std::source_location& site) {
   if (!state.enter_without_reads()) [[unlikely]] {
-    return in_context(entry_refusal(state), state, site_of(state, name, options, site));
+    return in_context(entry_refusal(state), state, site_of(state, name_of_push, settings, site));
   }
 #if HOCKET_HAS_EXCEPTIONS
   try {
-    outcome ended = exchange(state, in, out, op, signature, name, options, site);
+    outcome ended = exchange(state, in, out, op, signature, settings, site);
     state.leave();
     return ended;
   } catch (...) {
-    return end_by_exception(state, site_of(state, name, options, site));
+    return end_by_exception(state, site_of(state, name_of_push, settings, site));
   }
 #else
-  outcome ended = exchange(state, in, out, op, signature, name, options, site);
+  outcome ended = exchange(state, in, out, op, signature, settings, site);
   state.leave();
   return ended;
 #endif

@@ -4,19 +4,22 @@
 #pragma once
 
 #include <hocket/collective/host/blocks.hpp>
-#include <hocket/collective/host/call.hpp>
 #include <hocket/collective/host/explain_arguments.hpp>
-#include <hocket/core/buffer.hpp>
+#include <hocket/collective/host/host_call.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/operation/adaptors.hpp>
 #include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -24,16 +27,25 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 template <class Op, class T>
-HOCKET_VECTORIZE void prepare_all(const Op& op, typename reduction<Op, T>::partial* to, const T* from,
+HOCKET_VECTORIZE void prepare_all(const void* op, std::byte* partials, const std::byte* contributions,
                                   std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::prepare(op, from[i]);
+  using partial = typename reduction<Op, T>::partial;
+  auto* const to = reinterpret_cast<partial*>(partials);
+  const auto* const from = reinterpret_cast<const T*>(contributions);
+  for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::prepare(*static_cast<const Op*>(op), from[i]);
 }
 
 template <class Op, class T>
-HOCKET_VECTORIZE void finish_all(const Op& op, T* to, const typename reduction<Op, T>::partial* from, int ranks,
+HOCKET_VECTORIZE void finish_all(const void* op, std::byte* results, const std::byte* partials, int ranks,
                                  std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::finish(op, from[i], ranks);
+  using partial = typename reduction<Op, T>::partial;
+  auto* const to = reinterpret_cast<T*>(results);
+  const auto* const from = reinterpret_cast<const partial*>(partials);
+  for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::finish(*static_cast<const Op*>(op), from[i], ranks);
 }
+
+template <class Op, class T>
+inline constexpr preparation preparation_of{&prepare_all<Op, T>, &finish_all<Op, T>};
 
 /// The weakest order in which contributions may be combined.
 template <class Op, class T>
@@ -41,150 +53,6 @@ constexpr plan::combination_order weakest_order() noexcept {
   if (is_in_fixed_tree<Op>) return plan::combination_order::fixed_tree;
   return is_commutative_v<Op, T> ? plan::combination_order::any_order : plan::combination_order::rank_order;
 }
-
-/// What reductions have in common; `Kind` is all_reduce or reduce_scatter. `op` is one that reductions run: see
-/// `effective_operation`. `Blocks`: see detail/blocks.hpp.
-template <plan::collective_kind Kind, class Op, class T, class Blocks = equal_blocks>
-struct reduction_spec {
-  static constexpr plan::collective_kind collective = Kind;
-  static constexpr const char* name = Blocks::name_of(Kind);
-  static constexpr std::uint32_t type_signature = mix(Blocks::signature_of(Kind), detail::type_signature<T, Op>());
-
-  template <class State>
-  class operation_state;
-  /// For people, where `More` is said of the call, too.
-  template <class... More>
-  static constexpr const char* types() noexcept {
-    return types_name<T, Op, More...>();
-  }
-
-  std::span<const T> in;
-  std::span<T> out;
-  Op op;
-  [[no_unique_address]] Blocks blocks{};
-
-  template <class State>
-  outcome check(const State& state) const {
-    if constexpr (Blocks::are_given) {
-      outcome wrong = blocks.check(state, in.size(), out.size());
-      return wrong.failed() ? std::move(wrong) : check_overlap(in, out, in_place_shift(state));
-    }
-    const std::size_t count =
-        Kind == plan::collective_kind::reduce_scatter ? static_cast<std::size_t>(state.size()) : 1;
-    if (in.size() == out.size() * count) return check_overlap(in, out, in_place_shift(state));
-    return make_failure(errc::invalid_argument,
-                        "in has " + std::to_string(in.size()) + " elements and out " + std::to_string(out.size()) +
-                            (count == 1 ? "; they must be equal" : "; in must have as many as out for each rank"));
-  }
-
-  /// Where `out` begins within `in`, if they are one buffer.
-  template <class State>
-  std::ptrdiff_t in_place_shift(const State& state) const {
-    if constexpr (Blocks::are_given) return blocks.begin_of(state.rank());
-    return Kind == plan::collective_kind::reduce_scatter ? static_cast<std::ptrdiff_t>(out.size()) * state.rank() : 0;
-  }
-
-  template <class State>
-  bool works_in_place(const State& state) const {
-    return reduction<Op, T>::prepares || (in.data() != nullptr && in.data() + in_place_shift(state) == out.data());
-  }
-
-  template <class State>
-  call_request asked(const State& state) const {
-    call_request request{.what = {Kind, 0},
-                         .block_elements = out.size(),
-                         .element_size = kernel::element_kernel_of<Op, T>.size,
-                         .order = weakest_order<Op, T>(),
-                         .in_place = works_in_place(state),
-                         .type_signature = type_signature,
-                         .types = types()};
-    if constexpr (Blocks::are_given) blocks.describe(request);
-    return request;
-  }
-};
-
-/// A reduction that is under way. Where contributions must be prepared, it works in place in a buffer of its own; they are
-/// prepared, and results finished, a slice at a time, so that a call that ends does so soon.
-template <plan::collective_kind Kind, class Op, class T, class Blocks>
-template <class State>
-class reduction_spec<Kind, Op, T, Blocks>::operation_state final : public operation {
-  using partial = typename reduction<Op, T>::partial;
-  static constexpr bool prepares = reduction<Op, T>::prepares;
-
- public:
-  operation_state(State& state, const reduction_spec& spec, const planned_call& call, step_observer observer)
-      : state_(state), places_(state, spec.blocks, call), op_(spec.op), in_(spec.in), out_(spec.out),
-        buffer_(prepares ? state.borrow() : growing_buffer()), run_(state, bind(call, observer), call) {}
-
-  ~operation_state() override {
-    if constexpr (prepares) give_back(state_, buffer_);
-  }
-
-  machine_status advance() override {
-    if constexpr (prepares) {
-      if (prepared_ < in_.size()) prepare_some();
-      if (prepared_ < in_.size()) return machine_status::progressed;
-      if (finished_ == 0) {
-        if (const machine_status status = run_.advance(); status != machine_status::done) return status;
-      }
-      finish_some();
-      return finished_ < out_.size() ? machine_status::progressed : machine_status::done;
-    } else {
-      return run_.advance();
-    }
-  }
-  const failure& reported() const override { return run_.cause(); }
-  void locate(error_context& context) override { run_.locate(context); }
-
- private:
-  static constexpr std::size_t slice = std::max<std::size_t>((std::size_t{128} << 10U) / sizeof(partial), 1);
-
-  void prepare_some() {
-    const std::size_t count = std::min(slice, in_.size() - prepared_);
-    prepare_all<Op, T>(op_, contributions_ + prepared_, in_.data() + prepared_, count);
-    prepared_ += count;
-  }
-  void finish_some() {
-    const std::size_t count = std::min(slice, out_.size() - finished_);
-    finish_all<Op, T>(op_, out_.data() + finished_, result_ + finished_, state_.size(), count);
-    finished_ += count;
-  }
-
-  binding bind(const planned_call& call, step_observer observer) {
-    binding bound{call.plan,
-                  places_.layout(call),
-                  &kernel::element_kernel_of<Op, T>,
-                  &op_,
-                  nullptr,
-                  nullptr,
-                  call.signature,
-                  observer,
-                  call.checksummed,
-                  nullptr};
-    if constexpr (prepares) {
-      contributions_ = reinterpret_cast<partial*>(buffer_.get(in_.size() * sizeof(partial)));
-      result_ = contributions_ + origin_of(Kind, plan::region::out, bound.layout, state_.rank());
-      bound.in = reinterpret_cast<const std::byte*>(contributions_);
-      bound.out = reinterpret_cast<std::byte*>(result_);
-    } else {
-      bound.in = reinterpret_cast<const std::byte*>(in_.data());
-      bound.out = reinterpret_cast<std::byte*>(out_.data());
-    }
-    return bound;
-  }
-
-  State& state_;
-  [[no_unique_address]] const typename Blocks::template places<State> places_;
-  const Op op_;
-  const std::span<const T> in_;
-  const std::span<T> out_;
-  growing_buffer buffer_;
-  partial* contributions_ = nullptr;
-  partial* result_ = nullptr;
-  std::size_t prepared_ = 0;  ///< contributions
-  std::size_t finished_ = 0;  ///< results
-  plan_run<State> run_;
-};
 
 /// Whether the compiler may change what floating-point expressions give.
 #ifdef __FAST_MATH__
@@ -256,17 +124,16 @@ auto effective_operation(const Op& op, const Options& options) {
   }
 }
 
-template <plan::collective_kind Kind, class T, class Op, class Options, class Blocks = equal_blocks>
-auto make_reduction_spec(std::span<const T> in, std::span<T> out, const Op& op, const Options& options,
-                         const Blocks& blocks = {}) {
+/// What such a call says of options that it can't use. `Effective` is the operation that runs.
+template <plan::collective_kind Kind, class Effective, class T, class Options>
+constexpr void check_reduction_options() noexcept {
   static_assert(!explain_device_options_of_a_host<Options>() ||
                     Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
                                            kind::exactness, kind::integrity>,
                 "with(...): a reduction can't use one of these properties; wrap it in hint(...) to have it ignored");
-  auto effective = effective_operation<Op, T>(op, options);
   if constexpr (Options::template has<kind::algorithm> && !Options::template is_hint<kind::algorithm>) {
-    using algorithm_type = decltype(options.template get<kind::algorithm>(0));
-    constexpr plan::combination_order needed = weakest_order<decltype(effective), T>();
+    using algorithm_type = std::remove_cvref_t<decltype(std::declval<const Options&>().template at<kind::algorithm>())>;
+    constexpr plan::combination_order needed = weakest_order<Effective, T>();
     constexpr bool fits = order_of<Kind, algorithm_type>() <= needed;
     static_assert(fits || needed != plan::combination_order::fixed_tree,
                   "require(fixed_tree): this algorithm combines in another order than the fixed tree: all_reduce has "
@@ -279,7 +146,32 @@ auto make_reduction_spec(std::span<const T> in, std::span<T> out, const Op& op, 
         "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
         "one_shot, two_shot, push; reduce_scatter: pairwise, recursive_halving, direct)");
   }
-  return reduction_spec<Kind, decltype(effective), T, Blocks>{in, out, std::move(effective), blocks};
+}
+
+/// The signature of a reduction's types. `Op` is the operation that runs: see `effective_operation`.
+template <plan::collective_kind Kind, class Op, class T, block_lengths Lengths = block_lengths::equal>
+inline constexpr std::uint32_t reduction_signature = mix(call_kind_signature(Kind, Lengths), type_signature<T, Op>());
+
+/// A reduction of `in` by `op`, which is one that reductions run, and must outlive the call if that blocks. `More` is said of
+/// the types, too.
+template <plan::collective_kind Kind, block_lengths Lengths = block_lengths::equal, class... More, class T, class Op>
+host_call make_reduction(std::span<const T> in, std::span<T> out, const Op& op, const block_counts& blocks = {}) {
+  static_assert(std::is_trivially_copyable_v<Op>);
+  host_call call{.name = call_name(Kind, Lengths),
+                 .what = {Kind, 0},
+                 .blocks = blocks,
+                 .in = reinterpret_cast<const std::byte*>(in.data()),
+                 .out = reinterpret_cast<std::byte*>(out.data()),
+                 .in_count = in.size(),
+                 .out_count = out.size(),
+                 .element_size = sizeof(T),
+                 .element_kernel = &kernel::element_kernel_of<Op, T>,
+                 .operation = {&op, sizeof(Op), alignof(Op)},
+                 .order = weakest_order<Op, T>(),
+                 .type_signature = reduction_signature<Kind, Op, T, Lengths>,
+                 .types = types_name<T, Op, More...>()};
+  if constexpr (reduction<Op, T>::prepares) call.prepares = &preparation_of<Op, T>;
+  return call;
 }
 
 }  // namespace detail

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What `with(...)` said of one call, as plain values. Calls read their options once, where they are made: what plans, runs and
+/// waits is compiled once, whichever options a program uses.
+///
+/// What decides types, the wire type and the exactness, is read with the operation: see collective/host/reduce.hpp.
+#pragma once
+
+#include <hocket/core/agreement.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/engine/step_observer.hpp>
+#include <hocket/plan/plan.hpp>
+#include <hocket/selection/algorithm.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+struct observer_property {
+  using kind = hocket::kind::observer;
+  step_observer to;
+};
+
+/// Reports each action of the call as it is done. See engine/step_observer.hpp.
+constexpr observer_property observe(step_observer to) noexcept { return {to}; }
+
+namespace detail {
+
+/// Asks the caller's stop token, whatever its type. Never stops where there is none.
+class stop_check {
+ public:
+  /// `token` must outlive the result.
+  template <class Token>
+  static stop_check of(const Token& token) noexcept {
+    stop_check result;
+    result.token_ = &token;
+    result.requested_ = [](const void* asked) -> bool { return static_cast<const Token*>(asked)->stop_requested(); };
+    result.copy_ = [](const void* asked) -> std::shared_ptr<const void> {
+      return std::make_shared<Token>(*static_cast<const Token*>(asked));
+    };
+    return result;
+  }
+
+  bool operator()() const { return token_ != nullptr && requested_(token_); }
+
+  /// The same of a copy of the token, which `copied` owns from now on.
+  stop_check of_copy(std::shared_ptr<const void>& copied) const {
+    stop_check result = *this;
+    if (token_ != nullptr) {
+      copied = copy_(token_);
+      result.token_ = copied.get();
+    }
+    return result;
+  }
+
+ private:
+  const void* token_ = nullptr;
+  bool (*requested_)(const void*) = nullptr;
+  std::shared_ptr<const void> (*copy_)(const void*) = nullptr;
+};
+
+/// The options of one call. Refers to them: they must outlive it.
+struct call_settings {
+  std::optional<std::chrono::nanoseconds> timeout;  ///< none: the communicator's
+  stop_check stop;
+  step_observer observer;
+  const plan::any_algorithm* algorithm = nullptr;  ///< null: the call chooses
+  bool is_hint = false;                            ///< the call chooses where the algorithm can't run
+  bool checks_limits = false;                      ///< the algorithm may exceed what the engine can do
+  bool checksummed = false;
+  std::uint32_t agreement = 0;  ///< see core/agreement.hpp
+
+  /// Whether the caller has named a time that can't be waited for.
+  bool has_negative_timeout() const noexcept { return timeout && timeout->count() < 0; }
+};
+
+/// Those of a call that says nothing.
+inline constexpr call_settings default_settings{};
+
+inline const call_settings& settings_of(const options<>&,
+                                        const std::optional<plan::any_algorithm>& = std::nullopt) noexcept {
+  return default_settings;
+}
+
+/// `named` is what `named_plan` gives, and must outlive the settings too; calls that run no plan leave it out.
+template <class Options>
+call_settings settings_of(const Options& given,
+                          const std::optional<plan::any_algorithm>& named = std::nullopt) noexcept {
+  call_settings result;
+  if constexpr (Options::template has<kind::timeout>) result.timeout = given.template at<kind::timeout>().duration;
+  if constexpr (Options::template has<kind::stop>) result.stop = stop_check::of(given.template at<kind::stop>().token);
+  if constexpr (Options::template has<kind::observer>) result.observer = given.template at<kind::observer>().to;
+  if constexpr (Options::template has<kind::algorithm>) {
+    using algorithm_type = std::remove_cvref_t<decltype(given.template at<kind::algorithm>())>;
+    if (named) result.algorithm = &*named;
+    result.is_hint = Options::template is_hint<kind::algorithm>;
+    result.checks_limits = std::is_same_v<algorithm_type, own_plan> || std::is_same_v<algorithm_type, push_t>;
+  }
+  result.checksummed = Options::template has<kind::integrity>;
+  result.agreement = agreement_of(given);
+  return result;
+}
+
+/// The plan that the options name for a collective of `Kind`, if they do.
+template <plan::collective_kind Kind, class Options>
+std::optional<plan::any_algorithm> named_plan([[maybe_unused]] const Options& given, [[maybe_unused]] int root) {
+  if constexpr (Options::template has<kind::algorithm>) {
+    const auto& named = given.template at<kind::algorithm>();
+    using algorithm_type = std::remove_cvref_t<decltype(named)>;
+    static_assert(Options::template is_hint<kind::algorithm> || has_algorithm<Kind, algorithm_type>,
+                  "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
+                  "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise, "
+                  "recursive_halving and direct; all_gather has ring and direct; all_to_all has pairwise and direct; "
+                  "broadcast has binomial "
+                  "and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and all_to_all_v have what "
+                  "the same without _v have; all take algorithm(a_plan_of_yours)");
+    if constexpr (std::is_same_v<algorithm_type, own_plan>) {
+      return named.chosen;
+    } else if constexpr (has_algorithm<Kind, algorithm_type>) {
+      return plan_of<Kind>::get(named, root);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A collective on buffers in host memory as plain values: whatever its element type and its operation, it is checked, planned
+/// and run by the same code. reduce.hpp and move.hpp make one from what the caller passes.
+#pragma once
+
+#include <hocket/collective/host/blocks.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/kernel/host/element_kernel.hpp>
+#include <hocket/plan/plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// The loops of an operation whose contributions must be prepared, and whose results finished. Counts are in elements.
+struct preparation {
+  void (*prepare)(const void* op, std::byte* partials, const std::byte* contributions, std::size_t count);
+  void (*finish)(const void* op, std::byte* results, const std::byte* partials, int ranks, std::size_t count);
+};
+
+/// One of the caller's operations, which is trivially copyable.
+struct operation_view {
+  const void* data = nullptr;  ///< null: the call combines nothing
+  std::size_t size = 0;
+  std::size_t alignment = 1;
+};
+
+template <class State>
+class host_operation;
+
+struct host_call {
+  template <class State>
+  using operation_state = host_operation<State>;
+
+  const char* name = "";
+  plan::collective what = {};
+  block_counts blocks = {};
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  std::size_t in_count = 0;  ///< elements
+  std::size_t out_count = 0;
+  std::size_t element_size = 1;  ///< of the caller's elements; `element_kernel` knows that of partial results
+  const kernel::element_kernel* element_kernel = nullptr;
+  operation_view operation = {};
+  const preparation* prepares = nullptr;  ///< null: contributions are combined as they are
+  plan::combination_order order = plan::combination_order::any_order;
+  std::uint32_t type_signature = 0;
+  const char* types = "";  ///< for people
+
+  int root() const noexcept { return what.root; }
+  template <class State>
+  outcome check(const State& state) const;
+  template <class State>
+  call_request asked(const State& state) const;
+};
+
+/// Whether `[a, a + a_size)` and `[b, b + b_size)` have a byte in common.
+inline bool overlap(const void* a, std::size_t a_size, const void* b, std::size_t b_size) noexcept {
+  const auto a_begin = reinterpret_cast<std::uintptr_t>(a);
+  const auto b_begin = reinterpret_cast<std::uintptr_t>(b);
+  return a_size > 0 && b_size > 0 && a_begin < b_begin + b_size && b_begin < a_begin + a_size;
+}
+
+inline bool buffers_overlap(const host_call& call) noexcept {
+  return overlap(call.in, call.in_count * call.element_size, call.out, call.out_count * call.element_size);
+}
+
+/// Where `out` begins within `in`, in elements, if they are one buffer.
+inline std::ptrdiff_t in_place_shift(const host_call& call, int rank) noexcept {
+  const bool gathers = call.what.kind == plan::collective_kind::all_gather;
+  if (!gathers && call.what.kind != plan::collective_kind::reduce_scatter) return 0;
+  const std::size_t own = gathers ? call.in_count : call.out_count;
+  const std::ptrdiff_t begin = call.blocks.lengths == block_lengths::equal ? static_cast<std::ptrdiff_t>(own) * rank
+                                                                           : begin_of_block(call.blocks, rank);
+  return gathers ? -begin : begin;
+}
+
+/// Whether `out` is where it would be if `in` and `out` were one buffer.
+inline bool shares_one_buffer(const host_call& call, int rank) noexcept {
+  const auto shift = static_cast<std::uintptr_t>(in_place_shift(call, rank)) * call.element_size;
+  return reinterpret_cast<std::uintptr_t>(call.in) + shift == reinterpret_cast<std::uintptr_t>(call.out);
+}
+
+/// In and out may be the same memory only where equal elements meet.
+inline outcome check_overlap(const host_call& call, int rank) {
+  if (!buffers_overlap(call) || shares_one_buffer(call, rank)) return {};
+  return make_failure(errc::invalid_argument,
+                      "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
+}
+
+/// Of buffers whose sizes do not fit each other.
+HOCKET_COLD inline failure wrong_sizes(const host_call& call, const char* rule) {
+  return make_failure(errc::invalid_argument, "in has " + std::to_string(call.in_count) + " elements and out " +
+                                                  std::to_string(call.out_count) + "; " + rule);
+}
+
+/// Whether buffers of equal blocks have sizes that fit each other.
+inline outcome check_sizes(const host_call& call, int ranks) {
+  const auto count = static_cast<std::size_t>(ranks);
+  switch (call.what.kind) {
+    case plan::collective_kind::all_reduce:
+      if (call.in_count != call.out_count) return wrong_sizes(call, "they must be equal");
+      break;
+    case plan::collective_kind::reduce_scatter:
+      if (call.in_count != call.out_count * count) {
+        return wrong_sizes(call, "in must have as many as out for each rank");
+      }
+      break;
+    case plan::collective_kind::all_gather:
+      if (call.out_count != call.in_count * count) {
+        return wrong_sizes(call, "out must have as many as in for each rank");
+      }
+      break;
+    case plan::collective_kind::all_to_all:
+      if (call.in_count != call.out_count || call.out_count % count != 0) {
+        return wrong_sizes(call, "they must be equal, and a multiple of the number of ranks");
+      }
+      break;
+    case plan::collective_kind::broadcast:
+    case plan::collective_kind::barrier: break;
+  }
+  return {};
+}
+
+/// What is wrong with the call's arguments on this rank.
+inline outcome check_arguments(const host_call& call, int rank, int ranks) {
+  if (call.what.root < 0 || call.what.root >= ranks) {
+    return make_failure(errc::invalid_argument, "root is " + std::to_string(call.what.root) +
+                                                    "; it must be one of 0 to " + std::to_string(ranks - 1));
+  }
+  const bool equal = call.blocks.lengths == block_lengths::equal;
+  outcome wrong = equal ? check_sizes(call, ranks)
+                        : check_blocks(call.blocks, call.what.kind, rank, ranks, call.in_count, call.out_count);
+  if (wrong.failed()) return wrong;
+  if (call.blocks.lengths != block_lengths::known_to_pairs) return check_overlap(call, rank);
+  if (!buffers_overlap(call)) return {};
+  return make_failure(errc::invalid_argument,
+                      "in and out overlap; blocks of given lengths have other places in the one than in the other, "
+                      "so keep them apart");
+}
+
+/// What is asked of the choice of a plan.
+inline call_request request_of(const host_call& call, int rank, int ranks) noexcept {
+  const bool equal = call.blocks.lengths == block_lengths::equal;
+  const bool one_buffer = call.in != nullptr && call.blocks.lengths != block_lengths::known_to_pairs &&
+                          call.what.kind != plan::collective_kind::broadcast && shares_one_buffer(call, rank);
+  const auto blocks = static_cast<std::size_t>(call.what.blocks(ranks));
+  const bool scatters = call.what.kind == plan::collective_kind::reduce_scatter;
+  call_request request{.what = call.what,
+                       .block_elements = scatters ? call.out_count : call.out_count / blocks,
+                       .element_size = call.element_kernel->size,
+                       .order = call.order,
+                       .in_place = call.prepares != nullptr || one_buffer,
+                       .type_signature = call.type_signature,
+                       .types = call.types};
+  if (!equal) describe_blocks(call.blocks, request);
+  return request;
+}
+
+template <class State>
+outcome host_call::check(const State& state) const {
+  return check_arguments(*this, state.rank(), state.size());
+}
+
+template <class State>
+call_request host_call::asked(const State& state) const {
+  return request_of(*this, state.rank(), state.size());
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
