@@ -18,7 +18,7 @@ class Hocket(ConanFile):
     topics = ("collectives", "distributed", "ucx", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    exports_sources = "include/*", "LICENSE"
+    exports_sources = "include/*", "cmake/hocket-compiled*", "LICENSE"
     no_copy_source = True
 
     def set_version(self):
@@ -39,8 +39,12 @@ class Hocket(ConanFile):
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         copy(self, "*", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+        copy(self, "*", os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "cmake"))
 
     def package_info(self):
+        # hocket::compiled, which the user's project builds from installed sources.
+        self.cpp_info.set_property("cmake_build_modules", [os.path.join("cmake", "hocket-compiled.cmake")])
+
         headers = self.cpp_info.components["hocket"]
         headers.set_property("cmake_target_name", "hocket::hocket")
         headers.system_libs = ["pthread"]

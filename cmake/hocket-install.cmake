@@ -22,7 +22,8 @@ write_basic_package_version_file(
 )
 install(
   FILES "${package_build_folder}/hocket-config.cmake" "${package_build_folder}/hocket-config-version.cmake"
-        "${CMAKE_CURRENT_LIST_DIR}/hocket-find-ucx.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/hocket-find-ucx.cmake" "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled.cpp" "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled-ucx.cpp"
   DESTINATION "${package_folder}"
 )
 

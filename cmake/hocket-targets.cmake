@@ -3,6 +3,7 @@
 # What the library offers to other projects:
 #   hocket::hocket  the headers, C++20, threads
 #   hocket::ucx     hocket::hocket and UCX, for <hocket/ucx.hpp>; only there if UCX is
+#   hocket::compiled, hocket::compiled_ucx: see hocket-compiled.cmake
 #
 # Every header is installed, whatever was found: which parts a program uses is decided by what it includes and links.
 
@@ -11,6 +12,7 @@ if(NOT TARGET Threads::Threads)
 endif()
 
 file(GLOB_RECURSE hocket_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/hocket/*.hpp")
+file(GLOB_RECURSE hocket_definitions CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/hocket/*.ipp")
 file(GLOB_RECURSE hocket_device_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/hocket/*.cuh")
 
 add_library(hocket INTERFACE)
@@ -18,7 +20,7 @@ add_library(hocket::hocket ALIAS hocket)
 target_sources(
   hocket
   INTERFACE
-    FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${hocket_headers}
+    FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${hocket_headers} ${hocket_definitions}
     FILE_SET device_headers TYPE HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${hocket_device_headers}
 )
 target_compile_features(hocket INTERFACE cxx_std_20)
@@ -39,3 +41,5 @@ if(HOCKET_WITH_UCX)
                         "or add the folder of another UCX to CMAKE_PREFIX_PATH")
   endif()
 endif()
+
+include("${CMAKE_CURRENT_LIST_DIR}/hocket-compiled.cmake")

@@ -40,7 +40,8 @@ if(changed_failed)
 endif()
 ask_git(added ls-files --others --exclude-standard -- include)
 string(REGEX REPLACE "\n" ";" headers "${changed};${added}")
-list(FILTER headers INCLUDE REGEX "[.]hpp$")
+list(FILTER headers INCLUDE REGEX "[.][hi]pp$")
+list(FILTER headers EXCLUDE REGEX "hocket/impl/src") # for separate compilation alone
 
 set(options -std=c++20 -O0 -fsyntax-only -Wall -Wextra "-I${root}/include")
 foreach(folder IN LISTS folders)

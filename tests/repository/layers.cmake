@@ -9,8 +9,9 @@
 cmake_minimum_required(VERSION 3.25)
 
 # The folders under hocket/, each a layer of its own: it may include itself and what stands above it, so no two can include
-# each other. A folder detail/ belongs to the one that it is in. Headers in hocket/ itself are for users: they may include
-# everything, and no header inside may include one of them.
+# each other. Folders detail/ and impl/ belong to the one that they are in. Headers in hocket/ itself and in hocket/impl/ are for
+# users: they may include everything, and no header inside may include one of them. A header may include impl/<its name>.ipp,
+# its definitions, at its end: that is no circle.
 set(layers
     "core"
     "core/platform"
@@ -81,7 +82,7 @@ endforeach()
 # Sets `result` to the folder of `header` that stands in the list, or should.
 function(folder_of result header)
   cmake_path(GET header PARENT_PATH folder)
-  string(REGEX REPLACE "/detail$" "" folder "${folder}")
+  string(REGEX REPLACE "/(detail|impl)$" "" folder "${folder}")
   set(${result} "${folder}" PARENT_SCOPE)
 endfunction()
 
@@ -111,10 +112,10 @@ endfunction()
 file(GLOB_RECURSE files RELATIVE "${root}" "${root}/*")
 set(headers "")
 foreach(file IN LISTS files)
-  if(file MATCHES "^hocket/(.*[.](hpp|cuh))$")
+  if(file MATCHES "^hocket/(.*[.](hpp|ipp|cuh))$")
     list(APPEND headers "${CMAKE_MATCH_1}")
   else()
-    offence("${file}" "is no header of hocket: these are hocket/*.hpp and hocket/*.cuh")
+    offence("${file}" "is no header of hocket: these are hocket/*.hpp, *.ipp and *.cuh")
   endif()
 endforeach()
 if(NOT headers)
@@ -124,7 +125,7 @@ endif()
 foreach(header IN LISTS headers)
   folder_of(folder "${header}")
   set(is_for_users FALSE)
-  if(folder STREQUAL "")
+  if(folder MATCHES "^(impl)?$")
     set(is_for_users TRUE)
   elseif(NOT DEFINED "layer_of_${folder}")
     offence("${header}" "the folder ${folder}/ is no layer: add it to tests/repository/layers.cmake")
@@ -156,17 +157,20 @@ foreach(header IN LISTS headers)
     endif()
 
     set(target "${CMAKE_MATCH_1}")
-    list(APPEND includes_of_${header} "${target}")
+    cmake_path(GET header STEM stem)
+    if(NOT target STREQUAL "${folder}/impl/${stem}.ipp")
+      list(APPEND includes_of_${header} "${target}")
+    endif()
     if(NOT EXISTS "${root}/hocket/${target}")
       offence("${header}" "includes <${included}>, which does not exist")
-    elseif(header MATCHES "\\.hpp$" AND target MATCHES "\\.cuh$")
+    elseif(header MATCHES "\\.[hi]pp$" AND target MATCHES "\\.cuh$")
       offence("${header}" "includes <${included}>: a .hpp must compile without nvcc")
     endif()
     if(is_for_users)
       continue()
     endif()
     folder_of(target_folder "${target}")
-    if(target_folder STREQUAL "")
+    if(target_folder MATCHES "^(impl)?$")
       offence("${header}" "includes <${included}>, which is for users: include the headers that it includes")
     elseif(DEFINED "layer_of_${target_folder}" AND "${layer_of_${target_folder}}" GREATER "${layer_of_${folder}}")
       offence("${header}" "includes <${included}>: ${target_folder}/ is a later layer than ${folder}/")

@@ -128,9 +128,25 @@ file(WRITE "${scratch}/hocket/core/error.hpp" "#include <vector>  // for [\n#  i
 header(plan/plan.hpp)
 check("core/error.hpp: .*plan/ is a later layer than core/")
 
+# Definitions.
+header(plan/plan.hpp <hocket/plan/impl/plan.ipp>)
+header(plan/impl/plan.ipp <hocket/plan/plan.hpp> <hocket/engine/machine.hpp>)
+header(engine/machine.hpp)
+check("plan/impl/plan.ipp: .*engine/ is a later layer than plan/")
+
+header(plan/impl/plan.ipp <hocket/plan/impl/price.ipp>)
+header(plan/impl/price.ipp <hocket/plan/plan.hpp> <hocket/plan/impl/plan.ipp>)
+check("plan/impl/pl[a-z]*.ipp: is part of, or includes, a circle")
+
+header(plan/plan.hpp <hocket/impl/src.hpp>)
+header(plan/impl/plan.ipp)
+header(plan/impl/price.ipp)
+header(impl/src.hpp)
+check("plan/plan.hpp: .*is for users")
+
 header(plan/plan.hpp)
-file(WRITE "${scratch}/hocket/plan/plan.ipp" "")
-check("hocket/plan/plan.ipp: is no header")
+file(WRITE "${scratch}/hocket/plan/plan.inl" "")
+check("hocket/plan/plan.inl: is no header")
 
 header(misc/helper.hpp)
 check("misc/helper.hpp: the folder misc/ is no layer")

@@ -4,73 +4,24 @@
 #pragma once
 
 #include <hocket/collective/host/blocks.hpp>
-#include <hocket/collective/host/call.hpp>
 #include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/operation/traits.hpp>
-#include <hocket/selection/select.hpp>
+#include <hocket/plan/plan.hpp>
 
 #include <cstddef>
-#include <cstdio>
 #include <functional>
-#include <limits>
 #include <string>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-/// The algorithm that a call's options name, as far as they do.
-struct named_algorithm {
-  std::string name;     ///< empty: the cheapest is chosen
-  std::string refusal;  ///< why a call that names it fails; empty if it does not
-};
-
-inline std::string size_in_words(const selection::query& asked) {
-  if (asked.bytes == std::numeric_limits<std::size_t>::max()) return "2^64 or more bytes";
-  return std::to_string(asked.bytes) + " bytes";
-}
-
-inline std::string heading_of(const selection::query& asked) {
-  const bool equal = asked.lengths_are_known && asked.total_bytes == 0;
-  const char* const up_to = equal ? "" : asked.lengths_are_known ? "up to " : "any length, taken for ";
-  return std::string(plan::to_string(asked.what.kind)) + (equal ? "" : "_v") + " of " + up_to + size_in_words(asked) +
-         (asked.what.blocks(asked.ranks) > 1 ? " per block" : "") + " on " + std::to_string(asked.ranks) + " ranks\n";
-}
-
-/// What the table says behind the price of `row`.
-inline std::string remark_on(const selection::candidate& row, const selection::candidate& best,
-                             const named_algorithm& named) {
-  if (named.name == row.name && !named.refusal.empty()) return "<- named by with(...), which fails: " + named.refusal;
-  if (named.name.empty() ? &row == &best : named.name == row.name) {
-    return &row == &best ? "<- chosen: the cheapest by the model" : "<- chosen: named by with(...)";
-  }
-  return row.verdict != nullptr ? row.verdict : "";
-}
-
-inline std::string explain_table(const selection::query& asked, const named_algorithm& named) {
-  const selection::table candidates(asked);
-  const selection::candidate& best = candidates.best();
-  std::string text = heading_of(asked);
-  bool listed = named.name.empty();
-  for (const selection::candidate& each : candidates) {
-    char line[80];
-    std::snprintf(line, sizeof line, "  %-20s %12.3f us", each.name, each.seconds * 1e6);
-    const std::string remark = remark_on(each, best, named);
-    text += line + (remark.empty() ? "" : "  " + remark) + '\n';
-    listed = listed || named.name == each.name;
-  }
-  if (listed) return text;
-  return text + "  " + named.name + ": " +
-         (named.refusal.empty() ? "<- chosen: named by with(...)"
-                                : "named by with(...), which fails: " + named.refusal) +
-         '\n';
-}
 
 /// Whether a collective takes equal blocks, or counts.
 template <class Collective>
@@ -102,27 +53,14 @@ call_request request_of(const Op& op, const Options& options) {
   return asked;
 }
 
-/// The query of a call, whose lengths may be more than memory can hold.
-template <class State>
-selection::query question_of(const State& state, const call_request& asked) {
-  selection::query result = query_of(state, asked);
-  if (result.lengths_are_known) {
-    result.bytes = selection::saturated_product(asked.block_elements, asked.element_size);
-    result.total_bytes = selection::saturated_product(asked.total_elements, asked.element_size);
-  }
-  return result;
-}
+/// The table for a request, on the communicator's transport.
+template <class Domain>
+std::string explain_request(const communicator<Domain>& comm, const call_request& asked, const call_settings& settings);
 
-template <plan::collective_kind Kind, class State, class Options>
-std::string explain_request(State& state, const call_request& asked, const Options& options) {
-  named_algorithm named;
-  if constexpr (Options::template has<kind::algorithm>) {
-    failure refused;
-    const auto plan = named_plan<Kind>(options, 0);
-    named.name = choose_plan(state, asked, settings_of(options, plan), refused).name();
-    if (refused) named.refusal = refused.quoted();
-  }
-  return explain_table(question_of(state, asked), named);
+template <plan::collective_kind Kind, class Domain, class Options>
+std::string explain_call(const communicator<Domain>& comm, const call_request& asked, const Options& options) {
+  const auto named = named_plan<Kind>(options, 0);
+  return explain_request(comm, asked, settings_of(options, named));
 }
 
 }  // namespace detail
@@ -137,7 +75,7 @@ std::string explain(const communicator<Domain>& comm, const Collective&, std::si
                     const Options& options = {}) {
   detail::call_request asked = detail::request_of<T, Collective>(op, options);
   asked.block_elements = count;
-  return detail::explain_request<Collective::collective>(detail::communicator_access::state(comm), asked, options);
+  return detail::explain_call<Collective::collective>(comm, asked, options);
 }
 
 /// The same for all_gather_v and reduce_scatter_v with these counts: `explain<float>(comm, all_gather_v,
@@ -152,7 +90,7 @@ std::string explain(const communicator<Domain>& comm, const Collective&, counts 
   }
   detail::call_request asked = detail::request_of<T, Collective>(op, options);
   detail::describe_blocks(detail::blocks_of(lengths), asked);
-  return detail::explain_request<Collective::collective>(detail::communicator_access::state(comm), asked, options);
+  return detail::explain_call<Collective::collective>(comm, asked, options);
 }
 
 /// The same for sums, and for calls that combine nothing: `explain<float>(comm, all_gather, 100, with(ring))`.
@@ -173,7 +111,11 @@ template <class T, class Domain, class Collective, call_options Options = option
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_pairs)
 std::string explain(const communicator<Domain>& comm, const Collective&, const Options& options = {}) {
   const detail::call_request asked = detail::request_of<T, Collective>(std::plus<>{}, options);
-  return detail::explain_request<Collective::collective>(detail::communicator_access::state(comm), asked, options);
+  return detail::explain_call<Collective::collective>(comm, asked, options);
 }
 
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/collective/impl/explain.ipp>
+#endif

@@ -71,36 +71,10 @@ class communicator_state {
   using domain_type = Domain;
   using endpoints_type = typename Domain::endpoints_type;
 
-  communicator_state(std::shared_ptr<Domain> through, transport::open_parameters how, std::size_t staging_bytes)
-      : domain_(std::move(through)), members_(how.members), context_(domain_->contexts(), how.context), rank_(how.rank),
-        size_(static_cast<int>(how.members->size())), numbers_(size_), layout_{how.members->size(), staging_bytes},
-        slot_lines_(layout_.slot_bytes() / platform::cache_line), endpoints_(open(how)),
-        recorder_({rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], domain_->size(), how.context,
-                   Domain::name}) {
-    if (!endpoints_->windows_reachable()) return;
-    peer_completed_.resize(members_->size(), 0);
-    for (int peer = 0; peer < size(); ++peer) {
-      windows_.push_back(endpoints_->window_of(peer));
-    }
-    for (int peer = 0; peer < size(); ++peer) {
-      if (peer == rank_) continue;
-      pushing_.push_back({peer, &layout_.push(window(peer), 0, rank_), &layout_.push(window(rank_), 0, peer)});
-    }
-    push_lines_from_ = &layout_.push(window(rank_), 0, 0);
-    header_ = &layout_.header(window(rank_));
-    occupied_ = &header_->occupied;
-    fast_path_polls_ = endpoints_->oversubscribed() ? 1 : 1000;
-    // The direct path does not ask the endpoints.
-    pushes_ = size_ > 1 && size_ <= most_ranks_to_push && transport::observes_only<endpoints_type>;
-  }
+  communicator_state(std::shared_ptr<Domain> through, transport::open_parameters how, std::size_t staging_bytes);
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
-  ~communicator_state() {
-    if (aborted() && !cause_) revoke_undelivered(take_abort());
-    if (recorder_.directory().empty()) return;
-    if (const auto told = cause_ ? std::nullopt : last_revocation(*endpoints_, size_)) record_revocation(*told);
-    if (recorder_.due()) recorder_.record_on_leaving(calls_, cause_);
-  }
+  ~communicator_state();
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
@@ -206,20 +180,11 @@ class communicator_state {
   /// Scratch of the operation in `slot`.
   growing_buffer& scratch(unsigned slot) noexcept { return scratch_[slot]; }
   /// Where messages of the operation in `slot` land before they are combined, one buffer per lane.
-  growing_buffer& landing(unsigned slot, unsigned lane) {
-    auto& buffers = landing_[slot];
-    if (buffers.size() <= lane) buffers.resize(lane + 1);
-    return buffers[lane];
-  }
+  growing_buffer& landing(unsigned slot, unsigned lane);
 
   /// A buffer for prepared contributions, which can't be kept in the caller's; to be given back.
-  growing_buffer borrow() {
-    if (spare_.empty()) return {};
-    growing_buffer last = std::move(spare_.back());
-    spare_.pop_back();
-    return last;
-  }
-  void give_back(growing_buffer buffer) { spare_.push_back(std::move(buffer)); }
+  growing_buffer borrow();
+  void give_back(growing_buffer buffer);
 
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -248,36 +213,16 @@ class communicator_state {
 
   /// Ends the communicator, here and on all other ranks: see the top of this file. `cause` is what this rank's call
   /// fails with; every later one fails with `revoked`.
-  void revoke(const failure& cause) {
-    delivered_ = true;
-    revoke_undelivered(cause);
-  }
+  void revoke(const failure& cause);
 
   /// The same for an operation that nobody waits for now: the next call fails with `cause`.
-  void revoke_undelivered(const failure& cause) {
-    if (cause_) return;
-    // Of an abort the peer that is waited for is no cause.
-    const int culprit = cause.code == errc::aborted ? rank_ : cause.context.peer;
-    const revocation why{cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.quoted()};
-    failure kept = cause;
-    cause_ = std::move(kept);  // the last thing that may lack memory is done
-    recorder_.note_failure(rank_);
-    end(why);
-  }
+  void revoke_undelivered(const failure& cause);
 
   /// Ends the communicator here; all other ranks do the same at their own time.
-  void retire(failure cause) {
-    retired_ = true;
-    delivered_ = true;
-    if (!cause_) cause_ = std::move(cause);
-  }
+  void retire(failure cause);
 
   /// A peer says that the communicator has ended. The next call to ask fails as the peer's did.
-  void accept_revocation(const revocation& told) {
-    if (cause_) return;
-    record_revocation(told);
-    end(told);
-  }
+  void accept_revocation(const revocation& told);
 
   /// Whether its ranks go on with another one.
   bool retired() const noexcept { return retired_; }
@@ -288,11 +233,7 @@ class communicator_state {
   bool flagged() const noexcept { return header_ != nullptr && header_->revoked.load(std::memory_order_acquire) != 0; }
 
   /// Why no call can go on, after `revoked()`: the failure itself for the first one that asks.
-  failure take_cause() {
-    if (!std::exchange(delivered_, true)) return cause_;
-    return make_failure(errc::revoked, "an earlier operation failed: " + cause_.code.message() + ": " + cause_.quoted(),
-                        {.peer = cause_.context.peer});
-  }
+  failure take_cause();
 
   /// The caller is told by an operation that it waits for: if that has ended the communicator, it is no news any more.
   void mark_cause_delivered() noexcept { delivered_ = revoked(); }
@@ -311,17 +252,11 @@ class communicator_state {
   };
 
   /// From any thread: the operation under way, or else the next one, ends with `aborted`, and revokes the communicator.
-  void abort() noexcept {
-    aborted_.store(true, std::memory_order_relaxed);
-    expedite();
-  }
+  void abort() noexcept;
   /// Whether an operation is to end for that.
   bool aborted() const noexcept { return aborted_.load(std::memory_order_relaxed); }
   /// What it fails with. Only that one: `shrink` can go on after it.
-  HOCKET_NO_INLINE failure take_abort() {
-    aborted_.store(false, std::memory_order_relaxed);
-    return make_failure(errc::aborted, "abort() was called on this communicator");
-  }
+  HOCKET_NO_INLINE failure take_abort();
 
   /// Whether operations may begin.
   bool usable() const noexcept { return !revoked() && !aborted(); }
@@ -364,110 +299,38 @@ class communicator_state {
     return true;
   }
 
-  std::unique_ptr<endpoints_type> open(transport::open_parameters& how) {
-    how.window_bytes = layout_.size();
-    return Domain::open(domain_, how);
-  }
+  std::unique_ptr<endpoints_type> open(transport::open_parameters& how);
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  void record_revocation(const revocation& told) {
-    const std::string reporter = told.reporter < 0 ? "" : "rank " + std::to_string(told.reporter) + " reports: ";
-    cause_ = make_failure(static_cast<errc>(told.code), reporter + told.reason,
-                          {.peer = told.culprit >= 0 ? told.culprit : told.reporter});
-    recorder_.note_failure(told.reporter);
-  }
+  void record_revocation(const revocation& told);
 
-  void end(const revocation& why) {
-    // Peers may wait for that, as this rank is about to wait for them.
-    if (occupied_->load(std::memory_order_relaxed) == occupancy::reads) stop_reading();
-    const bool lost =
-        why.code == static_cast<int>(errc::peer_lost) && why.culprit >= 0 && endpoints_->gone(why.culprit);
-    // Who was aborted is to return soon; what has not gone out by then goes with the next progress.
-    const bool expedited = why.code == static_cast<int>(errc::aborted) && why.reporter == rank_;
-    notify_peers(why, lost ? why.culprit : -1, std::chrono::milliseconds(expedited ? 2 : 20));
-    if (expedited) expedite();
-    for (int peer = 0; has_windows() && peer < size_; ++peer) {
-      if (!endpoints_type::shares_address_space && !transport::flag_reaches(*endpoints_, peer)) continue;
-      layout_.header(window(peer)).revoked.store(1, std::memory_order_release);
-    }
-    endpoints_->discard();
-    if constexpr (endpoints_type::shares_address_space) wait_for_readers();
-  }
+  void end(const revocation& why);
 
   /// Where there is no memory for the words, peers see the flags, if there are any, and not why they are raised.
-  void notify_peers(const revocation& why, int lost, std::chrono::nanoseconds longest) {
-#if HOCKET_HAS_EXCEPTIONS
-    try {
-      notify_peers(encode(why), lost, longest);
-    } catch (const std::bad_alloc&) {}
-#else
-    notify_peers(encode(why), lost, longest);
-#endif
-  }
+  void notify_peers(const revocation& why, int lost, std::chrono::nanoseconds longest);
 
-  void expedite() noexcept {
-    if constexpr (transport::can_expedite<endpoints_type>) endpoints_->expedite();
-  }
+  void expedite() noexcept;
 
   /// All of them; where they are many and far away, enough for those to reach all others by passing it on.
-  void notify_peers(const std::vector<std::byte>& words, int lost, std::chrono::nanoseconds longest) {
-    constexpr int few = 32;
-    const auto tell = [&](int peer) {
-      if (peer != rank_ && peer != lost) endpoints_->post(peer, words);
-    };
-    if (has_windows() || size_ <= few) {
-      for (int peer = 0; peer < size_; ++peer) tell(peer);
-    } else {
-      for (int step = 1; step < size_; step *= 2) {
-        tell((rank_ + step) % size_);
-        tell((rank_ + size_ - step) % size_);
-      }
-    }
-    const deadline last = deadline::after(longest);
-    while (!endpoints_->posted() && !last.passed()) endpoints_->progress();
-  }
+  void notify_peers(const std::vector<std::byte>& words, int lost, std::chrono::nanoseconds longest);
 
   /// Until no peer is in a call that began before its flag was raised. Those that are find the flag soon; the limit is
   /// for threads that a debugger holds.
-  void wait_for_readers() {
-    platform::heavy_fence();
-    const deadline last = deadline::after(std::chrono::seconds(30));
-    for (int peer = 0; peer < size_; ++peer) {
-      const std::atomic<std::uint32_t>& there = layout_.header(window(peer)).occupied;
-      while (there.load(std::memory_order_acquire) == occupancy::reads && !last.passed()) platform::yield();
-    }
-  }
+  void wait_for_readers();
 
   /// Whether another quarter of all sequence numbers has begun since `before`.
   bool is_next_era(std::uint32_t before) const noexcept { return (before ^ completed_) >> 30 != 0; }
 
   /// Once in an era, so that nothing that is known of a peer gets so old that it seems to lie ahead: calls that go well
   /// need not look at it, and messages do not at all.
-  HOCKET_NO_INLINE void refresh_all_completed() noexcept {
-    for (int peer = 0; peer < size(); ++peer) {
-      peer_completed_[static_cast<std::size_t>(peer)] = completed_at(peer);
-    }
-    refresh_credit(completed_);
-  }
+  HOCKET_NO_INLINE void refresh_all_completed() noexcept;
 
   std::uint32_t completed_at(int peer) const noexcept {
     return layout_.header(window(peer)).completed.load(std::memory_order_acquire);
   }
 
-  HOCKET_NO_INLINE bool refresh_credit(std::uint32_t sequence) noexcept {
-    std::uint32_t least = completed_;  // of this rank and all others
-    for (int peer = 0; peer < size(); ++peer) {
-      if (peer == rank()) continue;
-      std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
-      if (distance(known, sequence) > static_cast<std::int32_t>(transport::window)) {
-        known = completed_at(peer);
-      }
-      if (distance(known, least) > 0) least = known;
-    }
-    least_completed_ = least;
-    return knows_credit(sequence);
-  }
+  HOCKET_NO_INLINE bool refresh_credit(std::uint32_t sequence) noexcept;
 
   const std::shared_ptr<Domain> domain_;
   const std::shared_ptr<const std::vector<int>> members_;
@@ -513,3 +376,7 @@ class communicator_state {
 
 }  // namespace detail
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/communicator/impl/state.ipp>
+#endif

@@ -3,7 +3,7 @@
 /// The macros that every other header stands on: the version, what the compiler offers, and the namespace.
 ///
 /// Two translation units that were built with other versions, with and without exceptions, with other assertion levels,
-/// or with and without mismatch detection, must not share inline functions. So all of that is part of the inline
+/// with and without mismatch detection, or with and without separate compilation, must not share inline functions. So all of that is part of the inline
 /// namespace's name: mixing them fails to link, or lives side by side, and never merges silently.
 #pragma once
 
@@ -52,9 +52,22 @@
 #error "hocket: HOCKET_ASSERTION_LEVEL=3 compares calls, and HOCKET_MISMATCH_DETECTION=0 leaves that out: choose one"
 #endif
 
-#define HOCKET_DETAIL_JOIN5(a, b, c, d, e) a##b##c##d##e
-#define HOCKET_DETAIL_NAMESPACE(prefix, exceptions, separator, level, suffix) \
-  HOCKET_DETAIL_JOIN5(prefix, exceptions, separator, level, suffix)
+/// Defined: what need not be compiled anew in each translation unit is only declared by headers. Its definitions are
+/// compiled once, in the one source that includes <hocket/impl/src.hpp>, or <hocket/impl/src_ucx.hpp> for ranks over UCX:
+/// the CMake targets hocket::compiled and hocket::compiled_ucx do that, and define this for those that link them. Must be
+/// equal in all sources of a program; where it is not, a function is missing when linking, and its name says `_separate`.
+#if defined(HOCKET_SEPARATE_COMPILATION)
+#define HOCKET_DETAIL_COMPILATION _separate
+#define HOCKET_DECL
+#else
+#define HOCKET_DETAIL_COMPILATION
+/// Before a function whose definition is in a file impl/*.ipp.
+#define HOCKET_DECL inline
+#endif
+
+#define HOCKET_DETAIL_JOIN6(a, b, c, d, e, f) a##b##c##d##e##f
+#define HOCKET_DETAIL_NAMESPACE(prefix, exceptions, separator, level, mismatch, compilation) \
+  HOCKET_DETAIL_JOIN6(prefix, exceptions, separator, level, mismatch, compilation)
 #if HOCKET_MISMATCH_DETECTION
 #define HOCKET_DETAIL_MISMATCH
 #else
@@ -62,7 +75,7 @@
 #endif
 #define HOCKET_INLINE_NAMESPACE                                                                        \
   HOCKET_DETAIL_NAMESPACE(v0_2_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL, \
-                          HOCKET_DETAIL_MISMATCH)
+                          HOCKET_DETAIL_MISMATCH, HOCKET_DETAIL_COMPILATION)
 
 /// The same as text: what ranks that talk to each other must have alike.
 #define HOCKET_DETAIL_QUOTE(...) #__VA_ARGS__
@@ -105,6 +118,10 @@
 #else
 #define HOCKET_DETAIL_UNROLL
 #endif
+
+/// For functions declared apart from their definitions, where g++ warns of `noinline` beside `inline`: laid out for size, and
+/// what leads to their calls is taken for rare.
+#define HOCKET_DETAIL_RARE __attribute__((cold))
 
 /// For what happens once in a program's life, if at all: laid out for size, and kept from taking the room that inlining
 /// has elsewhere in the translation unit.

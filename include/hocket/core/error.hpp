@@ -11,10 +11,7 @@
 #include <hocket/core/config.hpp>
 
 #include <cstdint>
-#include <cstdio>
-#include <exception>
 #include <memory>
-#include <new>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -47,25 +44,7 @@ class HOCKET_EXPORT_TYPE error_category final : public std::error_category {
  public:
   const char* name() const noexcept override { return "hocket"; }
 
-  std::string message(int condition) const override {
-    switch (static_cast<errc>(condition)) {
-      case errc::timeout: return "timed out";
-      case errc::aborted: return "aborted";
-      case errc::peer_lost: return "peer lost";
-      case errc::mismatch: return "calls do not match across ranks";
-      case errc::truncated: return "message truncated";
-      case errc::invalid_argument: return "invalid argument";
-      case errc::concurrent_use: return "communicator used by two threads at once";
-      case errc::revoked: return "communicator revoked";
-      case errc::unreachable: return "peer unreachable";
-      case errc::refused: return "connection refused by peer";
-      case errc::bad_environment: return "bad environment";
-      case errc::out_of_memory: return "out of memory";
-      case errc::corrupted: return "data corrupted";
-      case errc::system: return "system error";
-    }
-    return "unknown error";
-  }
+  std::string message(int condition) const override;
 
   using std::error_category::equivalent;  // the other overload stays visible
   /// By value and by name, not by address: two shared objects may each hold an instance of this category.
@@ -107,53 +86,15 @@ struct failure {
   explicit operator bool() const noexcept { return static_cast<bool>(code); }
 
   /// The whole message, as `error::what()` shows it.
-  std::string message() const {
-    std::string text;
-    if (context.operation != nullptr) {
-      text += context.operation;
-      if (context.sequence != 0) text += " #" + std::to_string(context.sequence);
-    }
-    if (context.rank >= 0) {
-      if (!text.empty()) text += ' ';
-      text += "on rank " + std::to_string(context.rank);
-      if (context.ranks > 0) text += " of " + std::to_string(context.ranks);
-    }
-    if (!text.empty()) text += ": ";
-    text += code.message();
-    if (!reason.empty()) text += ": " + reason;
-    if (context.peer >= 0) text += " [peer: rank " + std::to_string(context.peer) + "]";
-    if (context.step >= 0) {
-      text += " [step " + std::to_string(context.step);
-      if (context.lane > 0) text += " of lane " + std::to_string(context.lane);
-      text += ']';
-    }
-    if (context.site.line() != 0) {
-      text += " [called at " + std::string(context.site.file_name()) + ':' + std::to_string(context.site.line()) + ']';
-    }
-    return text;
-  }
+  std::string message() const;
 
   /// Where and why, to be quoted in the message of another failure, which names kind and ranks itself.
-  std::string quoted() const {
-    std::string text;
-    if (context.operation != nullptr) {
-      text += context.operation;
-      if (context.sequence != 0) text += " #" + std::to_string(context.sequence);
-      if (context.step >= 0) text += ", step " + std::to_string(context.step);
-      if (context.site.line() != 0) {
-        text += ", called at " + std::string(context.site.file_name()) + ':' + std::to_string(context.site.line());
-      }
-      text += ": ";
-    }
-    return text + (reason.empty() ? code.message() : reason);
-  }
+  std::string quoted() const;
 };
 
-/// Out of line, as are the other ways to make a failure: what is not expected to happen should cost no room where it does
-/// not.
-HOCKET_NO_INLINE inline failure make_failure(errc code, std::string reason, error_context context = {}) {
-  return {make_error_code(code), std::move(reason), context};
-}
+/// Laid out for size, as are the other ways to make a failure: what is not expected to happen should cost no room where it
+/// does not.
+HOCKET_DETAIL_RARE HOCKET_DECL failure make_failure(errc code, std::string reason, error_context context = {});
 
 /// Success, or why not: as cheap as a pointer where nothing failed. Where there is no memory to keep the cause in, that
 /// is the cause.
@@ -169,18 +110,10 @@ class outcome {
   const failure& cause() const noexcept { return *cause_; }
 
  private:
-  HOCKET_NO_INLINE static const failure* kept(failure cause) noexcept {
-    const failure* const made = new (std::nothrow) failure(std::move(cause));
-    return made != nullptr ? made : &no_memory();
-  }
-  static const failure& no_memory() noexcept {
-    static const failure instance{make_error_code(errc::out_of_memory), {}, {}};
-    return instance;
-  }
+  static const failure* kept(failure cause) noexcept;
+  static const failure& no_memory() noexcept;
   struct release {
-    HOCKET_NO_INLINE void operator()(const failure* cause) const noexcept {
-      if (cause != &no_memory()) delete cause;
-    }
+    void operator()(const failure* cause) const noexcept;
   };
 
   std::unique_ptr<const failure, release> cause_;
@@ -189,7 +122,7 @@ class outcome {
 /// What every throwing function of hocket throws.
 class HOCKET_EXPORT_TYPE error : public std::system_error {
  public:
-  explicit error(failure cause) : std::system_error(cause.code), cause_(std::move(cause)), text_(cause_.message()) {}
+  explicit error(failure cause);
 
   const char* what() const noexcept override { return text_.c_str(); }
   const error_context& context() const noexcept { return cause_.context; }
@@ -202,20 +135,15 @@ class HOCKET_EXPORT_TYPE error : public std::system_error {
 };
 
 /// Ends the current call with `cause`: throws `error`; under -fno-exceptions prints it to stderr, and terminates.
-[[noreturn]] inline void raise(failure cause) {
-#if HOCKET_HAS_EXCEPTIONS
-  throw error(std::move(cause));
-#else
-  std::fprintf(stderr, "hocket: %s\n", cause.message().c_str());
-  std::terminate();
-#endif
-}
+[[noreturn]] HOCKET_DETAIL_RARE HOCKET_DECL void raise(failure cause);
 
-[[noreturn]] inline void raise(errc code, std::string reason, error_context context = {}) {
-  raise(make_failure(code, std::move(reason), context));
-}
+[[noreturn]] HOCKET_DETAIL_RARE HOCKET_DECL void raise(errc code, std::string reason, error_context context = {});
 
 HOCKET_END_NAMESPACE
 
 template <>
 struct std::is_error_code_enum<hocket::errc> : std::true_type {};
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/core/impl/error.ipp>
+#endif

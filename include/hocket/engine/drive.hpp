@@ -13,6 +13,7 @@
 #include <hocket/core/function_view.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/engine/active_calls.hpp>
+#include <hocket/engine/call_site.hpp>
 #include <hocket/engine/failure_diagnosis.hpp>
 #include <hocket/engine/machine.hpp>
 #include <hocket/engine/operation.hpp>
@@ -21,24 +22,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-/// Who called, and how long it may take.
-struct call_site {
-  const char* operation = "";
-  std::source_location site{};
-  std::chrono::nanoseconds timeout{};
-};
-
-/// For calls that have no stop token.
-struct never_stopped {
-  constexpr bool operator()() const noexcept { return false; }
-};
 
 /// Adds to the context of an error where an operation stands.
 using locator = function_view<void(error_context&)>;
@@ -136,19 +124,6 @@ inline std::string describe(std::chrono::nanoseconds duration) {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
   if (milliseconds % 1000 == 0) return std::to_string(milliseconds / 1000) + " s";
   return std::to_string(milliseconds) + " ms";
-}
-
-/// Fills in what only the call knows.
-template <class State>
-failure in_context(failure cause, const State& state, const call_site& call) {
-  error_context& context = cause.context;
-  if (context.operation == nullptr) context.operation = call.operation;
-  if (context.site.line() == 0) context.site = call.site;
-  if (context.rank < 0) {
-    context.rank = state.rank();
-    context.ranks = state.size();
-  }
-  return cause;
 }
 
 /// The end of a call that fails: revokes the communicator, unless that is what it fails with, and writes the flight record.

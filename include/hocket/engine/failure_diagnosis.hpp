@@ -13,6 +13,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/function_view.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/engine/call_site.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>
@@ -43,8 +44,6 @@ struct waiting_call {
   }
 };
 
-/// Says whether the caller wants the call to end.
-using stop_query = function_view<bool()>;
 /// Says where this rank's call stands.
 using position_query = function_view<waiting_call()>;
 /// Gets the answer of a rank.

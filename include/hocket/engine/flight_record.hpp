@@ -4,10 +4,7 @@
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/error.hpp>
-#include <hocket/engine/active_calls.hpp>
 
 #include <string>
 
@@ -19,11 +16,10 @@ HOCKET_BEGIN_NAMESPACE
 ///
 /// Local. **Threads.** As a call: throws `error` (concurrent_use) if another thread is in one on `comm`.
 template <class Domain>
-std::string flight_record(const communicator<Domain>& comm) {
-  auto& state = detail::communicator_access::state(comm);
-  const detail::communicator_guard here(state);
-  if (const outcome refused = here.refused(); refused.failed()) raise(refused.cause());
-  return state.recorder().text(state.calls(), state.revoked() ? &state.cause() : nullptr, detail::active_calls(state));
-}
+std::string flight_record(const communicator<Domain>& comm);
 
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/engine/impl/flight_record.ipp>
+#endif

@@ -10,6 +10,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/group/any_transport.hpp>
 #include <hocket/group/chosen_ranks.hpp>
 #include <hocket/group/exchange.hpp>
 #include <hocket/transport/adaptor/faults.hpp>

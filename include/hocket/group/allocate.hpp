@@ -9,22 +9,14 @@
 
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
-#include <hocket/group/exchange.hpp>
-#include <hocket/transport/concept.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
-#include <new>
 #include <source_location>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -73,33 +65,10 @@ class shared_buffer {
 
 namespace detail {
 
-/// Zeroed memory of this process alone.
-inline std::shared_ptr<std::byte> ordinary_memory(std::size_t bytes) {
-  constexpr std::align_val_t alignment{platform::cache_line};
-  std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
-                                    [](std::byte* each) { ::operator delete(each, alignment); });
-  std::memset(memory.get(), 0, bytes);
-  return memory;
-}
-
-/// The end of an `allocate` for which there is no memory.
+/// `bytes` zeroed bytes that all ranks of `comm` can read, for `size` elements of `element_size` bytes.
 template <class Domain>
-[[noreturn]] HOCKET_COLD void raise_no_room(const communicator<Domain>& comm, std::size_t size,
-                                            std::size_t element_size, const std::source_location& site) {
-  raise(errc::out_of_memory,
-        "no memory for " + std::to_string(size) + " elements of " + std::to_string(element_size) + " bytes",
-        {.operation = "allocate", .rank = comm.rank(), .ranks = comm.size(), .site = site});
-}
-
-struct allocating {
-  static constexpr const char* name = "allocate";
-};
-
-/// A port that has memory of its own kind to offer.
-template <class Endpoints>
-concept allocates = requires(Endpoints& p, std::size_t bytes, const transport::exchange_function& exchange) {
-  { p.allocate(bytes, exchange) } -> std::same_as<std::shared_ptr<std::byte>>;
-};
+std::shared_ptr<std::byte> allocate_bytes(const communicator<Domain>& comm, std::size_t bytes, std::size_t size,
+                                          std::size_t element_size, const std::source_location& site);
 
 }  // namespace detail
 
@@ -119,34 +88,11 @@ shared_buffer<T> allocate(const communicator<Domain>& comm, std::size_t size,
   // What can't be counted is more than there is on any machine, and so refused where all ranks hear of it.
   constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / 2;
   const std::size_t bytes = size > most / sizeof(T) ? most : std::max<std::size_t>(size * sizeof(T), 1);
-  auto& endpoints = detail::communicator_access::state(comm).endpoints();
-  if constexpr (detail::allocates<std::remove_reference_t<decltype(endpoints)>>) {
-#if HOCKET_HAS_EXCEPTIONS
-    try {
-      return {endpoints.allocate(bytes, detail::exchange_over<detail::allocating>(comm, site)), size};
-    } catch (const error& caught) {
-      if (caught.context().operation != nullptr) throw;
-      failure cause = caught.cause();
-      cause.context.operation = "allocate";
-      cause.context.rank = comm.rank();
-      cause.context.ranks = comm.size();
-      cause.context.site = site;
-      raise(std::move(cause));
-    }
-#else
-    return {endpoints.allocate(bytes, detail::exchange_over<detail::allocating>(comm, site)), size};
-#endif
-  } else {
-#if HOCKET_HAS_EXCEPTIONS
-    try {
-      return {detail::ordinary_memory(bytes), size};
-    } catch (const std::bad_alloc&) {
-      detail::raise_no_room(comm, size, sizeof(T), site);
-    }
-#else
-    return {detail::ordinary_memory(bytes), size};
-#endif
-  }
+  return {detail::allocate_bytes(comm, bytes, size, sizeof(T), site), size};
 }
 
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/group/impl/allocate.ipp>
+#endif

@@ -14,8 +14,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <numeric>
-#include <span>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -26,15 +24,8 @@ HOCKET_BEGIN_NAMESPACE
 #if HOCKET_HAS_EXCEPTIONS
 namespace detail {
 
-template <class Rank>
-void start_rank(std::vector<std::thread>& threads, int ranks, Rank rank) {
-  try {
-    threads.emplace_back(std::move(rank));
-  } catch (const std::system_error& cause) {
-    raise(errc::system, "can't start thread " + std::to_string(threads.size() + 1) + " of " + std::to_string(ranks) +
-                            " for the ranks of local::run: " + cause.what());
-  }
-}
+/// Of a thread that can't be started as the next after those.
+[[noreturn]] HOCKET_DECL void raise_no_thread(std::size_t started, int ranks, const std::system_error& cause);
 
 }  // namespace detail
 #endif
@@ -47,24 +38,8 @@ using communicator = hocket::communicator<domain>;
 /// Makes this thread rank `rank` of `place` and returns the communicator of all its ranks. Each rank must be connected
 /// once, by a thread of its own. Throws `error`: `timeout` if the others do not come within `timeout`,
 /// `invalid_argument` if there is no such rank.
-inline communicator connect(std::shared_ptr<world> place, int rank,
-                            std::chrono::nanoseconds timeout = default_timeout) {
-  if (rank < 0 || rank >= place->size()) {
-    raise(errc::invalid_argument,
-          "rank is " + std::to_string(rank) + "; it must be one of 0 to " + std::to_string(place->size() - 1),
-          {.operation = "local::connect"});
-  }
-  auto members = std::make_shared<std::vector<int>>(static_cast<std::size_t>(place->size()));
-  std::iota(members->begin(), members->end(), 0);
-  world* const meeting = place.get();
-  transport::open_parameters how;
-  how.members = std::move(members);
-  how.rank = rank;
-  how.exchange = [meeting, rank, timeout](std::span<const std::byte> blob) {
-    return meeting->exchange(rank, blob, deadline::after(timeout));
-  };
-  return communicator(std::make_shared<domain>(std::move(place), rank), std::move(how), 0);
-}
+HOCKET_DECL communicator connect(std::shared_ptr<world> place, int rank,
+                                 std::chrono::nanoseconds timeout = default_timeout);
 
 /// Runs `body(communicator)` on `ranks` threads and waits for all of them. If any rank ends by an exception, the first
 /// one, by time, is thrown here when all have ended; ranks that wait for a rank that is gone hear that it is lost. Throws
@@ -94,7 +69,11 @@ void run(int ranks, Body body) {
   };
   for (int rank = 0; rank < ranks; ++rank) {
     try {
-      hocket::detail::start_rank(threads, ranks, [&take_part, rank] { take_part(rank); });
+      try {
+        threads.emplace_back([&take_part, rank] { take_part(rank); });
+      } catch (const std::system_error& cause) {
+        hocket::detail::raise_no_thread(threads.size(), ranks, cause);
+      }
     } catch (...) {
       for (int missing = rank; missing < ranks; ++missing) leave(missing);
       break;
@@ -112,3 +91,7 @@ void run(int ranks, Body body) {
 
 }  // namespace local
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/group/impl/local.ipp>
+#endif

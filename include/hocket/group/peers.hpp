@@ -43,6 +43,7 @@
 #include <hocket/collective/detail/generate_call.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/impl/call.ipp>
 #include <hocket/collective/host/reduce.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/communicator_guard.hpp>

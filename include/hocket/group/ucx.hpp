@@ -3,30 +3,14 @@
 /// `auto comm = hocket::ucx::connect();`: from the variables that the launcher has set to a communicator of all ranks.
 #pragma once
 
-#include <hocket/bootstrap/blob.hpp>
-#include <hocket/bootstrap/connect_store.hpp>
 #include <hocket/bootstrap/environment.hpp>
-#include <hocket/bootstrap/store.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/deadline.hpp>
-#include <hocket/core/error.hpp>
-#include <hocket/transport/concept.hpp>
-#include <hocket/transport/ucx/arrival.hpp>
 #include <hocket/transport/ucx/domain.hpp>
-#include <hocket/transport/ucx/process_identity.hpp>
-#include <hocket/transport/ucx/workarounds/leftover_segments.hpp>
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
-#include <numeric>
-#include <optional>
-#include <span>
 #include <stop_token>
-#include <string>
-#include <utility>
-#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
@@ -48,130 +32,8 @@ struct connect_options {
 
 namespace detail {
 
-/// Start-up of one rank.
-class start_up {
- public:
-  start_up(const bootstrap::world_description& world, std::chrono::nanoseconds timeout, std::stop_token stop)
-      : world_(world), stop_(std::move(stop)), until_(deadline::after(timeout)),
-        store_(bootstrap::connect_store(world, limit(until_))) {}
-  start_up(const start_up&) = delete;
-  start_up& operator=(const start_up&) = delete;
-
-  communicator run(const connect_options& options) {
-#if HOCKET_HAS_EXCEPTIONS
-    try {
-      return join(options);
-    } catch (const error& cause) {
-      failure found = cause.cause();
-      if (found.code == errc::peer_lost && !store_failed_) found = what_came_first(std::move(found));
-      found.context.operation = "connect";  // by whatever it was found
-      raise(std::move(found));
-    }
-#else
-    return join(options);
-#endif
-  }
-
- private:
-  static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
-
-  wait_limit limit(deadline until) const noexcept { return {until, stop_}; }
-
-  communicator join(const connect_options& options) {
-    const transport::exchange_function exchange = [this](std::span<const std::byte> blob) {
-      return this->exchange(blob);
-    };
-    const std::vector<process_identity> identities = exchange_identities(options);
-    remove_leftover_segments();
-    std::shared_ptr<domain> through = domain::join(world_.rank, identities, exchange);
-    try_neighbour(*through);
-    auto members = std::make_shared<std::vector<int>>(index(world_.ranks));
-    std::iota(members->begin(), members->end(), 0);
-    transport::open_parameters how;
-    how.members = std::move(members);
-    how.rank = world_.rank;
-    how.exchange = exchange;
-    return communicator(std::move(through), std::move(how), options.staging_bytes);
-  }
-
-#if HOCKET_HAS_EXCEPTIONS
-  /// A peer is gone, but perhaps only because another one was gone before. The store knows, and says so to whoever
-  /// waits for all ranks once more.
-  failure what_came_first(failure found) {
-    try {
-      bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {},
-                          limit(deadline::after(std::chrono::seconds(1))));
-    } catch (const error& cause) {
-      if (cause.code() == errc::aborted) return cause.cause();
-      if (cause.code() == errc::peer_lost && cause.context().peer != world_.rank) return cause.cause();
-    }
-    return found;
-  }
-#endif
-
-  std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
-    store_failed_ = true;  // unless it comes back
-    auto all =
-        bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine, limit(until_));
-    store_failed_ = false;
-    return all;
-  }
-
-  /// All ranks find out if some of them differ in what all must have alike.
-  std::vector<process_identity> exchange_identities(const connect_options& options) {
-    const arrival own = own_arrival(options.staging_bytes);
-    std::vector<process_identity> all;
-    for (const auto& blob : exchange(std::as_bytes(std::span(&own, 1)))) {
-      const int rank = static_cast<int>(all.size());
-      const std::optional<arrival> each = arrival_from(blob);
-      std::string reason = each ? difference(own, world_.rank, *each, rank)
-                                : "rank " + std::to_string(rank) + " runs another version of hocket";
-      if (!reason.empty()) raise(errc::mismatch, std::move(reason), {.peer = rank});
-      all.push_back(each->who);
-    }
-    return all;
-  }
-
-  /// So that settings which lead nowhere are found at once, by all ranks: nobody leaves before the others know why.
-  void try_neighbour(domain& through) {
-    failure cause = through.reach((world_.rank + 1) % world_.ranks);
-    if (cause.code != errc::peer_lost) {
-      const auto reasons = exchange(std::as_bytes(std::span(cause.reason)));
-      for (int rank = 0; rank < world_.ranks && !cause; ++rank) {
-        const std::string reason = bootstrap::blob_text(reasons[index(rank)]);
-        if (reason.empty()) continue;
-        cause = make_failure(errc::unreachable, "rank " + std::to_string(rank) + " reports: " + reason, {.peer = rank});
-      }
-    }
-    if (!cause) return;
-    cause.context.operation = "connect";
-    cause.context.rank = world_.rank;
-    cause.context.ranks = world_.ranks;
-    raise(std::move(cause));
-  }
-
-  const bootstrap::world_description& world_;
-  const std::stop_token stop_;
-  const deadline until_;
-  bootstrap::any_store store_;
-  int round_ = 0;
-  bool store_failed_ = false;  ///< it has said who was lost first, or is gone itself
-};
-
-/// Caught here, an error unwinds the stack also in a program that catches none: it would end at once, and what the store of
-/// rank 0 has to say at its end would never reach the others.
-inline communicator start_up_unwinding(const bootstrap::world_description& world, std::chrono::nanoseconds timeout,
-                                       const connect_options& options) {
-#if HOCKET_HAS_EXCEPTIONS
-  try {
-    return start_up(world, timeout, options.stop).run(options);
-  } catch (...) {
-    throw;
-  }
-#else
-  return start_up(world, timeout, options.stop).run(options);
-#endif
-}
+/// As `connect`.
+HOCKET_DECL communicator connect_world(const bootstrap::world_description& world, const connect_options& options);
 
 }  // namespace detail
 
@@ -189,18 +51,16 @@ inline communicator start_up_unwinding(const bootstrap::world_description& world
 /// A template, so that `connect({.timeout = 10s})` means the options, and not a world that has a timeout.
 template <class = void>
 communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
-  const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
-  communicator made = detail::start_up_unwinding(world, timeout, options);
-  made.set_timeout(timeout);
-  made.set_flight_recorder(world.flight_recorder);
-  return made;
+  return detail::connect_world(world, options);
 }
 
 /// Joins the world that this process's variables describe (see bootstrap/environment.hpp); without any, a world of one:
 /// `connect()`, `connect({.timeout = 10s})`.
-inline communicator connect(const connect_options& options = {}) {
-  return connect(bootstrap::read_environment(), options);
-}
+HOCKET_DECL communicator connect(const connect_options& options = {});
 
 }  // namespace ucx
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/group/impl/ucx.ipp>
+#endif

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/host/impl/point_to_point.ipp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/tag_allocator.hpp>
 #include <hocket/core/config.hpp>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
+#include <hocket/collective/host/impl/point_to_point.ipp>
 #include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>

@@ -13,6 +13,7 @@
 #include <hocket/collective/device/call_spec.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/host/host_operation.hpp>
+#include <hocket/collective/host/impl/call.ipp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>

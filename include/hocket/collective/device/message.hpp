@@ -9,6 +9,7 @@
 
 #include <hocket/collective/device/call_resources.hpp>
 #include <hocket/collective/device/memory.hpp>
+#include <hocket/collective/host/impl/point_to_point.ipp>
 #include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>

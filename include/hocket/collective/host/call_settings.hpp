@@ -32,6 +32,9 @@ constexpr observer_property observe(step_observer to) noexcept { return {to}; }
 
 namespace detail {
 
+/// Whether the ranks of a call compare what they called before its data moves: see collective/host/comparison.hpp.
+inline constexpr bool compares_first = HOCKET_ASSERTION_LEVEL >= 3;
+
 /// Asks the caller's stop token, whatever its type. Never stops where there is none.
 class stop_check {
  public:

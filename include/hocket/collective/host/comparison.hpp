@@ -8,6 +8,7 @@
 /// the call is, and an `_async` call does not wait for it.
 #pragma once
 
+#include <hocket/collective/host/call_settings.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -27,9 +28,6 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-/// Whether this translation unit's calls compare first.
-inline constexpr bool compares_first = HOCKET_ASSERTION_LEVEL >= 3;
 
 constexpr std::uint64_t describe_further(std::uint64_t description, std::uint64_t value) noexcept {
   std::uint64_t mixed = (description ^ value) + 0x9e3779b97f4a7c15U;  // the finalizer of SplitMix64

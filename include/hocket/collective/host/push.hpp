@@ -13,8 +13,7 @@
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
-#include <hocket/engine/drive.hpp>
-#include <hocket/engine/operation.hpp>
+#include <hocket/engine/call_site.hpp>
 #include <hocket/engine/step_observer.hpp>
 #include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
@@ -235,24 +234,7 @@ HOCKET_NO_INLINE pushed exchange_fast_path(State& state, const T* in, T* out, st
 /// Waits until the contribution of `peer` is here, or, for no peer, until all peers let us write to them; or gives up.
 template <class State>
 HOCKET_NO_INLINE outcome wait_slow_path(const push_exchange<State>& operation_state, const call_site& call,
-                                        stop_query stop, int peer = -1) {
-  State& state = operation_state.state;
-  const int step = peer < 0 ? 0 : 1;
-  wait_policy waiting(call.timeout, state.endpoints().oversubscribed());
-  while (peer < 0 ? !state.has_credit(operation_state.sequence) : !operation_state.arrived(peer)) {
-    if (!waiting.tick()) continue;
-    state.endpoints().progress();
-    const auto locate = [&](error_context& context) { operation_state.locate(context, step, peer); };
-    failure cause = peer >= 0 ? operation_state.mismatch(peer) : failure{};
-    cause = cause ? examined(state, stop, call, locate, std::move(cause))
-                  : reason_to_give_up(state, stop, waiting, call, locate);
-    if (!cause) continue;
-    const int blamed = cause.context.peer;
-    operation_state.locate(cause.context, step, blamed);
-    return give_up(state, std::move(cause), call, locate);
-  }
-  return {};
-}
+                                        stop_query stop, int peer = -1);
 
 /// The same exchange, for peers that let us wait and for callers who want to know of each step.
 template <class State, class Op, class T>
@@ -318,37 +300,21 @@ outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op
                             settings.stop, settings.observer);
 }
 
-#if HOCKET_HAS_EXCEPTIONS
 /// The end of a call in which memory ran out, or the caller's operation threw: what has been thrown now. Kept out of the
 /// way: to have a `failure` at hand, where none is made, took 10 ns.
 template <class State>
-HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
-  const auto locate = [&](error_context& at) { at.sequence = state.last_sequence(); };
-  outcome ended = if_memory_lasts(state, call, locate, [&]() -> outcome {
-    failure cause;
-    try {
-      throw;
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& thrown) {
-      cause = left_by_exception(thrown.what());
-    } catch (...) {
-      cause = left_by_exception("something that is no std::exception");
-    }
-    locate(cause.context);
-    return give_up(state, std::move(cause), call, locate);
-  });
-  state.leave();
-  return ended;
-}
-#endif
+HOCKET_COLD outcome end_by_exception(State& state, const call_site& call);
+
+/// Why a call can't begin that `state` has not let in.
+template <class State>
+HOCKET_COLD outcome refuse_entry(State& state, const call_site& call);
 
 /// As `all_reduce`, for calls that `can_push`.
 template <class State, class Op, class T>
 outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
                         const call_settings& settings, const std::source_location& site) {
   if (!state.enter_without_reads()) [[unlikely]] {
-    return in_context(entry_refusal(state), state, site_of(state, name_of_push, settings, site));
+    return refuse_entry(state, site_of(state, name_of_push, settings, site));
   }
 #if HOCKET_HAS_EXCEPTIONS
   try {
@@ -367,3 +333,7 @@ outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, c
 
 }  // namespace detail
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/collective/host/impl/push.ipp>
+#endif

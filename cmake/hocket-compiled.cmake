@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#   hocket::compiled      hocket::hocket, with all that need not be compiled in each translation unit compiled once: ranks that
+#                         are threads, and simulated ones
+#   hocket::compiled_ucx  the same and hocket::ucx: ranks that are processes; only there if UCX is
+#
+# Static libraries, built as part of the project that links them, with its compiler, build type and flags: so exceptions and
+# NDEBUG agree. What a project defines for its own targets alone, such as HOCKET_ASSERTION_LEVEL, has to be defined for
+# hocket_compiled and hocket_compiled_ucx too, or with add_compile_definitions() before hocket is found.
+#
+# Included by the source tree, by the installed package, and by Conan's, all of which define hocket::hocket before.
+
+# Adds hocket::<name> of <source>, which users and the library itself compile with HOCKET_SEPARATE_COMPILATION.
+function(hocket_add_compiled name source)
+  if(TARGET hocket_${name})
+    return()
+  endif()
+  add_library(hocket_${name} STATIC EXCLUDE_FROM_ALL "${source}")
+  add_library(hocket::${name} ALIAS hocket_${name})
+  set_target_properties(hocket_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_definitions(hocket_${name} PUBLIC HOCKET_SEPARATE_COMPILATION)
+  target_link_libraries(hocket_${name} PUBLIC ${ARGN})
+endfunction()
+
+hocket_add_compiled(compiled "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled.cpp" hocket::hocket)
+if(TARGET hocket::ucx)
+  hocket_add_compiled(compiled_ucx "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled-ucx.cpp" hocket::compiled hocket::ucx)
+endif()

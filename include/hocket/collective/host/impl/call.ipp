@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Definitions of <hocket/collective/host/call.hpp>, and what runs a collective on any transport: checks the call, chooses a
+/// plan, binds it to memory, and drives it or hands it over.
+#pragma once
+
+#include <hocket/collective/host/call.hpp>
+#include <hocket/collective/host/call_settings.hpp>
+#include <hocket/collective/host/comparison.hpp>
+#include <hocket/collective/host/host_call.hpp>
+#include <hocket/collective/host/host_operation.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/communicator_guard.hpp>
+#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/signature.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/engine/plan_limits.hpp>
+#include <hocket/selection/select.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+namespace detail {
+
+template <class State>
+selection::query query_of(const State& state, const call_request& asked) {
+  const bool known = asked.lengths != block_lengths::known_to_pairs;
+  return {.what = asked.what,
+          .bytes = known ? asked.block_elements * asked.element_size : selection::guessed_block_bytes,
+          .ranks = state.size(),
+          .order = asked.order,
+          .peer_pointers = state.has_windows() && !asked.checksummed && !asked.on_device,
+          .staging_bytes = state.layout().staging_bytes,
+          .costs = state.domain()->costs(),
+          .total_bytes = asked.total_elements * asked.element_size,
+          .lengths_are_known = known};
+}
+
+template <class State>
+std::size_t block_count(const State& state, const call_request& asked) {
+  return static_cast<std::size_t>(asked.what.blocks(state.size()));
+}
+
+/// How much of each block peers can read at once.
+template <class State>
+std::size_t segment_elements(const State& state, const call_request& asked) {
+  const std::size_t staging = state.layout().staging_bytes;
+  if (staging == 0) return std::numeric_limits<std::size_t>::max();
+  return std::max<std::size_t>(1, staging / asked.element_size / block_count(state, asked));
+}
+
+/// Whether peers can read the vector where it is, at once or, if it is a single block, segment after segment.
+template <class State>
+bool fits_staging(const State& state, const call_request& asked) {
+  const std::size_t staging = state.layout().staging_bytes;
+  const std::size_t blocks = block_count(state, asked);
+  if (staging == 0 || (state.size() == 1 && asked.lengths != block_lengths::equal)) return true;
+  if (asked.lengths == block_lengths::known_to_all) return asked.total_elements * asked.element_size <= staging;
+  if (asked.element_size * blocks > staging) return false;
+  return blocks == 1 || asked.block_elements <= segment_elements(state, asked);
+}
+
+/// So that chunks can be counted in 32 bits, also of as many ranks as there can be.
+inline constexpr std::uint32_t most_pieces = 1U << 16U;
+
+/// Why `chosen` can't run here; empty if it can.
+template <class State>
+std::string obstacle(const State& state, const call_request& asked, const plan::any_algorithm& chosen) {
+  const plan::shape shape = chosen.shape(state.size());
+  if (!(chosen.collective() == asked.what)) return "the plan's goal is another collective, or another root";
+  if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
+  if (shape.pieces > most_pieces) {
+    return "the plan cuts the vector into " + std::to_string(shape.pieces) + " pieces; it can have " +
+           std::to_string(most_pieces);
+  }
+  if (shape.peer_pointers && state.size() > 1 && !state.has_windows()) {
+    return "the plan reads peers' memory, which this transport can't; choose one that sends messages";
+  }
+  if (shape.peer_pointers && state.size() > 1 && asked.checksummed) {
+    return "the plan reads peers' memory, where require(checksummed) checks nothing; choose one that sends messages";
+  }
+  if (shape.peer_pointers && state.size() > 1 && asked.on_device) {
+    return "the plan reads peers' memory, and here messages carry that of devices; choose one that sends messages";
+  }
+  if (shape.order > asked.order && asked.order == plan::combination_order::fixed_tree) {
+    return "the plan does not combine in the fixed tree, or its shape does not say so, and require(fixed_tree) asks "
+           "for "
+           "it; see plan/prove.hpp";
+  }
+  if (shape.order > asked.order) {
+    return "the plan reorders operands, and the operation is not known to be commutative: give it "
+           "`static constexpr bool commutative = true`, or choose a plan that keeps rank order";
+  }
+  if (shape.peer_pointers && state.size() > 1 && asked.lengths == block_lengths::known_to_pairs &&
+      state.layout().staging_bytes > 0) {
+    return "the plan reads peers' memory, which this transport stages, and no rank knows whether all blocks of another "
+           "fit; choose one that sends messages";
+  }
+  if (shape.peer_pointers && !fits_staging(state, asked)) {
+    const std::size_t elements =
+        asked.lengths == block_lengths::equal ? asked.block_elements * block_count(state, asked) : asked.total_elements;
+    return "the vector of " + std::to_string(elements * asked.element_size) +
+           " bytes does not fit the staging memory of " + std::to_string(state.layout().staging_bytes) +
+           " bytes; choose an algorithm that sends messages";
+  }
+  return {};
+}
+
+/// Why the plan that the caller named can't run; empty if it can. Plans of the caller's own may throw when asked for a
+/// number of ranks that they do not have.
+template <class State>
+std::string obstacle_of_named(const State& state, const call_request& asked, const call_settings& settings,
+                              [[maybe_unused]] failure& fail) {
+  const auto find = [&] {
+    std::string reason = obstacle(state, asked, *settings.algorithm);
+    return reason.empty() && settings.checks_limits ? exceeded_limit(state, asked, *settings.algorithm) : reason;
+  };
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    return find();
+  } catch (const error& refused) {
+    fail = refused.cause();
+    return {};
+  }
+#else
+  return find();
+#endif
+}
+
+/// The plan that the caller named, if it can run; else, the cheapest where it was only a hint, or a failure.
+template <class State>
+plan::any_algorithm choose_plan(State& state, const call_request& asked, const call_settings& settings, failure& fail) {
+  if (settings.algorithm != nullptr) {
+    const plan::any_algorithm& named = *settings.algorithm;
+    const std::string reason = obstacle_of_named(state, asked, settings, fail);
+    if (reason.empty() && !fail) return named;
+    if (!settings.is_hint) {
+      if (!fail) fail = make_failure(errc::invalid_argument, std::string(named.name()) + ": " + reason);
+      return named;
+    }
+    fail = {};
+  }
+  return selection::table(query_of(state, asked)).best().make(asked.what.root);
+}
+
+/// Why no call may begin; no failure if one may. A call that was stopped before it began ends the communicator as any
+/// other does, as its peers may have begun it.
+template <class State>
+outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
+  const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
+  outcome refused = poll_control_messages(state, nowhere);
+  const auto cancelled = [&] { return state.aborted() || stop(); };
+  if (state.flagged() && !state.revoked()) await_revocation_reason(state, nowhere, timeout, cancelled);
+  if (state.revoked()) return state.take_cause();
+  if (!refused.failed() && state.aborted()) {
+    refused = state.take_abort();
+  } else if (!refused.failed() && stop()) {
+    refused = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
+  }
+  if (refused.failed()) state.revoke(refused.cause());
+  return refused;
+}
+
+/// Chooses the plan of a call and says what follows from it. Knows nothing of the element type, so that it is compiled
+/// once for all types.
+template <class State>
+planned_call plan_call(State& state, const call_request& asked, const call_settings& settings, outcome& refused) {
+  const bool named = settings.algorithm != nullptr;
+  if (!named) {
+    if (const planned_call* const known = state.last().find(asked)) return *known;
+  }
+  planned_call result;
+  failure fail;
+  result.plan = choose_plan(state, asked, settings, fail);
+  if (fail) {
+    refused = std::move(fail);
+    return result;
+  }
+  const bool equal = asked.lengths == block_lengths::equal;
+  if (equal && result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
+  if (asked.in_place) result.plan = result.plan.for_in_place();
+  result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
+                   result.plan.shape(state.size()).pieces};
+  result.types = asked.types;
+  result.checksummed = asked.checksummed;
+  result.signature =
+      call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root), asked.block_elements);
+  if (HOCKET_MISMATCH_DETECTION && !equal) result.signature = mix(result.signature, asked.lengths_signature);
+  if (HOCKET_MISMATCH_DETECTION && asked.checksummed) result.signature = mix(result.signature, 1);
+  // The caller may say it, of double_tree.
+  const std::uint32_t pieces = result.layout.pieces();
+  if (HOCKET_MISMATCH_DETECTION && named && pieces > 1) result.signature = mix(result.signature, pieces);
+  result.signature = with_agreement(result.signature, asked.agreement);
+  if (!named) state.last().remember(asked, result);
+  return result;
+}
+
+/// Checks a call and plans it. `Call` is `host_call`, or one on memory of devices. One that takes its vector in parts of its
+/// own has `divide`, which says so in the plan.
+template <class Call, class State>
+planned_call plan_checked(State& state, const Call& what, const call_settings& settings, outcome& refused) {
+  const std::chrono::nanoseconds timeout = timeout_of(state, settings);
+  refused = refuse_if_over(state, settings.stop, timeout);
+  if (!refused.failed() && settings.has_negative_timeout()) refused = negative_timeout(timeout);
+  if (!refused.failed()) refused = what.check(state);
+  if (refused.failed()) return {};
+  call_request asked = what.asked(state);
+  asked.checksummed = settings.checksummed;
+  asked.agreement = settings.agreement;
+  planned_call whole = plan_call(state, asked, settings, refused);
+  if constexpr (requires { what.divide(whole); }) {
+    if (!refused.failed()) what.divide(whole);
+  }
+  return whole;
+}
+
+/// Remembers the call whose first sequence number is `first`, and that began when the history was `history`.
+template <class State>
+HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::uint32_t history,
+                                        const planned_call& planned, const call_site& call, bool over) {
+  if constexpr (!call_log::retains_calls) return {};
+  const std::size_t block = planned.layout.block_size();
+  const std::uint32_t operations = segments_of(block, planned.segment_elements) + (compares_first ? 1U : 0U);
+  return enter(
+      state.calls(), call_record {
+        first, operations, planned.signature, history, call.operation, planned.types, planned.plan.name(), block,
+            planned.plan.collective().root, call.site, call_times::from_now(over)
+#if HOCKET_ASSERTION_LEVEL >= 3
+                                                           ,
+            description_of(planned, first)
+#endif
+      });
+}
+
+/// After entering.
+template <class Call, class State>
+outcome run_inside(State& state, const Call& what, const call_settings& settings, const call_site& call) {
+  outcome refused;
+  const planned_call planned = plan_checked(state, what, settings, refused);
+  if (refused.failed()) return refuse(state, refused.cause(), call);
+  const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
+  asserted_operation_state<State, typename Call::template operation_state<State>> operation_state(state, what, planned,
+                                                                                                  settings.observer);
+  // While peers read what the work holds: it must not go before they have been told.
+  const auto locate = [&](error_context& at) { operation_state.locate(at); };
+  return if_memory_lasts(state, call, locate, [&] {
+    const bool over = operation_state.poll() == machine_status::done;
+    operation_state.set_entry(log_call(state, first, history, planned, call, over));
+    return drive(state, operation_state, settings.stop, call);
+  });
+}
+
+template <class Call, class Domain>
+HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
+                                  const std::source_location& site) {
+  const std::source_location at = site;  // read in any case, g++ passes it in a register
+  if (communicator_access::is_moved_from(comm)) [[unlikely]]
+    return used_after_move(what.name, at);
+  auto& state = communicator_access::state(comm);
+  const call_site call = site_of(state, what.name, settings, at);
+  const communicator_guard here(state);
+  const outcome refused = here.refused();
+  if (refused.failed()) return in_context(refused.cause(), state, call);
+  return if_memory_lasts(state, call, next_number(state), [&] { return run_inside(state, what, settings, call); });
+}
+
+/// A started operation together with the communicator that drives it, whatever the operation is: see `started`.
+template <class State>
+class started_call : public pending {
+ public:
+  bool test() final {
+    const communicator_guard here(*state_);
+    return !refused(here) && (over() || move_on());
+  }
+
+  void wait() final {
+    const communicator_guard here(*state_);
+    if (refused(here)) return;
+    if (!over()) run();
+    if (cause_) state_->mark_cause_delivered();
+  }
+
+  void wait_undelivered() final {
+    const communicator_guard here(*state_);
+    if (refused(here) || over()) return;
+    const typename State::keep_undelivered unheard(*state_);
+    run();
+  }
+
+  void set_entry(const log_entry& entry) noexcept { operation_state_->set_entry(entry); }
+
+  /// As `test`, for callers who have entered the communicator.
+  bool move_on() {
+    bool is_over = true;
+    const typename State::keep_undelivered unheard(*state_);
+    fail_without_memory([&] { is_over = advance(); });
+    return is_over;
+  }
+
+  const failure& cause() const final { return cause_ ? cause_ : refused_; }
+  bool in_forked_child() const noexcept final { return state_->in_forked_child(); }
+
+ protected:
+  started_call(std::shared_ptr<State> state, const call_site& call, const stop_check& stop)
+      : state_(std::move(state)), call_(call), stop_(stop.of_copy(token_)),
+        waiting_(call.timeout, state_->endpoints().oversubscribed()) {}
+
+  /// `operation_state` is the derived class's: it exists from here until `drop` or, where nothing fails, `finish`.
+  void enter(operation& operation_state) {
+    operation_state_ = &operation_state;
+    state_->active().push_back(operation_state_);
+  }
+  void finish() {
+    const communicator_guard here(*state_, call_.timeout);
+    if (!over() && !refused(here)) return run();
+    if (!over()) cause_ = std::move(refused_);
+    leave();
+  }
+
+  State& state() const noexcept { return *state_; }
+
+ private:
+  /// Destroys the operation, which has failed, and with it all that still goes on to or from the caller's buffers.
+  virtual void drop() noexcept = 0;
+
+  bool over() const noexcept { return cause_ || operation_state_->status() == machine_status::done; }
+
+  void run() {
+    fail_without_memory([&] {
+      const auto locate = [&](error_context& at) { operation_state_->locate(at); };
+      wait_policy waiting(call_.timeout, state_->endpoints().oversubscribed());
+      failure found = failed_meanwhile(*state_, *operation_state_, stop_, waiting, call_, locate);
+      const outcome ended =
+          found ? give_up(*state_, std::move(found), call_, locate) : drive(*state_, *operation_state_, stop_, call_);
+      if (ended.failed()) cause_ = ended.cause();
+    });
+    leave();
+  }
+
+  /// True when it is over.
+  bool advance() {
+    const auto locate = [&](error_context& at) { operation_state_->locate(at); };
+    if (failure found = failed_meanwhile(*state_, *operation_state_, stop_, waiting_, call_, locate))
+      return end(std::move(found));
+    state_->endpoints().progress();
+    advance_others(*state_, operation_state_);
+    if (state_->revoked() && !operation_state_->over()) return end(state_->take_cause());
+    switch (operation_state_->poll()) {
+      case machine_status::done:
+        operation_state_->entry().ends();
+        // What was read of the buffers of a peer that has failed meanwhile may be anything.
+        return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
+      case machine_status::progressed:
+        waiting_.progressed();
+        if (!should_check_failures(*state_)) return false;
+        break;
+      case machine_status::failed:
+        return end(reason_of_failure(*state_, *operation_state_, stop_, waiting_, call_, locate));
+      case machine_status::blocked:
+        if (!waiting_.tick()) return false;
+        break;
+    }
+    failure cause = reason_to_give_up(*state_, stop_, waiting_, call_, locate);
+    return cause ? end(with_overdue_reason(*state_, *operation_state_, std::move(cause))) : false;
+  }
+
+  /// Runs `body`, unless memory runs out in it: then that is what the operation fails with.
+  template <class Body>
+  void fail_without_memory(Body body) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      body();
+    } catch (const std::bad_alloc& thrown) {
+      cause_ = end_without_memory(*state_, thrown, call_, [&](error_context& at) { operation_state_->locate(at); });
+    }
+#else
+    body();
+#endif
+  }
+
+  /// Another thread uses the communicator: the operation goes on there, and can be waited for later.
+  bool refused(const communicator_guard<State>& here) {
+    const outcome refused = here.refused();
+    refused_ = refused.failed() ? in_context(refused.cause(), *state_, call_) : failure{};
+    return refused.failed();
+  }
+
+  bool end(failure cause) {
+    cause_ = in_context(std::move(cause), *state_, call_);
+    state_->revoke_undelivered(cause_);
+    record_failure(*state_, cause_);
+    leave();
+    return true;
+  }
+
+  /// After entering. Peers wait for an operation that is given up.
+  void leave() {
+    if (operation_state_ == nullptr) return;
+    fail_without_memory([&] {
+      if (cause_ && !operation_state_->over()) state_->revoke_undelivered(cause_);
+    });
+    std::erase(state_->active(), operation_state_);
+    if (!cause_) return;
+    operation_state_ = nullptr;
+    drop();
+  }
+
+  const std::shared_ptr<State> state_;
+  const call_site call_;
+  std::shared_ptr<const void> token_;  ///< a copy of the caller's
+  const stop_check stop_;
+  wait_policy waiting_;                   ///< of `test`
+  operation* operation_state_ = nullptr;  ///< null once it was dropped
+  failure cause_;
+  failure refused_;  ///< the latest call of this request: the operation goes on
+};
+
+template <class State, class Operation>
+class started final : public started_call<State> {
+ public:
+  template <class... Arguments>
+  started(std::shared_ptr<State> state, const call_site& call, const stop_check& stop, Arguments&&... arguments)
+      : started_call<State>(std::move(state), call, stop),
+        operation_(std::in_place, this->state(), std::forward<Arguments>(arguments)...) {
+    this->enter(*operation_);
+  }
+  ~started() override { this->finish(); }
+
+ private:
+  void drop() noexcept override { operation_.reset(); }
+
+  std::optional<Operation> operation_;
+};
+
+template <class Call, class Domain>
+request start_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
+                   const std::source_location& site) {
+  using state_type = communicator_state<Domain>;
+  using operation_state_type =
+      asserted_operation_state<state_type, typename Call::template operation_state<state_type>>;
+  const auto& state = communicator_access::shared_state(comm);
+  const call_site call = site_of(*state, what.name, settings, site);
+  const communicator_guard here(*state);
+  outcome refused = here.refused();
+  if (refused.failed()) raise(in_context(refused.cause(), *state, call));
+  using started_type = started<state_type, operation_state_type>;
+  std::unique_ptr<started_type> pending;
+  deliver(if_memory_lasts(*state, call, next_number(*state), [&]() -> outcome {
+    const planned_call planned = plan_checked(*state, what, settings, refused);
+    if (refused.failed()) return refuse(*state, refused.cause(), call);
+    const std::uint32_t first = state->last_sequence() + 1;
+    const log_entry entry = log_call(*state, first, state->calls().history(), planned, call, false);
+    pending = std::make_unique<started_type>(state, call, settings.stop, what, planned, settings.observer);
+    pending->set_entry(entry);
+    pending->move_on();
+    return {};
+  }));
+  return request(std::move(pending));
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Definitions of <hocket/collective/host/point_to_point.hpp>: messages between two ranks while they are under way.
+#pragma once
+
+#include <hocket/collective/host/call_settings.hpp>
+#include <hocket/collective/host/impl/call.ipp>
+#include <hocket/collective/host/point_to_point.hpp>
+#include <hocket/communicator/communicator_guard.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/engine/operation.hpp>
+#include <hocket/transport/concept.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// How far a message is. Those of equal peer, channel and tag are sent, and received, in the order in which they were
+/// asked for, whichever of them is waited for first.
+struct posted_message {
+  int to = no_peer;
+  int from = no_peer;
+  std::uint32_t tag = 0;
+  std::uint32_t channel = 0;
+  bool sent = false;
+  bool received = false;
+};
+
+/// A message's place among those of its communicator, as long as it is under way.
+template <class State>
+class message_turn {
+ public:
+  message_turn(State& state, const message_spec& spec)
+      : state_(state), posted_{spec.to, spec.from, spec.tag, spec.channel, spec.to == no_peer, spec.from == no_peer} {
+    state_.messages().push_back(&posted_);
+  }
+  message_turn(const message_turn&) = delete;
+  message_turn& operator=(const message_turn&) = delete;
+  ~message_turn() { std::erase(state_.messages(), &posted_); }
+
+  bool may_send() const noexcept {
+    return is_next([this](const auto& each) { return each.to == posted_.to && !each.sent; });
+  }
+  bool may_receive() const noexcept {
+    return is_next([this](const auto& each) { return each.from == posted_.from && !each.received; });
+  }
+  /// All of it is on its way, or here.
+  void note_sent() noexcept { posted_.sent = true; }
+  void note_received() noexcept { posted_.received = true; }
+  bool received() const noexcept { return posted_.received; }
+  /// Whether it waits for a message before it.
+  bool is_behind() const noexcept { return (!posted_.sent && !may_send()) || (!posted_.received && !may_receive()); }
+  failure overdue() const {
+    if (!is_behind()) return {};
+    return make_failure(errc::timeout, "an earlier message of the same tag, to or from the same rank, is not over");
+  }
+
+ private:
+  /// Whether `earlier(message)` holds for none of those that were asked for before this one.
+  template <class Earlier>
+  bool is_next(Earlier earlier) const noexcept {
+    for (const posted_message* each : state_.messages()) {
+      if (each == &posted_) return true;
+      if (each->tag == posted_.tag && each->channel == posted_.channel && earlier(*each)) return false;
+    }
+    return true;
+  }
+
+  State& state_;
+  posted_message posted_;
+};
+
+/// What goes to a peer in one piece.
+template <class State>
+class outgoing_message {
+ public:
+  /// Whether it is on its way; tries to get it there. With the same arguments until it is.
+  bool begin(State& state, int to, const transport::message_id& id, std::span<const std::byte> bytes, failure& fail) {
+    if (begun_) return true;
+    begun_ = state.endpoints().try_send(sending_, to, id, bytes.data(), bytes.size(), fail);
+    if (begun_) state.moved().sent += bytes.size();
+    return begun_;
+  }
+  bool begun() const noexcept { return begun_; }
+  /// After `begin`: whether the peer needs what was sent no longer.
+  bool drained(State& state) { return state.endpoints().drained(sending_); }
+
+ private:
+  typename State::endpoints_type::sending sending_{};
+  bool begun_ = false;
+};
+
+/// What comes from a peer in one piece.
+template <class State>
+class incoming_message {
+ public:
+  /// Whether it is in `bytes`. With the same arguments until it is.
+  bool arrived(State& state, int from, const transport::message_id& id, std::span<std::byte> bytes, failure& fail) {
+    const void* const message = state.endpoints().try_receive(receiving_, from, id, bytes.data(), bytes.size(), fail);
+    if (message == nullptr) return false;
+    if (message != bytes.data() && !bytes.empty()) std::memcpy(bytes.data(), message, bytes.size());
+    state.endpoints().release(receiving_);
+    return true;
+  }
+
+ private:
+  typename State::endpoints_type::receiving receiving_{};
+};
+
+template <class State>
+class message_exchange final : public operation {
+ public:
+  message_exchange(State& state, const message_spec& spec, bool on_device = false)
+      : state_(state), spec_(spec), on_device_(on_device), turn_(state, spec), drained_(spec.to == no_peer) {}
+
+  machine_status advance() override {
+    const bool sent_now = send();
+    const bool moved = receive() || sent_now;
+    if (cause_) return machine_status::failed;
+    if (turn_.received() && drained_) return machine_status::done;
+    return moved ? machine_status::progressed : machine_status::blocked;
+  }
+  const failure& reported() const override { return cause_; }
+  failure overdue() const override { return turn_.overdue(); }
+  void locate(error_context& context) override {
+    if (!turn_.is_behind()) context.peer = turn_.received() ? spec_.to : spec_.from;
+  }
+
+ private:
+  transport::message_id id(std::uint32_t type) const noexcept { return {spec_.tag, spec_.channel, type, on_device_}; }
+
+  bool send() {
+    if (drained_) return false;
+    if (!out_.begun()) {
+      if (!turn_.may_send() || !out_.begin(state_, spec_.to, id(spec_.sent_type), spec_.out, cause_)) return false;
+      turn_.note_sent();
+    }
+    drained_ = out_.drained(state_);
+    return drained_;
+  }
+
+  bool receive() {
+    if (turn_.received() || !turn_.may_receive()) return false;
+    if (!in_.arrived(state_, spec_.from, id(spec_.received_type), spec_.in, cause_)) return false;
+    turn_.note_received();
+    return true;
+  }
+
+  State& state_;
+  const message_spec spec_;
+  const bool on_device_;
+  message_turn<State> turn_;
+  bool drained_;
+  outgoing_message<State> out_;
+  incoming_message<State> in_;
+  failure cause_;
+};
+
+template <class State>
+HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_spec& spec, const call_site& call, bool over) {
+  const auto rank = [](int peer) { return peer == no_peer ? -1 : peer; };
+  return enter(state.calls(),
+               message_record{spec.name, rank(spec.to), rank(spec.from), spec.tag, spec.out.size(), spec.in.size(),
+                              state.last_sequence(), call.site, call_times::from_now(over)});
+}
+
+/// A message has no number, and no steps.
+struct no_place {
+  constexpr void operator()(error_context&) const noexcept {}
+};
+
+/// After entering.
+template <class State, class Spec>
+outcome check_message(State& state, const Spec& spec, const call_settings& settings, const call_site& call) {
+  outcome refused = refuse_if_over(state, settings.stop, call.timeout);
+  if (!refused.failed() && settings.has_negative_timeout()) refused = negative_timeout(call.timeout);
+  if (!refused.failed()) refused = spec.check(state);
+  if (refused.failed()) return refuse(state, refused.cause(), call);
+  return {};
+}
+
+template <class Domain, class Spec>
+outcome run_message(const communicator<Domain>& comm, const Spec& spec, const call_settings& settings,
+                    const std::source_location& site) {
+  if (communicator_access::is_moved_from(comm)) [[unlikely]]
+    return used_after_move(spec.message().name, site);
+  auto& state = communicator_access::state(comm);
+  const call_site call = site_of(state, spec.message().name, settings, site);
+  const communicator_guard here(state);
+  outcome refused = here.refused();
+  if (refused.failed()) return in_context(refused.cause(), state, call);
+  return if_memory_lasts(state, call, no_place{}, [&] {
+    if (outcome wrong = check_message(state, spec, settings, call); wrong.failed()) return wrong;
+    typename Spec::template operation_state<communicator_state<Domain>> operation_state(state, spec);
+    // While the peer reads what the work holds: it must not go before the peer has been told.
+    return if_memory_lasts(state, call, no_place{}, [&] {
+      const bool over = operation_state.poll() == machine_status::done;
+      operation_state.set_entry(log_message(state, spec.message(), call, over));
+      return drive(state, operation_state, settings.stop, call);
+    });
+  });
+}
+
+template <class Domain, class Spec>
+request start_message(const communicator<Domain>& comm, const Spec& spec, const call_settings& settings,
+                      const std::source_location& site) {
+  using state_type = communicator_state<Domain>;
+  const auto& state = communicator_access::shared_state(comm);
+  const call_site call = site_of(*state, spec.message().name, settings, site);
+  const communicator_guard here(*state);
+  const outcome refused = here.refused();
+  if (refused.failed()) raise(in_context(refused.cause(), *state, call));
+  using started_type = started<state_type, typename Spec::template operation_state<state_type>>;
+  std::unique_ptr<started_type> pending;
+  deliver(if_memory_lasts(*state, call, no_place{}, [&]() -> outcome {
+    if (outcome wrong = check_message(*state, spec, settings, call); wrong.failed()) return wrong;
+    const log_entry entry = log_message(*state, spec.message(), call, false);
+    pending = std::make_unique<started_type>(state, call, settings.stop, spec);
+    pending->set_entry(entry);
+    pending->move_on();
+    return {};
+  }));
+  return request(std::move(pending));
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

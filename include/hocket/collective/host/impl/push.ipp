@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Definitions of <hocket/collective/host/push.hpp>: what a push does when it has to wait, or fails.
+#pragma once
+
+#include <hocket/collective/host/push.hpp>
+#include <hocket/communicator/communicator_guard.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/engine/drive.hpp>
+#include <hocket/engine/operation.hpp>
+
+#include <exception>
+#include <new>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class State>
+HOCKET_NO_INLINE outcome wait_slow_path(const push_exchange<State>& operation_state, const call_site& call,
+                                        stop_query stop, int peer) {
+  State& state = operation_state.state;
+  const int step = peer < 0 ? 0 : 1;
+  wait_policy waiting(call.timeout, state.endpoints().oversubscribed());
+  while (peer < 0 ? !state.has_credit(operation_state.sequence) : !operation_state.arrived(peer)) {
+    if (!waiting.tick()) continue;
+    state.endpoints().progress();
+    const auto locate = [&](error_context& context) { operation_state.locate(context, step, peer); };
+    failure cause = peer >= 0 ? operation_state.mismatch(peer) : failure{};
+    cause = cause ? examined(state, stop, call, locate, std::move(cause))
+                  : reason_to_give_up(state, stop, waiting, call, locate);
+    if (!cause) continue;
+    const int blamed = cause.context.peer;
+    operation_state.locate(cause.context, step, blamed);
+    return give_up(state, std::move(cause), call, locate);
+  }
+  return {};
+}
+
+template <class State>
+outcome refuse_entry(State& state, const call_site& call) {
+  return in_context(entry_refusal(state), state, call);
+}
+
+#if HOCKET_HAS_EXCEPTIONS
+template <class State>
+HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
+  const auto locate = [&](error_context& at) { at.sequence = state.last_sequence(); };
+  outcome ended = if_memory_lasts(state, call, locate, [&]() -> outcome {
+    failure cause;
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& thrown) {
+      cause = left_by_exception(thrown.what());
+    } catch (...) {
+      cause = left_by_exception("something that is no std::exception");
+    }
+    locate(cause.context);
+    return give_up(state, std::move(cause), call, locate);
+  });
+  state.leave();
+  return ended;
+}
+#endif
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

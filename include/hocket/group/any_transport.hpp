@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Communicators over a transport of your own: include this beside the collectives that you call.
+///
+/// Headers define their templates over a transport, unless HOCKET_SEPARATE_COMPILATION leaves them to a source that compiles them
+/// for threads, simulation and UCX alone. This header brings the definitions in any case.
+#pragma once
+
+#include <hocket/collective/host/impl/call.ipp>
+#include <hocket/collective/host/impl/point_to_point.ipp>
+#include <hocket/collective/host/impl/push.ipp>
+#include <hocket/collective/impl/explain.ipp>
+#include <hocket/communicator/impl/state.ipp>
+#include <hocket/engine/impl/flight_record.ipp>
+#include <hocket/group/impl/allocate.ipp>
+#include <hocket/group/impl/shrink.ipp>
+#include <hocket/group/impl/split.ipp>
