@@ -11,6 +11,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
 #include <hocket/core/platform/socket.hpp>
+#include <hocket/core/text.hpp>
 
 #include <concepts>
 #include <map>
@@ -43,7 +44,7 @@ class single_store {
   std::vector<blob> gather(std::string_view /*key*/, int /*rank*/, int ranks, byte_view mine,
                            const wait_limit& /*limit*/) {
     if (ranks != 1) {
-      raise(errc::invalid_argument, "this store is for one rank, not for " + std::to_string(ranks),
+      raise(errc::invalid_argument, hocket::detail::concat({"this store is for one rank, not for ", ranks}),
             detail::store_context("exchange", 0, 1));
     }
     return {blob(mine.begin(), mine.end())};
@@ -102,8 +103,8 @@ inline any_store connect_store(const world_description& world, const wait_limit&
     // A number in a variable may have outlived the socket that it was: look before using it.
     if (world.listener >= 0 && platform::local_address(world.listener).port() != world.port) {
       raise(errc::bad_environment,
-            "HOCKET_STORE_FD='" + std::to_string(world.listener) + "' is no socket that listens on port " +
-                std::to_string(world.port) + ": start this program from launch::spawn, or unset the variable",
+            hocket::detail::concat({"HOCKET_STORE_FD='", world.listener, "' is no socket that listens on port ",
+                                    world.port, ": start this program from launch::spawn, or unset the variable"}),
             detail::store_context("connect", world.rank, world.ranks));
     }
     // Programs that this rank starts must not keep the port open.

@@ -22,6 +22,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
+#include <hocket/core/text.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -97,11 +98,11 @@ class directory_store {
   void check() const {
     std::string wrong;
     if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks) {
-      wrong = "rank " + std::to_string(options_.rank) + " of " + std::to_string(options_.ranks) +
-              " is not a rank: give 0 <= rank < ranks";
+      wrong = hocket::detail::concat(
+          {"rank ", options_.rank, " of ", options_.ranks, " is not a rank: give 0 <= rank < ranks"});
     } else if (options_.token.size() > detail::max_token_size) {
-      wrong = "the token has " + std::to_string(options_.token.size()) + " bytes: give at most " +
-              std::to_string(detail::max_token_size);
+      wrong = hocket::detail::concat(
+          {"the token has ", options_.token.size(), " bytes: give at most ", detail::max_token_size});
     }
     if (!wrong.empty()) fail("connect", make_failure(errc::invalid_argument, wrong));
   }
@@ -155,8 +156,8 @@ class directory_store {
     if (rank < 0 && !session_.empty()) rank = dead_rank();
     if (rank < 0 || rank == options_.rank) return {};
     return make_failure(errc::peer_lost,
-                        "rank " + std::to_string(rank) + " of " + std::to_string(options_.ranks) +
-                            " has ended in start-up: it failed, crashed or was killed",
+                        hocket::detail::concat({"rank ", rank, " of ", options_.ranks,
+                                                " has ended in start-up: it failed, crashed or was killed"}),
                         {.peer = rank});
   }
 
@@ -172,7 +173,9 @@ class directory_store {
     return -1;
   }
 
-  bool has_left(int rank) const { return ::access((session_ + "/left." + std::to_string(rank)).c_str(), F_OK) == 0; }
+  bool has_left(int rank) const {
+    return ::access(hocket::detail::concat({session_, "/left.", rank}).c_str(), F_OK) == 0;
+  }
 
   // ── Rank 0 ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -345,7 +348,7 @@ class directory_store {
   std::set<int> ranks_here() const {
     std::set<int> here{0};
     for (int rank = 1; rank < options_.ranks; ++rank) {
-      if (::access((session_ + "/join." + std::to_string(rank)).c_str(), F_OK) == 0) here.insert(rank);
+      if (::access(hocket::detail::concat({session_, "/join.", rank}).c_str(), F_OK) == 0) here.insert(rank);
     }
     return here;
   }
@@ -366,7 +369,7 @@ class directory_store {
   /// never came to a start-up that has failed are not waited for.
   void leave() noexcept {
     if (session_.empty()) return;
-    static_cast<void>(platform::write_file(session_, "left." + std::to_string(options_.rank), {}));
+    static_cast<void>(platform::write_file(session_, hocket::detail::concat({"left.", options_.rank}), {}));
     std::size_t left = 0;
     for (const std::string& name : platform::list_directory(session_)) {
       // Whose process has ended can't say that it leaves.

@@ -25,6 +25,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 
 #include <charconv>
 #include <chrono>
@@ -85,8 +86,8 @@ class variable_reader {
     if (value.empty() || problem != std::errc() || end != value.data() + value.size() || result < least ||
         result > most) {
       std::string range = most == std::numeric_limits<int>::max()
-                              ? "of at least " + std::to_string(least)
-                              : "from " + std::to_string(least) + " to " + std::to_string(most);
+                              ? hocket::detail::concat({"of at least ", least})
+                              : hocket::detail::concat({"from ", least, " to ", most});
       reject(name, "it must be a whole number " + range);
     }
     return result;
@@ -231,10 +232,10 @@ inline void read_launcher(const variable_reader& variables, const launcher& from
   read_local_ranks(variables, from.local_rank, from.local_ranks, world);
   if (from.job != nullptr) world.token = variables.text(from.job);
   if (!variables.has("HOCKET_STORE") && world.ranks > 1) {
-    variables.reject("HOCKET_STORE", std::string(from.name) + " has started this process as one of " +
-                                         std::to_string(world.ranks) +
-                                         "; set it to tcp://host:port of rank 0, the same on every rank. Or set "
-                                         "HOCKET_RANK=0 and HOCKET_RANKS=1 for a world of one");
+    variables.reject("HOCKET_STORE",
+                     hocket::detail::concat({from.name, " has started this process as one of ", world.ranks,
+                                             "; set it to tcp://host:port of rank 0, the same on every rank. Or set "
+                                             "HOCKET_RANK=0 and HOCKET_RANKS=1 for a world of one"}));
   }
 }
 

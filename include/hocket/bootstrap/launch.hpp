@@ -19,6 +19,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/socket.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -260,8 +261,8 @@ class command_group {
       status_ = status;
       if (next_kill_.never()) next_kill_ = deadline::after(options_.grace);
       if (options_.report && group_.count_running() > 0) {
-        report("rank " + std::to_string(rank) + " ended with status " + std::to_string(status) + "; the others have " +
-               platform::seconds_text(options_.grace) + " to end");
+        report(hocket::detail::concat({"rank ", rank, " ended with status ", status, "; the others have ",
+                                       platform::seconds_text(options_.grace), " to end"}));
       }
     }
   }
@@ -278,7 +279,7 @@ class command_group {
   void time_out() {
     std::string list;
     for (std::size_t rank = 0; rank < group_.size(); ++rank) {
-      if (group_.running(rank)) list += ' ' + std::to_string(rank);
+      if (group_.running(rank)) hocket::detail::append(list, {' ', rank});
     }
     if (options_.report && !list.empty()) report("still running at the time limit, and killed: ranks" + list);
     if (status_ == 0 && !list.empty()) status_ = 124;
@@ -335,7 +336,7 @@ int run_rank(Function& function, bootstrap::world_description world) {
 
 inline void check_ranks(int ranks) {
   if (ranks < 1) {
-    raise(errc::invalid_argument, "cannot launch " + std::to_string(ranks) + " ranks: give at least 1");
+    raise(errc::invalid_argument, hocket::detail::concat({"cannot launch ", ranks, " ranks: give at least 1"}));
   }
 }
 
@@ -352,9 +353,9 @@ inline int spawn(int ranks, std::vector<std::string> command, const spawn_option
   detail::check_ranks(ranks);
   if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");
   if (is_rank()) {
-    raise(errc::invalid_argument, "this process is a rank itself, and each of its ranks would start " +
-                                      std::to_string(ranks) +
-                                      " more: call spawn only where launch::is_rank() is false");
+    raise(errc::invalid_argument,
+          hocket::detail::concat({"this process is a rank itself, and each of its ranks would start ", ranks,
+                                  " more: call spawn only where launch::is_rank() is false"}));
   }
   return detail::command_group(ranks, std::move(command), options).run();
 }
@@ -402,13 +403,13 @@ inline std::string describe_failures(const std::vector<process_result>& results)
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     const process_result& each = results[rank];
     if (each.succeeded()) continue;
-    text += "rank " + std::to_string(rank);
+    hocket::detail::append(text, {"rank ", rank});
     if (each.timed_out) {
       text += " was still running at the time limit";
     } else if (each.signal != 0) {
-      text += " was ended by signal " + std::to_string(each.signal);
+      hocket::detail::append(text, {" was ended by signal ", each.signal});
     } else {
-      text += " ended with exit code " + std::to_string(each.exit_code);
+      hocket::detail::append(text, {" ended with exit code ", each.exit_code});
     }
     text += each.output.empty() ? "\n" : ", and wrote:\n" + each.output + '\n';
   }

@@ -8,6 +8,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
 #include <hocket/core/platform/socket.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -121,7 +122,7 @@ class process_group {
     added.running = true;
     // Where the kernel has no pidfd (before 5.3), `step` looks every few milliseconds instead.
     added.watch.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    const std::string prefix = '[' + std::to_string(children_.size()) + "] ";
+    const std::string prefix = hocket::detail::concat({'[', children_.size(), "] "});
     for (std::size_t i = 0; i < pipes.size(); ++i) {
       if (!pipes[i].read) continue;
       platform::set_nonblocking(pipes[i].read.get());

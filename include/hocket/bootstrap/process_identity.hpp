@@ -13,6 +13,7 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -71,7 +72,7 @@ inline std::uint64_t start_time_in(const std::string& text) {
 }
 
 inline std::uint64_t start_time_of(std::int32_t pid) {
-  return start_time_in(text_of("/proc/" + std::to_string(pid) + "/stat"));
+  return start_time_in(text_of(hocket::detail::concat({"/proc/", pid, "/stat"})));
 }
 
 }  // namespace detail

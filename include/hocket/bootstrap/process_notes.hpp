@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -63,7 +64,7 @@ class process_notes {
     process_watch watch;
   };
 
-  static std::string name_of(int rank) { return "process." + std::to_string(rank); }
+  static std::string name_of(int rank) { return hocket::detail::concat({"process.", rank}); }
 
   static std::optional<process_identity> read(const std::string& path) {
     blob note;

@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -200,7 +201,7 @@ class rendezvous {
   }
 
   reply judge(const hello& greeting, const std::string& origin) const {
-    const std::string who = "rank " + std::to_string(greeting.rank);
+    const std::string who = hocket::detail::concat({"rank ", greeting.rank});
     if (greeting.byte_order != byte_order_mark) {
       const auto order = [](std::uint32_t mark, bool own) {
         const bool little = (std::endian::native == std::endian::little) == own;
@@ -211,10 +212,11 @@ class rendezvous {
                                         ": run all ranks on machines of one byte order");
     }
     if (greeting.protocol != protocol_version || greeting.version != library_version) {
-      return refusal(errc::refused, "rank 0 runs hocket " + version_text(library_version) + " (protocol " +
-                                        std::to_string(protocol_version) + "), " + who + " runs hocket " +
-                                        version_text(greeting.version) + " (protocol " +
-                                        std::to_string(greeting.protocol) + "): build all ranks with the same version");
+      return refusal(
+          errc::refused,
+          hocket::detail::concat({"rank 0 runs hocket ", version_text(library_version), " (protocol ", protocol_version,
+                                  "), ", who, " runs hocket ", version_text(greeting.version), " (protocol ",
+                                  greeting.protocol, "): build all ranks with the same version"}));
     }
     if (!equal_in_constant_time(greeting.token, token_)) {
       return refusal(errc::refused, "the token of " + who +
@@ -222,9 +224,9 @@ class rendezvous {
                                         "same HOCKET_TOKEN, and other jobs another port");
     }
     if (greeting.ranks != ranks_ || greeting.rank < 0 || greeting.rank >= ranks_) {
-      return refusal(errc::mismatch, "rank 0 expects " + std::to_string(ranks_) + " ranks, but " + who + " of " +
-                                         std::to_string(greeting.ranks) +
-                                         " came: start all ranks with the same number of ranks");
+      return refusal(errc::mismatch,
+                     hocket::detail::concat({"rank 0 expects ", ranks_, " ranks, but ", who, " of ", greeting.ranks,
+                                             " came: start all ranks with the same number of ranks"}));
     }
     const auto& [before, note, place] = presence_[static_cast<std::size_t>(greeting.rank)];
     if (before == state::here) {
@@ -356,9 +358,10 @@ class rendezvous {
     const state now = presence_[static_cast<std::size_t>(rank)].now;
     if (now == state::cancelled) return refusal(errc::aborted, cancelled_text(rank, ranks_), rank);
     return refusal(errc::peer_lost,
-                   "rank " + std::to_string(rank) + " of " + std::to_string(ranks_) +
-                       (now == state::lost ? " was here, and its connection broke: it crashed, was killed or gave up"
-                                           : " was here, and left before the others were done"),
+                   hocket::detail::concat(
+                       {"rank ", rank, " of ", ranks_,
+                        now == state::lost ? " was here, and its connection broke: it crashed, was killed or gave up"
+                                           : " was here, and left before the others were done"}),
                    rank);
   }
 
@@ -370,7 +373,7 @@ class rendezvous {
       if (group.present[rank]) continue;
       missing.push_back(static_cast<int>(rank));
       if (missing.size() > 4) continue;
-      const std::string who = "rank " + std::to_string(rank);
+      const std::string who = hocket::detail::concat({"rank ", rank});
       if (presence_[rank].now == state::here) notes += "; " + who + " is connected, but has not come to '" + key + "'";
       const std::string& note = presence_[rank].note;
       if (!note.empty()) notes += "; one that said it is " + who + " was refused: " + note;

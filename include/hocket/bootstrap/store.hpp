@@ -16,6 +16,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/wait_limit.hpp>
+#include <hocket/core/text.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -62,10 +63,10 @@ inline std::string ranks_have_text(const std::vector<int>& list, int ranks) {
   const std::size_t shown = list.size() <= most ? list.size() : most;
   for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) text += i + 1 == list.size() ? " and " : ", ";
-    text += std::to_string(list[i]);
+    hocket::detail::append(text, {list[i]});
   }
-  if (shown < list.size()) text += " and " + std::to_string(list.size() - shown) + " more";
-  return text + " of " + std::to_string(ranks) + (list.size() == 1 ? " has" : " have");
+  if (shown < list.size()) hocket::detail::append(text, {" and ", list.size() - shown, " more"});
+  return hocket::detail::concat({text, " of ", ranks, list.size() == 1 ? " has" : " have"});
 }
 
 inline std::string missing_text(const std::vector<int>& missing, int ranks, std::chrono::nanoseconds waited) {
@@ -74,7 +75,7 @@ inline std::string missing_text(const std::vector<int>& missing, int ranks, std:
 
 /// What the others hear of a rank whose part in start-up was ended.
 inline std::string cancelled_text(int rank, int ranks) {
-  return "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " has called start-up off";
+  return hocket::detail::concat({"rank ", rank, " of ", ranks, " has called start-up off"});
 }
 
 inline error_context store_context(const char* operation, int rank, int ranks, int peer = -1) {
@@ -90,7 +91,7 @@ inline error_context store_context(const char* operation, int rank, int ranks, i
 /// that is no rank is left out.
 inline failure reported_failure(std::int64_t code, std::int32_t peer, std::string reason, int ranks) {
   const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
-  if (!known) reason = "a failure of unknown kind (" + std::to_string(code) + ") was told: '" + reason + "'";
+  if (!known) reason = hocket::detail::concat({"a failure of unknown kind (", code, ") was told: '", reason, "'"});
   failure cause = make_failure(known ? static_cast<errc>(code) : errc::mismatch, std::move(reason));
   if (peer >= 0 && peer < ranks) cause.context.peer = peer;
   return cause;
@@ -127,7 +128,7 @@ class generic_exchange {
   }
 
  private:
-  std::string part_key(int rank) const { return prefix_ + '/' + std::to_string(rank); }
+  std::string part_key(int rank) const { return hocket::detail::concat({prefix_, '/', rank}); }
   std::string merged_key() const { return prefix_ + "/all"; }
   error_context context(int peer) const { return store_context("exchange", rank_, ranks_, peer); }
 
@@ -244,7 +245,7 @@ std::vector<blob> exchange(Store& place, std::string_view prefix, int rank, int 
                            const wait_limit& limit) {
   if (ranks < 1 || rank < 0 || rank >= ranks) {
     raise(errc::invalid_argument,
-          "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " is not a rank: give 0 <= rank < ranks",
+          hocket::detail::concat({"rank ", rank, " of ", ranks, " is not a rank: give 0 <= rank < ranks"}),
           detail::store_context("exchange", rank, ranks));
   }
   if constexpr (has_gather<Store>) {

@@ -9,6 +9,7 @@
 
 #include <hocket/bootstrap/blob.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 
 #include <bit>
 #include <cstdint>
@@ -37,8 +38,7 @@ inline constexpr std::size_t max_key_size = 4096;
 inline constexpr std::uint64_t max_blob_size = std::uint64_t{64} << 20;
 
 inline std::string version_text(std::uint32_t version) {
-  return std::to_string(version / 1000000) + '.' + std::to_string(version / 1000 % 1000) + '.' +
-         std::to_string(version % 1000);
+  return hocket::detail::concat({version / 1000000, '.', version / 1000 % 1000, '.', version % 1000});
 }
 
 /// The rank in the hello of a launcher, which says that `rank` has failed; and back.

@@ -12,6 +12,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/socket.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -65,8 +66,9 @@ inline failure open_listener(const tcp_store_options& options, platform::file_de
                          place + " with another port instead of " + port +
                          ", the same on every rank; it goes before the MASTER_PORT of torchrun");
   } else if (error == EACCES) {
-    cause = make_failure(errc::bad_environment, "this user may not listen on port " + std::to_string(options.port) +
-                                                    ": set a port of 1024 or more in HOCKET_STORE");
+    cause =
+        make_failure(errc::bad_environment, hocket::detail::concat({"this user may not listen on port ", options.port,
+                                                                    ": set a port of 1024 or more in HOCKET_STORE"}));
   }
   return cause;
 }
@@ -117,8 +119,8 @@ class tcp_store {
   std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine, const wait_limit& limit) {
     if (rank != options_.rank || ranks != options_.ranks) {
       fail("exchange",
-           make_failure(errc::invalid_argument, "called as rank " + std::to_string(rank) + " of " +
-                                                    std::to_string(ranks) + ", but the store was opened as another"));
+           make_failure(errc::invalid_argument, hocket::detail::concat({"called as rank ", rank, " of ", ranks,
+                                                                        ", but the store was opened as another"})));
     }
     const answer all = call("exchange", {detail::request_kind::gather, {}, {}, 0, 0}, key, mine, limit);
     detail::blob_reader reader(all.body);
@@ -136,11 +138,11 @@ class tcp_store {
   void check() const {
     std::string wrong;
     if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks) {
-      wrong = "rank " + std::to_string(options_.rank) + " of " + std::to_string(options_.ranks) +
-              " is not a rank: give 0 <= rank < ranks";
+      wrong = hocket::detail::concat(
+          {"rank ", options_.rank, " of ", options_.ranks, " is not a rank: give 0 <= rank < ranks"});
     } else if (options_.token.size() > detail::max_token_size) {
-      wrong = "the token has " + std::to_string(options_.token.size()) + " bytes: give at most " +
-              std::to_string(detail::max_token_size);
+      wrong = hocket::detail::concat(
+          {"the token has ", options_.token.size(), " bytes: give at most ", detail::max_token_size});
     } else if (options_.rank != 0 && options_.port == 0) {
       wrong = "port 0 means 'any' to rank 0 alone: give the other ranks the port that it got";
     }
@@ -235,11 +237,10 @@ class tcp_store {
   answer call(const char* operation, detail::request what, std::string_view key, byte_view value,
               const wait_limit& limit) {
     if (key.size() > detail::max_key_size || value.size() > detail::max_blob_size) {
-      fail(operation,
-           make_failure(errc::invalid_argument, "a key of " + std::to_string(key.size()) + " and a value of " +
-                                                    std::to_string(value.size()) + " bytes: the store takes at most " +
-                                                    std::to_string(detail::max_key_size) + " and " +
-                                                    std::to_string(detail::max_blob_size)));
+      fail(operation, make_failure(errc::invalid_argument,
+                                   hocket::detail::concat({"a key of ", key.size(), " and a value of ", value.size(),
+                                                           " bytes: the store takes at most ", detail::max_key_size,
+                                                           " and ", detail::max_blob_size})));
     }
     if (!socket_) fail(operation, make_failure(errc::revoked, "an earlier failure ended this connection to the store"));
     answered_ = false;

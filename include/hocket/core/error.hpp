@@ -9,6 +9,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstdint>
 #include <memory>

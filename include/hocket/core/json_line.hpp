@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +58,7 @@ class json_line {
   HOCKET_COLD json_line& text(const char* name, std::string_view value) { return raw(name, json_text(value)); }
   HOCKET_COLD json_line& numbers(const char* name, std::span<const int> values) {
     std::string list;
-    for (const int each : values) (list += list.empty() ? "" : ",") += std::to_string(each);
+    for (const int each : values) append(list, {list.empty() ? "" : ",", each});
     return raw(name, '[' + list + ']');
   }
 

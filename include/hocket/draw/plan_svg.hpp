@@ -7,6 +7,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/draw/detail/svg.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/clock.hpp>
@@ -179,7 +180,7 @@ class mark_painter {
   void label(const action& what, double from, double to, const char* colour) {
     if (what.count == 0) return;
     std::string text = std::to_string(what.chunk);
-    if (what.count > 1) text += '-' + std::to_string(what.chunk + what.count - 1);
+    if (what.count > 1) hocket::detail::append(text, {'-', what.chunk + what.count - 1});
     const double size = outgoing_ ? 9 : 11;
     if (to - from < 0.62 * size * static_cast<double>(text.size()) + 3) return;
     svg_.words({(from + to) / 2, y_ + height_ / 2 + 0.36 * size}, text,
@@ -187,8 +188,7 @@ class mark_painter {
   }
 
   static std::string title(const timed_action& step) {
-    std::string text =
-        "rank " + std::to_string(step.rank) + ", step " + std::to_string(step.index) + ": " + to_string(step.what);
+    std::string text = hocket::detail::concat({"rank ", step.rank, ", step ", step.index, ": ", to_string(step.what)});
     if (step.what.count != 0) text += ", " + bytes_text(step.bytes);
     return text + ", " + time_text(step.begin) + " to " + time_text(step.end);
   }
@@ -300,11 +300,11 @@ class svg_drawing {
       svg_.rectangle({page_.left() - 6, page_.band(rank)}, page_.width - page_.left() - page::right + 12,
                      page_.band_height(), "rx=\"5\" fill=\"#f3f5f8\"");
       const double middle = page_.band(rank) + page_.band_height() / 2 + 4.5;
-      svg_.words({24, middle}, "rank " + std::to_string(rank),
+      svg_.words({24, middle}, hocket::detail::concat({"rank ", rank}),
                  "font-size=\"13\" font-weight=\"bold\" fill=\"#1f2937\"");
       for (unsigned lane = 0; page_.lanes > 1 && lane < page_.lanes; ++lane)
         svg_.words({page_.left() - 12, page_.own_y(rank, lane) + page_.lane_height() / 2 + 3.5},
-                   "lane " + std::to_string(lane), "text-anchor=\"end\" font-size=\"10\" fill=\"#6b7280\"");
+                   hocket::detail::concat({"lane ", lane}), "text-anchor=\"end\" font-size=\"10\" fill=\"#6b7280\"");
     }
   }
 
@@ -378,11 +378,11 @@ std::string draw_svg(const Plan& plan, int ranks, std::size_t bytes = std::size_
   const unsigned lanes = plan.shape(ranks).lanes;
   detail::recorder record(ranks, lanes);
   trace(plan, ranks, where, 1, model, record);
-  const std::string heading = std::string(plan.name()) + ": " + to_string(plan.collective().kind) + " over " +
-                              std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
-  const std::string facts = detail::bytes_text(bytes) + " in " + std::to_string(where.chunk_count()) +
-                            (where.chunk_count() == 1 ? " chunk, done after " : " chunks, done after ") +
-                            detail::time_text(record.end());
+  const std::string heading = hocket::detail::concat(
+      {plan.name(), ": ", to_string(plan.collective().kind), " over ", ranks, ranks == 1 ? " rank" : " ranks"});
+  const std::string facts = hocket::detail::concat(
+      {detail::bytes_text(bytes), " in ", where.chunk_count(),
+       where.chunk_count() == 1 ? " chunk, done after " : " chunks, done after ", detail::time_text(record.end())});
   const detail::page page{ranks, lanes, width, record.end() > 0 ? record.end() : 1};
   return detail::svg_drawing(record, page, model).draw(heading, facts);
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/clock.hpp>
 #include <hocket/plan/cost_model.hpp>
@@ -33,10 +34,10 @@ inline std::string to_symbol(const action& what) {
   std::string text = what.join ? "&" : "";
   text += signs[static_cast<std::size_t>(what.what)];
   if (what.what != action_kind::copy) text += what.peer == all_peers ? "*" : std::to_string(what.peer);
-  if (flag) return text + '/' + std::to_string(what.tag);
+  if (flag) return hocket::detail::concat({text, '/', what.tag});
   if (what.count == 0) return text;
-  text += ':' + std::to_string(what.chunk);
-  if (what.count > 1) text += '-' + std::to_string(what.chunk + what.count - 1);
+  hocket::detail::append(text, {':', what.chunk});
+  if (what.count > 1) hocket::detail::append(text, {'-', what.chunk + what.count - 1});
   return text;
 }
 
@@ -145,8 +146,8 @@ std::string draw_text(const Plan& plan, int ranks) {
            detail::aligned_right(std::to_string(lane), std::to_string(lanes - 1).size());
   };
 
-  std::string text = std::string(plan.name()) + " over " + std::to_string(ranks) +
-                     (ranks == 1 ? " rank: " : " ranks: ") + to_string(plan.collective().kind) + '\n';
+  std::string text = hocket::detail::concat(
+      {plan.name(), " over ", ranks, ranks == 1 ? " rank: " : " ranks: ", to_string(plan.collective().kind), '\n'});
   text += std::string(label(0, 0).size() - 4, ' ') + "step";
   for (std::size_t column = 0; column < widths.size(); ++column)
     text += ' ' + detail::aligned_right(std::to_string(column), widths[column]);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/draw/detail/svg.hpp>
 #include <hocket/draw/schedule_text.hpp>
 #include <hocket/schedule/costs.hpp>
@@ -113,10 +114,10 @@ class schedule_drawing {
       busy += each.end - each.begin;
     }
     const double share = makespan > 0 ? 1 - busy / (makespan * plan_.ranks()) : 0;
-    return std::to_string(plan_.ranks()) + " ranks, " + std::to_string(plan_.stages()) + " stages, " +
-           std::to_string(plan_.microbatches) + " microbatches: " + number(makespan) + " long, ranks idle for " +
-           plan::detail::decimal(100 * share, 1) + " % of it, at most " + std::to_string(most_held_) +
-           " activations on a rank";
+    return hocket::detail::concat({plan_.ranks(), " ranks, ", plan_.stages(), " stages, ", plan_.microbatches,
+                                   " microbatches: ", number(makespan), " long, ranks idle for ",
+                                   plan::detail::decimal(100 * share, 1), " % of it, at most ", most_held_,
+                                   " activations on a rank"});
   }
 
   std::string number(double time) const {
@@ -160,17 +161,18 @@ class schedule_drawing {
   }
 
   void row_of(int rank) {
-    svg_.words({24, y(rank) + row_height / 2 + 4.5}, "rank " + std::to_string(rank),
+    svg_.words({24, y(rank) + row_height / 2 + 4.5}, hocket::detail::concat({"rank ", rank}),
                "font-size=\"13\" font-weight=\"bold\" fill=\"#1f2937\"");
     svg_.rectangle({left, y(rank)}, options_.width - left - right, row_height, "fill=\"none\" stroke=\"#e5e7eb\"");
   }
 
   void cell(const timed_schedule_action& at) {
     if (at.end <= at.begin) return;
-    svg_.raw("<g class=\"action\"><title>" +
-             plan::detail::escaped("rank " + std::to_string(at.rank) + ", step " + std::to_string(at.index) + ": " +
-                                   to_string(at.what) + ", " + number(at.begin) + " to " + number(at.end)) +
-             "</title>\n");
+    svg_.raw(
+        "<g class=\"action\"><title>" +
+        plan::detail::escaped(hocket::detail::concat({"rank ", at.rank, ", step ", at.index, ": ", to_string(at.what),
+                                                      ", ", number(at.begin), " to ", number(at.end)})) +
+        "</title>\n");
     const int parts = at.what.is_pair() ? 2 : 1;
     int part = 0;
     for_each_task(at.what, [&](const task& what) {
@@ -211,9 +213,9 @@ class schedule_drawing {
         before = each.held;
       }
       const int light = plan_.ranks() == 1 ? 30 : 30 + 45 * rank / (plan_.ranks() - 1);
-      svg_.raw("<polyline class=\"memory\" fill=\"none\" stroke=\"hsl(255,45%," + std::to_string(light) +
-               "%)\" stroke-width=\"1.5\" points=\"" + points + "\"><title>rank " + std::to_string(rank) +
-               "</title></polyline>\n");
+      svg_.raw(hocket::detail::concat({"<polyline class=\"memory\" fill=\"none\" stroke=\"hsl(255,45%,", light,
+                                       "%)\" stroke-width=\"1.5\" points=\"", points, "\"><title>rank ", rank,
+                                       "</title></polyline>\n"}));
     }
   }
 

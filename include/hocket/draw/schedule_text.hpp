@@ -10,6 +10,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/schedule/costs.hpp>
 #include <hocket/schedule/schedule.hpp>
 #include <hocket/schedule/schedule_clock.hpp>
@@ -33,8 +34,7 @@ inline std::string cell_text(const schedule& plan, const schedule_action& what) 
   for_each_task(what, [&](const task& each) {
     if (!is_computation(each.what)) return;
     if (!text.empty()) text += '&';
-    text += to_string(each.what);
-    text += std::to_string(each.microbatch);
+    hocket::detail::append(text, {to_string(each.what), each.microbatch});
     if (plan.stages() > plan.ranks()) {
       int before = 0;
       const int rank = plan.placement.rank_of(each.stage, each.microbatch);

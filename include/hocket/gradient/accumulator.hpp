@@ -32,6 +32,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/gradient/buckets_in_flight.hpp>
 #include <hocket/gradient/communication_time.hpp>
 #include <hocket/gradient/data_parallel.hpp>
@@ -145,11 +146,12 @@ class gradient_accumulator {
   /// Begins microbatch `index`, from 0, of the `microbatches` of this step. The first begins a new step.
   void begin_microbatch(int index, int microbatches) {
     if (inside_ || index != next_ || microbatches < 1 || index >= microbatches || (index > 0 && microbatches != of_)) {
-      refuse("begin_microbatch(" + std::to_string(index) + ", " + std::to_string(microbatches) + "): " +
-             (inside_      ? "microbatch " + std::to_string(next_ - 1) + " has not ended: call end_microbatch first"
-              : next_ == 0 ? std::string("a step begins with microbatch 0, of at least 1")
-                           : "microbatch " + std::to_string(next_) + " of " + std::to_string(of_) + " is next" +
-                                 (next_ == of_ ? " to none: call finish" : "")));
+      refuse(detail::concat(
+          {"begin_microbatch(", index, ", ", microbatches, "): ",
+           inside_      ? detail::concat({"microbatch ", next_ - 1, " has not ended: call end_microbatch first"})
+           : next_ == 0 ? std::string("a step begins with microbatch 0, of at least 1")
+                        : detail::concat({"microbatch ", next_, " of ", of_, " is next",
+                                          next_ == of_ ? " to none: call finish" : ""})}));
     }
     if (index == 0) begin_step(microbatches);
     inside_ = true;
@@ -178,8 +180,8 @@ class gradient_accumulator {
                   "rounded before: say gradients<double>, or exact_sum<double>, or round it yourself");
     const std::span<T> to = of(i);
     if (gradient.size() != to.size()) {
-      refuse("add: parameter '" + layout_[i].name + "' has " + std::to_string(to.size()) + " elements, its gradient " +
-             std::to_string(gradient.size()));
+      refuse(detail::concat(
+          {"add: parameter '", layout_[i].name, "' has ", to.size(), " elements, its gradient ", gradient.size()}));
     }
     for (std::size_t at = 0; at < to.size(); ++at) {
       if constexpr (std::is_arithmetic_v<T>) {
@@ -303,7 +305,7 @@ class gradient_accumulator {
   gradient_totals abandon(int microbatches) {
     if (next_ == 0) begin_microbatch(0, microbatches);
     if (microbatches != of_) {
-      refuse("abandon(" + std::to_string(microbatches) + "): this step has " + std::to_string(of_) + " microbatches");
+      refuse(detail::concat({"abandon(", microbatches, "): this step has ", of_, " microbatches"}));
     }
     return abandon();
   }
@@ -325,8 +327,9 @@ class gradient_accumulator {
   void use() {
     check_finished("step");
     if (abandoned()) {
-      refuse("step: " + std::to_string(totals_.abandoned) +
-             " ranks abandoned this step, and there is no gradient: skip it where norm(...).finite is false");
+      refuse(detail::concat(
+          {"step: ", totals_.abandoned,
+           " ranks abandoned this step, and there is no gradient: skip it where norm(...).finite is false"}));
     }
     if (std::exchange(used_, true)) refuse("step: a step was taken with this gradient: add up another one first");
   }
@@ -356,13 +359,13 @@ class gradient_accumulator {
   void check_open(std::size_t i, const char* call) const {
     if (i < layout_.parameters() && inside_ && !done_[i]) [[likely]]
       return;
-    const std::string name = std::string(call) + "(" + std::to_string(i) + "): ";
+    const std::string name = detail::concat({call, "(", i, "): "});
     if (i >= layout_.parameters()) {
-      refuse(name + "there are " + std::to_string(layout_.parameters()) + " parameters, numbered from 0");
+      refuse(detail::concat({name, "there are ", layout_.parameters(), " parameters, numbered from 0"}));
     }
     if (!inside_) refuse(name + "no microbatch has begun: call begin_microbatch first");
-    refuse(name + "parameter '" + layout_[i].name + "' was ready before, in microbatch " + std::to_string(next_ - 1) +
-           ", and its gradient may have left: each is ready once, when all of it was added");
+    refuse(detail::concat({name, "parameter '", layout_[i].name, "' was ready before, in microbatch ", next_ - 1,
+                           ", and its gradient may have left: each is ready once, when all of it was added"}));
   }
 
   void check_complete(const char* call) const {
@@ -370,7 +373,7 @@ class gradient_accumulator {
     refuse(std::string(call) + ": " +
            (inside_      ? std::string("a microbatch has not ended: call end_microbatch first")
             : next_ == 0 ? std::string("no microbatch has begun")
-                         : "only " + std::to_string(next_) + " of " + std::to_string(of_) + " microbatches are done"));
+                         : detail::concat({"only ", next_, " of ", of_, " microbatches are done"})));
   }
 
   double& used(std::size_t i) noexcept { return report_[uses + i]; }
@@ -459,7 +462,7 @@ class gradient_accumulator {
 #endif
   }
   HOCKET_COLD void end_for_all(std::size_t b, const std::string& thrown) const {
-    const std::string reason = "the reduction of bucket " + std::to_string(b) + " did not begin: " + thrown;
+    const std::string reason = detail::concat({"the reduction of bucket ", b, " did not begin: ", thrown});
     group_.shards->revoke(reason, site_);
     if constexpr (Group::has_replicas) group_.replicas->revoke(reason, site_);
   }

@@ -7,11 +7,11 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <source_location>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -52,11 +52,10 @@ void check_crossing(const communicator<Domain>& shards, const communicator<Domai
     const auto found = std::find(copying.begin(), copying.end(), sharing[static_cast<std::size_t>(rank)]);
     if (rank == shards.rank() || found == copying.end()) continue;
     raise(errc::invalid_argument,
-          "hybrid(shards, replicas): rank " + std::to_string(rank) + " of the " + std::to_string(shards.size()) +
-              " shards is also rank " + std::to_string(found - copying.begin()) + " of the " +
-              std::to_string(replicas.size()) +
-              " replicas, and its gradient would be added twice: the two have this rank alone in common, as in "
-              "hybrid(mesh.along<\"shard\">(), mesh.along<\"replica\">())",
+          concat({"hybrid(shards, replicas): rank ", rank, " of the ", shards.size(), " shards is also rank ",
+                  found - copying.begin(), " of the ", replicas.size(),
+                  " replicas, and its gradient would be added twice: the two have this rank alone in common, as in "
+                  "hybrid(mesh.along<\"shard\">(), mesh.along<\"replica\">())"}),
           {.operation = "hybrid", .rank = shards.rank(), .ranks = shards.size(), .peer = rank, .site = site});
   }
 }

@@ -11,6 +11,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/transport/concept.hpp>
 
@@ -92,7 +93,7 @@ template <class Domain, class Bounds>
   raise(errc::mismatch,
         "the layouts of ranks differ: " +
             first_difference(texts.substr(0, lengths[0]), texts.substr(lengths[0]), "rank 0",
-                             "rank " + std::to_string(culprit)) +
+                             concat({"rank ", culprit})) +
             "; give all ranks the same parameters, in the same order, and the same bucket limits",
         {.operation = operation,
          .rank = comm.rank(),

@@ -12,6 +12,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/operation/exact_sum.hpp>
 
@@ -167,9 +168,9 @@ void check_model_ranks(const Gradients& gradients, int ranks, const std::source_
   for (std::size_t i = 0; i < layout.parameters(); ++i) {
     if (layout[i].model_ranks <= ranks) continue;
     raise(errc::invalid_argument,
-          "norm: parameter '" + layout[i].name + "' has slices or copies on " + std::to_string(layout[i].model_ranks) +
-              " ranks of the model, and the norm would be taken over " + std::to_string(ranks) +
-              ": give it the communicator of all of them, too, as in norm(gradients, ranks.along<\"tp\">())",
+          concat({"norm: parameter '", layout[i].name, "' has slices or copies on ", layout[i].model_ranks,
+                  " ranks of the model, and the norm would be taken over ", ranks,
+                  ": give it the communicator of all of them, too, as in norm(gradients, ranks.along<\"tp\">())"}),
           {.operation = "norm", .rank = gradients.rank(), .ranks = gradients.ranks(), .site = site});
   }
 }

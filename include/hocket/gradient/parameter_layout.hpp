@@ -13,6 +13,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -177,10 +178,11 @@ class parameter_layout {
   /// Parameter `i` in words, for errors.
   std::string describe(std::size_t i) const {
     const parameter& each = parameters_[i];
-    return "parameter " + std::to_string(i) + " '" + each.name + "' of " + std::to_string(each.elements) +
-           " elements in bucket " + std::to_string(bucket_of_[i]) + (each.counts_in_norm ? "" : ", not in norms") +
-           (each.decays ? "" : ", not decayed") + (each.begins_unit ? ", first of a unit" : "") +
-           (each.model_ranks > 1 ? ", on " + std::to_string(each.model_ranks) + " ranks of the model" : "");
+    return detail::concat(
+        {"parameter ", i, " '", each.name, "' of ", each.elements, " elements in bucket ", bucket_of_[i],
+         each.counts_in_norm ? "" : ", not in norms", each.decays ? "" : ", not decayed",
+         each.begins_unit ? ", first of a unit" : "",
+         each.model_ranks > 1 ? detail::concat({", on ", each.model_ranks, " ranks of the model"}) : ""});
   }
 
   /// The number of the parameter with this name. Raises `invalid_argument` if there is none.
@@ -205,8 +207,8 @@ class parameter_layout {
     std::unordered_set<std::string_view> names;
     for (const parameter& each : parameters_) {
       if (each.elements > room || rounded(each.elements) > room) {
-        raise(errc::invalid_argument, "parameter '" + each.name + "' has " + std::to_string(each.elements) +
-                                          " elements: more, with those before it, than memory can have");
+        raise(errc::invalid_argument, detail::concat({"parameter '", each.name, "' has ", each.elements,
+                                                      " elements: more, with those before it, than memory can have"}));
       }
       room -= rounded(each.elements);
       if (names.insert(each.name).second) continue;

@@ -15,6 +15,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/not_understood.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/placement.hpp>
@@ -110,10 +111,9 @@ void check_group(const Accumulator& accumulator, std::size_t i, const Tensor& gr
   std::string names;
   ((names += (names.empty() ? "\"" : ", \"") + std::string(DataAxes.view()) + '"'), ...);
   raise(errc::invalid_argument,
-        "parameter " + std::to_string(i) + ": the accumulator does not add up over the " +
-            std::to_string(along.size()) + " ranks along " + names +
-            " of this gradient's mesh: make it with gradients(mesh.along<" + names +
-            ">(), ...), or name the axes that it was made with",
+        concat({"parameter ", i, ": the accumulator does not add up over the ", along.size(), " ranks along ", names,
+                " of this gradient's mesh: make it with gradients(mesh.along<", names,
+                ">(), ...), or name the axes that it was made with"}),
         {.operation = "add_gradient", .rank = accumulator.rank(), .ranks = accumulator.ranks()});
 }
 

@@ -15,6 +15,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/group/chosen_ranks.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/transport/concept.hpp>
@@ -55,8 +56,8 @@ inline constexpr std::uint64_t most_exchanged = std::uint64_t{1} << 20U;
 template <class Operation, class Domain>
 [[noreturn]] HOCKET_COLD void refuse_length(const communicator<Domain>& comm, std::uint64_t length,
                                             const std::source_location& site) {
-  const std::string reason = "a rank is said to exchange " + std::to_string(length) + " bytes, more than " +
-                             std::to_string(most_exchanged) + ": they have changed on their way";
+  const std::string reason = concat({"a rank is said to exchange ", length, " bytes, more than ", most_exchanged,
+                                     ": they have changed on their way"});
   comm.revoke(reason);
   raise(errc::corrupted, reason,
         {.operation = Operation::name, .rank = comm.rank(), .ranks = comm.size(), .site = site});

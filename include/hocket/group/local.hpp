@@ -7,6 +7,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/local/domain.hpp>
 #include <hocket/transport/local/world.hpp>
 
@@ -47,7 +48,7 @@ HOCKET_DECL communicator connect(std::shared_ptr<world> place, int rank,
 template <class Body>
 void run(int ranks, Body body) {
   if (ranks < 1) {
-    raise(errc::invalid_argument, "local::run needs at least 1 rank, not " + std::to_string(ranks));
+    raise(errc::invalid_argument, hocket::detail::concat({"local::run needs at least 1 rank, not ", ranks}));
   }
   const auto place = std::make_shared<world>(ranks);
   std::vector<std::thread> threads;

@@ -14,6 +14,7 @@
 
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/group/adapted.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/transport/adaptor/forwarding.hpp>
@@ -38,7 +39,8 @@ class range_domain {
  public:
   explicit range_domain(int rank)
       : handle_(nvtxDomainCreateA("hocket")), category_(static_cast<std::uint32_t>(rank) + 1) {
-    if (handle_ != nullptr) nvtxDomainNameCategoryA(handle_, category_, ("rank " + std::to_string(rank)).c_str());
+    if (handle_ != nullptr)
+      nvtxDomainNameCategoryA(handle_, category_, hocket::detail::concat({"rank ", rank}).c_str());
   }
   range_domain(const range_domain&) = delete;
   range_domain& operator=(const range_domain&) = delete;

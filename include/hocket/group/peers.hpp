@@ -55,6 +55,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/stream/operation.hpp>
 #include <hocket/group/exchange.hpp>
@@ -76,7 +77,6 @@
 #include <memory>
 #include <optional>
 #include <source_location>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -512,14 +512,14 @@ class peers_of {
   failure memory_mismatch(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, sizes expected,
                           int from) const {
     if (from < 0 || from >= size()) {
-      return make_failure(errc::invalid_argument, "there is no rank " + std::to_string(from) + " among " +
-                                                      std::to_string(size()) + " to be the root");
+      return make_failure(errc::invalid_argument,
+                          hocket::detail::concat({"there is no rank ", from, " among ", size(), " to be the root"}));
     }
     if (in.size() != expected.in || out.size() != expected.out) {
-      return make_failure(errc::invalid_argument, "in has " + std::to_string(in.size()) + " elements and out " +
-                                                      std::to_string(out.size()) + ": with " + std::to_string(size()) +
-                                                      " ranks, " + std::to_string(expected.in) + " and " +
-                                                      std::to_string(expected.out) + " would fit each other");
+      return make_failure(
+          errc::invalid_argument,
+          hocket::detail::concat({"in has ", in.size(), " elements and out ", out.size(), ": with ", size(), " ranks, ",
+                                  expected.in, " and ", expected.out, " would fit each other"}));
     }
     const struct {
       const char* name;

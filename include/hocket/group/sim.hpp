@@ -17,6 +17,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/plan/cost_model.hpp>
 #include <hocket/transport/sim/domain.hpp>
@@ -25,7 +26,6 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -65,7 +65,7 @@ class world {
   communicator& comm(int rank) {
     if (rank < 0 || rank >= size()) {
       raise(errc::invalid_argument,
-            "there is no rank " + std::to_string(rank) + " in a world of " + std::to_string(size()) + " ranks");
+            hocket::detail::concat({"there is no rank ", rank, " in a world of ", size(), " ranks"}));
     }
     return comms_[static_cast<std::size_t>(rank)];
   }
@@ -82,10 +82,11 @@ class world {
     std::vector<bool> taken(static_cast<std::size_t>(size()));
     for (const int rank : members) {
       if (rank < 0 || rank >= size()) {
-        raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is not in this world");
+        raise(errc::invalid_argument, hocket::detail::concat({"rank ", rank, " is not in this world"}));
       }
       if (taken[static_cast<std::size_t>(rank)]) {
-        raise(errc::invalid_argument, "rank " + std::to_string(rank) + " is named twice: a communicator has it once");
+        raise(errc::invalid_argument,
+              hocket::detail::concat({"rank ", rank, " is named twice: a communicator has it once"}));
       }
       taken[static_cast<std::size_t>(rank)] = true;
     }
@@ -129,7 +130,8 @@ class world {
 
  private:
   static int checked(int ranks, const plan::cost_model& model) {
-    if (ranks < 1) raise(errc::invalid_argument, "a world needs at least 1 rank, not " + std::to_string(ranks));
+    if (ranks < 1)
+      raise(errc::invalid_argument, hocket::detail::concat({"a world needs at least 1 rank, not ", ranks}));
     if (!model.makes_sense()) {
       raise(errc::invalid_argument,
             "a world's cost model has a time that is negative or not a number, or a "

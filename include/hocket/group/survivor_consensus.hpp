@@ -13,6 +13,7 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/transport/concept.hpp>
 
@@ -284,9 +285,9 @@ class survivor_consensus {
   static failure left_behind(int rank) {
     return make_failure(
         errc::peer_lost,
-        "rank " + std::to_string(rank) +
-            " goes on with the communicator that the last call of shrink has made, which this rank left "
-            "before it heard so: the others are lost for it",
+        concat({"rank ", rank,
+                " goes on with the communicator that the last call of shrink has made, which this rank left "
+                "before it heard so: the others are lost for it"}),
         {.peer = rank});
   }
 
@@ -300,8 +301,8 @@ class survivor_consensus {
   void check_limits(int awaited) {
     if (!until_.passed()) return;
     const int silent = longest_silent(awaited);
-    failure late = make_failure(errc::timeout, "waited " + describe(call_.timeout) + " for rank " +
-                                                   std::to_string(silent) + " to call shrink too");
+    failure late = make_failure(
+        errc::timeout, concat({"waited ", describe(call_.timeout), " for rank ", silent, " to call shrink too"}));
     follow_chain(
         state_, silent, late, [&](int rank) { return query_wait_position(rank); }, [&] { return state_.aborted(); });
     if (state_.aborted()) cancel();
@@ -312,7 +313,7 @@ class survivor_consensus {
   [[noreturn]] void give_up(const known_vote* objection) {
     if (objection == nullptr) cancel();
     const auto& [voter, each] = *objection;
-    fail(make_failure(errc::aborted, "rank " + std::to_string(voter) + " reports: " + each.content, {.peer = voter}));
+    fail(make_failure(errc::aborted, concat({"rank ", voter, " reports: ", each.content}), {.peer = voter}));
   }
 
   /// So that the others hear of it.

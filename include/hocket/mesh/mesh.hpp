@@ -19,6 +19,7 @@
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/group/split.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/mesh/factors.hpp>
@@ -168,20 +169,19 @@ class rank_mesh {
     }
     if (used != given.size()) {
       refuse(comm,
-             std::to_string(given.size()) + " extents are given, and " + std::to_string(used) +
-                 " axes have none in the mesh's type",
+             detail::concat({given.size(), " extents are given, and ", used, " axes have none in the mesh's type"}),
              site);
     }
     infer_one(comm.size(), extents);
     const long long needed = product_of(extents);
     if (needed != comm.size()) {
       refuse(comm,
-             named(extents) +
-                 (needed == too_many ? " needs more ranks than there can be"
-                  : needed > 0       ? " needs " + std::to_string(needed) + " ranks"
-                                     : std::string(" is not a mesh: extents are positive, and `inferred` "
-                                                         "stands once, where the others divide the ranks")) +
-                 ", and the communicator has " + std::to_string(comm.size()) + advice(comm.size(), extents),
+             detail::concat({named(extents),
+                             needed == too_many ? " needs more ranks than there can be"
+                             : needed > 0       ? detail::concat({" needs ", needed, " ranks"})
+                                                : std::string(" is not a mesh: extents are positive, and `inferred` "
+                                                                    "stands once, where the others divide the ranks"),
+                             ", and the communicator has ", comm.size(), advice(comm.size(), extents)}),
              site);
     }
     extents_type result{};
@@ -233,7 +233,7 @@ class rank_mesh {
   HOCKET_COLD static std::string named(const std::vector<int>& extents) {
     std::string text;
     for (std::size_t i = 0; i < extents.size(); ++i) {
-      text += (i == 0 ? "" : " x ") + std::string(axes::all[i].name.view()) + "=" + std::to_string(extents[i]);
+      detail::append(text, {i == 0 ? "" : " x ", axes::all[i].name.view(), "=", extents[i]});
     }
     return text;
   }
@@ -324,7 +324,7 @@ std::string to_string(const rank_mesh<Domain, Axes...>& shown) {
   using axes = typename rank_mesh<Domain, Axes...>::axes;
   std::string text = "mesh";
   for (std::size_t i = 0; i < axes::all.size(); ++i) {
-    text += (i == 0 ? " " : " x ") + std::string(axes::all[i].name.view()) + "=" + std::to_string(shown.extents()[i]);
+    detail::append(text, {i == 0 ? " " : " x ", axes::all[i].name.view(), "=", shown.extents()[i]});
   }
   const int row = shown.extents().back();
   for (int rank = 0; rank < shown.size(); ++rank) {
@@ -332,12 +332,12 @@ std::string to_string(const rank_mesh<Domain, Axes...>& shown) {
       text += "\n ";
       const auto place = shown.coordinates_of(rank);
       for (std::size_t i = 0; i + 1 < place.size(); ++i) {
-        text += ' ' + std::string(axes::all[i].name.view()) + '=' + std::to_string(place[i]);
+        detail::append(text, {' ', axes::all[i].name.view(), '=', place[i]});
       }
       text += text.back() == ' ' ? "" : " ";
       text += std::string(axes::all.back().name.view()) + ":";
     }
-    text += ' ' + std::to_string(rank);
+    detail::append(text, {' ', rank});
   }
   return text + '\n';
 }

@@ -17,6 +17,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/flat_buffer.hpp>
 #include <hocket/core/not_understood.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
 #include <hocket/gradient/layout_share.hpp>
 #include <hocket/gradient/norm.hpp>
@@ -154,10 +155,10 @@ class optimizer {
     if constexpr (Parameters::group_type::has_replicas) {
       check_ranks(*gradients.group().replicas, *parameters_->group().replicas, " of the replicas");
     }
-    if (!std::isfinite(learning_rate)) refuse("the learning rate is " + std::to_string(learning_rate));
+    if (!std::isfinite(learning_rate)) refuse(detail::concat({"the learning rate is ", std::to_string(learning_rate)}));
     if (!std::isfinite(factor)) {
-      refuse("the gradient is to be multiplied with " + std::to_string(factor) +
-             ": was it divided by a count of 0, as no rank had any token?");
+      refuse(detail::concat({"the gradient is to be multiplied with ", std::to_string(factor),
+                             ": was it divided by a count of 0, as no rank had any token?"}));
     }
     gradients.use();
     ++steps_;
@@ -251,11 +252,11 @@ class optimizer {
   }
   template <class Domain>
   static std::string described(const communicator<Domain>& comm) {
-    return "rank " + std::to_string(comm.rank()) + " of " + std::to_string(comm.size());
+    return detail::concat({"rank ", comm.rank(), " of ", comm.size()});
   }
   static std::string described(const parameter_layout& layout) {
-    return std::to_string(layout.parameters()) + " parameters with " + std::to_string(layout.size()) + " elements in " +
-           std::to_string(layout.buckets()) + " buckets";
+    return detail::concat(
+        {layout.parameters(), " parameters with ", layout.size(), " elements in ", layout.buckets(), " buckets"});
   }
 
   /// The rule, with a `weight_decay` of 0 if it has one.
@@ -272,7 +273,7 @@ class optimizer {
       if constexpr (requires { Rule::state_names[k]; }) {
         visit(std::string(Rule::state_names[k]), states_[k].elements());
       } else {
-        visit("state " + std::to_string(k), states_[k].elements());
+        visit(detail::concat({"state ", k}), states_[k].elements());
       }
     }
   }

@@ -20,6 +20,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/gradient/communication_time.hpp>
 #include <hocket/gradient/data_parallel.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
@@ -86,8 +87,8 @@ class flat_parameters {
     check(i, "set");
     const element_range where = layout_.of(i);
     if (values.size() != where.size) {
-      refuse("set: parameter '" + layout_[i].name + "' has " + std::to_string(where.size) + " elements, not " +
-             std::to_string(values.size()));
+      refuse(detail::concat(
+          {"set: parameter '", layout_[i].name, "' has ", where.size, " elements, not ", values.size()}));
     }
     const std::size_t b = layout_.bucket_of(i);
     wait(b);
@@ -109,8 +110,8 @@ class flat_parameters {
     wait(b);
     if constexpr (Sharding::shards_parameters) {
       if (gathered_[b].empty() && layout_.bucket(b).size > 0) {
-        refuse("of: parameter '" + layout_[i].name + "' is not here whole: call gather(" + std::to_string(b) +
-               "), on all ranks, before; and release it after");
+        refuse(detail::concat({"of: parameter '", layout_[i].name, "' is not here whole: call gather(", b,
+                               "), on all ranks, before; and release it after"}));
       }
     }
     return whole(b).subspan(layout_.of(i).first - layout_.bucket(b).first, layout_.of(i).size);
@@ -163,7 +164,7 @@ class flat_parameters {
   void gather(std::size_t b) {
     if constexpr (!Sharding::shards_states) return;
     if (b >= layout_.buckets()) {
-      refuse("gather(" + std::to_string(b) + "): there are " + std::to_string(layout_.buckets()) + " buckets");
+      refuse(detail::concat({"gather(", b, "): there are ", layout_.buckets(), " buckets"}));
     }
     if constexpr (Sharding::shards_parameters) {
       if (!gathered_[b].empty()) return;
@@ -219,8 +220,7 @@ class flat_parameters {
   }
   void check(std::size_t i, const char* call) const {
     if (i >= layout_.parameters()) {
-      refuse(std::string(call) + "(" + std::to_string(i) + "): there are " + std::to_string(layout_.parameters()) +
-             " parameters, numbered from 0");
+      refuse(detail::concat({call, "(", i, "): there are ", layout_.parameters(), " parameters, numbered from 0"}));
     }
   }
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 
 #include <algorithm>
@@ -75,22 +76,19 @@ class state_reader {
     std::size_t at = wanted.first;  // all before it are there
     for (const auto* each : all->second) {
       if (each->elements != of.elements) {
-        return name + " has " + std::to_string(each->elements) + " elements where it was kept, and " +
-               std::to_string(of.elements) + " here: restore what a model of the same shape, cut in the same way, kept";
+        return concat({name, " has ", each->elements, " elements where it was kept, and ", of.elements,
+                       " here: restore what a model of the same shape, cut in the same way, kept"});
       }
       if (each->first + each->values.size() > of.elements || each->first > of.elements) {
-        return "a piece of " + name + " ends at element " + std::to_string(each->first + each->values.size()) +
-               ", and it has " + std::to_string(of.elements);
+        return concat({"a piece of ", name, " ends at element ", each->first + each->values.size(), ", and it has ",
+                       of.elements});
       }
       if (each->first > at) break;
       at = std::max(at, each->first + each->values.size());
     }
     if (at >= wanted.end()) return "";
-    return "element " + std::to_string(at) + " of " + name +
-           " is in no piece of what is to be restored, and this rank "
-           "keeps " +
-           std::to_string(wanted.first) + " to " + std::to_string(wanted.end() - 1) +
-           ": give the pieces of all ranks that kept them";
+    return concat({"element ", at, " of ", name, " is in no piece of what is to be restored, and this rank keeps ",
+                   wanted.first, " to ", wanted.end() - 1, ": give the pieces of all ranks that kept them"});
   }
 
   /// Copies `wanted`, none of which is missing.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/pipeline/stage.hpp>
 #include <hocket/schedule/fingerprint.hpp>
 #include <hocket/schedule/placement.hpp>
@@ -49,12 +50,13 @@ class schedule_round {
     for (std::size_t rank = 1; rank < ranks(); ++rank) {
       if (of(rank, print) == of(0, print)) continue;
       const bool same_sizes = of(rank, microbatches) == of(0, microbatches) && of(rank, stages) == of(0, stages);
-      return "the ranks were given different schedules, and all need the same one: rank 0 has " + describe(0) +
-             ", rank " + std::to_string(rank) + " has " + describe(rank) + (same_sizes ? ", in another order" : "");
+      return hocket::detail::concat({"the ranks were given different schedules, and all need the same one: rank 0 has ",
+                                     describe(0), ", rank ", rank, " has ", describe(rank),
+                                     same_sizes ? ", in another order" : ""});
     }
     for (std::size_t rank = 0; rank < ranks(); ++rank) {
       if (of(rank, does_not_fit) == 0) continue;
-      return "rank " + std::to_string(rank) + " has stages that do not fit the schedule; its error says which";
+      return hocket::detail::concat({"rank ", rank, " has stages that do not fit the schedule; its error says which"});
     }
     return "";
   }
@@ -84,8 +86,8 @@ class schedule_round {
   std::string describe(std::size_t rank) const {
     char name[name_bytes + 1] = {};  // the beginning of a long one
     std::memcpy(name, &numbers_[per_rank * rank + name_begin], name_bytes);
-    return (*name != '\0' ? std::string(name) : "one") + " of " + std::to_string(of(rank, microbatches)) +
-           " microbatches and " + std::to_string(of(rank, stages)) + " stages";
+    return hocket::detail::concat({*name != '\0' ? std::string(name) : "one", " of ", of(rank, microbatches),
+                                   " microbatches and ", of(rank, stages), " stages"});
   }
 
   std::vector<std::uint64_t> numbers_;
@@ -121,9 +123,9 @@ class form_round {
       for (const bool takes : {true, false}) {
         const tensor_form form = takes ? input(stage) : output(stage);
         if (form.element_bytes == 0 || form.count <= most_bytes / form.element_bytes) continue;
-        return named(where, stage, 0) + (takes ? " takes " : " gives ") + std::to_string(form.count) +
-               " elements per microbatch, more than any memory holds: is " +
-               (takes ? "input_size()" : "output_size()") + " a negative number?";
+        return hocket::detail::concat({named(where, stage, 0), takes ? " takes " : " gives ", form.count,
+                                       " elements per microbatch, more than any memory holds: is ",
+                                       takes ? "input_size()" : "output_size()", " a negative number?"});
       }
     }
     const int last = where.stages() - 1;
@@ -185,11 +187,10 @@ class form_round {
   }
 
   static std::string named(const plan::pipeline::placement& where, int stage, std::size_t copy) {
-    return "stage " + std::to_string(stage) + " on rank " + std::to_string(holder(where, stage, copy));
+    return hocket::detail::concat({"stage ", stage, " on rank ", holder(where, stage, copy)});
   }
   static std::string describe(const tensor_form& form) {
-    return std::to_string(form.bytes()) + " bytes (" + std::to_string(form.count) + " elements of " +
-           std::to_string(form.element_bytes) + ")";
+    return hocket::detail::concat({form.bytes(), " bytes (", form.count, " elements of ", form.element_bytes, ")"});
   }
   static const char* hint(const tensor_form& one, const tensor_form& other) {
     const bool look_alike = one.count == other.count && one.element_bytes == other.element_bytes;

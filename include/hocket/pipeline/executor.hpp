@@ -15,6 +15,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/pipeline/agreement.hpp>
 #include <hocket/pipeline/buffers.hpp>
 #include <hocket/pipeline/message_slot.hpp>
@@ -190,8 +191,8 @@ class executor {
   std::string judge_schedule() {
     namespace schedules = hocket::plan::pipeline;
     if (plan_.ranks() != comm_.size()) {
-      return "the schedule is for " + std::to_string(plan_.ranks()) + " ranks, the communicator has " +
-             std::to_string(comm_.size());
+      return hocket::detail::concat(
+          {"the schedule is for ", plan_.ranks(), " ranks, the communicator has ", comm_.size()});
     }
     if (const schedules::schedule_proof found = schedules::prove(plan_); !found) return found.message();
     if (!schedules::has_messages(plan_)) plan_ = schedules::lower(plan_);
@@ -205,8 +206,8 @@ class executor {
       if (plan_.placement.holds(comm_.rank(), stage)) numbers_.push_back(stage);
     }
     if (numbers_.size() != stages_.size()) {
-      return "rank " + std::to_string(comm_.rank()) + " was given " + std::to_string(stages_.size()) +
-             " stages; the schedule puts " + std::to_string(numbers_.size()) + " on it";
+      return hocket::detail::concat({"rank ", comm_.rank(), " was given ", stages_.size(),
+                                     " stages; the schedule puts ", numbers_.size(), " on it"});
     }
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       if (const std::string wrong = judge_number(i); !wrong.empty()) return wrong;
@@ -216,14 +217,14 @@ class executor {
       hocket::plan::pipeline::for_each_task(each, [&](const task& what) {
         if (!wrong.empty()) return;
         if (what.what == task_kind::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
-          wrong = "stage " + std::to_string(what.stage) +
-                  " has backward alone; this schedule needs input_gradient and weight_gradient";
+          wrong = hocket::detail::concat(
+              {"stage ", what.stage, " has backward alone; this schedule needs input_gradient and weight_gradient"});
         } else if (what.what == task_kind::recompute && !stage_of(what.stage).has_recompute()) {
-          wrong = "stage " + std::to_string(what.stage) +
-                  " lacks forget or recompute; this schedule forms its activations again";
+          wrong = hocket::detail::concat(
+              {"stage ", what.stage, " lacks forget or recompute; this schedule forms its activations again"});
         } else if (!has_microbatch(what.what) && !stage_of(what.stage).has(what.what)) {
-          wrong = "stage " + std::to_string(what.stage) + " lacks " + function_of(what.what) + "; this schedule has " +
-                  hocket::plan::pipeline::to_string(what);
+          wrong = hocket::detail::concat({"stage ", what.stage, " lacks ", function_of(what.what),
+                                          "; this schedule has ", hocket::plan::pipeline::to_string(what)});
         }
       });
     }
@@ -235,16 +236,18 @@ class executor {
     const int right = numbers_[place];
     const std::optional<int> said = ask(right, "for its number", [&] { return stages_[place].number(); });
     if (!said || *said == right) return "";
-    return "rank " + std::to_string(comm_.rank()) + " was given stage " + std::to_string(*said) +
-           " in the place of stage " + std::to_string(right) +
-           ": the stages of a rank are listed in the order of their numbers";
+    return hocket::detail::concat({"rank ", comm_.rank(), " was given stage ", *said, " in the place of stage ", right,
+                                   ": the stages of a rank are listed in the order of their numbers"});
   }
 
   /// What `question` gives, which asks a stage for something. If that throws, no other rank waits for the answer.
   template <class Question>
   auto ask(int stage, const char* what, Question question) {
-    return with_error_text([&] { return "stage " + std::to_string(stage) + " failed when it was asked " + what; },
-                           question);
+    return with_error_text(
+        [&] {
+          return hocket::detail::concat({"stage ", stage, " failed when it was asked ", what});
+        },
+        question);
   }
 
   /// Begins with what each rank finds on its own, so that a rank that finds something wrong leaves no other waiting.
@@ -296,14 +299,15 @@ class executor {
     tags_apart_ = virtual_time || !detail::are_in_order(plan_);
     const std::uint32_t count = tags_apart_ ? detail::crossings_of(plan_) : 1;
     if (!virtual_time && count > most_tags) {
-      refuse("two ranks list the messages between them in different orders; then there can be at most " +
-             std::to_string(most_tags) + " of them in a schedule, not " + std::to_string(count));
+      refuse(hocket::detail::concat(
+          {"two ranks list the messages between them in different orders; then there can be at most ", most_tags,
+           " of them in a schedule, not ", count}));
     }
     if (!virtual_time && schedules_.reach() + count > most_tags) {
-      refuse("executors that were made on this communicator since the oldest one that some rank still has took " +
-             std::to_string(schedules_.reach()) + " of its " + std::to_string(most_tags) +
-             " tags, and this one needs " + std::to_string(count) +
-             ": destroy the oldest one first, or keep it on a communicator of its own");
+      refuse(hocket::detail::concat(
+          {"executors that were made on this communicator since the oldest one that some rank still has took ",
+           schedules_.reach(), " of its ", most_tags, " tags, and this one needs ", count,
+           ": destroy the oldest one first, or keep it on a communicator of its own"}));
     }
     tags_ = hocket::detail::tag_lease(state().tags(), count);
   }
@@ -449,9 +453,10 @@ class executor {
   void call_stage(const detail::instruction& each) {
     const auto described = [&] {
       const task& done = each.what;
-      return "stage " + std::to_string(done.stage) + " failed in " + hocket::plan::pipeline::to_string(done) +
-             (hocket::plan::pipeline::has_microbatch(done.what) ? ", microbatch " + std::to_string(done.microbatch)
-                                                                : "");
+      return hocket::detail::concat({"stage ", done.stage, " failed in ", hocket::plan::pipeline::to_string(done),
+                                     hocket::plan::pipeline::has_microbatch(done.what)
+                                         ? hocket::detail::concat({", microbatch ", done.microbatch})
+                                         : ""});
     };
     with_error_text(described, [&] { call_stage_now(each); });
   }

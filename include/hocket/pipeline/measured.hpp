@@ -8,6 +8,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/schedule/schedule_action.hpp>
 #include <hocket/schedule/timeline.hpp>
@@ -18,7 +19,6 @@
 #include <cstdint>
 #include <functional>
 #include <source_location>
-#include <string>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -49,8 +49,8 @@ timeline gather_measured(const communicator<Domain>& comm, const executor<Domain
   all_reduce(comm, in_place(times), std::plus<>{}, options<>{}, site);
   if (times.back() != 0) {
     raise(errc::invalid_argument,
-          std::to_string(times.back()) + " of " + std::to_string(comm.size()) +
-              " ranks have not run a whole step yet: gather_measured tells of the last one",
+          hocket::detail::concat({times.back(), " of ", comm.size(),
+                                  " ranks have not run a whole step yet: gather_measured tells of the last one"}),
           {.operation = "gather_measured", .rank = comm.rank(), .ranks = comm.size(), .site = site});
   }
   timeline all;

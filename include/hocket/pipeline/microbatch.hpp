@@ -6,11 +6,11 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstddef>
 #include <source_location>
 #include <span>
-#include <string>
 
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline {
@@ -22,11 +22,11 @@ std::span<T> microbatch_of(std::span<T> batch, int microbatch, int microbatches,
                            const std::source_location& site = std::source_location::current()) {
   if (microbatches < 1 || microbatch < 0 || microbatch >= microbatches ||
       batch.size() % static_cast<std::size_t>(microbatches) != 0) {
-    raise(errc::invalid_argument,
-          "microbatch " + std::to_string(microbatch) + " of " + std::to_string(microbatches) +
-              " is no part of a batch of " + std::to_string(batch.size()) +
-              " elements: its size must be a multiple of the number of microbatches",
-          {.operation = "pipeline", .site = site});
+    raise(
+        errc::invalid_argument,
+        hocket::detail::concat({"microbatch ", microbatch, " of ", microbatches, " is no part of a batch of ",
+                                batch.size(), " elements: its size must be a multiple of the number of microbatches"}),
+        {.operation = "pipeline", .site = site});
   }
   const std::size_t size = batch.size() / static_cast<std::size_t>(microbatches);
   return batch.subspan(static_cast<std::size_t>(microbatch) * size, size);

@@ -10,6 +10,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/schedule/placement.hpp>
 #include <hocket/transport/concept.hpp>
 
@@ -17,7 +18,6 @@
 #include <cstddef>
 #include <source_location>
 #include <span>
-#include <string>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -30,7 +30,7 @@ inline std::vector<int> holders(const plan::pipeline::placement& where, const st
   for (const int stage : stages) {
     if (stage < 0 || stage >= where.stages()) {
       raise(errc::invalid_argument,
-            "there is no stage " + std::to_string(stage) + " to be tied; there are " + std::to_string(where.stages()),
+            hocket::detail::concat({"there is no stage ", stage, " to be tied; there are ", where.stages()}),
             {.operation = "pipeline", .site = site});
     }
     for (int rank = 0; rank < where.ranks(); ++rank) {

@@ -9,6 +9,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/cost_model.hpp>
 #include <hocket/plan/detail/mailbox_table.hpp>
@@ -55,10 +56,9 @@ namespace detail {
 
 [[noreturn]] inline void raise_bad_plan(const char* plan, int ranks, int rank, unsigned lane, unsigned index,
                                         const action& what, const char* problem) {
-  raise(
-      errc::invalid_argument,
-      std::string("plan ") + plan + " over " + std::to_string(ranks) + " ranks: \"" + to_string(what) + "\" " + problem,
-      {.rank = rank, .ranks = ranks, .lane = static_cast<int>(lane), .step = static_cast<int>(index)});
+  raise(errc::invalid_argument,
+        hocket::detail::concat({"plan ", plan, " over ", ranks, " ranks: \"", to_string(what), "\" ", problem}),
+        {.rank = rank, .ranks = ranks, .lane = static_cast<int>(lane), .step = static_cast<int>(index)});
 }
 
 /// The simulation behind `trace`. Lanes run until they wait; what competes for a port is put in order of time.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/plan/to_string.hpp>
@@ -133,15 +134,15 @@ inline std::string text_of(const place& at) {
 }
 
 inline std::string text_of(const step& s) {
-  std::string text = "rank " + std::to_string(s.rank);
-  if (s.lane > 0) text += ", lane " + std::to_string(s.lane);
-  return text + ", step " + std::to_string(s.position);
+  std::string text = hocket::detail::concat({"rank ", s.rank});
+  if (s.lane > 0) hocket::detail::append(text, {", lane ", s.lane});
+  return hocket::detail::concat({text, ", step ", s.position});
 }
 
 }  // namespace detail
 
 inline std::string proof::message() const {
-  std::string text = "on " + std::to_string(ranks) + (ranks == 1 ? " rank: " : " ranks: ");
+  std::string text = hocket::detail::concat({"on ", ranks, ranks == 1 ? " rank: " : " ranks: "});
   if (ok) {
     text += order == combination_order::fixed_tree   ? "proven, can combine in the fixed tree"
             : order == combination_order::rank_order ? "proven, combines in rank order"
@@ -157,9 +158,9 @@ inline std::string proof::message() const {
   if (other.known()) text += "; the other step: " + detail::text_of(other) + " (" + to_string(other.what) + ")";
   if (memory.where != region::none) {
     text += "; in " + detail::text_of(memory);
-    if (memory_of >= 0) text += " of rank " + std::to_string(memory_of);
+    if (memory_of >= 0) hocket::detail::append(text, {" of rank ", memory_of});
   }
-  if (contribution >= 0) text += "; the contribution of rank " + std::to_string(contribution);
+  if (contribution >= 0) hocket::detail::append(text, {"; the contribution of rank ", contribution});
   return text;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/plan.hpp>
 
@@ -43,8 +44,8 @@ constexpr const char* to_string(region where) noexcept {
 namespace detail {
 
 inline std::string range_text(const char* name, std::uint32_t first, std::uint32_t count) {
-  std::string text = std::string(name) + '[' + std::to_string(first);
-  if (count != 1) text += ".." + std::to_string(first + count) + ')';
+  std::string text = hocket::detail::concat({name, '[', first});
+  if (count != 1) hocket::detail::append(text, {"..", first + count, ')'});
   else text += ']';
   return text;
 }
@@ -58,11 +59,11 @@ inline std::string target_text(const action& what) {
 }
 
 inline std::string peer_text(const action& what) {
-  return what.peer == all_peers ? "all peers" : "rank " + std::to_string(what.peer);
+  return what.peer == all_peers ? "all peers" : hocket::detail::concat({"rank ", what.peer});
 }
 
 inline std::string channel_text(const action& what) {
-  return what.channel == 0 ? std::string() : " on channel " + std::to_string(what.channel);
+  return what.channel == 0 ? std::string() : hocket::detail::concat({" on channel ", what.channel});
 }
 
 /// Whether one of the named places is the very chunk that gives the length, so that it need not be said.
@@ -87,12 +88,12 @@ inline std::string sentence(const action& what) {
       return "load_reduce " + target_text(what) + " = op over all ranks' " +
              (what.from == region::inbox ? "places in the inbox" : source_text(what));
     case action_kind::push:
-      return "push " + source_text(what) + " to the inbox of " + peer_text(what) + " with tag " +
-             std::to_string(what.tag);
-    case action_kind::signal: return "signal tag " + std::to_string(what.tag) + " to " + peer_text(what);
+      return hocket::detail::concat(
+          {"push ", source_text(what), " to the inbox of ", peer_text(what), " with tag ", what.tag});
+    case action_kind::signal: return hocket::detail::concat({"signal tag ", what.tag, " to ", peer_text(what)});
     case action_kind::wait:
-      return (what.from == region::inbox ? "wait for the push with tag " : "wait for tag ") + std::to_string(what.tag) +
-             " from " + peer_text(what);
+      return hocket::detail::concat({what.from == region::inbox ? "wait for the push with tag " : "wait for tag ",
+                                     what.tag, " from ", peer_text(what)});
   }
   return "unknown action";
 }
@@ -111,9 +112,9 @@ inline std::string to_string(const action& what) {
 template <algorithm Plan>
 std::string to_string(const Plan& plan, int ranks, int rank) {
   const unsigned lanes = plan.shape(ranks).lanes;
-  std::string text = "rank " + std::to_string(rank) + '\n';
+  std::string text = hocket::detail::concat({"rank ", rank, '\n'});
   for (unsigned lane = 0; lane < lanes; ++lane) {
-    if (lanes > 1) text += "  lane " + std::to_string(lane) + '\n';
+    if (lanes > 1) hocket::detail::append(text, {"  lane ", lane, '\n'});
     const unsigned length = plan.length(ranks, rank, lane);
     const std::size_t width = std::to_string(length == 0 ? 0 : length - 1).size();
     for (unsigned i = 0; i < length; ++i) {
@@ -130,7 +131,7 @@ template <algorithm Plan>
 std::string to_string(const Plan& plan, int ranks) {
   const shape form = plan.shape(ranks);
   const auto number = [](std::size_t count, const char* noun) {
-    return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+    return hocket::detail::concat({count, ' ', noun, count == 1 ? "" : "s"});
   };
   std::string text = std::string(plan.name()) + ": " + to_string(plan.collective().kind) + " over " +
                      number(static_cast<std::size_t>(ranks), "rank") + ", " +

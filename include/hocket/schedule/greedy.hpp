@@ -13,6 +13,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/schedule/costs.hpp>
 #include <hocket/schedule/detail/list_scheduler.hpp>
 #include <hocket/schedule/dual_pipe.hpp>
@@ -30,7 +31,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -268,16 +268,17 @@ inline search_result greedy(const placement& where, int microbatches, const cost
     most_activations.assign(static_cast<std::size_t>(where.ranks()), where.stages() * microbatches);
   }
   if (most_activations.size() != static_cast<std::size_t>(where.ranks())) {
-    raise(errc::invalid_argument, "greedy needs a limit of memory for each of the " + std::to_string(where.ranks()) +
-                                      " ranks, or none; found " + std::to_string(most_activations.size()));
+    raise(errc::invalid_argument,
+          hocket::detail::concat({"greedy needs a limit of memory for each of the ", where.ranks(),
+                                  " ranks, or none; found ", most_activations.size()}));
   }
   std::vector<int> stages_of(most_activations.size(), 0);
   for (int stage = 0; stage < where.stages(); ++stage) ++stages_of[static_cast<std::size_t>(where.rank_of(stage, 0))];
   for (std::size_t rank = 0; rank < stages_of.size(); ++rank) {
     if (most_activations[rank] >= stages_of[rank]) continue;
-    raise(errc::invalid_argument, "rank " + std::to_string(rank) + " may hold " +
-                                      std::to_string(most_activations[rank]) + " activations; its " +
-                                      std::to_string(stages_of[rank]) + " stages need at least one each");
+    raise(errc::invalid_argument,
+          hocket::detail::concat({"rank ", rank, " may hold ", most_activations[rank], " activations; its ",
+                                  stages_of[rank], " stages need at least one each"}));
   }
   return detail::greedy_search(where, microbatches, cost, std::move(most_activations)).search(allowed);
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/schedule/schedule.hpp>
 #include <hocket/schedule/schedule_action.hpp>
 #include <hocket/schedule/schedule_clock.hpp>
@@ -104,7 +105,7 @@ struct schedule_proof {
 
  private:
   std::string who_lacks_it() const {
-    return lacks_it < 0 ? "no rank does " : "rank " + std::to_string(lacks_it) + " lacks ";
+    return lacks_it < 0 ? "no rank does " : hocket::detail::concat({"rank ", lacks_it, " lacks "});
   }
 
   const char* before_the_other() const noexcept {
@@ -115,8 +116,7 @@ struct schedule_proof {
   }
 
   static std::string text_of(const schedule_step& at) {
-    return "rank " + std::to_string(at.rank) + ", step " + std::to_string(at.index) + " (" +
-           pipeline::to_string(at.what) + ')';
+    return hocket::detail::concat({"rank ", at.rank, ", step ", at.index, " (", pipeline::to_string(at.what), ')'});
   }
 };
 

@@ -14,6 +14,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/schedule/placement.hpp>
 #include <hocket/schedule/schedule_action.hpp>
 
@@ -50,8 +51,8 @@ constexpr bool is_too_large(const placement& where, int microbatches) {
   return std::int64_t{where.stages()} * microbatches > most_in_schedule / 2;
 }
 inline std::string too_large_text(const placement& where, int microbatches) {
-  return "a schedule has at most " + std::to_string(most_in_schedule) + " actions; " + std::to_string(where.stages()) +
-         " stages and " + std::to_string(microbatches) + " microbatches need more";
+  return hocket::detail::concat({"a schedule has at most ", most_in_schedule, " actions; ", where.stages(),
+                                 " stages and ", microbatches, " microbatches need more"});
 }
 
 constexpr int checked_count(const placement& where, int microbatches) {

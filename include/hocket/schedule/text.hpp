@@ -23,6 +23,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/schedule/schedule.hpp>
 #include <hocket/schedule/schedule_action.hpp>
 
@@ -63,8 +64,8 @@ constexpr const char* to_string(task_kind what) noexcept {
 }
 
 inline std::string to_string(const task& what) {
-  std::string text = std::to_string(what.stage) + to_string(what.what);
-  if (has_microbatch(what.what)) text += std::to_string(what.microbatch);
+  std::string text = hocket::detail::concat({what.stage, to_string(what.what)});
+  if (has_microbatch(what.what)) hocket::detail::append(text, {what.microbatch});
   return text;
 }
 
@@ -78,11 +79,10 @@ inline std::string print(const schedule& plan) {
   std::string text = "# schedule: " + std::string(plan.name()) + "\n# placement: " + plan.placement.name();
   if (plan.placement.is_given()) {
     for (int stage = 0; stage < plan.stages(); ++stage) {
-      text += (stage == 0 ? " " : ",") + std::to_string(plan.placement.rank_of(stage, 0));
+      hocket::detail::append(text, {stage == 0 ? " " : ",", plan.placement.rank_of(stage, 0)});
     }
   }
-  text +=
-      "\n# stages: " + std::to_string(plan.stages()) + "\n# microbatches: " + std::to_string(plan.microbatches) + '\n';
+  hocket::detail::append(text, {"\n# stages: ", plan.stages(), "\n# microbatches: ", plan.microbatches, '\n'});
   for (const row& actions : plan.rows) {
     for (std::size_t i = 0; i < actions.size(); ++i) text += (i == 0 ? "" : ",") + to_string(actions[i]);
     text += actions.empty() ? ",\n" : "\n";
@@ -109,12 +109,13 @@ class schedule_parser {
     }
     schedule made(name_, where, microbatches);
     if (last_stage() >= made.stages()) {
-      fail_at(uses_.back().first, "stage " + std::to_string(last_stage()) + " occurs; this placement has " +
-                                      stages_text(made.stages()) + " on " + rows_text());
+      fail_at(uses_.back().first, hocket::detail::concat({"stage ", last_stage(), " occurs; this placement has ",
+                                                          stages_text(made.stages()), " on ", rows_text()}));
     }
     if (made.ranks() != static_cast<int>(rows_.size())) {
-      fail_at(said_[of_placement], "there are " + rows_text() + "; the placement needs one for each of its " +
-                                       std::to_string(made.ranks()) + " ranks");
+      fail_at(said_[of_placement],
+              hocket::detail::concat(
+                  {"there are ", rows_text(), "; the placement needs one for each of its ", made.ranks(), " ranks"}));
     }
     made.rows = std::move(rows_);
     return made;
@@ -140,15 +141,14 @@ class schedule_parser {
   [[noreturn]] void fail(const std::string& what) const { fail_at(here(), what); }
 
   [[noreturn]] static void fail_at(const place& at, const std::string& what) {
-    raise(errc::invalid_argument,
-          "line " + std::to_string(at.line) + ", column " + std::to_string(at.column) + ": " + what);
+    raise(errc::invalid_argument, hocket::detail::concat({"line ", at.line, ", column ", at.column, ": ", what}));
   }
 
   /// No number in the rows may be beyond what a line with # says.
   static void check_last(const place& at, const std::string& of_what, int last, const std::string& line, int said) {
     if (said < 0 || last < said) return;
-    fail_at(at, of_what + ' ' + std::to_string(last) + " occurs; '" + line + std::to_string(said) +
-                    "' says that the last one is " + std::to_string(said - 1));
+    fail_at(at, hocket::detail::concat(
+                    {of_what, ' ', last, " occurs; '", line, said, "' says that the last one is ", said - 1}));
   }
 
   // ---- lines ----
@@ -189,7 +189,7 @@ class schedule_parser {
       if (word == headers[i]) {
         if (!has_colon) fail("a ':' must follow here, as in " + line + "; a remark must begin with another word");
         if (said_[i].line > 0)
-          fail_at(at, "a second line " + line + "; the first is line " + std::to_string(said_[i].line));
+          fail_at(at, hocket::detail::concat({"a second line ", line, "; the first is line ", said_[i].line}));
         said_[i] = at;
         skip_blanks();
         return read_value(static_cast<header>(i));
@@ -348,7 +348,7 @@ class schedule_parser {
       value = std::min(limit, 10 * value + (current_[digits] - '0'));
     }
     if (digits == 0) fail(std::string("a number must stand here: the ") + of_what);
-    if (value == limit) fail(std::string("the ") + of_what + " must be less than " + std::to_string(limit));
+    if (value == limit) fail(hocket::detail::concat({"the ", of_what, " must be less than ", limit}));
     current_.remove_prefix(digits);
     return value;
   }
@@ -374,7 +374,8 @@ class schedule_parser {
     if (placement_ == "given") {
       const int ranks_given = *std::max_element(given_.begin(), given_.end()) + 1;
       const int empty = rank_without_stage(given_, ranks_given);
-      if (empty >= 0) fail_at(said_[of_placement], "the placement gives no stage to rank " + std::to_string(empty));
+      if (empty >= 0)
+        fail_at(said_[of_placement], hocket::detail::concat({"the placement gives no stage to rank ", empty}));
       return checked(placement::given(given_), stages);
     }
     if (placement_ == "v") return checked(placement::v_shape(ranks), stages);
@@ -395,8 +396,8 @@ class schedule_parser {
 
   placement checked(placement made, int stages) const {
     if (stages_ >= 0 && made.stages() != stages) {
-      fail_at(said_[of_stages], "this placement has " + stages_text(made.stages()) + " on " + rows_text() +
-                                    ", '# stages:' says " + std::to_string(stages));
+      fail_at(said_[of_stages], hocket::detail::concat({"this placement has ", stages_text(made.stages()), " on ",
+                                                        rows_text(), ", '# stages:' says ", stages}));
     }
     return made;
   }
@@ -407,14 +408,14 @@ class schedule_parser {
     std::vector<int> rank_of_stage;
     for (int stage = 0; stage < stages; ++stage) {
       const int rank = stage > last_stage() ? -1 : uses_[static_cast<std::size_t>(stage)].rank;
-      if (rank < 0) fail_at(place_of(stage), "no rank computes stage " + std::to_string(stage));
+      if (rank < 0) fail_at(place_of(stage), hocket::detail::concat({"no rank computes stage ", stage}));
       rank_of_stage.push_back(rank);
     }
     const int empty = rank_without_stage(rank_of_stage, static_cast<int>(rows_.size()));
     if (empty >= 0) {
-      fail_at(
-          row_begins_[static_cast<std::size_t>(empty)],
-          "rank " + std::to_string(empty) + " computes nothing; every rank needs a stage: '# placement:' says which");
+      fail_at(row_begins_[static_cast<std::size_t>(empty)],
+              hocket::detail::concat(
+                  {"rank ", empty, " computes nothing; every rank needs a stage: '# placement:' says which"}));
     }
     return placement::given(std::move(rank_of_stage));
   }
@@ -422,10 +423,10 @@ class schedule_parser {
   [[noreturn]] void fail_two_ranks() const {
     const int first = uses_[static_cast<std::size_t>(stage_on_two_ranks_)].rank;
     const bool are_opposite = first + second_rank_ == static_cast<int>(rows_.size()) - 1;
-    fail_at(second_rank_at_, "stage " + std::to_string(stage_on_two_ranks_) + " lies on ranks " +
-                                 std::to_string(first) + " and " + std::to_string(second_rank_) +
-                                 (are_opposite ? ": say '# placement: two_directions' if this is meant"
-                                               : "; each stage must lie on one rank"));
+    fail_at(second_rank_at_,
+            hocket::detail::concat({"stage ", stage_on_two_ranks_, " lies on ranks ", first, " and ", second_rank_,
+                                    are_opposite ? ": say '# placement: two_directions' if this is meant"
+                                                 : "; each stage must lie on one rank"}));
   }
 
   /// The best there is to show: where the stage is named, or what tells that it should be there.
@@ -435,8 +436,8 @@ class schedule_parser {
     return first.line > 0 ? first : uses_.back().first;
   }
 
-  static std::string stages_text(int stages) { return std::to_string(stages) + " stages"; }
-  std::string rows_text() const { return std::to_string(rows_.size()) + " rows"; }
+  static std::string stages_text(int stages) { return hocket::detail::concat({stages, " stages"}); }
+  std::string rows_text() const { return hocket::detail::concat({rows_.size(), " rows"}); }
 
   std::string_view rest_;
   std::string_view current_;  ///< what is left of the line

@@ -14,6 +14,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/not_understood.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/shard/misuse.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
@@ -24,7 +25,6 @@
 #include <array>
 #include <cstddef>
 #include <source_location>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -159,8 +159,7 @@ constexpr letter_place first_place(const subscripts& labels, char letter) noexce
 
 [[noreturn]] HOCKET_COLD inline void refuse_extents(char letter, std::size_t one, std::size_t other) {
   raise(errc::invalid_argument,
-        std::string("dimension '") + letter + "' has " + std::to_string(one) + " elements in one operand and " +
-            std::to_string(other) + " in another",
+        concat({"dimension '", letter, "' has ", one, " elements in one operand and ", other, " in another"}),
         {.operation = "apply"});
 }
 

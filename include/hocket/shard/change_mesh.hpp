@@ -14,6 +14,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/shard/boxes.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/convert.hpp>
@@ -53,8 +54,7 @@ void check_extents(const std::array<std::size_t, To::rank>& sizes, const typenam
     const std::size_t told = To::extents_type::sizes[d];
     if (told == dynamic || told == sizes[d]) continue;
     raise(errc::invalid_argument,
-          "extent " + std::to_string(d) + " is " + std::to_string(sizes[d]) +
-              "; the type of the tensor on the other mesh says " + std::to_string(told),
+          concat({"extent ", d, " is ", sizes[d], "; the type of the tensor on the other mesh says ", told}),
           {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 }
@@ -298,10 +298,10 @@ std::string explain_redistribution(const Tensor& tensor, const typename To::mesh
   const auto way = detail::remembered_way<To>(tensor, mesh);
   if (!way.plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
   const double bytes = static_cast<double>(way.last.elements * sizeof(typename To::element_type));
-  return "redistribution: " + std::to_string(way.plan.collectives() + (way.last.exchanges ? 1U : 0U)) +
-         " collectives\n" + detail::plan_text(tensor, way.plan) +
-         detail::move_text(way.last.exchanges ? "all_to_all" : "slice", "all, to the other mesh", bytes,
-                           way.last.seconds);
+  return detail::concat({"redistribution: ", way.plan.collectives() + (way.last.exchanges ? 1U : 0U), " collectives\n",
+                         detail::plan_text(tensor, way.plan),
+                         detail::move_text(way.last.exchanges ? "all_to_all" : "slice", "all, to the other mesh", bytes,
+                                           way.last.seconds)});
 }
 
 HOCKET_END_NAMESPACE

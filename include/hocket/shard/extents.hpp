@@ -7,6 +7,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/shard/placement.hpp>
 
@@ -16,7 +17,6 @@
 #include <cstddef>
 #include <source_location>
 #include <span>
-#include <string>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -90,8 +90,7 @@ class given_extents {
                 const std::source_location& site = std::source_location::current()) {
     if (given.size() != Count) {
       raise(errc::invalid_argument,
-            std::to_string(given.size()) + " extents are given, and the tensor's type leaves " + std::to_string(Count) +
-                " open",
+            detail::concat({given.size(), " extents are given, and the tensor's type leaves ", Count, " open"}),
             {.operation = "tensor", .site = site});
     }
     std::copy(given.begin(), given.end(), sizes_.begin());

@@ -19,6 +19,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
 #include <hocket/shard/conversion_rules.hpp>
@@ -524,7 +525,7 @@ std::string explain_redistribution(const Tensor& tensor,
       detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::check());
   const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
   if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
-  return "redistribution: " + std::to_string(plan.collectives()) + " collectives\n" + detail::plan_text(tensor, plan);
+  return detail::concat({"redistribution: ", plan.collectives(), " collectives\n", detail::plan_text(tensor, plan)});
 }
 
 /// Does not compile: see what it says.

@@ -18,6 +18,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/not_understood.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/array_view.hpp>
 #include <hocket/shard/extents.hpp>
@@ -212,8 +213,8 @@ class sharded_tensor {
                  const std::source_location& site = std::source_location::current())
       : sharded_tensor(mesh, all_sizes(sizes, site), storage.data(), placed_over()) {
     if (storage.size() == part_.value.volume()) return;
-    refuse("the storage has " + std::to_string(storage.size()) + " elements, and this rank's part of the tensor has " +
-               std::to_string(part_.value.volume()),
+    refuse(detail::concat({"the storage has ", storage.size(), " elements, and this rank's part of the tensor has ",
+                           part_.value.volume()}),
            site);
   }
 
@@ -228,8 +229,8 @@ class sharded_tensor {
     for (std::size_t d = 0; d < rank; ++d) {
       const auto size = static_cast<std::size_t>(view.extent(static_cast<decltype(View::rank())>(d)));
       if (size != part_.value.size[d]) {
-        refuse("dimension " + std::to_string(d) + " of the view has " + std::to_string(size) +
-                   " elements, and this rank's part of the tensor has " + std::to_string(part_.value.size[d]),
+        refuse(detail::concat({"dimension ", d, " of the view has ", size,
+                               " elements, and this rank's part of the tensor has ", part_.value.size[d]}),
                site);
       }
     }
@@ -237,8 +238,8 @@ class sharded_tensor {
     for (std::size_t d = 0; d < rank; ++d) {
       const auto stride = static_cast<std::size_t>(view.stride(static_cast<decltype(View::rank())>(d)));
       if (part_.value.size[d] > 1 && part_.value.volume() > 0 && stride != own.stride(d)) {
-        refuse("the view is not dense and row-major: dimension " + std::to_string(d) + " has the stride " +
-                   std::to_string(stride) + " instead of " + std::to_string(own.stride(d)),
+        refuse(detail::concat({"the view is not dense and row-major: dimension ", d, " has the stride ", stride,
+                               " instead of ", own.stride(d)}),
                site);
       }
     }
@@ -336,7 +337,7 @@ class sharded_tensor {
   double count() const noexcept { return count_; }
   void set_count(double elements, const std::source_location& site = std::source_location::current()) {
     if (!(elements >= 0) || !(elements <= std::numeric_limits<double>::max()))
-      refuse("means can't stand for " + std::to_string(elements) + " elements", site);
+      refuse(detail::concat({"means can't stand for ", std::to_string(elements), " elements"}), site);
     count_ = elements;
   }
   /// That of another tensor, which may not be set.
@@ -462,18 +463,17 @@ class sharded_tensor {
 
   [[noreturn]] HOCKET_COLD static void refuse_volume(const sizes_type& sizes, const std::source_location& site) {
     std::string product;
-    for (const std::size_t each : sizes) product += (product.empty() ? "" : " x ") + std::to_string(each);
+    for (const std::size_t each : sizes) detail::append(product, {product.empty() ? "" : " x ", each});
     raise(errc::invalid_argument,
-          "the tensor has " + product + " elements of " + std::to_string(sizeof(T)) +
-              " bytes, more than can be counted: 2^63 bytes and above",
+          detail::concat({"the tensor has ", product, " elements of ", sizeof(T),
+                          " bytes, more than can be counted: 2^63 bytes and above"}),
           {.operation = "tensor", .site = site});
   }
 
   [[noreturn]] HOCKET_COLD static void refuse_extent(const Mesh& mesh, std::size_t dimension, std::size_t size,
                                                      const std::source_location& site) {
     raise(errc::invalid_argument,
-          "extent " + std::to_string(dimension) + " is " + std::to_string(size) + "; the tensor's type says " +
-              std::to_string(Extents::sizes[dimension]),
+          detail::concat({"extent ", dimension, " is ", size, "; the tensor's type says ", Extents::sizes[dimension]}),
           {.operation = "tensor", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 

@@ -13,6 +13,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
@@ -101,7 +102,8 @@ HOCKET_NO_INLINE inline failure type_mismatch(int peer, message_id id) {
 inline failure wrong_length(const std::string& sent, bool too_long, int peer, message_id id, std::size_t wanted,
                             bool same_call) {
   if (id.point_to_point() && !same_call) return type_mismatch(peer, id);
-  const std::string lengths = "the peer sent " + sent + " bytes where " + std::to_string(wanted) + " were expected: ";
+  const std::string lengths =
+      hocket::detail::concat({"the peer sent ", sent, " bytes where ", wanted, " were expected: "});
   if (!id.point_to_point()) {
     return make_failure(errc::mismatch,
                         lengths + (same_call ? "counts differ between the two ranks, or the message was cut off"

@@ -10,6 +10,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -72,8 +73,8 @@ class shared_pages {
       errno = ENOMEM;
     }
     if (here_.data() != nullptr) return;
-    fail = system_failure("no " + std::to_string(bytes) + " bytes of memory that other processes can reach", errno,
-                          errc::out_of_memory);
+    fail = system_failure(hocket::detail::concat({"no ", bytes, " bytes of memory that other processes can reach"}),
+                          errno, errc::out_of_memory);
   }
 
   std::byte* data() const noexcept { return here_.data(); }
@@ -124,7 +125,7 @@ inline mapping open_shared_pages(std::span<const std::byte> ticket) {
   detail::pages_ticket from{};
   if (ticket.size() != sizeof from) return {};
   std::memcpy(&from, ticket.data(), sizeof from);
-  const std::string path = "/proc/" + std::to_string(from.process) + "/fd/" + std::to_string(from.descriptor);
+  const std::string path = hocket::detail::concat({"/proc/", from.process, "/fd/", from.descriptor});
   const file_descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat found {};
   if (!file || ::fstat(file.get(), &found) != 0) return {};

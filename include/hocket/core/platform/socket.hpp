@@ -10,6 +10,7 @@
 #include <hocket/core/platform/resolve.hpp>
 #include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/core/platform/wait_ready.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cerrno>
 #include <chrono>
@@ -52,7 +53,7 @@ inline socket_address local_address(int socket) noexcept {
 /// "host:port", with brackets around an IPv6 address.
 inline std::string endpoint_text(const std::string& host, std::uint16_t port) {
   const bool bracket = host.find(':') != std::string::npos;
-  return (bracket ? '[' + host + ']' : host) + ':' + std::to_string(port);
+  return hocket::detail::concat({bracket ? '[' + host + ']' : host, ':', port});
 }
 
 /// Where the other end of a connection is, as "host:port" in numbers; empty if that can't be told.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -30,7 +31,7 @@ inline std::string decimal(double value, int digits) {
   std::string text;
   for (int i = 0; i < digits; ++i, scaled /= 10)
     if (!text.empty() || scaled % 10 != 0) text.insert(text.begin(), static_cast<char>('0' + scaled % 10));
-  return (negative ? "-" : "") + std::to_string(scaled) + (text.empty() ? "" : ".") + text;
+  return hocket::detail::concat({negative ? "-" : "", scaled, text.empty() ? "" : ".", text});
 }
 
 inline std::string escaped(std::string_view text) {

@@ -10,6 +10,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/kernel/device/launch.cuh>
 #include <hocket/kernel/device/partition.hpp>
 #include <hocket/kernel/device/workspace.hpp>
@@ -21,7 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -170,7 +170,7 @@ failure top_k(::cuda::stream_ref stream, const workspace& lent, T* values, Index
   using key = typename making::key;
   if (k > count) {
     return make_failure(errc::invalid_argument,
-                        "k is " + std::to_string(k) + ", and the buffer has " + std::to_string(count) + " elements",
+                        hocket::detail::concat({"k is ", k, ", and the buffer has ", count, " elements"}),
                         {.operation = "top_k"});
   }
   if (count != 0 && count - 1 > std::numeric_limits<Index>::max()) {

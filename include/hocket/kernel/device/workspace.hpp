@@ -8,6 +8,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,8 +54,8 @@ T* array_of(const workspace& lent, std::size_t place) noexcept {
 inline failure check_workspace(const workspace& lent, std::size_t needed, const char* operation) {
   std::string wrong;
   if (lent.bytes < needed) {
-    wrong = "the workspace has " + std::to_string(lent.bytes) + " bytes, and " + std::to_string(needed) +
-            " are needed: ask for the number before";
+    wrong = hocket::detail::concat(
+        {"the workspace has ", lent.bytes, " bytes, and ", needed, " are needed: ask for the number before"});
   } else if (needed != 0 && reinterpret_cast<std::uintptr_t>(lent.data) % workspace_alignment != 0) {
     wrong = "the workspace does not begin at a multiple of 256, as all that cudaMalloc gives does";
   } else {

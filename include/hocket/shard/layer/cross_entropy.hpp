@@ -12,6 +12,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/shard/apply.hpp>
@@ -253,15 +254,15 @@ struct vocabulary_parallel_cross_entropy {
                              .ranks = targets.mesh().size(),
                              .site = site};
     if (!(label_smoothing >= 0 && label_smoothing < 1)) {
-      raise(errc::invalid_argument, "label_smoothing is " + std::to_string(label_smoothing) + "; it must be in [0, 1)",
-            here);
+      raise(errc::invalid_argument,
+            detail::concat({"label_smoothing is ", std::to_string(label_smoothing), "; it must be in [0, 1)"}), here);
     }
     for (std::size_t i = 0; i < targets.elements().size(); ++i) {
       const auto target = targets.elements()[i];
       if (target < 0 || static_cast<std::size_t>(target) < vocabulary) continue;
       raise(errc::invalid_argument,
-            "target " + std::to_string(i) + " of this rank is " + std::to_string(target) + ", and the vocabulary has " +
-                std::to_string(vocabulary) + " entries",
+            detail::concat({"target ", i, " of this rank is ", std::to_string(target), ", and the vocabulary has ",
+                            vocabulary, " entries"}),
             here);
     }
   }

@@ -8,6 +8,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/array_view.hpp>
@@ -37,8 +38,8 @@ void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::sourc
     const auto token = tokens.elements()[i];
     if (token >= 0 && static_cast<std::size_t>(token) < vocabulary) continue;
     raise(errc::invalid_argument,
-          "token " + std::to_string(i) + " of this rank is " + std::to_string(token) + ", and the vocabulary has " +
-              std::to_string(vocabulary) + " entries",
+          concat({"token ", i, " of this rank is ", std::to_string(token), ", and the vocabulary has ", vocabulary,
+                  " entries"}),
           {.operation = "embedding", .rank = tokens.mesh().rank(), .ranks = tokens.mesh().size(), .site = site});
   }
 }

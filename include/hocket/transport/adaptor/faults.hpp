@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -47,11 +48,12 @@ constexpr const char* to_string(fault_kind what) noexcept {
 
 /// "cut rank 2 from rank 0 at step 17".
 inline std::string to_string(const fault& each) {
-  std::string text = std::string(to_string(each.what)) + " rank " + std::to_string(each.rank);
-  if (each.what == fault_kind::cut) text += " from rank " + std::to_string(each.peer);
-  text += " at step " + std::to_string(each.step);
+  std::string text = hocket::detail::concat({to_string(each.what), " rank ", each.rank});
+  if (each.what == fault_kind::cut) hocket::detail::append(text, {" from rank ", each.peer});
+  hocket::detail::append(text, {" at step ", each.step});
   if (each.what == fault_kind::delay || each.what == fault_kind::stop) {
-    text += " for " + std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(each.time).count()) + " us";
+    hocket::detail::append(text,
+                           {" for ", std::chrono::duration_cast<std::chrono::microseconds>(each.time).count(), " us"});
   }
   return text;
 }

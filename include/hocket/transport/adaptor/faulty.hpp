@@ -10,6 +10,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/transport/adaptor/faults.hpp>
 #include <hocket/transport/adaptor/forwarding.hpp>
@@ -21,7 +22,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -142,7 +142,8 @@ class faulty_endpoints : public forwarding_endpoints<Endpoints> {
 
   bool broken(failure& fail) {
     if (injector_->killed()) {
-      fail = make_failure(errc::aborted, "this rank was told to fail at step " + std::to_string(injector_->step()));
+      fail = make_failure(errc::aborted,
+                          hocket::detail::concat({"this rank was told to fail at step ", injector_->step()}));
       return true;
     }
     return !injector_->silent() && base::broken(fail);

@@ -8,6 +8,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/to_string.hpp>
 #include <hocket/transport/adaptor/forwarding.hpp>
@@ -58,17 +59,18 @@ class trace_log {
   /// The events so far, as elements of a JSON array that end in a comma. `offset` is added to all times.
   std::string events(double offset = 0) const {
     const std::lock_guard guard(mutex_);
-    const std::string process = ",\"pid\":" + std::to_string(rank_);
-    std::string text = "{\"ph\":\"M\",\"name\":\"process_name\"" + process + ",\"args\":{\"name\":\"rank " +
-                       std::to_string(rank_) + "\"}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\"" + process +
-                       ",\"args\":{\"sort_index\":" + std::to_string(rank_) + "}},\n";
+    const std::string process = hocket::detail::concat({",\"pid\":", rank_});
+    std::string text =
+        hocket::detail::concat({"{\"ph\":\"M\",\"name\":\"process_name\"", process, ",\"args\":{\"name\":\"rank ",
+                                rank_, "\"}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\"", process,
+                                ",\"args\":{\"sort_index\":", rank_, "}},\n"});
     for (const auto& [line, name] : lines_) {
-      text += "{\"ph\":\"M\",\"name\":\"thread_name\"" + process + ",\"tid\":" + std::to_string(line) +
-              ",\"args\":{\"name\":\"" + name + "\"}},\n";
+      hocket::detail::append(text, {"{\"ph\":\"M\",\"name\":\"thread_name\"", process, ",\"tid\":", line,
+                                    ",\"args\":{\"name\":\"", name, "\"}},\n"});
     }
     for (const event& each : events_) {
-      text += "{\"name\":\"" + each.name + "\"," + each.how + process + ",\"tid\":" + std::to_string(each.line) +
-              ",\"ts\":" + number(each.time + offset) + ",\"args\":{" + each.details + "}},\n";
+      hocket::detail::append(text, {"{\"name\":\"", each.name, "\",", each.how, process, ",\"tid\":", each.line,
+                                    ",\"ts\":", number(each.time + offset), ",\"args\":{", each.details, "}},\n"});
     }
     return text;
   }
@@ -126,9 +128,8 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
     const double time = now();
     for (unsigned lane = 0; lane < lanes; ++lane) {
       lanes_[{sequence, lane}] = {time, time};
-      log_->name_line(line_of(sequence, lane), "communicator " + std::to_string(context_) + ", slot " +
-                                                   std::to_string(sequence % transport::window) + ", lane " +
-                                                   std::to_string(lane));
+      log_->name_line(line_of(sequence, lane), hocket::detail::concat({"communicator ", context_, ", slot ",
+                                                                       sequence % transport::window, ", lane ", lane}));
     }
   }
 
@@ -142,8 +143,8 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
     lane_times& times = lanes_[{sequence, lane}];
     const double end = now();
     log_->add(plan::to_string(what), line_of(sequence, lane), times.last, end,
-              "\"operation\":" + std::to_string(sequence) + ",\"lane\":" + std::to_string(lane) +
-                  ",\"step\":" + std::to_string(times.steps++) + ",\"bytes\":" + std::to_string(bytes));
+              hocket::detail::concat(
+                  {"\"operation\":", sequence, ",\"lane\":", lane, ",\"step\":", times.steps++, ",\"bytes\":", bytes}));
     times.last = end;
   }
 
@@ -152,7 +153,8 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
     auto last = first;
     for (; last != lanes_.end() && last->first.first == sequence; ++last) {
       const auto& [key, times] = *last;
-      log_->add("operation " + std::to_string(sequence), line_of(sequence, key.second), times.begin, times.last, "");
+      log_->add(hocket::detail::concat({"operation ", sequence}), line_of(sequence, key.second), times.begin,
+                times.last, "");
     }
     lanes_.erase(first, last);
     std::erase_if(numbers_, [&](const auto& each) {
@@ -207,17 +209,17 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
     std::uint64_t line = current_line_;
     if (id.point_to_point()) {
       line = line_of_messages();
-      log_->name_line(line, "communicator " + std::to_string(context_) + ", send and recv");
-      log_->add((sent ? "send to " : "receive from ") + std::to_string(peer), line, begin, now(),
-                "\"tag\":" + std::to_string(id.sequence) + ",\"bytes\":" + std::to_string(bytes));
+      log_->name_line(line, hocket::detail::concat({"communicator ", context_, ", send and recv"}));
+      log_->add(hocket::detail::concat({sent ? "send to " : "receive from ", peer}), line, begin, now(),
+                hocket::detail::concat({"\"tag\":", id.sequence, ",\"bytes\":", bytes}));
     }
     const int own = (*members_)[static_cast<std::size_t>(this->rank())];
     const int other = (*members_)[static_cast<std::size_t>(peer)];
     std::string arrow = std::to_string(context_);
     for (const std::uint64_t part : {std::uint64_t{id.sequence}, std::uint64_t{id.channel}, std::uint64_t{number}}) {
-      arrow += '.' + std::to_string(part);
+      hocket::detail::append(arrow, {'.', part});
     }
-    arrow += '.' + std::to_string(sent ? own : other) + '.' + std::to_string(sent ? other : own);
+    hocket::detail::append(arrow, {'.', sent ? own : other, '.', sent ? other : own});
     log_->add_arrow(sent, arrow, line, sent ? begin : now());
   }
 

@@ -10,6 +10,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 
@@ -44,7 +45,7 @@ failure check_shared_device(Driver& through, int ranks, int connections) {
   auto loading = loading_mode::eager;
   const status said = through.module_get_loading_mode(&loading);
   if (said != status::success) return status_failure(through, "asking when kernels are loaded", said);
-  const std::string these = std::to_string(ranks) + " ranks of one process use one device, ";
+  const std::string these = hocket::detail::concat({ranks, " ranks of one process use one device, "});
   if (loading == loading_mode::lazy) {
     return make_failure(errc::bad_environment,
                         these +
@@ -56,8 +57,9 @@ failure check_shared_device(Driver& through, int ranks, int connections) {
   if (2 * ranks <= room) return {};
   return make_failure(
       errc::bad_environment,
-      these + "which has " + std::to_string(room) +
-          " connections for its streams: set CUDA_DEVICE_MAX_CONNECTIONS=32 before the process uses CUDA");
+      hocket::detail::concat(
+          {these, "which has ", room,
+           " connections for its streams: set CUDA_DEVICE_MAX_CONNECTIONS=32 before the process uses CUDA"}));
 }
 
 }  // namespace cuda_ipc

@@ -11,6 +11,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 
 #include <cstddef>
@@ -130,7 +131,7 @@ namespace detail {
 
 /// "12.4" for 12040.
 inline std::string version_text(int version) {
-  return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
+  return hocket::detail::concat({version / 1000, '.', version % 1000 / 10});
 }
 
 inline failure no_driver(std::string why) {
@@ -147,7 +148,7 @@ template <class Driver>
 std::string words_of(Driver& from, status code) {
   const char* name = nullptr;
   const char* meaning = nullptr;
-  std::string text = "error " + std::to_string(static_cast<int>(code));
+  std::string text = hocket::detail::concat({"error ", static_cast<int>(code)});
   if (from.get_error_name(code, &name) == status::success && name != nullptr) text = name + (" (" + text + ')');
   if (from.get_error_string(code, &meaning) == status::success && meaning != nullptr)
     text += std::string(": ") + meaning;

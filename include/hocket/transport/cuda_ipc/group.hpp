@@ -19,6 +19,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cuda_ipc/agreement.hpp>
 #include <hocket/transport/cuda_ipc/check_shared_device.hpp>
@@ -514,10 +515,10 @@ class group {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_) continue;
       if (const int blamed = host_.blamed_by(peer); blamed >= 0 && blamed < ranks_) {
-        const std::string fault = blamed == peer ? "" : ", for rank " + std::to_string(blamed);
+        const std::string fault = blamed == peer ? "" : hocket::detail::concat({", for rank ", blamed});
         return make_failure(
             errc::aborted,
-            "rank " + std::to_string(peer) + " has given up" + fault + ": what it was to contribute is not there",
+            hocket::detail::concat({"rank ", peer, " has given up", fault, ": what it was to contribute is not there"}),
             {.peer = blamed});
       }
       if (ask_kernel && has_ended_(peer)) {
@@ -531,11 +532,13 @@ class group {
     for (int peer = 0; peer < ranks_; ++peer) {
       const std::uint64_t other = peer == rank_ ? 0 : host_.first_difference(peer);
       if (other == 0) continue;
-      return make_failure(errc::mismatch,
-                          "operation " + std::to_string(other) + " that rank " + std::to_string(peer) +
-                              " has enqueued is another than this rank's: all ranks must enqueue the same calls in the "
-                              "same order",
-                          {.peer = peer});
+      return make_failure(
+          errc::mismatch,
+          hocket::detail::concat(
+              {"operation ", other, " that rank ", peer,
+               " has enqueued is another than this rank's: all ranks must enqueue the same calls in the "
+               "same order"}),
+          {.peer = peer});
     }
     return {};
   }
@@ -544,8 +547,8 @@ class group {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_ || host_.arrived(peer) >= operations_) continue;
       return make_failure(errc::timeout,
-                          "rank " + std::to_string(peer) + " has enqueued " + std::to_string(host_.arrived(peer)) +
-                              " operations, this rank " + std::to_string(operations_),
+                          hocket::detail::concat({"rank ", peer, " has enqueued ", host_.arrived(peer),
+                                                  " operations, this rank ", operations_}),
                           {.peer = peer});
     }
     return make_failure(errc::timeout, "all ranks have enqueued the operation, and the work on the stream did not end");

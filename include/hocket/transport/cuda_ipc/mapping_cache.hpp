@@ -8,6 +8,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
@@ -20,7 +21,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -116,10 +116,10 @@ class mapping_cache {
     while (!mappings_.empty()) retire(mappings_.begin());
     failure result = std::exchange(complaint_, failure());
     if (!retired_.empty() && !result) {
-      result =
-          make_failure(errc::invalid_argument, std::to_string(retired_.size()) +
-                                                   " mappings of peers' memory are in use: end the operations that "
-                                                   "use them first");
+      result = make_failure(errc::invalid_argument,
+                            hocket::detail::concat({retired_.size(),
+                                                    " mappings of peers' memory are in use: end the operations that "
+                                                    "use them first"}));
     }
     return result;
   }

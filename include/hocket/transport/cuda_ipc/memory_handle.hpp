@@ -10,6 +10,7 @@
 #include <hocket/bootstrap/blob.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 #include <hocket/transport/cuda_ipc/process_mark.hpp>
@@ -159,9 +160,9 @@ failure describe(Driver& through, address data, std::uint64_t bytes, const proce
   if (said != status::success) return status_failure(through, "asking which allocation this memory is of", said);
   memory_handle made{{}, {}, own, generation, base, size, data - base, bytes};
   if (data < base || !made.sound()) {
-    return make_failure(errc::invalid_argument, "a buffer of " + std::to_string(bytes) + " bytes at offset " +
-                                                    std::to_string(data - base) + " leaves its allocation of " +
-                                                    std::to_string(size) + " bytes");
+    return make_failure(errc::invalid_argument,
+                        hocket::detail::concat({"a buffer of ", bytes, " bytes at offset ", data - base,
+                                                " leaves its allocation of ", size, " bytes"}));
   }
   if (failure found = detail::device_of(through, data, made.device)) return found;
   said = through.ipc_get_mem_handle(&made.allocation, base);

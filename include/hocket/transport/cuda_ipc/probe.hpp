@@ -12,6 +12,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
 #include <hocket/transport/cuda_ipc/driver_status.hpp>
@@ -254,9 +255,9 @@ class prober {
     for (std::size_t peer = 0; peer < offers_.size(); ++peer) {
       if (peer == rank_ || first_of(peer) != peer) continue;
       if (!offers_[rank_]) {
-        result[peer] = "rank " + std::to_string(rank_) + ": " + refusals_[rank_];
+        result[peer] = hocket::detail::concat({"rank ", rank_, ": ", refusals_[rank_]});
       } else if (!offers_[peer]) {
-        result[peer] = "rank " + std::to_string(peer) + ": " + refusals_[peer];
+        result[peer] = hocket::detail::concat({"rank ", peer, ": ", refusals_[peer]});
       } else {
         result[peer] = try_one(peer);
       }
@@ -282,8 +283,7 @@ class prober {
     if (stuck_) theirs.abandon();
     theirs = {};
     if (!found) return {};
-    return "rank " + std::to_string(rank_) + " does not reach the memory of rank " + std::to_string(peer) + ": " +
-           found.message();
+    return hocket::detail::concat({"rank ", rank_, " does not reach the memory of rank ", peer, ": ", found.message()});
   }
 
   /// Between devices of this process. A copy alone would not tell: the driver takes it through the host where it must.
@@ -307,8 +307,8 @@ class prober {
         found = make_failure(errc::corrupted, "bytes that were written there have not come");
       }
       if (!found) continue;
-      result[peer] = "rank " + std::to_string(peer) + " does not reach the memory of rank " + std::to_string(rank_) +
-                     ": " + found.message();
+      result[peer] =
+          hocket::detail::concat({"rank ", peer, " does not reach the memory of rank ", rank_, ": ", found.message()});
     }
     return result;
   }

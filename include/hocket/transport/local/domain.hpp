@@ -6,6 +6,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
@@ -191,9 +192,10 @@ class endpoint_group {
   static failure unexpected(std::uint32_t their_sequence, std::size_t their_bytes, int peer, transport::message_id id,
                             std::size_t bytes, bool same_call) {
     if (their_sequence != id.sequence) {
-      return make_failure(errc::mismatch,
-                          "the peer is at operation #" + std::to_string(their_sequence) + " with other steps than ours",
-                          {.peer = peer});
+      return make_failure(
+          errc::mismatch,
+          hocket::detail::concat({"the peer is at operation #", their_sequence, " with other steps than ours"}),
+          {.peer = peer});
     }
     if (their_bytes == bytes) return transport::type_mismatch(peer, id);
     return transport::wrong_length(std::to_string(their_bytes), their_bytes > bytes, peer, id, bytes, same_call);

@@ -10,6 +10,7 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +19,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -95,7 +95,7 @@ class world {
  private:
   static int checked(int ranks) {
     if (ranks >= 1) return ranks;
-    raise(errc::invalid_argument, "a world of threads needs at least 1 rank, not " + std::to_string(ranks),
+    raise(errc::invalid_argument, hocket::detail::concat({"a world of threads needs at least 1 rank, not ", ranks}),
           {.operation = "local::world"});
   }
 
@@ -126,7 +126,7 @@ class world {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank || present_[index(peer)]) continue;
       context.peer = peer;
-      raise(errc::timeout, "rank " + std::to_string(peer) + " has not shown up", context);
+      raise(errc::timeout, hocket::detail::concat({"rank ", peer, " has not shown up"}), context);
     }
     raise(errc::timeout, "the ranks did not meet in time", context);
   }

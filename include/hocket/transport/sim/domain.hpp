@@ -8,6 +8,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/sim/conditions.hpp>
@@ -84,8 +85,8 @@ class endpoint_group {
   bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
                 failure& fail) {
     if (peer < 0 || peer >= size() || (peer == rank() && !id.point_to_point())) {
-      fail = make_failure(errc::invalid_argument, "the plan sends to rank " + std::to_string(peer) +
-                                                      ", which is no other rank of " + std::to_string(size()));
+      fail = make_failure(errc::invalid_argument, hocket::detail::concat({"the plan sends to rank ", peer,
+                                                                          ", which is no other rank of ", size()}));
       return false;
     }
     if (id.point_to_point()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/sim/endpoint.hpp>
 #include <hocket/transport/sim/event_queue.hpp>
 #include <hocket/transport/sim/message_queues.hpp>
@@ -39,9 +40,9 @@ struct lane {
 };
 
 inline std::string describe(const lane& each) {
-  std::string text = "rank " + std::to_string(each.at->rank) + " in operation #" + std::to_string(each.sequence);
-  if (each.has_siblings) text += " (lane " + std::to_string(each.number) + ")";
-  if (each.awaited != no_key) return text + " waits for a message of rank " + std::to_string(each.awaited_peer);
+  std::string text = hocket::detail::concat({"rank ", each.at->rank, " in operation #", each.sequence});
+  if (each.has_siblings) hocket::detail::append(text, {" (lane ", each.number, ")"});
+  if (each.awaited != no_key) return hocket::detail::concat({text, " waits for a message of rank ", each.awaited_peer});
   return text + " waits until what it sent is received";
 }
 

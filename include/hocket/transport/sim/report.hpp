@@ -5,6 +5,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/sim/endpoint.hpp>
 #include <hocket/transport/sim/lanes.hpp>
 
@@ -34,11 +35,11 @@ inline failure report_waiting(lane_table& lanes, std::uint64_t alive, const grou
     name(*each.at, each.awaited_peer, each.sequence, describe(each));
     return named < most_named && named < alive;
   });
-  if (alive > named) reason += ", and " + std::to_string(alive - named) + " more lanes wait";
+  if (alive > named) hocket::detail::append(reason, {", and ", alive - named, " more lanes wait"});
   groups.for_each([&](const endpoint& at) {
     if (at.awaited_peer < 0 || named >= most_named) return;
     name(at, at.awaited_peer, 0,
-         "rank " + std::to_string(at.rank) + " waits in send or recv for rank " + std::to_string(at.awaited_peer));
+         hocket::detail::concat({"rank ", at.rank, " waits in send or recv for rank ", at.awaited_peer}));
   });
   if (named == 0) return {};
   return make_failure(errc::timeout, std::move(reason), where);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 
 #include <cstddef>
@@ -45,7 +46,7 @@ inline std::optional<arrival> arrival_from(std::span<const std::byte> blob) noex
 /// What keeps `own`, that of rank `self`, and `other`, that of rank `rank`, from working together; empty if nothing does.
 inline std::string difference(const arrival& own, int self, const arrival& other, int rank) {
   const auto both = [&](const std::string& ours, const std::string& theirs) {
-    return "rank " + std::to_string(rank) + theirs + ", rank " + std::to_string(self) + ours;
+    return hocket::detail::concat({"rank ", rank, theirs, ", rank ", self, ours});
   };
   if (std::memcmp(own.build, other.build, sizeof own.build) != 0) {
     const auto built = [](const arrival& each) {
@@ -57,7 +58,7 @@ inline std::string difference(const arrival& own, int self, const arrival& other
            "exceptions must be equal on all ranks";
   }
   if (own.staging_bytes != other.staging_bytes) {
-    const auto has = [](const arrival& each) { return " has " + std::to_string(each.staging_bytes); };
+    const auto has = [](const arrival& each) { return hocket::detail::concat({" has ", each.staging_bytes}); };
     return both(has(own), has(other)) + " staging_bytes: connect_options must be equal on all ranks";
   }
   return {};

@@ -12,6 +12,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/fork_mark.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/detached_requests.hpp>
 #include <hocket/transport/ucx/endpoint.hpp>
@@ -129,7 +130,7 @@ class connections {
     const std::lock_guard guard(lock());
     const ucs_status_t status = connect(rank, false);
     if (status == UCS_OK) return {};
-    return unreachable("UCX finds no way to rank " + std::to_string(rank), rank, status);
+    return unreachable(hocket::detail::concat({"UCX finds no way to rank ", rank}), rank, status);
   }
 
   /// With the lock: what it means that a connection to `rank` could not be made.
@@ -411,7 +412,7 @@ class connections {
     if (told.lost == told.sender) {
       self.change(self.at(told.sender), presence::lost, "it has left after an error");
     } else if (known(told.lost)) {
-      const std::string teller = "rank " + std::to_string(told.sender) + " of the world";
+      const std::string teller = hocket::detail::concat({"rank ", told.sender, " of the world"});
       self.change(self.at(told.lost), presence::lost, teller + " has lost it");
     }
     if (told.what == notice::kind::goodbye) {

@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/ucx/connections.hpp>
@@ -370,7 +371,7 @@ class endpoint_group {
 
   /// With the lock.
   failure broken_link(int peer, ucs_status_t status) const {
-    const std::string what = "no connection to rank " + std::to_string(peer);
+    const std::string what = hocket::detail::concat({"no connection to rank ", peer});
     failure cause = links_->unreachable(what, rank_in_domain(peer), status);
     cause.context.peer = peer;
     return cause;
@@ -409,7 +410,7 @@ class endpoint_group {
         expected.before + (more ? links_->piece_bytes_from(rank_in_domain(peer), id.on_device) : info.length) + rest;
     const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || (more && expected.last()) || length > expected.message;
     const bool told = more ? rest > 0 : !too_long || length > expected.message;
-    const std::string sent = told ? std::to_string(length) : "more than " + std::to_string(expected.message);
+    const std::string sent = told ? std::to_string(length) : hocket::detail::concat({"more than ", expected.message});
     return transport::wrong_length(sent, too_long, peer, id, expected.message,
                                    message_tag::same_call(info.sender_tag, id));
   }
@@ -443,14 +444,14 @@ class endpoint_group {
   failure lost(int peer, std::string what) {
     if (window_ != nullptr && window_->state_of(peer) == ownership::failed) {
       if (const int culprit = window_->culprit_of(peer); culprit >= 0 && culprit < size() && culprit != rank_) {
-        what = "rank " + std::to_string(peer) + " has lost it";
+        what = hocket::detail::concat({"rank ", peer, " has lost it"});
         peer = culprit;
       }
     }
     if (what.empty()) what = links_->reason_of(rank_in_domain(peer));
     const bool cut = links_->presence_of(rank_in_domain(peer)) == presence::cut;
     const std::string state = cut ? " can't be reached any more: " : " is gone: ";
-    return make_failure(errc::peer_lost, "rank " + std::to_string(peer) + state + what, {.peer = peer});
+    return make_failure(errc::peer_lost, hocket::detail::concat({"rank ", peer, state, what}), {.peer = peer});
   }
 
   const std::shared_ptr<connections> links_;

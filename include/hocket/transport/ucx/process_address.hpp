@@ -5,6 +5,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
 #include <hocket/transport/ucx/worker.hpp>
@@ -58,7 +59,7 @@ inline failure unreachable_reason(int rank, std::span<const std::byte> ways) {
   const bool known = told >= static_cast<int>(errc::timeout) && told <= static_cast<int>(errc::system);
   const errc code = known ? static_cast<errc>(told) : errc::unreachable;
   const std::string text(reinterpret_cast<const char*>(ways.data()), ways.size() - 2);
-  return make_failure(code, "rank " + std::to_string(rank) + " reports: " + text, {.peer = rank});
+  return make_failure(code, hocket::detail::concat({"rank ", rank, " reports: ", text}), {.peer = rank});
 }
 
 inline process_address decode_address(const process_identity& who, std::vector<std::byte> ways) {

@@ -10,6 +10,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/shared_pages.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 
@@ -21,7 +22,6 @@
 #include <mutex>
 #include <new>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -130,7 +130,8 @@ class shared_memory {
 
   failure no_room_of(int rank) const {
     if (no_room_) return no_room_;
-    return make_failure(errc::out_of_memory, "rank " + std::to_string(rank) + " has no memory that others could reach",
+    return make_failure(errc::out_of_memory,
+                        hocket::detail::concat({"rank ", rank, " has no memory that others could reach"}),
                         {.peer = rank});
   }
 

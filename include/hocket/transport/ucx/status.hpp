@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/ucx/workarounds/too_few_descriptors.hpp>
 
 #include <cerrno>
@@ -54,7 +55,7 @@ inline std::string shared_memory_text() {
   struct statvfs room {};
   if (::statvfs("/dev/shm", &room) != 0) return "";
   const auto free_bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
-  return "/dev/shm has " + std::to_string(free_bytes >> 10) + " KiB free";
+  return hocket::detail::concat({"/dev/shm has ", free_bytes >> 10, " KiB free"});
 }
 
 /// What a person can do about it if this process may open no more files, sockets and segments, which UCX reports as
@@ -64,7 +65,7 @@ inline std::string descriptors_text() {
   if (probe || (errno != EMFILE && errno != ENFILE)) return "";
   rlimit most{};
   ::getrlimit(RLIMIT_NOFILE, &most);
-  return "; this process has no file descriptor left, of " + std::to_string(most.rlim_cur) + raise_the_limit;
+  return hocket::detail::concat({"; this process has no file descriptor left, of ", most.rlim_cur, raise_the_limit});
 }
 
 /// What a person can do about it.

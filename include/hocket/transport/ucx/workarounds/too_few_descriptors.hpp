@@ -10,9 +10,9 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstddef>
-#include <string>
 
 #include <sys/resource.h>
 
@@ -29,8 +29,8 @@ inline failure too_few_descriptors() {
   const std::size_t open = platform::list_directory("/proc/self/fd").size() - 1;  // that of the directory
   if (open + needed <= most.rlim_cur) return {};
   return make_failure(errc::bad_environment,
-                      "UCX needs " + std::to_string(needed) + " file descriptors to start, and this process has " +
-                          std::to_string(open) + " of " + std::to_string(most.rlim_cur) + " in use" + raise_the_limit);
+                      hocket::detail::concat({"UCX needs ", needed, " file descriptors to start, and this process has ",
+                                              open, " of ", most.rlim_cur, " in use", raise_the_limit}));
 }
 
 }  // namespace ucx
