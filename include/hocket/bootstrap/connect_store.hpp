@@ -35,7 +35,8 @@ class single_store {
   blob get(std::string_view key, const wait_limit& /*limit*/) {
     const auto found = values_.find(std::string(key));
     if (found == values_.end()) {
-      raise(errc::timeout, "'" + std::string(key) + "' was not set, and in a world of one nobody else can set it",
+      raise(errc::timeout,
+            hocket::detail::concat({"'", key, "' was not set, and in a world of one nobody else can set it"}),
             detail::store_context("store.get", 0, 1));
     }
     return found->second;

@@ -75,8 +75,8 @@ class directory_store {
     failure cause = poll(
         limit, [&] { return platform::read_file(path, value); },
         [&](std::chrono::nanoseconds waited) {
-          return make_failure(errc::timeout,
-                              "nobody set '" + std::string(key) + "' within " + platform::seconds_text(waited));
+          return make_failure(errc::timeout, hocket::detail::concat(
+                                                 {"nobody set '", key, "' within ", platform::seconds_text(waited)}));
         });
     if (cause) fail("store.get", std::move(cause));
     return value;
@@ -84,7 +84,8 @@ class directory_store {
 
  private:
   explicit directory_store(const directory_store_options& options)
-      : options_(options), base_(options.directory + "/hocket-" + token_digest(options.token)) {}
+      : options_(options), base_(hocket::detail::concat({options.directory, "/hocket-", token_digest(options.token)})) {
+  }
 
   /// Only tells jobs apart (FNV-1a); the token itself is compared inside.
   static std::string token_digest(std::string_view token) {
@@ -209,19 +210,21 @@ class directory_store {
     while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
     const std::size_t slash = path.rfind('/');
     const std::string parent(slash == std::string_view::npos ? "." : path.substr(0, slash));
-    const std::string what = "there is no directory '" + options_.directory + "', and ";
+    const std::string what = hocket::detail::concat({"there is no directory '", options_.directory, "', and "});
     const std::string right = "; set HOCKET_STORE=dir:///path of a directory that all ranks can write";
     if (parent.empty()) {
-      return make_failure(errc::bad_environment, what + "none is made in the root of the file system" + right);
+      return make_failure(errc::bad_environment,
+                          hocket::detail::concat({what, "none is made in the root of the file system", right}));
     }
     if (::stat(parent.c_str(), &found) == 0) return {};
-    return make_failure(errc::bad_environment, what + "it can't be made, as there is no '" + parent + '\'' + right);
+    return make_failure(errc::bad_environment,
+                        hocket::detail::concat({what, "it can't be made, as there is no '", parent, '\'', right}));
   }
 
   /// The last rank of an earlier job may remove the base at the same moment, so this tries more than once.
   failure make_session() {
     if (failure mistyped = check_parent()) return mistyped;
-    const std::string path = base_ + "/session-" + platform::random_name();
+    const std::string path = hocket::detail::concat({base_, "/session-", platform::random_name()});
     int error = 0;
     for (int attempt = 0; attempt < 100; ++attempt) {
       ::mkdir(options_.directory.c_str(), 0700);
@@ -232,9 +235,9 @@ class directory_store {
       }
       error = errno;
     }
-    return platform::system_failure("cannot make '" + path +
-                                        "' (set HOCKET_STORE=dir:///path of a directory that all "
-                                        "ranks can write)",
+    return platform::system_failure(hocket::detail::concat({"cannot make '", path,
+                                                            "' (set HOCKET_STORE=dir:///path of a directory that all "
+                                                            "ranks can write)"}),
                                     error, errc::bad_environment);
   }
 
@@ -299,9 +302,9 @@ class directory_store {
         limit, [&] { return find_session(word); },
         [&](std::chrono::nanoseconds waited) {
           return make_failure(errc::timeout,
-                              "rank 0 has not shown up in '" + options_.directory + "' after " +
-                                  platform::seconds_text(waited) +
-                                  ": is it running, with the same HOCKET_STORE and HOCKET_TOKEN?",
+                              hocket::detail::concat({"rank 0 has not shown up in '", options_.directory, "' after ",
+                                                      platform::seconds_text(waited),
+                                                      ": is it running, with the same HOCKET_STORE and HOCKET_TOKEN?"}),
                               {.peer = 0});
         });
     if (end) return end;
@@ -315,7 +318,9 @@ class directory_store {
     detail::blob_reader reader(verdict);
     const auto code = reader.integer<std::int32_t>();
     const auto peer = reader.integer<std::int32_t>();
-    if (!reader.ok()) return make_failure(errc::mismatch, "'" + path + "' is too short to be the verdict of rank 0");
+    if (!reader.ok())
+      return make_failure(errc::mismatch,
+                          hocket::detail::concat({"'", path, "' is too short to be the verdict of rank 0"}));
     if (code == 0) return {};
     return detail::reported_failure(code, peer, reader.rest_as_text(), options_.ranks);
   }
@@ -327,7 +332,7 @@ class directory_store {
       const std::string path = base_ + '/' + name;
       const std::string rank = std::to_string(options_.rank);
       blob seen;
-      if (platform::read_file(path + "/seen." + rank, seen) && blob_text(seen) == word) {
+      if (platform::read_file(hocket::detail::concat({path, "/seen.", rank}), seen) && blob_text(seen) == word) {
         session_ = path;
         return true;
       }
@@ -376,7 +381,7 @@ class directory_store {
       if (name.starts_with("left.") || name == detail::died_note) ++left;
     }
     if (left < (failed_ ? ranks_here().size() : static_cast<std::size_t>(options_.ranks))) return;
-    const std::string ended = base_ + "/ended-" + session_.substr(session_.rfind('-') + 1);
+    const std::string ended = hocket::detail::concat({base_, "/ended-", session_.substr(session_.rfind('-') + 1)});
     if (::rename(session_.c_str(), ended.c_str()) != 0) return;
     platform::remove_flat_directory(ended);
     ::rmdir(base_.c_str());
@@ -397,7 +402,8 @@ class directory_store {
       }
     }
     if (name.size() > 250) {
-      const std::string words = "the key '" + std::string(key) + "' is too long for a file name: use at most 80 bytes";
+      const std::string words =
+          hocket::detail::concat({"the key '", key, "' is too long for a file name: use at most 80 bytes"});
       fail("store", make_failure(errc::invalid_argument, words));
     }
     return name;

@@ -75,8 +75,8 @@ class variable_reader {
   bool has(const char* name) const { return !text(name).empty(); }
 
   [[noreturn]] void reject(const char* name, const std::string& what_is_right) const {
-    const std::string state = has(name) ? "='" + std::string(text(name)) + "'" : " is not set";
-    raise(errc::bad_environment, name + state + ": " + what_is_right);
+    const std::string state = has(name) ? hocket::detail::concat({"='", text(name), "'"}) : " is not set";
+    raise(errc::bad_environment, hocket::detail::concat({name, state, ": ", what_is_right}));
   }
 
   int integer(const char* name, int least, int most) const {
@@ -98,7 +98,7 @@ class variable_reader {
     if (has(first) == has(second)) return has(first);
     const char* there = has(first) ? first : second;
     const char* missing = has(first) ? second : first;
-    reject(missing, std::string("set it too, since ") + there + "='" + std::string(text(there)) + "', or set neither");
+    reject(missing, hocket::detail::concat({"set it too, since ", there, "='", text(there), "', or set neither"}));
   }
 
  private:
@@ -111,8 +111,8 @@ inline void read_ranks(const variable_reader& variables, const char* rank, const
   ranks_value = variables.integer(ranks, 1, std::numeric_limits<int>::max());
   rank_value = variables.integer(rank, 0, std::numeric_limits<int>::max());
   if (rank_value >= ranks_value) {
-    variables.reject(rank, "it must be less than " + std::string(ranks) + "='" + std::string(variables.text(ranks)) +
-                               "', because ranks count from 0");
+    variables.reject(rank, hocket::detail::concat({"it must be less than ", ranks, "='", variables.text(ranks),
+                                                   "', because ranks count from 0"}));
   }
 }
 
@@ -259,8 +259,8 @@ world_description read_environment(const Lookup& lookup) {
     world.local_rank = 0;
     world.local_ranks = 1;
     if (variables.has("HOCKET_STORE")) {
-      variables.reject("HOCKET_RANK", "set it and HOCKET_RANKS too, since HOCKET_STORE='" +
-                                          std::string(variables.text("HOCKET_STORE")) + "'");
+      variables.reject("HOCKET_RANK", hocket::detail::concat({"set it and HOCKET_RANKS too, since HOCKET_STORE='",
+                                                              variables.text("HOCKET_STORE"), "'"}));
     }
   }
   if (variables.has("HOCKET_STORE")) detail::read_store(variables, world);

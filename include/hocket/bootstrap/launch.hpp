@@ -248,7 +248,9 @@ class command_group {
     do {
       size = ::read(trouble.read.get(), &error, sizeof error);
     } while (size < 0 && errno == EINTR);
-    if (size > 0) raise(platform::system_failure("cannot run '" + command_[0] + "'", error, errc::invalid_argument));
+    if (size > 0)
+      raise(platform::system_failure(hocket::detail::concat({"cannot run '", command_[0], "'"}), error,
+                                     errc::invalid_argument));
   }
 
   void note_ends() {
@@ -294,7 +296,7 @@ class command_group {
   }
 
   static void report(const std::string& text) {
-    const std::string line = "hocket launch: " + text + '\n';
+    const std::string line = hocket::detail::concat({"hocket launch: ", text, '\n'});
     static_cast<void>(platform::write_all(2, std::as_bytes(std::span(line.data(), line.size()))));
   }
 
@@ -411,7 +413,7 @@ inline std::string describe_failures(const std::vector<process_result>& results)
     } else {
       hocket::detail::append(text, {" ended with exit code ", each.exit_code});
     }
-    text += each.output.empty() ? "\n" : ", and wrote:\n" + each.output + '\n';
+    text += each.output.empty() ? "\n" : hocket::detail::concat({", and wrote:\n", each.output, '\n'});
   }
   return text;
 }

@@ -13,6 +13,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cerrno>
 #include <climits>
@@ -38,7 +39,8 @@ class launch_directory {
       : path_(absolute(parent) + '/' + std::string(prefix) + token) {
     remove_leftovers(parent);
     if (::mkdir(path_.c_str(), 0700) != 0) {
-      raise(platform::system_failure("cannot make '" + path_ + "'", errno, errc::bad_environment));
+      raise(platform::system_failure(hocket::detail::concat({"cannot make '", path_, "'"}), errno,
+                                     errc::bad_environment));
     }
     // What it says is there once it is locked. Where locks are not to be had, it stays empty.
     lock_.reset(::open((path_ + lock_name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

@@ -93,8 +93,8 @@ class rendezvous {
     if (mine.kind == request_kind::gather) {
       return missing_refusal(errc::aborted, "start-up was called off: ", mine.key, gatherings_[mine.key], waited);
     }
-    return refusal(errc::aborted, "start-up was called off: nobody has set '" + mine.key + "' after " +
-                                      platform::seconds_text(waited));
+    return refusal(errc::aborted, hocket::detail::concat({"start-up was called off: nobody has set '", mine.key,
+                                                          "' after ", platform::seconds_text(waited)}));
   }
 
   /// The connection of `rank` has ended.
@@ -122,8 +122,9 @@ class rendezvous {
         fail(late.key, group, verdict);
         i = 0;
       } else {
-        answers_.push_back({late.rank, refusal(errc::timeout, "nobody set '" + late.key + "' within " +
-                                                                  platform::seconds_text(late.allowed))});
+        answers_.push_back(
+            {late.rank, refusal(errc::timeout, hocket::detail::concat({"nobody set '", late.key, "' within ",
+                                                                       platform::seconds_text(late.allowed)}))});
       }
     }
   }
@@ -207,9 +208,9 @@ class rendezvous {
         const bool little = (std::endian::native == std::endian::little) == own;
         return own || mark == 0x04030201 ? std::string(little ? "little" : "big") + "-endian" : "of unknown byte order";
       };
-      return refusal(errc::refused, "rank 0 is " + order(byte_order_mark, true) + ", " + who + " is " +
-                                        order(greeting.byte_order, false) +
-                                        ": run all ranks on machines of one byte order");
+      return refusal(errc::refused, hocket::detail::concat({"rank 0 is ", order(byte_order_mark, true), ", ", who,
+                                                            " is ", order(greeting.byte_order, false),
+                                                            ": run all ranks on machines of one byte order"}));
     }
     if (greeting.protocol != protocol_version || greeting.version != library_version) {
       return refusal(
@@ -219,9 +220,9 @@ class rendezvous {
                                   greeting.protocol, "): build all ranks with the same version"}));
     }
     if (!equal_in_constant_time(greeting.token, token_)) {
-      return refusal(errc::refused, "the token of " + who +
-                                        " is not that of rank 0: give all ranks of one job the "
-                                        "same HOCKET_TOKEN, and other jobs another port");
+      return refusal(errc::refused, hocket::detail::concat({"the token of ", who,
+                                                            " is not that of rank 0: give all ranks of one job the "
+                                                            "same HOCKET_TOKEN, and other jobs another port"}));
     }
     if (greeting.ranks != ranks_ || greeting.rank < 0 || greeting.rank >= ranks_) {
       return refusal(errc::mismatch,
@@ -230,16 +231,18 @@ class rendezvous {
     }
     const auto& [before, note, place] = presence_[static_cast<std::size_t>(greeting.rank)];
     if (before == state::here) {
-      const std::string places = place.empty() || origin.empty() ? "" : ", at " + place + " and at " + origin;
-      return refusal(errc::mismatch,
-                     "two processes say that they are " + who + places + ": give each rank its own number",
-                     greeting.rank);
+      const std::string places =
+          place.empty() || origin.empty() ? "" : hocket::detail::concat({", at ", place, " and at ", origin});
+      return refusal(
+          errc::mismatch,
+          hocket::detail::concat({"two processes say that they are ", who, places, ": give each rank its own number"}),
+          greeting.rank);
     }
     if (before == state::lost || before == state::cancelled) {
       return refusal(errc::peer_lost,
-                     who + " was here, and " +
-                         (before == state::lost ? "its connection broke" : "its part was called off") +
-                         ": start the whole job again",
+                     hocket::detail::concat({who, " was here, and ",
+                                             before == state::lost ? "its connection broke" : "its part was called off",
+                                             ": start the whole job again"}),
                      greeting.rank);
     }
     if (before == state::left) return make_refusal(status_come_again, "");
@@ -304,7 +307,9 @@ class rendezvous {
       return;
     }
     if (group.present[slot]) {
-      answers_.push_back({rank, refusal(errc::mismatch, "this rank took part in '" + what.key + "' already", rank)});
+      answers_.push_back(
+          {rank,
+           refusal(errc::mismatch, hocket::detail::concat({"this rank took part in '", what.key, "' already"}), rank)});
       return;
     }
     group.blobs[slot] = std::move(what.value);
@@ -374,9 +379,10 @@ class rendezvous {
       missing.push_back(static_cast<int>(rank));
       if (missing.size() > 4) continue;
       const std::string who = hocket::detail::concat({"rank ", rank});
-      if (presence_[rank].now == state::here) notes += "; " + who + " is connected, but has not come to '" + key + "'";
+      if (presence_[rank].now == state::here)
+        hocket::detail::append(notes, {"; ", who, " is connected, but has not come to '", key, "'"});
       const std::string& note = presence_[rank].note;
-      if (!note.empty()) notes += "; one that said it is " + who + " was refused: " + note;
+      if (!note.empty()) hocket::detail::append(notes, {"; one that said it is ", who, " was refused: ", note});
     }
     const int first = missing.empty() ? -1 : missing.front();
     return refusal(code, front + missing_text(missing, ranks_, waited) + notes, first);

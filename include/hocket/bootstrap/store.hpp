@@ -70,7 +70,8 @@ inline std::string ranks_have_text(const std::vector<int>& list, int ranks) {
 }
 
 inline std::string missing_text(const std::vector<int>& missing, int ranks, std::chrono::nanoseconds waited) {
-  return ranks_have_text(missing, ranks) + " not shown up after " + platform::seconds_text(waited);
+  return hocket::detail::concat(
+      {ranks_have_text(missing, ranks), " not shown up after ", platform::seconds_text(waited)});
 }
 
 /// What the others hear of a rank whose part in start-up was ended.
@@ -122,7 +123,9 @@ class generic_exchange {
     }
     std::vector<blob> all;
     if (!read_blobs(reader, ranks_, all)) {
-      raise(errc::mismatch, "'" + prefix_ + "' does not hold a blob for each rank: was it used before?", context(0));
+      raise(errc::mismatch,
+            hocket::detail::concat({"'", prefix_, "' does not hold a blob for each rank: was it used before?"}),
+            context(0));
     }
     return all;
   }
@@ -160,7 +163,7 @@ class generic_exchange {
   blob fetch_merged() {
     blob merged;
     const std::error_code end = try_get(merged_key(), limit_.later_by(std::chrono::milliseconds(200)), merged);
-    if (end) raise(missing_failure(end, 0, "rank 0 has not published '" + prefix_ + "'"));
+    if (end) raise(missing_failure(end, 0, hocket::detail::concat({"rank 0 has not published '", prefix_, "'"})));
     return merged;
   }
 
@@ -176,7 +179,7 @@ class generic_exchange {
       text = missing_text(found.list, ranks_, waited);
       peer = found.list.front();
     } else {
-      text = otherwise + " after " + platform::seconds_text(waited);
+      text = hocket::detail::concat({otherwise, " after ", platform::seconds_text(waited)});
       if (!found.all_looked_at) {
         text += ", and there was no time to see who is missing";
         peer = -1;

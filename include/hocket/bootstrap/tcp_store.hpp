@@ -62,9 +62,10 @@ inline failure open_listener(const tcp_store_options& options, platform::file_de
     const std::string place = platform::endpoint_text(options.host, options.port);
     cause =
         make_failure(errc::bad_environment,
-                     "port " + port + " is in use by another program, or another rank 0: set HOCKET_STORE=" + "tcp://" +
-                         place + " with another port instead of " + port +
-                         ", the same on every rank; it goes before the MASTER_PORT of torchrun");
+                     hocket::detail::concat(
+                         {"port ", port, " is in use by another program, or another rank 0: set HOCKET_STORE=tcp://",
+                          place, " with another port instead of ", port,
+                          ", the same on every rank; it goes before the MASTER_PORT of torchrun"}));
   } else if (error == EACCES) {
     cause =
         make_failure(errc::bad_environment, hocket::detail::concat({"this user may not listen on port ", options.port,
@@ -174,8 +175,9 @@ class tcp_store {
       if (cause.code == errc::unreachable) seen = cause.reason;
       if (options_.open && closed_) {
         fail("connect",
-             make_failure(errc::peer_lost, "rank 0 is gone: its port " + place() +
-                                               " was open before this rank started, and is not (" + seen + ")"),
+             make_failure(errc::peer_lost,
+                          hocket::detail::concat({"rank 0 is gone: its port ", place(),
+                                                  " was open before this rank started, and is not (", seen, ")"})),
              0);
       }
       const failure end = cause.code == errc::aborted ? cause : platform::nap(pause, limit);
@@ -192,8 +194,8 @@ class tcp_store {
   }
 
   std::string not_served(std::chrono::nanoseconds waited, const std::string& seen) const {
-    return "rank 0 has not served the store at " + place() + " after " + platform::seconds_text(waited) + " (" + seen +
-           ")";
+    return hocket::detail::concat(
+        {"rank 0 has not served the store at ", place(), " after ", platform::seconds_text(waited), " (", seen, ")"});
   }
 
   /// `errc::unreachable`: worth another attempt.
@@ -222,9 +224,10 @@ class tcp_store {
     if (cause.code == errc::timeout || cause.code == errc::peer_lost) cause.code = make_error_code(errc::unreachable);
     if (cause) return cause;
     if (blob_text(byte_view(front).first(detail::hello_magic.size())) != detail::hello_magic) {
-      return make_failure(errc::refused, "what serves " + place() +
-                                             " is not a hocket store: another program has that "
-                                             "port, so set another one in HOCKET_STORE on every rank");
+      return make_failure(errc::refused,
+                          hocket::detail::concat({"what serves ", place(),
+                                                  " is not a hocket store: another program has that "
+                                                  "port, so set another one in HOCKET_STORE on every rank"}));
     }
     answer ignored;
     cause = receive_answer(ignored, limit);
@@ -274,7 +277,7 @@ class tcp_store {
     failure cause = receive_answer(ignored, deadline::after(std::chrono::milliseconds(3)));
     answered_ = false;  // nothing more can be asked
     if (cause.code == errc::aborted) return cause;
-    return make_failure(errc::aborted, "start-up was called off: '" + std::string(key) + "' was not over");
+    return make_failure(errc::aborted, hocket::detail::concat({"start-up was called off: '", key, "' was not over"}));
   }
 
   /// The server has ended, but perhaps it has left word why.

@@ -135,7 +135,7 @@ class mark_painter {
     y_ = outgoing_ ? page_.out_y(step.rank, step.lane) : page_.own_y(step.rank, step.lane);
     height_ = outgoing_ ? page::out_height : page::own_height;
     fill_ = std::string("fill=\"") + colour_of(what) + '"';
-    svg_.raw("<g class=\"action\"><title>" + escaped(title(step)) + "</title>\n");
+    svg_.raw(hocket::detail::concat({"<g class=\"action\"><title>", escaped(title(step)), "</title>\n"}));
 
     const double begin = page_.x(what == action_kind::send ? mark.wire_begin : step.begin);
     const double end =
@@ -158,7 +158,7 @@ class mark_painter {
   static constexpr const char* edge = " stroke=\"#ffffff\" stroke-width=\"0.8\" rx=\"2\"";
 
   void pale(double x, double width) {
-    svg_.rectangle({x, y_}, width, height_, fill_ + " fill-opacity=\"0.26\"" + edge);
+    svg_.rectangle({x, y_}, width, height_, hocket::detail::concat({fill_, " fill-opacity=\"0.26\"", edge}));
   }
 
   /// Begins later where a tick is in the way, so that both can be seen.
@@ -183,14 +183,15 @@ class mark_painter {
     if (what.count > 1) hocket::detail::append(text, {'-', what.chunk + what.count - 1});
     const double size = outgoing_ ? 9 : 11;
     if (to - from < 0.62 * size * static_cast<double>(text.size()) + 3) return;
-    svg_.words({(from + to) / 2, y_ + height_ / 2 + 0.36 * size}, text,
-               "text-anchor=\"middle\" font-size=\"" + decimal(size, 0) + "\" fill=\"" + colour + '"');
+    svg_.words(
+        {(from + to) / 2, y_ + height_ / 2 + 0.36 * size}, text,
+        hocket::detail::concat({"text-anchor=\"middle\" font-size=\"", decimal(size, 0), "\" fill=\"", colour, '"'}));
   }
 
   static std::string title(const timed_action& step) {
     std::string text = hocket::detail::concat({"rank ", step.rank, ", step ", step.index, ": ", to_string(step.what)});
     if (step.what.count != 0) text += ", " + bytes_text(step.bytes);
-    return text + ", " + time_text(step.begin) + " to " + time_text(step.end);
+    return hocket::detail::concat({text, ", ", time_text(step.begin), " to ", time_text(step.end)});
   }
 
   svg_writer& svg_;
@@ -240,13 +241,14 @@ class svg_drawing {
   void open(const std::string& heading, const std::string& facts) {
     const std::string width = decimal(page_.width, 0);
     const std::string height = decimal(page_.height(), 0);
-    svg_.raw("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
-             "\" viewBox=\"0 0 " + width + ' ' + height + "\" role=\"img\" aria-label=\"" + escaped(heading) +
-             "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>" + escaped(heading) +
-             "</title>\n<desc>" + escaped(facts) +
-             "</desc>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" "
-             "refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 1L8 4L0 7z\" "
-             "fill=\"#334155\"/></marker></defs>\n");
+    svg_.raw(hocket::detail::concat(
+        {"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", height, "\" viewBox=\"0 0 ",
+         width, ' ', height, "\" role=\"img\" aria-label=\"", escaped(heading),
+         "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>", escaped(heading),
+         "</title>\n<desc>", escaped(facts),
+         "</desc>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" "
+         "refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 1L8 4L0 7z\" "
+         "fill=\"#334155\"/></marker></defs>\n"}));
     svg_.rectangle({0, 0}, page_.width, page_.height(), "fill=\"#ffffff\"");
     svg_.words({24, 34}, heading, "font-size=\"19\" font-weight=\"bold\" fill=\"#111827\"");
     svg_.words({24, 56}, facts, "font-size=\"13\" fill=\"#4b5563\"");

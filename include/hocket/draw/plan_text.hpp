@@ -142,8 +142,8 @@ std::string draw_text(const Plan& plan, int ranks) {
   const auto label = [&](int rank, unsigned lane) {
     const std::string name = "rank " + detail::aligned_right(std::to_string(rank), rank_width);
     if (lanes == 1) return name;
-    return (lane == 0 ? name : std::string(name.size(), ' ')) + " lane " +
-           detail::aligned_right(std::to_string(lane), std::to_string(lanes - 1).size());
+    return hocket::detail::concat({lane == 0 ? name : std::string(name.size(), ' '), " lane ",
+                                   detail::aligned_right(std::to_string(lane), std::to_string(lanes - 1).size())});
   };
 
   std::string text = hocket::detail::concat(

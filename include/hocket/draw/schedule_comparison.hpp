@@ -8,6 +8,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/draw/detail/svg.hpp>
 #include <hocket/draw/schedule_svg.hpp>
 #include <hocket/draw/schedule_text.hpp>
@@ -35,8 +36,9 @@ inline std::string draw_comparison_text(const schedule& plan, const timeline& pl
   std::string all;
   for (std::size_t rank = 0; rank < above.size(); ++rank) {
     const std::string number = std::to_string(rank);
-    all += "rank " + std::string(digits - number.size(), ' ') + number + " plan  " + above[rank] + '\n';
-    all += std::string(5 + digits, ' ') + " run   " + below[rank] + '\n';
+    hocket::detail::append(all,
+                           {"rank ", std::string(digits - number.size(), ' '), number, " plan  ", above[rank], '\n'});
+    hocket::detail::append(all, {std::string(5 + digits, ' '), " run   ", below[rank], '\n'});
   }
   return all;
 }
@@ -60,9 +62,9 @@ inline std::string draw_comparison_svg(const schedule& plan, const timeline& pla
   const std::string width = plan::detail::decimal(options.width, 0);
   const std::string middle = plan::detail::decimal(above.height(), 0);
   const std::string height = plan::detail::decimal(above.height() + below.height(), 0);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height + "\" viewBox=\"0 0 " +
-         width + ' ' + height + "\">\n" + above.draw() + "<g transform=\"translate(0 " + middle + ")\">\n" +
-         below.draw() + "</g>\n</svg>\n";
+  return hocket::detail::concat({"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", height,
+                                 "\" viewBox=\"0 0 ", width, ' ', height, "\">\n", above.draw(),
+                                 "<g transform=\"translate(0 ", middle, ")\">\n", below.draw(), "</g>\n</svg>\n"});
 }
 
 }  // namespace plan::pipeline

@@ -96,11 +96,11 @@ class schedule_drawing {
     const std::string heading(options_.heading.empty() ? plan_.name() : options_.heading);
     const std::string width = plan::detail::decimal(options_.width, 0);
     const std::string tall = plan::detail::decimal(height(), 0);
-    svg_.raw("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + tall +
-             "\" viewBox=\"0 0 " + width + ' ' + tall + "\" role=\"img\" aria-label=\"" +
-             plan::detail::escaped(heading) +
-             "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>" +
-             plan::detail::escaped(heading) + "</title>\n");
+    svg_.raw(hocket::detail::concat({"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", tall,
+                                     "\" viewBox=\"0 0 ", width, ' ', tall, "\" role=\"img\" aria-label=\"",
+                                     plan::detail::escaped(heading),
+                                     "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>",
+                                     plan::detail::escaped(heading), "</title>\n"}));
     svg_.rectangle({0, 0}, options_.width, height(), "fill=\"#ffffff\"");
     svg_.words({24, 34}, heading, "font-size=\"19\" font-weight=\"bold\" fill=\"#111827\"");
     svg_.words({24, 56}, facts(), "font-size=\"13\" fill=\"#4b5563\"");
@@ -168,11 +168,11 @@ class schedule_drawing {
 
   void cell(const timed_schedule_action& at) {
     if (at.end <= at.begin) return;
-    svg_.raw(
-        "<g class=\"action\"><title>" +
-        plan::detail::escaped(hocket::detail::concat({"rank ", at.rank, ", step ", at.index, ": ", to_string(at.what),
-                                                      ", ", number(at.begin), " to ", number(at.end)})) +
-        "</title>\n");
+    svg_.raw(hocket::detail::concat(
+        {"<g class=\"action\"><title>",
+         plan::detail::escaped(hocket::detail::concat({"rank ", at.rank, ", step ", at.index, ": ", to_string(at.what),
+                                                       ", ", number(at.begin), " to ", number(at.end)})),
+         "</title>\n"}));
     const int parts = at.what.is_pair() ? 2 : 1;
     int part = 0;
     for_each_task(at.what, [&](const task& what) {
@@ -181,13 +181,14 @@ class schedule_drawing {
       const double above = y(at.rank) + part++ * high;
       const double wide = x(at.end) - x(at.begin);
       svg_.rectangle({x(at.begin), above}, wide, high,
-                     std::string("fill=\"") + (is_later(what) ? colours.later : colours.first) +
-                         "\" stroke=\"#ffffff\" stroke-width=\"0.8\"");
+                     hocket::detail::concat({"fill=\"", is_later(what) ? colours.later : colours.first,
+                                             "\" stroke=\"#ffffff\" stroke-width=\"0.8\""}));
       const std::string text = std::to_string(what.microbatch);
       const double size = parts == 2 ? 9 : 11;
       if (wide < 0.62 * size * static_cast<double>(text.size()) + 2) return;
       svg_.words({x(at.begin) + wide / 2, above + high / 2 + 0.36 * size}, text,
-                 "text-anchor=\"middle\" font-size=\"" + plan::detail::decimal(size, 0) + "\" fill=\"#ffffff\"");
+                 hocket::detail::concat(
+                     {"text-anchor=\"middle\" font-size=\"", plan::detail::decimal(size, 0), "\" fill=\"#ffffff\""}));
     });
     svg_.raw("</g>\n");
   }

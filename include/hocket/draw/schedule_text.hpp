@@ -123,7 +123,7 @@ inline std::string numbered(const std::string& word, const std::vector<std::stri
   const std::size_t digits = std::to_string(lines.size() - 1).size();
   for (std::size_t rank = 0; rank < lines.size(); ++rank) {
     const std::string number = std::to_string(rank);
-    all += word + ' ' + std::string(digits - number.size(), ' ') + number + "  " + lines[rank] + '\n';
+    hocket::detail::append(all, {word, ' ', std::string(digits - number.size(), ' '), number, "  ", lines[rank], '\n'});
   }
   return all;
 }

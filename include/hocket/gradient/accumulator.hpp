@@ -370,10 +370,10 @@ class gradient_accumulator {
 
   void check_complete(const char* call) const {
     if (!inside_ && next_ != 0 && next_ == of_) return;
-    refuse(std::string(call) + ": " +
-           (inside_      ? std::string("a microbatch has not ended: call end_microbatch first")
-            : next_ == 0 ? std::string("no microbatch has begun")
-                         : detail::concat({"only ", next_, " of ", of_, " microbatches are done"})));
+    refuse(detail::concat({call, ": ",
+                           inside_      ? std::string("a microbatch has not ended: call end_microbatch first")
+                           : next_ == 0 ? std::string("no microbatch has begun")
+                                        : detail::concat({"only ", next_, " of ", of_, " microbatches are done"})}));
   }
 
   double& used(std::size_t i) noexcept { return report_[uses + i]; }

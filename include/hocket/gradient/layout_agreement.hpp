@@ -44,7 +44,7 @@ constexpr auto bounds_of(const Options& options) {
 /// A layout in words, a line per parameter.
 inline std::string text_of(const parameter_layout& layout) {
   const bool forward = layout.limits().order == bucket_order::forward;
-  std::string text = std::string("buckets that leave in ") + (forward ? "forward" : "backward") + " order\n";
+  std::string text = concat({"buckets that leave in ", forward ? "forward" : "backward", " order\n"});
   for (std::size_t i = 0; i < layout.parameters(); ++i) text += layout.describe(i) + '\n';
   return text;
 }
@@ -60,7 +60,7 @@ inline std::string first_difference(std::string_view one, std::string_view other
     const std::string_view rest = text.substr(begin);
     return rest.empty() ? std::string("no more parameters") : std::string(rest.substr(0, rest.find('\n')));
   };
-  return one_is + " has " + line(one) + ", " + other_is + " has " + line(other);
+  return concat({one_is, " has ", line(one), ", ", other_is, " has ", line(other)});
 }
 
 /// Of the bytes of a text, from 1 on: FNV-1a.
@@ -91,10 +91,10 @@ template <class Domain, class Bounds>
                counts{lengths}, bounds, site);
   const std::string_view texts = both;
   raise(errc::mismatch,
-        "the layouts of ranks differ: " +
-            first_difference(texts.substr(0, lengths[0]), texts.substr(lengths[0]), "rank 0",
-                             concat({"rank ", culprit})) +
-            "; give all ranks the same parameters, in the same order, and the same bucket limits",
+        concat({"the layouts of ranks differ: ",
+                first_difference(texts.substr(0, lengths[0]), texts.substr(lengths[0]), "rank 0",
+                                 concat({"rank ", culprit})),
+                "; give all ranks the same parameters, in the same order, and the same bucket limits"}),
         {.operation = operation,
          .rank = comm.rank(),
          .ranks = comm.size(),

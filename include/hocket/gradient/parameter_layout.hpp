@@ -190,7 +190,7 @@ class parameter_layout {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (parameters_[i].name == name) return i;
     }
-    raise(errc::invalid_argument, "no parameter of this layout is called '" + std::string(name) + "'");
+    raise(errc::invalid_argument, detail::concat({"no parameter of this layout is called '", name, "'"}));
   }
 
   /// The part of bucket `b` that is rank `rank`'s: see `piece_of`. Counted from the beginning of the flat memory.
@@ -212,7 +212,8 @@ class parameter_layout {
       }
       room -= rounded(each.elements);
       if (names.insert(each.name).second) continue;
-      raise(errc::invalid_argument, "two parameters are called '" + each.name + "': give each a name of its own");
+      raise(errc::invalid_argument,
+            detail::concat({"two parameters are called '", each.name, "': give each a name of its own"}));
     }
   }
 

@@ -153,7 +153,7 @@ void write_trace(const communicator<adaptor::traced<Domain>>& comm, const std::s
   if (comm.rank() != 0) return;
   std::ofstream file(path);
   if (file << adaptor::trace_json(parts) << std::flush) return;
-  raise(errc::bad_environment, "write_trace: '" + path + "' can't be written");
+  raise(errc::bad_environment, detail::concat({"write_trace: '", path, "' can't be written"}));
 }
 
 HOCKET_END_NAMESPACE

@@ -52,7 +52,7 @@ class range_domain {
   bool is_seen() const noexcept { return handle_ != nullptr; }
 
   nvtxRangeId_t begin(const char* operation, const char* algorithm, std::size_t bytes) const {
-    const std::string text = std::string(operation) + ": " + algorithm;
+    const std::string text = hocket::detail::concat({operation, ": ", algorithm});
     nvtxEventAttributes_t range{};
     range.version = NVTX_VERSION;
     range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;

@@ -106,8 +106,8 @@ class survivor_consensus {
   void pause(const failure& cause) {
     if (state_.aborted()) cancel();
     if (until_.passed()) {
-      fail(make_failure(errc::timeout, "the communicator of those who are left could not be made within " +
-                                           describe(call_.timeout) + (cause ? ": " + cause.reason : "")));
+      fail(make_failure(errc::timeout, concat({"the communicator of those who are left could not be made within ",
+                                               describe(call_.timeout), cause ? ": " + cause.reason : ""})));
     }
     platform::nap(1'000'000);
   }

@@ -198,8 +198,8 @@ class rank_mesh {
     for (std::size_t peer = 0; peer < all.size(); ++peer) {
       if (all[peer] == own) continue;
       raise(errc::mismatch,
-            "this rank has " + named({own.begin(), own.end()}) + " and another " +
-                named({all[peer].begin(), all[peer].end()}) + "; pass equal extents on all ranks",
+            detail::concat({"this rank has ", named({own.begin(), own.end()}), " and another ",
+                            named({all[peer].begin(), all[peer].end()}), "; pass equal extents on all ranks"}),
             {.operation = "mesh",
              .rank = comm.rank(),
              .ranks = comm.size(),

@@ -232,23 +232,23 @@ class optimizer {
 
   void check_layouts(const parameter_layout& of_gradients) const {
     if (of_gradients == layout()) return;
-    refuse(
-        "the layout of the gradients, " + described(of_gradients) + ", is not that of the parameters, " +
-        described(layout()) + ": " +
-        detail::first_difference(detail::text_of(of_gradients), detail::text_of(layout()), "the former", "the latter") +
-        "; give both the same one");
+    refuse(detail::concat(
+        {"the layout of the gradients, ", described(of_gradients), ", is not that of the parameters, ",
+         described(layout()), ": ",
+         detail::first_difference(detail::text_of(of_gradients), detail::text_of(layout()), "the former", "the latter"),
+         "; give both the same one"}));
   }
   /// Other ranks with as many others would take the step, and each its own.
   template <class Domain, class OtherDomain>
   void check_ranks(const communicator<Domain>& of_gradients, const communicator<OtherDomain>& of_parameters,
                    const std::string& which) const {
     if (detail::same_ranks(of_gradients, of_parameters)) return;
-    refuse("the gradients are those of " + described(of_gradients) + ", the parameters those of " +
-           described(of_parameters) + which +
-           (of_gradients.rank() == of_parameters.rank() && of_gradients.size() == of_parameters.size()
-                ? ", and these are other ranks"
-                : "") +
-           ": make both with the same ranks, in the same order");
+    refuse(detail::concat({"the gradients are those of ", described(of_gradients), ", the parameters those of ",
+                           described(of_parameters), which,
+                           of_gradients.rank() == of_parameters.rank() && of_gradients.size() == of_parameters.size()
+                               ? ", and these are other ranks"
+                               : "",
+                           ": make both with the same ranks, in the same order"}));
   }
   template <class Domain>
   static std::string described(const communicator<Domain>& comm) {

@@ -70,9 +70,9 @@ class state_reader {
 
   /// Why the elements `wanted` of `of`, counted in it, are not there; empty if they are.
   std::string missing(const std::string& array, const parameter& of, const element_range& wanted) const {
-    const std::string name = "the " + array + " of '" + of.name + "'";
+    const std::string name = concat({"the ", array, " of '", of.name, "'"});
     const auto all = found_.find({array, of.name});
-    if (all == found_.end()) return "there is no piece of " + name + " among what is to be restored";
+    if (all == found_.end()) return concat({"there is no piece of ", name, " among what is to be restored"});
     std::size_t at = wanted.first;  // all before it are there
     for (const auto* each : all->second) {
       if (each->elements != of.elements) {

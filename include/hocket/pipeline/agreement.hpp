@@ -133,9 +133,9 @@ class form_round {
     if (output(last).count != 0) return "the last stage computes the loss itself: its output_size() must be 0";
     for (int stage = 0; stage < last; ++stage) {
       if (fit(output(stage), input(stage + 1))) continue;
-      return named(where, stage, 0) + " gives " + describe(output(stage)) + " per microbatch, " +
-             named(where, stage + 1, 0) + " takes " + describe(input(stage + 1)) +
-             hint(output(stage), input(stage + 1));
+      return hocket::detail::concat({named(where, stage, 0), " gives ", describe(output(stage)), " per microbatch, ",
+                                     named(where, stage + 1, 0), " takes ", describe(input(stage + 1)),
+                                     hint(output(stage), input(stage + 1))});
     }
     return "";
   }
@@ -173,8 +173,9 @@ class form_round {
 
   std::string judge_copies(const plan::pipeline::placement& where, int stage) const {
     const auto differ = [&](const char* does, const tensor_form& one, const tensor_form& other) {
-      return "the two copies of a stage must be alike: " + named(where, stage, 0) + does + describe(one) +
-             " per microbatch, " + named(where, stage, 1) + does + describe(other) + hint(one, other);
+      return hocket::detail::concat({"the two copies of a stage must be alike: ", named(where, stage, 0), does,
+                                     describe(one), " per microbatch, ", named(where, stage, 1), does, describe(other),
+                                     hint(one, other)});
     };
     if (!fit(input(stage, 0), input(stage, 1))) return differ(" takes ", input(stage, 0), input(stage, 1));
     if (!fit(output(stage, 0), output(stage, 1))) return differ(" gives ", output(stage, 0), output(stage, 1));

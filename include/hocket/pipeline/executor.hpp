@@ -469,7 +469,7 @@ class executor {
     try {
       return now();
     } catch (const std::exception& problem) {
-      state().revoke(make_failure(errc::aborted, described() + ": " + problem.what()));
+      state().revoke(make_failure(errc::aborted, hocket::detail::concat({described(), ": ", problem.what()})));
       throw;
     } catch (...) {
       state().revoke(make_failure(errc::aborted, described() + ": an exception of another type than std::exception"));

@@ -151,11 +151,12 @@ inline std::string proof::message() const {
   }
   if (where.known()) {
     text += detail::text_of(where);
-    if (where.position >= 0) text += " (" + to_string(where.what) + ")";
+    if (where.position >= 0) hocket::detail::append(text, {" (", to_string(where.what), ")"});
     text += ": ";
   }
   text += to_string(what);
-  if (other.known()) text += "; the other step: " + detail::text_of(other) + " (" + to_string(other.what) + ")";
+  if (other.known())
+    hocket::detail::append(text, {"; the other step: ", detail::text_of(other), " (", to_string(other.what), ")"});
   if (memory.where != region::none) {
     text += "; in " + detail::text_of(memory);
     if (memory_of >= 0) hocket::detail::append(text, {" of rank ", memory_of});

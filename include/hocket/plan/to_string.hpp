@@ -76,17 +76,21 @@ inline bool says_its_chunk(const action& what) {
 
 inline std::string sentence(const action& what) {
   switch (what.what) {
-    case action_kind::copy: return "copy " + source_text(what) + " to " + target_text(what);
-    case action_kind::send: return "send " + source_text(what) + " to " + peer_text(what) + channel_text(what);
-    case action_kind::receive: return "receive " + target_text(what) + " from " + peer_text(what) + channel_text(what);
+    case action_kind::copy: return hocket::detail::concat({"copy ", source_text(what), " to ", target_text(what)});
+    case action_kind::send:
+      return hocket::detail::concat({"send ", source_text(what), " to ", peer_text(what), channel_text(what)});
+    case action_kind::receive:
+      return hocket::detail::concat({"receive ", target_text(what), " from ", peer_text(what), channel_text(what)});
     case action_kind::receive_reduce:
-      return "receive_reduce " + target_text(what) + " = " +
-             (what.message_first ? "message op " + source_text(what) : source_text(what) + " op message") + " from " +
-             peer_text(what) + channel_text(what);
-    case action_kind::load: return "load " + peer_text(what) + "'s " + source_text(what) + " to " + target_text(what);
+      return hocket::detail::concat(
+          {"receive_reduce ", target_text(what), " = ",
+           what.message_first ? "message op " + source_text(what) : source_text(what) + " op message", " from ",
+           peer_text(what), channel_text(what)});
+    case action_kind::load:
+      return hocket::detail::concat({"load ", peer_text(what), "'s ", source_text(what), " to ", target_text(what)});
     case action_kind::load_reduce:
-      return "load_reduce " + target_text(what) + " = op over all ranks' " +
-             (what.from == region::inbox ? "places in the inbox" : source_text(what));
+      return hocket::detail::concat({"load_reduce ", target_text(what), " = op over all ranks' ",
+                                     what.from == region::inbox ? "places in the inbox" : source_text(what)});
     case action_kind::push:
       return hocket::detail::concat(
           {"push ", source_text(what), " to the inbox of ", peer_text(what), " with tag ", what.tag});
@@ -119,7 +123,7 @@ std::string to_string(const Plan& plan, int ranks, int rank) {
     const std::size_t width = std::to_string(length == 0 ? 0 : length - 1).size();
     for (unsigned i = 0; i < length; ++i) {
       const std::string number = std::to_string(i);
-      text += std::string((lanes > 1 ? 4 : 2) + width - number.size(), ' ') + number + "  ";
+      hocket::detail::append(text, {std::string((lanes > 1 ? 4 : 2) + width - number.size(), ' '), number, "  "});
       text += to_string(plan.at(ranks, rank, lane, i)) + '\n';
     }
   }
@@ -133,11 +137,11 @@ std::string to_string(const Plan& plan, int ranks) {
   const auto number = [](std::size_t count, const char* noun) {
     return hocket::detail::concat({count, ' ', noun, count == 1 ? "" : "s"});
   };
-  std::string text = std::string(plan.name()) + ": " + to_string(plan.collective().kind) + " over " +
-                     number(static_cast<std::size_t>(ranks), "rank") + ", " +
-                     number(static_cast<std::size_t>(plan.collective().blocks(ranks)), "block") + " of " +
-                     number(form.pieces, "chunk") + ", " + number(form.scratch, "scratch slot") + ", " +
-                     number(form.lanes, "lane") + (form.lanes == 1 ? "\n" : " per rank\n");
+  std::string text = hocket::detail::concat(
+      {plan.name(), ": ", to_string(plan.collective().kind), " over ", number(static_cast<std::size_t>(ranks), "rank"),
+       ", ", number(static_cast<std::size_t>(plan.collective().blocks(ranks)), "block"), " of ",
+       number(form.pieces, "chunk"), ", ", number(form.scratch, "scratch slot"), ", ", number(form.lanes, "lane"),
+       form.lanes == 1 ? "\n" : " per rank\n"});
   for (int rank = 0; rank < ranks; ++rank) text += to_string(plan, ranks, rank);
   return text;
 }

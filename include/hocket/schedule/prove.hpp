@@ -97,7 +97,8 @@ struct schedule_proof {
   std::string message() const {
     if (ok) return "the schedule is complete and comes to an end";
     std::string text = pipeline::to_string(what);
-    if (missing.what != task_kind::nothing) text += ": " + who_lacks_it() + pipeline::to_string(missing);
+    if (missing.what != task_kind::nothing)
+      hocket::detail::append(text, {": ", who_lacks_it(), pipeline::to_string(missing)});
     if (where.rank >= 0) text += ": " + text_of(where);
     if (other.rank >= 0) text += before_the_other() + text_of(other);
     return text;

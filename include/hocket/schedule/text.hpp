@@ -71,12 +71,12 @@ inline std::string to_string(const task& what) {
 
 inline std::string to_string(const schedule_action& what) {
   if (!what.is_pair()) return to_string(what.first);
-  return '(' + to_string(what.first) + ';' + to_string(what.second) + ")OVERLAP_F_B";
+  return hocket::detail::concat({'(', to_string(what.first), ';', to_string(what.second), ")OVERLAP_F_B"});
 }
 
 /// The text form.
 inline std::string print(const schedule& plan) {
-  std::string text = "# schedule: " + std::string(plan.name()) + "\n# placement: " + plan.placement.name();
+  std::string text = hocket::detail::concat({"# schedule: ", plan.name(), "\n# placement: ", plan.placement.name()});
   if (plan.placement.is_given()) {
     for (int stage = 0; stage < plan.stages(); ++stage) {
       hocket::detail::append(text, {stage == 0 ? " " : ",", plan.placement.rank_of(stage, 0)});
@@ -185,9 +185,11 @@ class schedule_parser {
     current_.remove_prefix(word.size());
     const bool has_colon = take(":");
     for (std::size_t i = 0; i < headers.size(); ++i) {
-      const std::string line = "'# " + std::string(headers[i]) + ":'";
+      const std::string line = hocket::detail::concat({"'# ", headers[i], ":'"});
       if (word == headers[i]) {
-        if (!has_colon) fail("a ':' must follow here, as in " + line + "; a remark must begin with another word");
+        if (!has_colon)
+          fail(hocket::detail::concat(
+              {"a ':' must follow here, as in ", line, "; a remark must begin with another word"}));
         if (said_[i].line > 0)
           fail_at(at, hocket::detail::concat({"a second line ", line, "; the first is line ", said_[i].line}));
         said_[i] = at;
@@ -195,7 +197,7 @@ class schedule_parser {
         return read_value(static_cast<header>(i));
       }
       if (has_colon && is_near(word, headers[i])) {
-        fail_at(at, "this must be " + line + ", or begin with another word to be a remark");
+        fail_at(at, hocket::detail::concat({"this must be ", line, ", or begin with another word to be a remark"}));
       }
     }
   }
@@ -387,7 +389,7 @@ class schedule_parser {
     if (placement_ == "loop") {
       if (stages < ranks || stages % ranks != 0) {
         fail_at(said_[stages_ >= 0 ? of_stages : of_placement],
-                stages_text(stages) + " cannot be dealt to " + rows_text());
+                hocket::detail::concat({stages_text(stages), " cannot be dealt to ", rows_text()}));
       }
       return placement::loop(ranks, stages / ranks);
     }

@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/text.hpp>
 
 #include <array>
 #include <cstddef>
@@ -72,13 +73,13 @@ inline bool read_file(const std::string& path, std::vector<std::byte>& content) 
 
 /// Writes `directory`/`name` so that readers see all of it or nothing. An older file of that name is replaced.
 inline failure write_file(const std::string& directory, const std::string& name, std::span<const std::byte> content) {
-  const std::string temporary = directory + "/.new-" + random_name();
+  const std::string temporary = hocket::detail::concat({directory, "/.new-", random_name()});
   const std::string path = directory + '/' + name;
   file_descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const bool written = file && write_all(file.get(), content);
   file.reset();
   if (written && ::rename(temporary.c_str(), path.c_str()) == 0) return {};
-  failure cause = system_failure("cannot write '" + path + "'", errno);
+  failure cause = system_failure(hocket::detail::concat({"cannot write '", path, "'"}), errno);
   ::unlink(temporary.c_str());
   return cause;
 }

@@ -10,6 +10,7 @@
 #include <hocket/core/platform/file_descriptor.hpp>
 #include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/core/platform/wait_ready.hpp>
+#include <hocket/core/text.hpp>
 
 #include <array>
 #include <csignal>
@@ -106,12 +107,13 @@ inline failure resolve(const std::string& host, std::uint16_t port, const wait_l
       question->ask(0);
     } else if (failure cause = detail::wait_for_answer(*question, limit)) {
       if (cause.code != errc::timeout) return cause;
-      return make_failure(errc::unreachable, "cannot resolve host name '" + host + "': the name servers do not answer");
+      return make_failure(errc::unreachable, hocket::detail::concat({"cannot resolve host name '", host,
+                                                                     "': the name servers do not answer"}));
     }
   }
   if (question->status != 0) {
-    return make_failure(errc::unreachable,
-                        "cannot resolve host name '" + host + "': " + ::gai_strerror(question->status));
+    return make_failure(errc::unreachable, hocket::detail::concat({"cannot resolve host name '", host,
+                                                                   "': ", ::gai_strerror(question->status)}));
   }
   result = std::move(question->answer);
   return {};

@@ -135,12 +135,13 @@ inline failure connect_to(const std::string& host, std::uint16_t port, const wai
                           file_descriptor& result) {
   address_list list;
   if (failure cause = resolve(host, port, limit, list)) return cause;
-  failure cause = make_failure(errc::unreachable, "host '" + host + "' has no address");
+  failure cause = make_failure(errc::unreachable, hocket::detail::concat({"host '", host, "' has no address"}));
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     cause = connect_to(entry->ai_addr, entry->ai_addrlen, limit.at_most(std::chrono::seconds(5)), result);
     if (!cause || cause.code == errc::aborted) return cause;
   }
-  if (cause.code == errc::timeout) cause = make_failure(errc::unreachable, "no answer from host '" + host + "'");
+  if (cause.code == errc::timeout)
+    cause = make_failure(errc::unreachable, hocket::detail::concat({"no answer from host '", host, "'"}));
   return cause;
 }
 

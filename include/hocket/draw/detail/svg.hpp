@@ -85,26 +85,26 @@ class svg_writer {
   std::string take() { return std::move(text_); }
 
   void rectangle(point corner, double width, double height, std::string_view style) {
-    text_ += "<rect" + attribute("x", corner.x) + attribute("y", corner.y) + attribute("width", width) +
-             attribute("height", height);
+    hocket::detail::append(text_, {"<rect", attribute("x", corner.x), attribute("y", corner.y),
+                                   attribute("width", width), attribute("height", height)});
     close(style);
   }
 
   void line(point from, point to, std::string_view style) {
-    text_ +=
-        "<line" + attribute("x1", from.x) + attribute("y1", from.y) + attribute("x2", to.x) + attribute("y2", to.y);
+    hocket::detail::append(text_, {"<line", attribute("x1", from.x), attribute("y1", from.y), attribute("x2", to.x),
+                                   attribute("y2", to.y)});
     close(style);
   }
 
   void words(point at, std::string_view what, std::string_view style) {
-    text_ += "<text" + attribute("x", at.x) + attribute("y", at.y) + ' ';
+    hocket::detail::append(text_, {"<text", attribute("x", at.x), attribute("y", at.y), ' '});
     text_ += style;
-    text_ += '>' + escaped(what) + "</text>\n";
+    hocket::detail::append(text_, {'>', escaped(what), "</text>\n"});
   }
 
  private:
   static std::string attribute(const char* name, double value) {
-    return std::string(" ") + name + "=\"" + decimal(value, 2) + '"';
+    return hocket::detail::concat({" ", name, "=\"", decimal(value, 2), '"'});
   }
 
   void close(std::string_view style) {

@@ -9,6 +9,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/kernel/device/partition.hpp>
 
 #include <cuda_runtime.h>
@@ -18,7 +19,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #if !defined(__CUDACC__)
 #error "hocket: .cuh headers need nvcc; a program without CUDA includes .hpp headers alone"
@@ -65,9 +65,9 @@ namespace device {
 /// `status` as a failure of `operation`, with what CUDA says about it; none if it is cudaSuccess.
 inline failure failure_of(cudaError_t status, const char* operation) {
   if (status == cudaSuccess) return {};
-  return make_failure(errc::system,
-                      std::string("CUDA says ") + cudaGetErrorName(status) + ": " + cudaGetErrorString(status),
-                      {.operation = operation});
+  return make_failure(
+      errc::system, hocket::detail::concat({"CUDA says ", cudaGetErrorName(status), ": ", cudaGetErrorString(status)}),
+      {.operation = operation});
 }
 
 /// A buffer of `cut()`.

@@ -49,7 +49,7 @@ class trace_log {
   /// One end of an arrow. Both ends have the same `id`.
   void add_arrow(bool starts, const std::string& id, std::uint64_t line, double time) {
     const std::string how = starts ? "\"ph\":\"s\"" : "\"ph\":\"f\",\"bp\":\"e\"";
-    append({"message", how + ",\"cat\":\"message\",\"id\":\"" + id + '"', line, time, {}});
+    append({"message", hocket::detail::concat({how, ",\"cat\":\"message\",\"id\":\"", id, '"'}), line, time, {}});
   }
   void name_line(std::uint64_t line, const std::string& name) {
     const std::lock_guard guard(mutex_);

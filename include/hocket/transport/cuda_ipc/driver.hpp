@@ -140,7 +140,8 @@ inline failure no_driver(std::string why) {
 
 inline std::string visible_devices_text() {
   const char* const value = std::getenv("CUDA_VISIBLE_DEVICES");
-  return value == nullptr ? "CUDA_VISIBLE_DEVICES is not set" : "CUDA_VISIBLE_DEVICES='" + std::string(value) + "'";
+  return value == nullptr ? "CUDA_VISIBLE_DEVICES is not set"
+                          : hocket::detail::concat({"CUDA_VISIBLE_DEVICES='", value, "'"});
 }
 
 /// What `code` means, from a driver that may be too broken to say so.
@@ -149,7 +150,8 @@ std::string words_of(Driver& from, status code) {
   const char* name = nullptr;
   const char* meaning = nullptr;
   std::string text = hocket::detail::concat({"error ", static_cast<int>(code)});
-  if (from.get_error_name(code, &name) == status::success && name != nullptr) text = name + (" (" + text + ')');
+  if (from.get_error_name(code, &name) == status::success && name != nullptr)
+    text = hocket::detail::concat({name, " (", text, ')'});
   if (from.get_error_string(code, &meaning) == status::success && meaning != nullptr)
     text += std::string(": ") + meaning;
   return text;
@@ -164,19 +166,21 @@ failure started(Driver& what) {
     return no_driver("the driver does not say its version: " + words_of(what, asked));
   }
   if (version < least_driver_version) {
-    return no_driver("the driver is for CUDA " + version_text(version) + ", and " + version_text(least_driver_version) +
-                     " is the oldest that will do: install a newer one");
+    return no_driver(hocket::detail::concat({"the driver is for CUDA ", version_text(version), ", and ",
+                                             version_text(least_driver_version),
+                                             " is the oldest that will do: install a newer one"}));
   }
   int devices = 0;
   const status begun = what.init(0U);
   if (begun != status::success && begun != status::no_device) {
-    return no_driver("the driver does not start: " + words_of(what, begun) + "; " + visible_devices_text());
+    return no_driver(
+        hocket::detail::concat({"the driver does not start: ", words_of(what, begun), "; ", visible_devices_text()}));
   }
   const status counted = begun == status::success ? what.device_get_count(&devices) : status::success;
   if (counted != status::success) return no_driver("the driver can't list devices: " + words_of(what, counted));
   if (devices > 0) return {};
-  return no_driver("the driver sees no device: " + visible_devices_text() +
-                   ", and a container sees a GPU only if it was started with it");
+  return no_driver(hocket::detail::concat({"the driver sees no device: ", visible_devices_text(),
+                                           ", and a container sees a GPU only if it was started with it"}));
 }
 
 /// Fills in `all` from `lookup(name)`, which returns null for what it does not know.
@@ -188,8 +192,8 @@ failure found(driver_functions& all, const Lookup& lookup) {
     if (function == nullptr) missing += (missing.empty() ? "" : ", ") + std::string(name);
   });
   if (missing.empty()) return {};
-  return no_driver("the driver lacks " + missing + ": it is older than CUDA " + version_text(least_driver_version) +
-                   ", or is no driver");
+  return no_driver(hocket::detail::concat({"the driver lacks ", missing, ": it is older than CUDA ",
+                                           version_text(least_driver_version), ", or is no driver"}));
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/cuda_ipc/driver.hpp>
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 
@@ -64,7 +65,7 @@ inline std::string_view hint_for(status code) noexcept {
 /// "what: the driver's words; a hint".
 template <class Driver>
 failure status_failure(Driver& from, std::string_view what, status code, error_context where = {}) {
-  std::string text = std::string(what) + ": " + detail::words_of(from, code);
+  std::string text = hocket::detail::concat({what, ": ", detail::words_of(from, code)});
   text += hint_for(code);
   return make_failure(code_of(code), std::move(text), where);
 }

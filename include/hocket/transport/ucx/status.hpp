@@ -47,7 +47,7 @@ inline errc code_of(ucs_status_t status) noexcept {
 /// "UCX_TLS='tcp'" or "UCX_TLS is not set".
 inline std::string variable_text(const char* name) {
   const char* const value = std::getenv(name);
-  return value == nullptr ? std::string(name) + " is not set" : std::string(name) + "='" + value + "'";
+  return value == nullptr ? std::string(name) + " is not set" : hocket::detail::concat({name, "='", value, "'"});
 }
 
 /// "/dev/shm has 12288 KiB free", for messages; empty if that is not known.
@@ -72,20 +72,22 @@ inline std::string descriptors_text() {
 inline std::string hint_for(ucs_status_t status) {
   switch (code_of(status)) {
     case errc::unreachable:
-      return "; " + variable_text("UCX_TLS") + ", " + variable_text("UCX_NET_DEVICES") +
-             ": the transports and devices that remain must lead from each rank to each other; `ucx_info -d` lists "
-             "those of this host; shared memory is left out where it is short (" +
-             shared_memory_text() + ")";
+      return hocket::detail::concat(
+          {"; ", variable_text("UCX_TLS"), ", ", variable_text("UCX_NET_DEVICES"),
+           ": the transports and devices that remain must lead from each rank to each other; `ucx_info -d` lists "
+           "those of this host; shared memory is left out where it is short (",
+           shared_memory_text(), ")"});
     case errc::out_of_memory:
-      return "; UCX keeps the queues of ranks of one host in shared memory, some 5 MB for each process, and " +
-             shared_memory_text() + ": make it larger (containers: --shm-size), or set UCX_TLS=tcp,self";
+      return hocket::detail::concat(
+          {"; UCX keeps the queues of ranks of one host in shared memory, some 5 MB for each process, and ",
+           shared_memory_text(), ": make it larger (containers: --shm-size), or set UCX_TLS=tcp,self"});
     default: return "";
   }
 }
 
 /// "what: UCX's words; a hint".
 inline failure status_failure(std::string_view what, ucs_status_t status, error_context context = {}) {
-  const std::string text = std::string(what) + ": " + ucs_status_string(status);
+  const std::string text = hocket::detail::concat({what, ": ", ucs_status_string(status)});
   if (const std::string used_up = descriptors_text(); !used_up.empty()) {
     return make_failure(errc::bad_environment, text + used_up, context);
   }
