@@ -12,6 +12,7 @@
 #include <hocket/group/allocate.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -36,7 +37,7 @@ class area {
       elements_ = shared_.span();
     } else {
       elements_ = {reinterpret_cast<T*>(private_.get(size * sizeof(T))), size};
-      std::memset(static_cast<void*>(elements_.data()), 0, elements_.size_bytes());
+      std::ranges::fill(std::as_writable_bytes(elements_), std::byte{});
     }
   }
   std::span<T> first(std::size_t count) const { return elements_.first(count); }
@@ -93,7 +94,7 @@ class buffered_trial : public trial {
 
   void write(placement where, contents values) override {
     edit(output(where),
-         [](std::span<T> result) { std::memset(static_cast<void*>(result.data()), 0xa5, result.size_bytes()); });
+         [](std::span<T> result) { std::ranges::fill(std::as_writable_bytes(result), std::byte{0xa5}); });
     if (!contributes()) return;
     edit(input(where), [&](std::span<T> contribution) {
       for (std::size_t i = 0; i < contribution.size(); ++i) contribution[i] = value(comm_.rank(), i, values);
