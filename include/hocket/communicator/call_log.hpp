@@ -11,6 +11,7 @@
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/ticks.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -85,23 +86,22 @@ inline std::string_view type_text(std::string_view pretty) noexcept {
 /// "all_reduce of 15 elements of (float, std::plus<void>) by ring, called at train.cpp:30".
 inline std::string describe(const call_record& call) {
   const std::string_view name = call.operation;
-  const std::string site = std::string(", called at ") + call.site.file_name() + ':' + std::to_string(call.site.line());
-  if (*call.types == '\0') return std::string(name) + site;  // what it gathers is not the caller's
-  if (name == "barrier") return "barrier by " + std::string(call.plan) + site;
+  const std::string site = concat({", called at ", call.site.file_name(), ':', call.site.line()});
+  if (*call.types == '\0') return concat({name, site});  // what it gathers is not the caller's
+  if (name == "barrier") return concat({"barrier by ", call.plan, site});
   const bool differ = name.ends_with("_v");
-  std::string text = std::string(name) + " of ";
-  if (name != "all_to_all_v") text += (differ ? "up to " : "") + std::to_string(call.elements) + ' ';
-  text += std::string("elements ") + (differ ? "for each rank " : "") + "of (" + std::string(type_text(call.types)) +
-          ") by " + call.plan;
-  if (name == "broadcast") text += " from root " + std::to_string(call.root);
+  std::string text = concat({name, " of "});
+  if (name != "all_to_all_v") append(text, {differ ? "up to " : "", call.elements, ' '});
+  append(text, {"elements ", differ ? "for each rank " : "", "of (", type_text(call.types), ") by ", call.plan});
+  if (name == "broadcast") append(text, {" from root ", call.root});
   return text + site;
 }
 
 /// "send of 20 bytes, called at train.cpp:30".
 inline std::string describe(const message_record& message) {
   const std::uint64_t bytes = message.to >= 0 ? message.sent_bytes : message.received_bytes;
-  return std::string(message.operation) + " of " + std::to_string(bytes) + " bytes, called at " +
-         message.site.file_name() + ':' + std::to_string(message.site.line());
+  return concat(
+      {message.operation, " of ", bytes, " bytes, called at ", message.site.file_name(), ':', message.site.line()});
 }
 
 /// The last so many of a row of records. Grows only as far as it is used: a simulation has thousands of ranks.

@@ -12,6 +12,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/ticks.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -74,9 +75,8 @@ class flight_recorder {
  private:
   HOCKET_COLD void write(const std::string& text) const {
     platform::make_directory(directory_);
-    const std::string name = "hocket-flight-communicator" + std::to_string(who_.communicator) + "-rank" +
-                             std::to_string(who_.world_rank) + '-' +
-                             std::to_string(platform::tick_calendar(who_.made).at(who_.made.ticks)) + ".jsonl";
+    const std::string name = concat({"hocket-flight-communicator", who_.communicator, "-rank", who_.world_rank, '-',
+                                     platform::tick_calendar(who_.made).at(who_.made.ticks), ".jsonl"});
     static_cast<void>(platform::write_file(directory_, name, std::as_bytes(std::span(text))));
   }
 

@@ -27,6 +27,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/fence.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <array>
@@ -61,8 +62,7 @@ struct posted_message;
 HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given, error_context where = {}) {
   return make_failure(
       errc::invalid_argument,
-      "timeout is " + std::to_string(given.count()) + " ns; it must be at least 0, with which a call waits for nobody",
-      where);
+      concat({"timeout is ", given.count(), " ns; it must be at least 0, with which a call waits for nobody"}), where);
 }
 
 template <class Domain>

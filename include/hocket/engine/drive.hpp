@@ -12,6 +12,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/function_view.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/active_calls.hpp>
 #include <hocket/engine/call_site.hpp>
 #include <hocket/engine/failure_diagnosis.hpp>
@@ -122,8 +123,8 @@ class wait_policy {
 
 inline std::string describe(std::chrono::nanoseconds duration) {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-  if (milliseconds % 1000 == 0) return std::to_string(milliseconds / 1000) + " s";
-  return std::to_string(milliseconds) + " ms";
+  if (milliseconds % 1000 == 0) return concat({milliseconds / 1000, " s"});
+  return concat({milliseconds, " ms"});
 }
 
 /// The end of a call that fails: revokes the communicator, unless that is what it fails with, and writes the flight record.
@@ -226,7 +227,7 @@ HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_p
   } else if (broken) {
     cause = std::move(broken);
   } else if (waiting.expired()) {
-    failure late = make_failure(errc::timeout, "waited " + describe(call.timeout) + " for a peer");
+    failure late = make_failure(errc::timeout, concat({"waited ", describe(call.timeout), " for a peer"}));
     cause = find_culprit(state, where, call.timeout, std::move(late), cancelled);
     if (cause.code == errc::timeout && cancelled()) cause = reason_to_stop(state);
   } else {
@@ -236,9 +237,9 @@ HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_p
       if (waiting.should_inquire(own.awaited)) inquire(state, own);
       return {};
     }
-    const std::string reason = "rank " + std::to_string(own.awaited) + " is gone: ";
-    cause = make_failure(errc::peer_lost, reason + transport::departure_reason(state.endpoints(), own.awaited),
-                         {.peer = own.awaited});
+    const std::string departure = transport::departure_reason(state.endpoints(), own.awaited);
+    cause =
+        make_failure(errc::peer_lost, concat({"rank ", own.awaited, " is gone: ", departure}), {.peer = own.awaited});
   }
   const int blamed = cause.context.peer;
   locate(cause.context);

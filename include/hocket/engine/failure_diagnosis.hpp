@@ -13,6 +13,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/function_view.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/call_site.hpp>
 #include <hocket/transport/concept.hpp>
 
@@ -40,7 +41,7 @@ struct waiting_call {
 
   std::string text() const {
     if (site.line() == 0) return operation;
-    return std::string(operation) + ", called at " + site.file_name() + ':' + std::to_string(site.line());
+    return concat({operation, ", called at ", site.file_name(), ':', site.line()});
   }
 };
 
@@ -93,19 +94,21 @@ inline std::string_view without_site(std::string_view described) noexcept {
 /// Of two ranks whose calls `own`, of `rank`, and `theirs`, of `peer`, differ. The last call of `rank` is the one in which
 /// that shows. Other ranks are told the same words, so these name both by number.
 inline failure differing_calls(const call_record& own, bool is_last, int rank, int peer, const inquiry& theirs) {
-  const std::string ours = describe(own), me = "rank " + std::to_string(rank), other = "rank " + std::to_string(peer);
-  std::string reason = is_last ? other + " is in " : "in an earlier call, " + other + " was in ";
-  reason += theirs.call;
+  const std::string ours = describe(own), me = concat({"rank ", rank}), other = concat({"rank ", peer});
+  std::string reason =
+      concat({is_last ? "" : "in an earlier call, ", other, is_last ? " is in " : " was in ", theirs.call});
   if (without_site(theirs.call) == without_site(ours)) {
     const std::string_view counts = std::string_view(own.operation).ends_with("_v") ? "counts for some rank or " : "";
-    reason += own.signature == theirs.signature
-                  ? " after other calls than those of " + me
-                  : " with other " + std::string(counts) +
-                        "options, such as require(checksummed), cuda::staging or pieces of double_tree";
+    if (own.signature == theirs.signature) {
+      append(reason, {" after other calls than those of ", me});
+    } else {
+      append(reason,
+             {" with other ", counts, "options, such as require(checksummed), cuda::staging or pieces of double_tree"});
+    }
   }
-  reason += ", " + me + " was in " + ours +
-            ": operation, count, type, reduction operation, root, algorithm and the order of calls must be equal on "
-            "all ranks";
+  append(reason, {", ", me, " was in ", ours,
+                  ": operation, count, type, reduction operation, root, algorithm and the order of calls must be equal "
+                  "on all ranks"});
   return make_failure(errc::mismatch, std::move(reason), {.peer = peer});
 }
 
@@ -260,7 +263,7 @@ HOCKET_COLD failure with_call_of_sender(State& state, const question& wanted, po
   const auto soon = std::chrono::milliseconds(50);
   const auto said = ask(state, cause.context.peer, wanted, soon, where, cancelled, instead);
   if (said && !said->call.empty()) {
-    cause.reason += "; rank " + std::to_string(cause.context.peer) + "'s call is " + said->call;
+    append(cause.reason, {"; rank ", cause.context.peer, "'s call is ", said->call});
   }
   return cause;
 }
@@ -280,15 +283,15 @@ HOCKET_COLD void follow_chain(const State& state, int suspect, failure& cause, A
   for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
     const std::optional<answer> said = ask(suspect);
     if (is_over()) return;
-    cause.reason += "; rank " + std::to_string(suspect);
+    append(cause.reason, {"; rank ", suspect});
     cause.context.peer = suspect;
     if (!said) {
       cause.reason += " does not answer: it is in no call on this communicator, or stopped";
       if (!state.has_windows()) cause.reason += ", or the link to it is cut";
       return;
     }
-    cause.reason += " is in " + said->call;
-    if (said->awaited >= 0) cause.reason += ", and waits for rank " + std::to_string(said->awaited);
+    append(cause.reason, {" is in ", said->call});
+    if (said->awaited >= 0) append(cause.reason, {", and waits for rank ", said->awaited});
     suspect = said->awaited;
   }
 }

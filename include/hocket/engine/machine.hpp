@@ -12,6 +12,7 @@
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/engine/operands.hpp>
 #include <hocket/plan/action.hpp>
@@ -490,10 +491,9 @@ class machine {
   /// The calls are the same but for the lengths of the block from `peer`.
   HOCKET_COLD void explain_lengths(int peer) {
     const std::size_t wanted = bound_.out_layout->block(static_cast<std::uint32_t>(peer)).size;
-    const std::string other = std::to_string(peer);
-    cause_.reason += "; rank " + other + "'s send_counts must have for rank " + std::to_string(state_.rank()) +
-                     " what receive_counts has here for rank " + other + ", which is " + std::to_string(wanted) +
-                     " elements of " + std::to_string(element_size()) + " bytes";
+    append(cause_.reason, {"; rank ", peer, "'s send_counts must have for rank ", state_.rank(),
+                           " what receive_counts has here for rank ", peer, ", which is ", wanted, " elements of ",
+                           element_size(), " bytes"});
     if (bound_.checksummed) cause_.reason += ", and a checksum of 8 bytes";
     has_full_cause_ = true;
   }

@@ -7,6 +7,7 @@
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/engine/machine.hpp>
 
@@ -26,7 +27,7 @@ namespace detail {
 inline failure left_by_exception(const char* what) {
   return make_failure(
       errc::invalid_argument,
-      "the reduction operation threw, which it must not, as the other ranks wait for it: " + std::string(what));
+      concat({"the reduction operation threw, which it must not, as the other ranks wait for it: ", what}));
 }
 
 #if HOCKET_HAS_EXCEPTIONS
@@ -35,8 +36,8 @@ inline failure left_by_exception(const char* what) {
 HOCKET_COLD inline failure left_by_bad_alloc(const std::bad_alloc& thrown) noexcept {
   failure result{make_error_code(errc::out_of_memory), {}, {}};
   try {
-    result.reason = "the call, or its reduction operation, could not get memory beside the caller's buffers: " +
-                    std::string(thrown.what());
+    result.reason = concat(
+        {"the call, or its reduction operation, could not get memory beside the caller's buffers: ", thrown.what()});
   } catch (const std::bad_alloc&) {  // the code says it, too
   }
   return result;

@@ -10,6 +10,7 @@
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/engine/machine.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>
@@ -138,7 +139,8 @@ inline constexpr kernel::element_kernel kernel_without_data(std::size_t element_
 /// and `timeout` for one that does not end, with the ranks that wait.
 inline result simulate(const plan::any_algorithm& plan, int ranks, std::size_t block_elements, std::size_t element_size,
                        const conditions& how) {
-  if (ranks < 1) raise(errc::invalid_argument, "simulate: needs at least 1 rank, not " + std::to_string(ranks));
+  if (ranks < 1)
+    raise(errc::invalid_argument, hocket::detail::concat({"simulate: needs at least 1 rank, not ", ranks}));
   if (plan.shape(ranks).peer_pointers && ranks > 1) {
     raise(errc::invalid_argument, std::string("simulate: plan ") + plan.name() +
                                       " reads peers' memory; simulated ranks have messages only. "

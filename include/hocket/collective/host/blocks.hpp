@@ -13,6 +13,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
 
@@ -63,14 +64,14 @@ constexpr std::uint32_t call_kind_signature(plan::collective_kind kind, block_le
 /// What is wrong with one list of counts; no failure if nothing is. `total` gets their sum.
 inline outcome check_counts(const char* name, std::span<const std::size_t> counts, int ranks, std::size_t& total) {
   if (counts.size() != static_cast<std::size_t>(ranks)) {
-    return make_failure(errc::invalid_argument, std::string(name) + " has " + std::to_string(counts.size()) +
-                                                    " numbers; there must be one for each of the " +
-                                                    std::to_string(ranks) + " ranks");
+    return make_failure(
+        errc::invalid_argument,
+        concat({name, " has ", counts.size(), " numbers; there must be one for each of the ", ranks, " ranks"}));
   }
   total = 0;
   for (const std::size_t each : counts) {
     if (each > std::numeric_limits<std::size_t>::max() - total) {
-      return make_failure(errc::invalid_argument, std::string(name) + " adds up to more than memory can hold");
+      return make_failure(errc::invalid_argument, concat({name, " adds up to more than memory can hold"}));
     }
     total += each;
   }
@@ -79,8 +80,7 @@ inline outcome check_counts(const char* name, std::span<const std::size_t> count
 
 /// Of a buffer that has not as many elements as the counts say.
 inline failure wrong_size(const char* buffer, std::size_t has, const char* source, std::size_t wanted) {
-  return make_failure(errc::invalid_argument, std::string(buffer) + " has " + std::to_string(has) + " elements; " +
-                                                  source + " says " + std::to_string(wanted));
+  return make_failure(errc::invalid_argument, concat({buffer, " has ", has, " elements; ", source, " says ", wanted}));
 }
 
 /// Whether buffers of `in` and `out` elements are what the counts of a call of `kind` say on this rank.
@@ -105,9 +105,9 @@ inline outcome check_blocks(const block_counts& blocks, plan::collective_kind ki
   if (wrong.failed()) return wrong;
   if (out != total) return wrong_size("out", out, "the sum of receive_counts", total);
   if (blocks.counts[place] == blocks.received[place]) return {};
-  return make_failure(errc::invalid_argument, "send_counts has " + std::to_string(blocks.counts[place]) +
-                                                  " elements for this rank itself and receive_counts " +
-                                                  std::to_string(blocks.received[place]) + "; they must be equal");
+  return make_failure(errc::invalid_argument, concat({"send_counts has ", blocks.counts[place],
+                                                      " elements for this rank itself and receive_counts ",
+                                                      blocks.received[place], "; they must be equal"}));
 }
 
 /// Where the block of `rank` begins, if all ranks know the lengths.

@@ -8,6 +8,7 @@
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/plan/plan.hpp>
 
@@ -96,8 +97,8 @@ inline outcome check_overlap(const host_call& call, int rank) {
 
 /// Of buffers whose sizes do not fit each other.
 HOCKET_COLD inline failure wrong_sizes(const host_call& call, const char* rule) {
-  return make_failure(errc::invalid_argument, "in has " + std::to_string(call.in_count) + " elements and out " +
-                                                  std::to_string(call.out_count) + "; " + rule);
+  return make_failure(errc::invalid_argument,
+                      concat({"in has ", call.in_count, " elements and out ", call.out_count, "; ", rule}));
 }
 
 /// Whether buffers of equal blocks have sizes that fit each other.
@@ -131,8 +132,8 @@ inline outcome check_sizes(const host_call& call, int ranks) {
 /// What is wrong with the call's arguments on this rank.
 inline outcome check_arguments(const host_call& call, int rank, int ranks) {
   if (call.what.root < 0 || call.what.root >= ranks) {
-    return make_failure(errc::invalid_argument, "root is " + std::to_string(call.what.root) +
-                                                    "; it must be one of 0 to " + std::to_string(ranks - 1));
+    return make_failure(errc::invalid_argument,
+                        concat({"root is ", call.what.root, "; it must be one of 0 to ", ranks - 1}));
   }
   const bool equal = call.blocks.lengths == block_lengths::equal;
   outcome wrong = equal ? check_sizes(call, ranks)

@@ -9,6 +9,7 @@
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <cstddef>
@@ -57,12 +58,12 @@ struct message_spec {
     const auto valid = [&](int rank) { return rank == no_peer || (rank >= 0 && rank < state.size()); };
     const int bad = !valid(to) ? to : from;
     if (!valid(to) || !valid(from)) {
-      return make_failure(errc::invalid_argument, "peer is " + std::to_string(bad) + "; it must be one of 0 to " +
-                                                      std::to_string(state.size() - 1));
+      return make_failure(errc::invalid_argument,
+                          concat({"peer is ", bad, "; it must be one of 0 to ", state.size() - 1}));
     }
     if (tag > 0xffff) {
-      return make_failure(errc::invalid_argument, "tag is " + std::to_string(static_cast<std::int32_t>(tag)) +
-                                                      "; it must be one of 0 to 65535");
+      return make_failure(errc::invalid_argument,
+                          concat({"tag is ", static_cast<std::int32_t>(tag), "; it must be one of 0 to 65535"}));
     }
     return {};
   }

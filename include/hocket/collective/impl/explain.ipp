@@ -8,6 +8,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/selection/select.hpp>
 
 #include <cstddef>
@@ -26,14 +27,14 @@ struct named_algorithm {
 
 inline std::string size_in_words(const selection::query& asked) {
   if (asked.bytes == std::numeric_limits<std::size_t>::max()) return "2^64 or more bytes";
-  return std::to_string(asked.bytes) + " bytes";
+  return concat({asked.bytes, " bytes"});
 }
 
 inline std::string heading_of(const selection::query& asked) {
   const bool equal = asked.lengths_are_known && asked.total_bytes == 0;
   const char* const up_to = equal ? "" : asked.lengths_are_known ? "up to " : "any length, taken for ";
-  return std::string(plan::to_string(asked.what.kind)) + (equal ? "" : "_v") + " of " + up_to + size_in_words(asked) +
-         (asked.what.blocks(asked.ranks) > 1 ? " per block" : "") + " on " + std::to_string(asked.ranks) + " ranks\n";
+  return concat({plan::to_string(asked.what.kind), equal ? "" : "_v", " of ", up_to, size_in_words(asked),
+                 asked.what.blocks(asked.ranks) > 1 ? " per block" : "", " on ", asked.ranks, " ranks\n"});
 }
 
 /// What the table says behind the price of `row`.

@@ -12,6 +12,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/fence.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <atomic>
@@ -134,7 +135,7 @@ HOCKET_NO_INLINE failure communicator_state<Domain>::take_abort() {
 
 template <class Domain>
 void communicator_state<Domain>::record_revocation(const revocation& told) {
-  const std::string reporter = told.reporter < 0 ? "" : "rank " + std::to_string(told.reporter) + " reports: ";
+  const std::string reporter = told.reporter < 0 ? std::string() : concat({"rank ", told.reporter, " reports: "});
   cause_ = make_failure(static_cast<errc>(told.code), reporter + told.reason,
                         {.peer = told.culprit >= 0 ? told.culprit : told.reporter});
   recorder_.note_failure(told.reporter);

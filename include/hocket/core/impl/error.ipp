@@ -5,6 +5,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -41,24 +42,24 @@ HOCKET_DECL std::string failure::message() const {
   std::string text;
   if (context.operation != nullptr) {
     text += context.operation;
-    if (context.sequence != 0) text += " #" + std::to_string(context.sequence);
+    if (context.sequence != 0) detail::append(text, {" #", context.sequence});
   }
   if (context.rank >= 0) {
     if (!text.empty()) text += ' ';
-    text += "on rank " + std::to_string(context.rank);
-    if (context.ranks > 0) text += " of " + std::to_string(context.ranks);
+    detail::append(text, {"on rank ", context.rank});
+    if (context.ranks > 0) detail::append(text, {" of ", context.ranks});
   }
   if (!text.empty()) text += ": ";
   text += code.message();
-  if (!reason.empty()) text += ": " + reason;
-  if (context.peer >= 0) text += " [peer: rank " + std::to_string(context.peer) + "]";
+  if (!reason.empty()) detail::append(text, {": ", reason});
+  if (context.peer >= 0) detail::append(text, {" [peer: rank ", context.peer, "]"});
   if (context.step >= 0) {
-    text += " [step " + std::to_string(context.step);
-    if (context.lane > 0) text += " of lane " + std::to_string(context.lane);
+    detail::append(text, {" [step ", context.step});
+    if (context.lane > 0) detail::append(text, {" of lane ", context.lane});
     text += ']';
   }
   if (context.site.line() != 0) {
-    text += " [called at " + std::string(context.site.file_name()) + ':' + std::to_string(context.site.line()) + ']';
+    detail::append(text, {" [called at ", context.site.file_name(), ':', context.site.line(), ']'});
   }
   return text;
 }
@@ -67,10 +68,10 @@ HOCKET_DECL std::string failure::quoted() const {
   std::string text;
   if (context.operation != nullptr) {
     text += context.operation;
-    if (context.sequence != 0) text += " #" + std::to_string(context.sequence);
-    if (context.step >= 0) text += ", step " + std::to_string(context.step);
+    if (context.sequence != 0) detail::append(text, {" #", context.sequence});
+    if (context.step >= 0) detail::append(text, {", step ", context.step});
     if (context.site.line() != 0) {
-      text += ", called at " + std::string(context.site.file_name()) + ':' + std::to_string(context.site.line());
+      detail::append(text, {", called at ", context.site.file_name(), ':', context.site.line()});
     }
     text += ": ";
   }

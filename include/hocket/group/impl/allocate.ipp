@@ -7,6 +7,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/group/allocate.hpp>
 #include <hocket/group/exchange.hpp>
 #include <hocket/transport/concept.hpp>
@@ -37,8 +38,7 @@ inline std::shared_ptr<std::byte> ordinary_memory(std::size_t bytes) {
 template <class Domain>
 [[noreturn]] HOCKET_COLD void raise_no_room(const communicator<Domain>& comm, std::size_t size,
                                             std::size_t element_size, const std::source_location& site) {
-  raise(errc::out_of_memory,
-        "no memory for " + std::to_string(size) + " elements of " + std::to_string(element_size) + " bytes",
+  raise(errc::out_of_memory, concat({"no memory for ", size, " elements of ", element_size, " bytes"}),
         {.operation = "allocate", .rank = comm.rank(), .ranks = comm.size(), .site = site});
 }
 

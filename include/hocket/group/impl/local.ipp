@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/group/local.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/local/domain.hpp>
@@ -26,8 +27,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 HOCKET_DECL void raise_no_thread(std::size_t started, int ranks, const std::system_error& cause) {
-  raise(errc::system, "can't start thread " + std::to_string(started + 1) + " of " + std::to_string(ranks) +
-                          " for the ranks of local::run: " + cause.what());
+  raise(errc::system,
+        concat({"can't start thread ", started + 1, " of ", ranks, " for the ranks of local::run: ", cause.what()}));
 }
 
 }  // namespace detail
@@ -38,7 +39,7 @@ namespace local {
 HOCKET_DECL communicator connect(std::shared_ptr<world> place, int rank, std::chrono::nanoseconds timeout) {
   if (rank < 0 || rank >= place->size()) {
     raise(errc::invalid_argument,
-          "rank is " + std::to_string(rank) + "; it must be one of 0 to " + std::to_string(place->size() - 1),
+          hocket::detail::concat({"rank is ", rank, "; it must be one of 0 to ", place->size() - 1}),
           {.operation = "local::connect"});
   }
   auto members = std::make_shared<std::vector<int>>(static_cast<std::size_t>(place->size()));

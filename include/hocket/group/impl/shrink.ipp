@@ -11,6 +11,7 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/group/chosen_ranks.hpp>
 #include <hocket/group/shrink.hpp>
@@ -218,7 +219,7 @@ class shrinking {
     if (!known || rank < 0 || rank >= state_.size()) fail(errc::system, "a vote that can't be read came from a peer");
     const std::string words = "the communicator of those who are left can't be made: " + text.substr(sizeof numbers);
     if (rank == state_.rank()) fail(static_cast<errc>(code), words);
-    fail(static_cast<errc>(code), "rank " + std::to_string(rank) + " reports: " + words, rank);
+    fail(static_cast<errc>(code), concat({"rank ", rank, " reports: ", words}), rank);
   }
 
   [[noreturn]] void fail(errc code, std::string reason, int peer = -1) const {

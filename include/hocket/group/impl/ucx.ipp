@@ -11,6 +11,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/group/ucx.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/arrival.hpp>
@@ -96,8 +97,8 @@ class start_up {
 
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
     store_failed_ = true;  // unless it comes back
-    auto all =
-        bootstrap::exchange(store_, "ucx." + std::to_string(++round_), world_.rank, world_.ranks, mine, limit(until_));
+    auto all = bootstrap::exchange(store_, hocket::detail::concat({"ucx.", ++round_}), world_.rank, world_.ranks, mine,
+                                   limit(until_));
     store_failed_ = false;
     return all;
   }
@@ -110,7 +111,7 @@ class start_up {
       const int rank = static_cast<int>(all.size());
       const std::optional<arrival> each = arrival_from(blob);
       std::string reason = each ? difference(own, world_.rank, *each, rank)
-                                : "rank " + std::to_string(rank) + " runs another version of hocket";
+                                : hocket::detail::concat({"rank ", rank, " runs another version of hocket"});
       if (!reason.empty()) raise(errc::mismatch, std::move(reason), {.peer = rank});
       all.push_back(each->who);
     }
@@ -125,7 +126,8 @@ class start_up {
       for (int rank = 0; rank < world_.ranks && !cause; ++rank) {
         const std::string reason = bootstrap::blob_text(reasons[index(rank)]);
         if (reason.empty()) continue;
-        cause = make_failure(errc::unreachable, "rank " + std::to_string(rank) + " reports: " + reason, {.peer = rank});
+        cause = make_failure(errc::unreachable, hocket::detail::concat({"rank ", rank, " reports: ", reason}),
+                             {.peer = rank});
       }
     }
     if (!cause) return;

@@ -16,6 +16,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/request.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/engine/plan_limits.hpp>
@@ -85,8 +86,7 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   if (!(chosen.collective() == asked.what)) return "the plan's goal is another collective, or another root";
   if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
   if (shape.pieces > most_pieces) {
-    return "the plan cuts the vector into " + std::to_string(shape.pieces) + " pieces; it can have " +
-           std::to_string(most_pieces);
+    return concat({"the plan cuts the vector into ", shape.pieces, " pieces; it can have ", most_pieces});
   }
   if (shape.peer_pointers && state.size() > 1 && !state.has_windows()) {
     return "the plan reads peers' memory, which this transport can't; choose one that sends messages";
@@ -114,9 +114,8 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   if (shape.peer_pointers && !fits_staging(state, asked)) {
     const std::size_t elements =
         asked.lengths == block_lengths::equal ? asked.block_elements * block_count(state, asked) : asked.total_elements;
-    return "the vector of " + std::to_string(elements * asked.element_size) +
-           " bytes does not fit the staging memory of " + std::to_string(state.layout().staging_bytes) +
-           " bytes; choose an algorithm that sends messages";
+    return concat({"the vector of ", elements * asked.element_size, " bytes does not fit the staging memory of ",
+                   state.layout().staging_bytes, " bytes; choose an algorithm that sends messages"});
   }
   return {};
 }
@@ -150,7 +149,7 @@ plan::any_algorithm choose_plan(State& state, const call_request& asked, const c
     const std::string reason = obstacle_of_named(state, asked, settings, fail);
     if (reason.empty() && !fail) return named;
     if (!settings.is_hint) {
-      if (!fail) fail = make_failure(errc::invalid_argument, std::string(named.name()) + ": " + reason);
+      if (!fail) fail = make_failure(errc::invalid_argument, concat({named.name(), ": ", reason}));
       return named;
     }
     fail = {};
