@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// header_only: it compares two ways to compile it
 //
 // What it costs to notice that calls differ: an all_reduce of 8 bytes between two pinned threads, beside the same one that
 // was compiled with HOCKET_MISMATCH_DETECTION=0. Both run in the same threads, a batch of one right after a batch of the

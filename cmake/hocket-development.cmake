@@ -10,6 +10,7 @@
 #   // expect: REGEX         what an example prints, or which first error a misuse leads to
 #   // alone: why            for a test that is not compiled as one with others of its folder
 #   // unsanitized: why      for a test that no sanitizer can run, or that runs for minutes under one
+#   // header_only: why      for a program that compiles all of hocket by itself; others link hocket::compiled
 
 option(HOCKET_WARNINGS_AS_ERRORS "Treat warnings in the project's own programs as errors" OFF)
 # With -Og, g++ takes half the time that it takes with -O2: a build for tests optimises what runs long, and nothing else.
@@ -111,14 +112,27 @@ function(hocket_leave_out what)
   set_property(GLOBAL APPEND PROPERTY hocket_left_out "${what} (needs ${packages})")
 endfunction()
 
+# What the programs need not compile each for itself is optimised: it is compiled once.
+foreach(target IN ITEMS hocket_compiled hocket_compiled_ucx)
+  if(TARGET ${target} AND PROJECT_IS_TOP_LEVEL)
+    target_link_libraries(${target} PRIVATE hocket_development)
+    target_compile_options(${target} PRIVATE ${HOCKET_COMPUTING_OPTIONS})
+  endif()
+endforeach()
+
 # Adds a program from `SOURCES` that links what the `// needs:` lines of its sources ask for and `LINK`. Where
-# something is missing there is no target, and the summary says so.
+# something is missing there is no target, and the summary says so. `COMPILED` names other libraries in the place of
+# hocket::compiled, and with the ending _ucx of hocket::compiled_ucx; HEADER_ONLY links neither.
 function(hocket_add_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 program "" "OUTPUT_NAME" "SOURCES;NEEDS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 program "HEADER_ONLY" "OUTPUT_NAME;COMPILED" "SOURCES;NEEDS;LINK")
   foreach(source IN LISTS program_SOURCES)
     hocket_read_marker(needs "${source}" needs)
     separate_arguments(needs)
     list(APPEND program_NEEDS ${needs})
+    hocket_read_marker(reason "${source}" header_only)
+    if(reason)
+      set(program_HEADER_ONLY ON)
+    endif()
   endforeach()
   list(REMOVE_DUPLICATES program_NEEDS)
   hocket_resolve_needs(needed missing ${program_NEEDS})
@@ -128,6 +142,14 @@ function(hocket_add_program target)
   endif()
   add_executable(${target} ${program_SOURCES})
   target_link_libraries(${target} PRIVATE hocket_development ${needed} ${program_LINK})
+  if(NOT program_COMPILED)
+    set(program_COMPILED hocket::compiled)
+  endif()
+  if(NOT program_HEADER_ONLY AND "ucx" IN_LIST program_NEEDS)
+    target_link_libraries(${target} PRIVATE ${program_COMPILED}_ucx)
+  elseif(NOT program_HEADER_ONLY)
+    target_link_libraries(${target} PRIVATE ${program_COMPILED})
+  endif()
   if(program_OUTPUT_NAME)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${program_OUTPUT_NAME})
   endif()

@@ -8,6 +8,7 @@
 #include <hocket/collective/all_to_all.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/host/impl/call.ipp>
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/selection/select.hpp>

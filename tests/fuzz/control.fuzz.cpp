@@ -5,7 +5,7 @@
 #include "fuzz.hpp"
 
 #include <hocket/communicator/control.hpp>
-#include <hocket/group/shrink.hpp>
+#include <hocket/group/impl/shrink.ipp>
 
 #include <algorithm>
 #include <cstddef>

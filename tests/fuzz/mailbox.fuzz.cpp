@@ -7,7 +7,7 @@
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/engine/failure_diagnosis.hpp>
-#include <hocket/group/shrink.hpp>
+#include <hocket/group/impl/shrink.ipp>
 #include <hocket/transport/concept.hpp>
 
 #include <algorithm>

@@ -3,7 +3,8 @@
 #
 # pkg_config.sh COMPILER PKG_CONFIG FOLDER_OF_PC_FILES SOURCE_FOLDER SCRATCH_FOLDER
 #
-# Builds and runs the consumer by what hocket.pc says, and nothing else.
+# Builds and runs the consumer by what hocket.pc says, and nothing else: header-only, and with one source for what is compiled
+# once.
 set -eu
 compiler=$1 pkg_config=$2 sources=$4 scratch=$5
 export PKG_CONFIG_PATH="$3"
@@ -13,3 +14,8 @@ mkdir -p "$scratch"
 "$compiler" -std=c++20 $("$pkg_config" --cflags hocket) "$sources/main.cpp" "$sources/unit.cpp" \
   -o "$scratch/consumer" $("$pkg_config" --libs hocket)
 "$scratch/consumer"
+echo '#include <hocket/impl/src.hpp>' >"$scratch/src.cpp"
+# shellcheck disable=SC2046
+"$compiler" -std=c++20 -DHOCKET_SEPARATE_COMPILATION $("$pkg_config" --cflags hocket) "$sources/main.cpp" "$sources/unit.cpp" \
+  "$scratch/src.cpp" -o "$scratch/compiled_consumer" $("$pkg_config" --libs hocket)
+"$scratch/compiled_consumer"

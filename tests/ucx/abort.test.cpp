@@ -10,6 +10,7 @@
 #include <hocket/bootstrap/connect_store.hpp>
 #include <hocket/group/shrink.hpp>
 #include <hocket/group/split.hpp>
+#include <hocket/transport/ucx/arrival.hpp>
 
 #include <chrono>
 #include <csignal>

@@ -6,6 +6,7 @@
 
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/group/shrink.hpp>
+#include <hocket/transport/ucx/arrival.hpp>
 #include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
 
 #include <chrono>

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The program's second source.
+#pragma once
+
+#include <hocket/group/local.hpp>
+#if defined(EVERY_CALL_OVER_UCX)
+#include <hocket/group/ucx.hpp>
+#endif
+
+namespace every_call {
+
+/// All calls once more, with elements that the first source does not have: how many results are wrong.
+int count_wrong_in_second(const hocket::local::communicator& comm);
+#if defined(EVERY_CALL_OVER_UCX)
+int count_wrong_in_second(const hocket::ucx::communicator& comm);
+#endif
+
+}  // namespace every_call
