@@ -71,6 +71,19 @@ case(group/twice "the size is wrong" "// again: the check knows no type" ${large
 case(group/macro "no_such_type" "// alone: it defines a macro" "#define TYPE no_such_type" "TYPE x<semicolon>")
 check(FALSE "group/third.cpp: error: [^\n]*only small types" "6 cases checked in 3 calls of the compiler, 0 faults")
 
+# A deleted function, which g++ names in its error, and clang in the note after it.
+file(WRITE "${scratch}/include/deleted.hpp" [[
+#pragma once
+struct only_small_types {};
+template <class T, class Why = only_small_types>
+void give(const T&) = delete;
+]])
+set(given "#include <deleted.hpp>" "struct large {}<semicolon>" "void misuse(large x) { give(x)<semicolon> }")
+case(group/first "Why = (struct )?only_small_types" ${given})
+check(FALSE "group/first.cpp: error: [^\n]*deleted function[^\n]*only_small_types" " 0 faults")
+case(group/first "only large types" ${given})
+check(TRUE "group/first.cpp: the first error is not the one that is expected" "expected: only large types" " 1 faults")
+
 # A case without an error.
 case(group/first "only small types" ${large} ${misuse})
 case(group/right "only small types" ${large} ${right})
