@@ -2,7 +2,7 @@
 /// @file
 /// What a refused call gives, so that the sentence that refuses it is the compiler's first error. Functions that give it
 /// are declared as `auto`: so the compiler looks into them, and finds the sentence, before it looks at what is done with
-/// their result.
+/// their result. Deleted functions name it as what they would give, for the same reason.
 #pragma once
 
 #include <hocket/core/config.hpp>

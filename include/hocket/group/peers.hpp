@@ -52,14 +52,15 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/device_buffer.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/stream/operation.hpp>
+#include <hocket/group/bound_diagnostics.hpp>
 #include <hocket/group/exchange.hpp>
-#include <hocket/group/explain_bound.hpp>
 #include <hocket/kernel/device/stream_kernel.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/plan/plan.hpp>
@@ -314,7 +315,7 @@ class peers_of {
   /// Whether all ranks are on one device, so that one kernel can reduce for all of them.
   bool one_device() const noexcept { return peers_->group->one_device(); }
 
-  // The last overload of each is for calls that fit no other: see explain_bound.hpp.
+  // The last overload of each is for calls that fit no other, and says why: see bound_diagnostics.hpp.
 
   /// `out` on each rank is the sum, or what `op` is, of all ranks' `in`: as many elements.
   template <class T, class U, class Op, call_options Options = options<>>
@@ -330,13 +331,9 @@ class peers_of {
     return reduce<plan::collective_kind::all_reduce>(buffer.elements, buffer.elements, buffer.elements.size(), op, how,
                                                      site);
   }
-  template <class... Arguments>
-    requires(!hocket::detail::is_bound_reduction<std::remove_cvref_t<Arguments>...> &&
-             !hocket::detail::is_bound_in_place<std::remove_cvref_t<Arguments>...>)
-  auto all_reduce(Arguments&&...) {
-    return hocket::detail::refuse_to_bind<
-        hocket::detail::explain_bound_all_reduce<hocket::detail::argument_list<Arguments...>>()>();
-  }
+  template <class... Arguments,
+            auto Why = hocket::detail::why_not_bound<hocket::detail::bound_all_reduce, Arguments...>()>
+  hocket::detail::not_understood all_reduce(Arguments&&...) = delete;
 
   /// `out` is this rank's block of the sum of all `in`, which have as many elements for each rank.
   template <class T, class U, class Op, call_options Options = options<>>
@@ -346,12 +343,9 @@ class peers_of {
                            const std::source_location& site = std::source_location::current()) {
     return reduce<plan::collective_kind::reduce_scatter>(in, out, out.size(), op, how, site);
   }
-  template <class... Arguments>
-    requires(!hocket::detail::is_bound_reduction<std::remove_cvref_t<Arguments>...>)
-  auto reduce_scatter(Arguments&&...) {
-    return hocket::detail::refuse_to_bind<
-        hocket::detail::explain_bound_reduction<hocket::detail::argument_list<Arguments...>>()>();
-  }
+  template <class... Arguments,
+            auto Why = hocket::detail::why_not_bound<hocket::detail::bound_reduction, Arguments...>()>
+  hocket::detail::not_understood reduce_scatter(Arguments&&...) = delete;
 
   /// `out` is all ranks' `in`, in their order.
   template <class T, class U, call_options Options = options<>>
@@ -360,12 +354,8 @@ class peers_of {
                        const std::source_location& site = std::source_location::current()) {
     return move<plan::collective_kind::all_gather>(in, out, in.size(), 0, how, site);
   }
-  template <class... Arguments>
-    requires(!hocket::detail::is_bound_move<std::remove_cvref_t<Arguments>...>)
-  auto all_gather(Arguments&&...) {
-    return hocket::detail::refuse_to_bind<
-        hocket::detail::explain_bound_move<hocket::detail::argument_list<Arguments...>>()>();
-  }
+  template <class... Arguments, auto Why = hocket::detail::why_not_bound<hocket::detail::bound_move, Arguments...>()>
+  hocket::detail::not_understood all_gather(Arguments&&...) = delete;
 
   /// Block r of `in` goes to rank r, and lies there in block s of `out`, where s is this rank.
   template <class T, class U, call_options Options = options<>>
@@ -375,12 +365,8 @@ class peers_of {
     return move<plan::collective_kind::all_to_all>(in, out, out.size() / static_cast<std::size_t>(size()), 0, how,
                                                    site);
   }
-  template <class... Arguments>
-    requires(!hocket::detail::is_bound_move<std::remove_cvref_t<Arguments>...>)
-  auto all_to_all(Arguments&&...) {
-    return hocket::detail::refuse_to_bind<
-        hocket::detail::explain_bound_move<hocket::detail::argument_list<Arguments...>>()>();
-  }
+  template <class... Arguments, auto Why = hocket::detail::why_not_bound<hocket::detail::bound_move, Arguments...>()>
+  hocket::detail::not_understood all_to_all(Arguments&&...) = delete;
 
   /// `buffer` is on all ranks what it is on `from`.
   template <class T, call_options Options = options<>>
@@ -390,12 +376,9 @@ class peers_of {
     return move<plan::collective_kind::broadcast>(device_buffer<T, device_memory>(nullptr, 0), buffer, buffer.size(),
                                                   from.rank, how, site);
   }
-  template <class... Arguments>
-    requires(!hocket::detail::is_bound_broadcast<std::remove_cvref_t<Arguments>...>)
-  auto broadcast(Arguments&&...) {
-    return hocket::detail::refuse_to_bind<
-        hocket::detail::explain_bound_broadcast<hocket::detail::argument_list<Arguments...>>()>();
-  }
+  template <class... Arguments,
+            auto Why = hocket::detail::why_not_bound<hocket::detail::bound_broadcast, Arguments...>()>
+  hocket::detail::not_understood broadcast(Arguments&&...) = delete;
 
   /// Ends it. Ranks may come at any time; waits for what is under way, and for the others, before memory is unmapped and
   /// freed. Without it what peers may have mapped stays until the end of the process. May be called again after `timeout`, and

@@ -3,7 +3,7 @@
 /// The shapes of messages between two ranks: see generate_call.hpp.
 #pragma once
 
-#include <hocket/collective/detail/call_forms.hpp>
+#include <hocket/collective/detail/call_diagnostics.hpp>
 #include <hocket/collective/detail/generate_call.hpp>
 #include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>

@@ -4,13 +4,13 @@
 ///
 /// Without this, it would list every overload with every constraint. Each collective's function object is an
 /// `with_misuse_diagnostics<Calls>`: `Calls` has the overloads that do something, and this adds the one for calls that fit none of
-/// them. Whether a call fits is answered silently by `valid_call`.
+/// them. It is deleted, so that such calls are not invocable for std::is_invocable, requires-expressions and concepts, and a
+/// template argument of it is the sentence: core/explanation.hpp.
 #pragma once
 
-#include <hocket/collective/detail/call_forms.hpp>
-#include <hocket/collective/host/explain_arguments.hpp>
+#include <hocket/collective/detail/call_diagnostics.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/device_buffer.hpp>
+#include <hocket/core/explanation.hpp>
 #include <hocket/core/not_understood.hpp>
 
 #include <type_traits>
@@ -23,25 +23,22 @@ concept valid_call = std::is_invocable_v<const typename std::remove_cvref_t<Coll
 
 namespace detail {
 
-/// `Calls`, and one overload more for every call that fits none of theirs.
+/// What is wrong with a call that fits none of `Calls`. There is none of this for one that fits. Not consteval: then nvcc 13 does
+/// not find the overload below.
+template <class Calls, class Form, class... Arguments>
+  requires(!std::is_invocable_v<const Calls&, Arguments...>)
+constexpr auto why_refused() {
+  return in_words([] { return explain_misuse<Form, Arguments...>(); });
+}
+
+/// `Calls`, and one overload more, deleted, for every call that fits none of theirs.
 template <class Calls, class Form>
 struct with_misuse_diagnostics : Calls {
   using calls = Calls;
   using Calls::operator();
 
-  template <class... Arguments>
-    requires(!std::is_invocable_v<const Calls&, Arguments...>)
-  not_understood operator()(Arguments&&...) const {
-    using list = argument_list<Arguments...>;
-    if constexpr (!explain_communicator<list>()) {
-      return {};
-    } else if constexpr ((is_device_buffer<std::remove_cvref_t<Arguments>> || ...)) {
-      if constexpr (Form::template explain_device<list>()) explain_surplus<Arguments...>();
-    } else if constexpr (Form::template explain<list>()) {
-      if constexpr (explain_lifetime<Arguments&&...>()) explain_surplus<Arguments...>();
-    }
-    return {};
-  }
+  template <class... Arguments, auto Why = why_refused<Calls, Form, Arguments...>()>
+  not_understood operator()(Arguments&&...) const = delete;
 };
 
 }  // namespace detail

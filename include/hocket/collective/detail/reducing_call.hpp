@@ -3,7 +3,7 @@
 /// The shape of collectives that combine: see generate_call.hpp.
 #pragma once
 
-#include <hocket/collective/detail/call_forms.hpp>
+#include <hocket/collective/detail/call_diagnostics.hpp>
 #include <hocket/collective/detail/generate_call.hpp>
 #include <hocket/collective/host/blocks.hpp>
 #include <hocket/collective/host/reduce.hpp>

@@ -4,8 +4,8 @@
 /// broadcast and barrier.
 #pragma once
 
+#include <hocket/collective/host/argument_diagnostics.hpp>
 #include <hocket/collective/host/blocks.hpp>
-#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/collective/host/host_call.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>

@@ -3,9 +3,9 @@
 /// Messages between two ranks, outside any plan: `send`, `recv` and both at once.
 #pragma once
 
+#include <hocket/collective/host/argument_diagnostics.hpp>
 #include <hocket/collective/host/call.hpp>
 #include <hocket/collective/host/call_settings.hpp>
-#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/strong_types.hpp>

@@ -3,8 +3,8 @@
 /// Calls that combine elements: all_reduce and reduce_scatter, the latter also with blocks of given lengths.
 #pragma once
 
+#include <hocket/collective/host/argument_diagnostics.hpp>
 #include <hocket/collective/host/blocks.hpp>
-#include <hocket/collective/host/explain_arguments.hpp>
 #include <hocket/collective/host/host_call.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The forms that calls have: what the arguments of each are, in their order, and what is wrong with those of a call that is
+/// meant to have that form. `explain` and, for buffers in memory of devices, `explain_device` return the first thing they find.
+#pragma once
+
+#include <hocket/collective/detail/device_diagnostics.hpp>
+#include <hocket/collective/host/argument_diagnostics.hpp>
+#include <hocket/core/buffers.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/device_buffer.hpp>
+#include <hocket/core/explanation.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code)
+struct reduction_form {
+  static constexpr bool combines = true;
+  static constexpr bool is_rooted = false;
+
+  template <class Arguments>
+  static consteval sentence explain_buffers() {
+    using in = typename Arguments::template at<1>;
+    if (!Arguments::template has<1>) {
+      return "a reduction is called as (communicator, in, out, op, options), or with "
+             "in_place(buffer) in the place of in and out";
+    }
+    if (constexpr sentence wrong = explain_input<in>(); wrong) return wrong;
+    if (!Arguments::template has<2>) return "out is missing; use in_place(buffer) to have one buffer for both";
+    return explain_pair<in, typename Arguments::template at<2>>();
+  }
+
+  template <class Arguments>
+  static consteval sentence explain() {
+    using first = typename Arguments::template plain<1>;
+    if constexpr (is_in_place<first>::value) {
+      using T = typename decltype(first::elements)::element_type;
+      constexpr sentence wrong = explain_element<T>();
+      if constexpr (wrong) {
+        return wrong;
+      } else {
+        return explain_operation_and_options<Arguments, 2, T>();
+      }
+    } else {
+      constexpr sentence wrong = explain_buffers<Arguments>();
+      if constexpr (wrong) {
+        return wrong;
+      } else {
+        return explain_operation_and_options<Arguments, 3, element_type_t<typename Arguments::template at<2>>>();
+      }
+    }
+  }
+
+  template <class Arguments>
+  static consteval sentence explain_device() {
+    return explain_device_collective<reduction_form, Arguments>();
+  }
+};
+
+/// (communicator, in, out, options, code)
+struct moving_form {
+  static constexpr bool combines = false;
+  static constexpr bool is_rooted = false;
+
+  template <class Arguments>
+  static consteval sentence explain() {
+    if (!Arguments::template has<2>) return "the call needs (communicator, in, out)";
+    return first_of({explain_pair<typename Arguments::template at<1>, typename Arguments::template at<2>>(),
+                     explain_options<Arguments, 3>()});
+  }
+
+  template <class Arguments>
+  static consteval sentence explain_device() {
+    return explain_device_collective<moving_form, Arguments>();
+  }
+};
+
+/// (communicator, in, out, counts, options, code); all_to_all_v with two `Counts`, reduce_scatter_v with an operation.
+template <bool Reduces, class... Counts>
+struct uneven_form {
+  template <class Arguments>
+  static consteval sentence explain_buffers_and_counts() {
+    if (constexpr sentence wrong = explain_two_buffers<Arguments>(); wrong) return wrong;
+    if (!Arguments::template has<2>) return "the call needs (communicator, in, out, counts)";
+    return first_of({explain_pair<typename Arguments::template at<1>, typename Arguments::template at<2>>(),
+                     explain_all_counts<Arguments, 3, Counts...>()});
+  }
+
+  template <class Arguments>
+  static consteval sentence explain() {
+    constexpr std::size_t after_counts = 3 + sizeof...(Counts);
+    constexpr sentence wrong = explain_buffers_and_counts<Arguments>();
+    if constexpr (wrong) {
+      return wrong;
+    } else if constexpr (Reduces) {
+      using T = element_type_t<typename Arguments::template at<2>>;
+      return explain_operation_and_options<Arguments, after_counts, T>();
+    } else {
+      return explain_options<Arguments, after_counts>();
+    }
+  }
+
+  template <class Arguments>
+  static consteval sentence explain_device() {
+    return explain_device_uneven<Reduces, Arguments, Counts...>();
+  }
+};
+
+/// (communicator, buffer, root, options, code)
+struct rooted_form {
+  static constexpr bool combines = false;
+  static constexpr bool is_rooted = true;
+
+  template <class Arguments>
+  static consteval sentence explain() {
+    using buffer = typename Arguments::template at<1>;
+    if (!Arguments::template has<1>) return "the call needs (communicator, buffer)";
+    return first_of({explain_output<buffer>(), explain_elements_of<buffer>(), explain_root<Arguments, 2>(),
+                     explain_options<Arguments, 3>()});
+  }
+
+  template <class Arguments>
+  static consteval sentence explain_device() {
+    return explain_device_collective<rooted_form, Arguments>();
+  }
+};
+
+/// (communicator, options, code)
+struct bare_form {
+  template <class Arguments>
+  static consteval sentence explain() {
+    return explain_options<Arguments, 1>();
+  }
+
+  template <class Arguments>
+  static consteval sentence explain_device() {
+    return explain<Arguments>();  // it has no buffer
+  }
+};
+
+/// (communicator, buffer, peer, tag, options, code)
+template <bool Receives>
+struct message_form {
+  template <class Arguments>
+  static consteval sentence explain() {
+    using buffer = typename Arguments::template at<1>;
+    if (!Arguments::template has<2>) return "the call needs (communicator, buffer, peer)";
+    return first_of({Receives ? explain_output<buffer>() : explain_input<buffer>(), explain_elements_of<buffer>(),
+                     explain_peer<Arguments, 2>(), explain_said_tag<Arguments, 3>(), explain_options<Arguments, 4>()});
+  }
+
+  template <class Arguments>
+  static consteval sentence explain_device() {
+    return explain_device_one_way<Receives, Arguments>();
+  }
+};
+
+/// (communicator, out, peer, in, peer, tag, options, code)
+struct exchange_form {
+  template <class Arguments>
+  static consteval sentence explain() {
+    using sent = typename Arguments::template at<1>;
+    using received = typename Arguments::template at<3>;
+    if (!Arguments::template has<4>) return "the call needs (communicator, out, peer, in, peer)";
+    return first_of({explain_input<sent>(), explain_peer<Arguments, 2>(), explain_output<received>(),
+                     explain_elements_of<sent>(), explain_elements_of<received>(), explain_peer<Arguments, 4>(),
+                     explain_said_tag<Arguments, 5>(), explain_options<Arguments, 6>()});
+  }
+
+  template <class Arguments>
+  static consteval sentence explain_device() {
+    return explain_device_exchange<Arguments>();
+  }
+};
+
+/// What is wrong with a call of this form that fits no overload.
+template <class Form, class... Arguments>
+consteval sentence explain_misuse() {
+  using list = argument_list<Arguments...>;
+  if (constexpr sentence wrong = explain_communicator<list>(); wrong) return wrong;
+  if constexpr ((is_device_buffer<std::remove_cvref_t<Arguments>> || ...)) {
+    return first_of({Form::template explain_device<list>(), explain_surplus<Arguments...>()});
+  } else {
+    return first_of(
+        {Form::template explain<list>(), explain_lifetime<Arguments&&...>(), explain_surplus<Arguments...>()});
+  }
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

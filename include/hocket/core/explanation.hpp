@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Sentences that a template argument carries, so that the compiler prints them.
+///
+/// A static_assert explains a call that does not compile, but only if the call first compiles as far as into the function that
+/// has it: for std::is_invocable, a requires-expression and a concept such a call is a valid one. A deleted function is none for
+/// them, and the compiler names it with its template arguments: one of them is an `explanation`. g++ prints it in its error, clang
+/// in the first note, in lines, and nvcc in its error, letter by letter.
+#pragma once
+
+#include <hocket/core/config.hpp>
+
+#include <cstddef>
+#include <initializer_list>
+#include <string_view>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// What is wrong, in words, or nothing.
+struct sentence {
+  std::string_view words;
+
+  constexpr sentence() = default;
+  constexpr sentence(const char* text) : words(text) {}
+
+  constexpr explicit operator bool() const { return !words.empty(); }
+};
+
+/// The first of them that says something.
+consteval sentence first_of(std::initializer_list<sentence> all) {
+  for (const sentence& each : all) {
+    if (each) return each;
+  }
+  return {};
+}
+
+/// How much of a string in a template argument the compiler prints. clang cuts longer ones, but prints several.
+#if defined(__clang__)
+inline constexpr std::size_t longest_line = 36;
+#else
+inline constexpr std::size_t longest_line = static_cast<std::size_t>(-1);
+#endif
+
+/// Takes the first line from `text`: as many of its words as fit into `width` characters.
+constexpr std::string_view take_line(std::string_view& text, std::size_t width) {
+  std::size_t end = text.size();
+  if (end > width) {
+    end = text.rfind(' ', width);
+    if (end == text.npos) end = width;
+  }
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end);
+  if (text.starts_with(' ')) text.remove_prefix(1);
+  return line;
+}
+
+constexpr std::size_t count_lines(std::string_view text, std::size_t width) {
+  std::size_t count = 0;
+  for (; !text.empty(); ++count) take_line(text, width);
+  return count;
+}
+
+/// A sentence as a template argument. Spaces fill its lines.
+template <std::size_t Lines, std::size_t Width>
+struct explanation {
+  char lines[Lines][Width + 1];
+};
+
+/// The sentence that `find()` returns, as an `explanation`. `Find` has no members.
+template <class Find>
+consteval auto in_words(Find) {
+  constexpr std::string_view words = Find()().words;
+  constexpr std::size_t width = words.size() < longest_line ? words.size() : longest_line;
+  constexpr std::size_t lines = count_lines(words, width);
+  explanation<lines, width> said{};
+  std::string_view rest = words;
+  for (auto& line : said.lines) {
+    const std::string_view text = take_line(rest, width);
+    for (std::size_t i = 0; i < width; ++i) line[i] = i < text.size() ? text[i] : ' ';
+  }
+  return said;
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
