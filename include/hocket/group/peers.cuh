@@ -39,8 +39,8 @@ template <class Domain, call_options Options = options<>>
 peers<Domain> reach_peers(const communicator<Domain>& comm, const stream_ref& stream, const Options& how = {},
                           const std::source_location& site = std::source_location::current()) {
   static_assert(Options::template only<kind::timeout>, "with(...): reach_peers takes a timeout and nothing else");
-  const auto longest = hocket::detail::timeout_of(hocket::detail::communicator_access::state(comm),
-                                                  hocket::detail::settings_of(how));
+  const auto longest =
+      hocket::detail::timeout_of(hocket::detail::communicator_access::state(comm), hocket::detail::settings_of(how));
   return peers<Domain>::reach(comm, stream, longest, {}, site);
 }
 

@@ -6,7 +6,8 @@
 #include <hocket/core/config.hpp>
 
 #if !defined(HOCKET_SEPARATE_COMPILATION)
-#error "hocket: <hocket/impl/src_ucx.hpp> is for programs whose sources are all compiled with -DHOCKET_SEPARATE_COMPILATION"
+#error \
+    "hocket: <hocket/impl/src_ucx.hpp> is for programs whose sources are all compiled with -DHOCKET_SEPARATE_COMPILATION"
 #endif
 
 #include <hocket/group/impl/ucx.ipp>
