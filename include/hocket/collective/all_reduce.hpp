@@ -24,9 +24,9 @@ namespace detail {
 /// Small vectors take the direct path of host/push.hpp, which interprets no plan.
 template <>
 struct host_reduction<plan::collective_kind::all_reduce, blocking> {
-  template <block_lengths, class Domain, class T, class Op, class Options>
+  template <class Domain, class T, class Op, class Options>
   static outcome run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
-                     const Options& options, const std::source_location& site, const block_counts&) {
+                     const Options& options, const std::source_location& site) {
     constexpr auto all_reduce_kind = plan::collective_kind::all_reduce;
     constexpr bool can_be_pushed = !compares_first && !reduction<Op, T>::prepares &&
                                    !Options::template has<kind::algorithm> && !Options::template has<kind::integrity> &&
@@ -43,7 +43,7 @@ struct host_reduction<plan::collective_kind::all_reduce, blocking> {
         }
       }
     }
-    return blocking::run<all_reduce_kind>(comm, make_reduction<all_reduce_kind>(in, out, op), options, site);
+    return run_reduction<all_reduce_kind, blocking>(comm, in, out, op, options, site);
   }
 };
 

@@ -237,9 +237,9 @@ HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_p
       if (waiting.should_inquire(own.awaited)) inquire(state, own);
       return {};
     }
-    const std::string departure = transport::departure_reason(state.endpoints(), own.awaited);
+    const std::string why_it_left = transport::departure_reason(state.endpoints(), own.awaited);
     cause =
-        make_failure(errc::peer_lost, concat({"rank ", own.awaited, " is gone: ", departure}), {.peer = own.awaited});
+        make_failure(errc::peer_lost, concat({"rank ", own.awaited, " is gone: ", why_it_left}), {.peer = own.awaited});
   }
   const int blamed = cause.context.peer;
   locate(cause.context);

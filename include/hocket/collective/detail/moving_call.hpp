@@ -27,6 +27,15 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// Runs a call on buffers in host memory that combines nothing. Out of line, so that call sites stay small.
+template <plan::collective_kind Kind, class How, class Domain, class T, class Options, class... Counts>
+HOCKET_NO_INLINE auto run_move(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, int root,
+                               const Options& options, const std::source_location& site, const Counts&... lengths) {
+  check_move_options<Options>();
+  const host_call call = make_move<Kind, lengths_by<Counts...>>(in, out, root, blocks_of(lengths...));
+  return How::template run<Kind>(comm, call, options, site);
+}
+
 /// (communicator, in, out, lengths..., options, code). `Counts` are the types of the lengths, where blocks have given ones.
 template <plan::collective_kind Kind, class... Counts>
 struct moving {
@@ -42,27 +51,25 @@ struct moving {
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, in, out, options, site, blocks_of(lengths...)));
+      return How::give(run(comm, in, out, options, site, lengths...));
     }
     template <class Domain, class In, class Out, call_options Options>
       requires How::blocks && buffer_pair<In, Out, How, Options>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, in, out, options, site, blocks_of(lengths...)).code();
+      code = run(comm, in, out, options, site, lengths...).code();
     }
 
    private:
-    template <class Domain, class In, class Out, class Options>
+    template <class Domain, class In, class Out, class Options, class... Lengths>
     static auto run(const communicator<Domain>& comm, In& in, Out& out, const Options& options,
-                    const std::source_location& site, const block_counts& blocks) {
+                    const std::source_location& site, const Lengths&... lengths) {
       if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
         return device_calls<typename Out::space>::template move<Kind, How, block_lengths>(comm, in, out, options, site,
-                                                                                          blocks);
+                                                                                          blocks_of(lengths...));
       } else {
-        check_move_options<Options>();
-        const host_call call = make_move<Kind, block_lengths>(as_input(in), as_output(out), 0, blocks);
-        return How::template run<Kind>(comm, call, options, site);
+        return run_move<Kind, How>(comm, as_input(in), as_output(out), 0, options, site, lengths...);
       }
     }
   };
@@ -99,9 +106,8 @@ struct rooted {
       if constexpr (is_device_buffer<std::remove_const_t<Buffer>>) {
         return device_calls<typename Buffer::space>::template broadcast<How>(comm, buffer, from, options, site);
       } else {
-        check_move_options<Options>();
         const std::span<const element_type_t<Buffer>> nothing;
-        return How::template run<Kind>(comm, make_move<Kind>(nothing, as_output(buffer), from.rank), options, site);
+        return run_move<Kind, How>(comm, nothing, as_output(buffer), from.rank, options, site);
       }
     }
   };
@@ -131,9 +137,7 @@ struct bare {
    private:
     template <class Domain, class Options>
     static auto run(const communicator<Domain>& comm, const Options& options, const std::source_location& site) {
-      check_move_options<Options>();
-      const host_call call = make_move<Kind>(std::span<const std::byte>(), std::span<std::byte>());
-      return How::template run<Kind>(comm, call, options, site);
+      return run_move<Kind, How>(comm, std::span<const std::byte>(), std::span<std::byte>(), 0, options, site);
     }
   };
 };

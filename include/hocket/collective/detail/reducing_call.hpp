@@ -26,13 +26,22 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Runs a reduction of buffers in host memory by an operation that reductions run. all_reduce.hpp specializes it.
+/// Runs a reduction of buffers in host memory by an operation that reductions run. Out of line, so that call sites stay small.
+template <plan::collective_kind Kind, class How, class Domain, class T, class Op, class Options, class... Counts>
+HOCKET_NO_INLINE auto run_reduction(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out,
+                                    const Op& op, const Options& options, const std::source_location& site,
+                                    const Counts&... lengths) {
+  const host_call call = make_reduction<Kind, lengths_by<Counts...>>(in, out, op, blocks_of(lengths...));
+  return How::template run<Kind>(comm, call, options, site);
+}
+
+/// The same, or a shorter way: all_reduce.hpp specializes it.
 template <plan::collective_kind Kind, class How>
 struct host_reduction {
-  template <block_lengths Lengths, class Domain, class T, class Op, class Options>
+  template <class Domain, class T, class Op, class Options, class... Counts>
   static auto run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
-                  const Options& options, const std::source_location& site, const block_counts& blocks) {
-    return How::template run<Kind>(comm, make_reduction<Kind, Lengths>(in, out, op, blocks), options, site);
+                  const Options& options, const std::source_location& site, const Counts&... lengths) {
+    return run_reduction<Kind, How>(comm, in, out, op, options, site, lengths...);
   }
 };
 
@@ -68,14 +77,14 @@ struct reducing {
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Op& op = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, in, out, op, options, site, blocks_of(lengths...)));
+      return How::give(run(comm, in, out, op, options, site, lengths...));
     }
     template <class Domain, class In, class Out, class Op, call_options Options>
       requires How::blocks && buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Op& op,
                     const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, in, out, op, options, site, blocks_of(lengths...)).code();
+      code = run(comm, in, out, op, options, site, lengths...).code();
     }
 
     template <class Domain, class Buffer, class Op = std::plus<>, call_options Options = options<>>
@@ -83,7 +92,7 @@ struct reducing {
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, buffer.elements, buffer.elements, op, options, site, block_counts{}));
+      return How::give(run(comm, buffer.elements, buffer.elements, op, options, site));
     }
     template <class Domain, class Buffer, class Op, call_options Options>
       requires How::blocks && has_in_place && in_place_argument<Buffer, Options> &&
@@ -91,22 +100,21 @@ struct reducing {
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, buffer.elements, buffer.elements, op, options, site, block_counts{}).code();
+      code = run(comm, buffer.elements, buffer.elements, op, options, site).code();
     }
 
    private:
-    template <class Domain, class In, class Out, class Op, class Options>
+    template <class Domain, class In, class Out, class Op, class Options, class... Lengths>
     static auto run(const communicator<Domain>& comm, In& in, Out& out, const Op& op, const Options& options,
-                    const std::source_location& site, const block_counts& blocks) {
+                    const std::source_location& site, const Lengths&... lengths) {
       if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
-        return device_calls<typename Out::space>::template reduce<Kind, How, block_lengths>(comm, in, out, op, options,
-                                                                                            site, blocks);
+        return device_calls<typename Out::space>::template reduce<Kind, How, block_lengths>(
+            comm, in, out, op, options, site, blocks_of(lengths...));
       } else {
         using element_type = element_type_t<Out>;
         const auto effective = effective_operation<Op, element_type>(op, options);
         check_reduction_options<Kind, std::remove_const_t<decltype(effective)>, element_type, Options>();
-        return host_reduction<Kind, How>::template run<block_lengths>(comm, as_input(in), as_output(out), effective,
-                                                                      options, site, blocks);
+        return host_reduction<Kind, How>::run(comm, as_input(in), as_output(out), effective, options, site, lengths...);
       }
     }
   };
