@@ -272,8 +272,8 @@ struct bounded_program {
   double header_only;  ///< 0: unbounded
 };
 constexpr bounded_program bounded_programs[] = {
-    {"all_reduce_ucx.cpp", "one all_reduce", 6, 16},
-    {"seven_calls_ucx.cpp", "seven calls", 7, 18},
+    {"all_reduce_ucx.cpp", "one all_reduce", 6, 20},
+    {"seven_calls_ucx.cpp", "seven calls", 7, 21},
     {"second_file_ucx.cpp", "one call in a second file", 3.8, 0},
 };
 
