@@ -27,7 +27,6 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -87,6 +86,14 @@ class directory_store {
       : options_(options), base_(hocket::detail::concat({options.directory, "/hocket-", token_digest(options.token)})) {
   }
 
+  template <class T>
+  static bool contains(const std::vector<T>& all, const T& one) noexcept {
+    for (const T& each : all) {
+      if (each == one) return true;
+    }
+    return false;
+  }
+
   /// Only tells jobs apart (FNV-1a); the token itself is compared inside.
   static std::string token_digest(std::string_view token) {
     std::uint64_t hash = 0xcbf29ce484222325U;
@@ -133,7 +140,7 @@ class directory_store {
 
   /// Leaves a note wherever this rank has shown up.
   void cancel() const {
-    std::set<std::string> places = joined_;
+    std::vector<std::string> places = joined_;
     if (!session_.empty()) places = {session_};
     for (const std::string& place : places) {
       static_cast<void>(detail::note_end(place, detail::cancelled_note, options_.rank));
@@ -183,7 +190,7 @@ class directory_store {
   failure admit_all(const wait_limit& limit) {
     if (failure cause = make_session()) return cause;
     detail::rendezvous judge(options_.ranks, options_.token);
-    std::set<int> here{0};
+    std::vector<int> here{0};
     failure cause;
     failure end = poll(
         limit,
@@ -241,21 +248,21 @@ class directory_store {
                                     error, errc::bad_environment);
   }
 
-  failure admit_some(detail::rendezvous& judge, std::set<int>& here) const {
+  failure admit_some(detail::rendezvous& judge, std::vector<int>& here) const {
     for (const std::string& name : platform::list_directory(session_)) {
       blob note;
       if (name.substr(0, 5) != "join." || !platform::read_file(session_ + '/' + name, note)) continue;
       detail::hello greeting;
       std::size_t size = 0;
       if (detail::decode(note, greeting, size) != detail::decoded::complete) continue;
-      if (here.count(greeting.rank) != 0) continue;
+      if (contains(here, greeting.rank)) continue;
       const detail::reply verdict = judge.greet(greeting);
       const std::string seen = "seen." + name.substr(5);
       if (failure cause = platform::write_file(session_, seen, byte_view(note).subspan(size))) return cause;
       if (verdict.status != 0) {
         return detail::reported_failure(verdict.status, greeting.rank, blob_text(*verdict.body), options_.ranks);
       }
-      here.insert(greeting.rank);
+      here.push_back(greeting.rank);
     }
     return {};
   }
@@ -336,7 +343,7 @@ class directory_store {
         session_ = path;
         return true;
       }
-      if (joined_.count(path) != 0) continue;
+      if (contains(joined_, path)) continue;
       detail::hello greeting;
       greeting.rank = options_.rank;
       greeting.ranks = options_.ranks;
@@ -345,23 +352,23 @@ class directory_store {
       detail::append_bytes(note, text_bytes(word));
       // Where these fail the session is just being removed.
       if (notes_.leave(path, options_.rank) || platform::write_file(path, "join." + rank, note)) continue;
-      joined_.insert(path);
+      joined_.push_back(path);
     }
     return false;
   }
 
-  std::set<int> ranks_here() const {
-    std::set<int> here{0};
+  std::vector<int> ranks_here() const {
+    std::vector<int> here{0};
     for (int rank = 1; rank < options_.ranks; ++rank) {
-      if (::access(hocket::detail::concat({session_, "/join.", rank}).c_str(), F_OK) == 0) here.insert(rank);
+      if (::access(hocket::detail::concat({session_, "/join.", rank}).c_str(), F_OK) == 0) here.push_back(rank);
     }
     return here;
   }
 
-  failure missing_failure(const std::set<int>& here, std::chrono::nanoseconds waited) const {
+  failure missing_failure(const std::vector<int>& here, std::chrono::nanoseconds waited) const {
     std::vector<int> missing;
     for (int rank = 0; rank < options_.ranks; ++rank) {
-      if (here.count(rank) == 0) missing.push_back(rank);
+      if (!contains(here, rank)) missing.push_back(rank);
     }
     if (missing.empty()) missing.push_back(0);
     return make_failure(errc::timeout, detail::missing_text(missing, options_.ranks, waited),
@@ -417,7 +424,7 @@ class directory_store {
   directory_store_options options_;
   std::string base_;
   std::string session_;
-  std::set<std::string> joined_;
+  std::vector<std::string> joined_;
   bool failed_ = false;  ///< start-up; this rank knows of it
   detail::process_notes notes_;
 };

@@ -178,7 +178,8 @@ class table {
 
   template <class Plan>
   void add(double seconds) {
-    rows_[count_++] = {Plan::name(), seconds, verdict(Plan{}, Plan{}.shape(query_.ranks)),
+    constexpr bool is_push = std::is_same_v<Plan, plan::push_all_reduce>;
+    rows_[count_++] = {Plan::name(), seconds, verdict(Plan{}.shape(query_.ranks), is_push),
                        [](int root) { return with_root(Plan{}, root); }};
   }
 
@@ -188,16 +189,13 @@ class table {
     return made;
   }
 
-  template <class Plan>
-  const char* verdict(const Plan&, const plan::shape& shape) const noexcept {
+  const char* verdict(const plan::shape& shape, bool is_push) const noexcept {
     if (shape.peer_pointers && query_.ranks > 1 && !query_.peer_pointers) return "ranks can't read each other's memory";
     if (shape.order > query_.order) {
       return query_.order == plan::combination_order::fixed_tree ? "combines in another order than the fixed tree"
                                                                  : "operation is not commutative";
     }
-    if (std::is_same_v<Plan, plan::push_all_reduce> && query_.bytes > hocket::detail::push_line::capacity) {
-      return "longer than a line";
-    }
+    if (is_push && query_.bytes > hocket::detail::push_line::capacity) return "longer than a line";
     if (shape.peer_pointers && query_.ranks > 1 && query_.staging_bytes != 0 && !query_.lengths_are_known) {
       return "lengths are known to pairs of ranks, too few to stage them";
     }

@@ -23,8 +23,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <span>
 #include <utility>
 
@@ -279,25 +277,36 @@ log_entry log_push(State& state, std::size_t count, std::uint32_t signature, con
                                           plan::push_all_reduce::name(), count, 0, call.site, call_times::from_now()});
 }
 
+/// Ends an exchange that has not been done at once, or that an observer follows step by step. Out of line: what a call needs while
+/// all peers are on time stays in registers.
 template <class State, class Op, class T>
-outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
-                 const call_settings& settings, const std::source_location& site) {
-  [[maybe_unused]] const end_reporter told(state);
-  const auto fast_path = [&] {
-    return exchange_fast_path(state, in.data(), out.data(), out.size(), op, signature, site);
-  };
-  pushed how = pushed::not_begun;
-  if (settings.observer.on_step == nullptr) {
-    how = fast_path();
-    if (how == pushed::not_begun && state.has_credit(state.last_sequence() + 1)) how = fast_path();
-    if (how == pushed::done) [[likely]]
-      return {};
+HOCKET_NO_INLINE outcome end_exchange(State& state, pushed how, std::span<const T> in, std::span<T> out, const Op& op,
+                                      std::uint32_t signature, const call_settings& settings,
+                                      const std::source_location& site) {
+  const bool is_observed = settings.observer.on_step != nullptr;
+  if (how == pushed::not_begun && !is_observed && state.has_credit(state.last_sequence() + 1)) {
+    how = exchange_fast_path(state, in.data(), out.data(), out.size(), op, signature, site);
+    if (how == pushed::done) return {};
   }
   const call_site call = site_of(state, name_of_push, settings, site);
   const auto entry = how == pushed::begun ? reopen(state.calls()) : log_push<T, Op>(state, in.size(), signature, call);
   const flag_word flag = make_flag(state.last_sequence(), state.calls().history());
   return exchange_slow_path(push_exchange<State>{state, state.last_sequence(), flag}, how, entry, in, out, op, call,
                             settings.stop, settings.observer);
+}
+
+template <class State, class Op, class T>
+HOCKET_ALWAYS_INLINE outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op,
+                                      std::uint32_t signature, const call_settings& settings,
+                                      const std::source_location& site) {
+  [[maybe_unused]] const end_reporter told(state);
+  pushed how = pushed::not_begun;
+  if (settings.observer.on_step == nullptr) {
+    how = exchange_fast_path(state, in.data(), out.data(), out.size(), op, signature, site);
+    if (how == pushed::done) [[likely]]
+      return {};
+  }
+  return end_exchange(state, how, in, out, op, signature, settings, site);
 }
 
 /// The end of a call in which memory ran out, or the caller's operation threw: what has been thrown now. Kept out of the
@@ -311,8 +320,9 @@ HOCKET_COLD outcome refuse_entry(State& state, const call_site& call);
 
 /// As `all_reduce`, for calls that `can_push`.
 template <class State, class Op, class T>
-outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op, std::uint32_t signature,
-                        const call_settings& settings, const std::source_location& site) {
+HOCKET_ALWAYS_INLINE outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op,
+                                             std::uint32_t signature, const call_settings& settings,
+                                             const std::source_location& site) {
   if (!state.enter_without_reads()) [[unlikely]] {
     return refuse_entry(state, site_of(state, name_of_push, settings, site));
   }
