@@ -260,7 +260,7 @@ template <class State>
 HOCKET_COLD failure with_call_of_sender(State& state, const question& wanted, position_query where, failure cause,
                                         stop_query cancelled) {
   outcome instead;
-  const auto soon = std::chrono::milliseconds(50);
+  const auto soon = std::chrono::milliseconds(300);
   const auto said = ask(state, cause.context.peer, wanted, soon, where, cancelled, instead);
   if (said && !said->call.empty()) {
     append(cause.reason, {"; rank ", cause.context.peer, "'s call is ", said->call});
