@@ -418,7 +418,10 @@ void accumulate(Total& total, const Addend& addend,
   };
   static_assert(
       adds, "elements of the two types can't be added: give them an operator+ whose result is an element of the total");
-  constexpr bool writable = detail::checked_written<Total, true>::value;
+  constexpr bool writable = detail::is_written_to<Total>;
+  static_assert(writable,
+                "what is written to is a tensor that has a name, and elements that are not constant: neither a "
+                "temporary nor a const tensor, nor what borrow makes");
   if constexpr (adds && writable && on_one_mesh && Total::rank == Addend::rank) {
     static_cast<void>(detail::checked_mesh(total.mesh()));
     static_cast<void>(detail::checked_mesh(addend.mesh()));
@@ -434,11 +437,9 @@ void accumulate(Total& total, const Addend& addend,
   }
 }
 
-/// Does not compile: see what it says.
-template <tensor_type Total, tensor_type Addend>
-void accumulate(const Total&&, const Addend&, const auto&...) {
-  static_cast<void>(detail::checked_written<Total, false>());
-}
+/// Deleted: see what it says.
+template <tensor_type Total, tensor_type Addend, auto Why = detail::why_not_written_to<Total>()>
+void accumulate(const Total&&, const Addend&, const auto&...) = delete;
 /// Does not compile: see what it says.
 template <class Total, class Addend>
   requires(tensor_type<Total> != tensor_type<Addend>)

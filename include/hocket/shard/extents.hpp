@@ -7,6 +7,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/explanation.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/shard/placement.hpp>
@@ -34,22 +35,42 @@ struct extents {
 
 namespace detail {
 
-template <std::size_t Given, std::size_t Wanted>
-struct checked_extent_count {
-  static_assert(Given >= Wanted,
-                "an extent is missing: give one for each extent of the tensor's type that is dynamic, in order");
-  static_assert(Given <= Wanted, "an extent too many: give one for each extent of the tensor's type that is dynamic");
-  static constexpr bool value = Given == Wanted;
-};
-
 template <class T>
 concept extent_like = std::convertible_to<T, std::size_t> && !std::is_floating_point_v<std::remove_cvref_t<T>>;
 
-template <class T>
-struct checked_extent {
-  static constexpr bool value = !std::is_floating_point_v<T>;
-  static_assert(value, "an extent is a whole number: of a floating-point one, the fraction would be lost");
-};
+/// Numbers in place of extents of which some are fractions.
+template <class... Given>
+inline constexpr bool some_are_fractions =
+    (std::is_arithmetic_v<Given> && ...) && (std::is_floating_point_v<Given> || ...);
+
+template <class Given>
+inline constexpr bool is_extent_array = false;
+template <std::size_t Count>
+inline constexpr bool is_extent_array<std::array<std::size_t, Count>> = true;
+
+/// What `given_extents` take, or refuse in words.
+template <class Given>
+concept explained_by_extents = extent_like<Given> || some_are_fractions<Given> || is_extent_array<Given>;
+
+consteval sentence explain_extent_count(std::size_t given, std::size_t wanted) {
+  if (given < wanted) {
+    return "an extent is missing: give one for each extent of the tensor's type that is dynamic, in order";
+  }
+  return "an extent too many: give one for each extent of the tensor's type that is dynamic";
+}
+
+template <std::size_t Given, std::size_t Wanted>
+  requires(Given != Wanted)
+constexpr auto why_not_as_many() {
+  return in_words([] { return explain_extent_count(Given, Wanted); });
+}
+
+template <class... Given>
+  requires some_are_fractions<Given...>
+constexpr auto why_no_whole_numbers() {
+  return in_words(
+      []() -> sentence { return "an extent is a whole number: of a floating-point one, the fraction would be lost"; });
+}
 
 /// Whether two tensors can have the same extents; those that only one of them tells when compiling may differ.
 template <class A, class B>
@@ -70,21 +91,12 @@ template <std::size_t Count>
 class given_extents {
  public:
   template <detail::extent_like... Given>
-  constexpr given_extents(const Given&... given) noexcept {  // NOLINT: implicit, so that a list is one
-    if constexpr (detail::checked_extent_count<sizeof...(Given), Count>::value) {
-      sizes_ = {static_cast<std::size_t>(given)...};
-    }
-  }
-  /// Does not compile: see what it says.
-  template <class... Given>
-    requires(std::is_arithmetic_v<Given> && ...) && (std::is_floating_point_v<Given> || ...)
-  constexpr given_extents(const Given&...) noexcept {  // NOLINT: implicit, as the other one
-    static_cast<void>((detail::checked_extent<Given>::value && ...));
-  }
+    requires(sizeof...(Given) == Count)
+  constexpr given_extents(const Given&... given) noexcept  // NOLINT: implicit, so that a list is one
+      : sizes_{static_cast<std::size_t>(given)...} {}
   template <std::size_t Given>
-  constexpr given_extents(const std::array<std::size_t, Given>& given) noexcept {  // NOLINT: implicit
-    if constexpr (detail::checked_extent_count<Given, Count>::value) sizes_ = given;
-  }
+    requires(Given == Count)
+  constexpr given_extents(const std::array<std::size_t, Given>& given) noexcept : sizes_(given) {}  // NOLINT: implicit
   /// Throws `invalid_argument` unless there are `Count`.
   given_extents(std::span<const std::size_t> given,  // NOLINT: implicit
                 const std::source_location& site = std::source_location::current()) {
@@ -95,6 +107,14 @@ class given_extents {
     }
     std::copy(given.begin(), given.end(), sizes_.begin());
   }
+
+  // Deleted: the template arguments that the compiler prints say why.
+  template <detail::extent_like... Given, auto Why = detail::why_not_as_many<sizeof...(Given), Count>()>
+  given_extents(const Given&...) = delete;  // NOLINT: implicit, as the others
+  template <class... Given, auto Why = detail::why_no_whole_numbers<Given...>()>
+  given_extents(const Given&...) = delete;  // NOLINT: implicit, as the others
+  template <std::size_t Given, auto Why = detail::why_not_as_many<Given, Count>()>
+  given_extents(const std::array<std::size_t, Given>&) = delete;  // NOLINT: implicit, as the others
 
   constexpr const std::array<std::size_t, Count>& sizes() const noexcept { return sizes_; }
 

@@ -23,6 +23,8 @@
 #include <hocket/shard/array_view.hpp>
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor_diagnostics.hpp>
+#include <hocket/shard/tensor_type.hpp>
 
 #include <algorithm>
 #include <array>
@@ -44,14 +46,6 @@ template <std::size_t Rank>
 constexpr bool dimensions_exist(std::span<const placement> placed) noexcept {
   for (const placement& each : placed) {
     if (each.sharded() && static_cast<std::size_t>(each.dimension) >= Rank) return false;
-  }
-  return true;
-}
-
-/// Whether no placement is what is left of an error.
-constexpr bool determined(std::span<const placement> placed) noexcept {
-  for (const placement& each : placed) {
-    if (each.kind == placement_kind::undetermined) return false;
   }
   return true;
 }
@@ -115,54 +109,6 @@ const Mesh& checked_mesh(const Mesh& mesh) {
   return mesh;
 }
 
-/// What can be asked for its ranks as a mesh can: another mesh, or a communicator.
-template <class Given, class Mesh>
-concept other_than_mesh = !std::is_same_v<Given, Mesh> && requires(const Given& given) {
-  given.rank();
-  given.size();
-};
-
-/// Stands for a mesh after an error.
-struct no_mesh {
-  using axes = axis_list<axis("no mesh")>;
-  static constexpr int dimensions = 1;
-};
-
-template <class Given, class Mesh>
-struct checked_mesh_of_tensor {
-  static_assert(std::is_same_v<Given, Mesh> || std::is_same_v<Mesh, no_mesh>,
-                "a tensor is made on a mesh of the type that its own type names: neither on a communicator nor on a "
-                "mesh of other axes");
-};
-
-/// Says what leads from one tensor's type to another, where nothing does so by itself. After another error, nothing.
-template <class T, class Extents, class Mesh, class Placed, class Wanted>
-struct checked_other_tensor {
-  static constexpr bool on_its_mesh = std::is_same_v<Mesh, typename Wanted::mesh_type>;
-  static constexpr bool placed_alike = std::is_same_v<Placed, typename Wanted::placements_type>;
-  static constexpr bool after_an_error = !determined(Placed::values) || !determined(Wanted::placements_type::values);
-  static_assert(on_its_mesh || after_an_error,
-                "a tensor does not go to another mesh by itself: redistribute<to_type>(x, mesh) moves it there");
-  static_assert(
-      placed_alike || !on_its_mesh || after_an_error,
-      "this tensor is placed in another way than the one that is wanted here: convert<\"axis\", placement>(x) "
-      "changes that along one axis, redistribute<on<\"axis\", placement>, ...>(x) along several");
-  static_assert(!placed_alike || !on_its_mesh || after_an_error,
-                "a tensor does not become one of other elements or extents by itself: borrow(x) makes one of constant "
-                "elements, copy(x) one whose elements can be written to, and apply computes others");
-};
-
-template <class Given, class Extents>
-concept other_than_extents = !std::is_convertible_v<const Given&, Extents>;
-
-template <class Given, class Extents>
-struct checked_extents_of_tensor {
-  static_assert(std::is_convertible_v<const Given&, Extents>,
-                "what follows the mesh are the extents that the tensor's type leaves open, in braces, and then the "
-                "storage: tensor_type x(mesh, {3, 2}, storage), or x(mesh, {}, storage) where it leaves none; a range "
-                "of extents is a std::array<std::size_t, n> or a std::span<const std::size_t>");
-};
-
 }  // namespace detail
 
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
@@ -201,12 +147,15 @@ class sharded_tensor {
 
   /// In storage of its own. `sizes` are the dynamic extents, in order; of the whole tensor, not of this rank's part.
   /// As many as there are, else it does not compile; throws `invalid_argument` if one is negative.
-  explicit sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes = {},
+  explicit sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes,
                           const std::source_location& site = std::source_location::current())
       : sharded_tensor(mesh, all_sizes(sizes, site), static_cast<T*>(nullptr), placed_over()) {
     owned_ = std::make_unique<T[]>(part_.value.volume());
     data_.value = owned_.get();
   }
+  explicit sharded_tensor(const Mesh& mesh)
+    requires(Extents::dynamic_rank == 0)
+      : sharded_tensor(mesh, given_extents<Extents::dynamic_rank>()) {}
 
   /// In the caller's storage, which has as many elements as this rank's part. Throws `invalid_argument` if it has not.
   sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, std::span<T> storage,
@@ -220,11 +169,10 @@ class sharded_tensor {
 
   /// The data of a view of any type that looks like std::mdspan, without a copy. Its extents are those of this rank's
   /// part; throws `invalid_argument` if they are not, or if it is not dense and row-major.
-  template <mdspan_like View>
+  template <detail::view_of_tensor<T, rank> View>
   sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, const View& view,
                  const std::source_location& site = std::source_location::current())
-      : sharded_tensor(mesh, all_sizes(sizes, site), data_of(view), placed_over()) {
-    static_assert(View::rank() == rank, "the view has another number of dimensions than the tensor");
+      : sharded_tensor(mesh, all_sizes(sizes, site), view.data_handle(), placed_over()) {
     // All sizes first: a wrong one makes strides wrong too.
     for (std::size_t d = 0; d < rank; ++d) {
       const auto size = static_cast<std::size_t>(view.extent(static_cast<decltype(View::rank())>(d)));
@@ -245,71 +193,47 @@ class sharded_tensor {
     }
   }
 
-  /// Does not compile: a pointer does not tell how many elements there are.
-  template <class Element>
-  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, Element* data)
-      : sharded_tensor(mesh, sizes) {
-    static_cast<void>(data);
-    static_assert(!std::is_pointer_v<Element*>,
-                  "a pointer does not tell how many elements there are: pass std::span(data, count), whose size is "
-                  "compared with that of this rank's part");
-  }
+  // Deleted: the template arguments that the compiler prints say why.
+  template <class View, auto Why = detail::why_not_over_this_view<View, T, rank>()>
+  sharded_tensor(const Mesh&, const given_extents<Extents::dynamic_rank>&, const View&) = delete;
+  template <class Element, auto Why = detail::why_not_at_a_pointer<Element>()>
+  sharded_tensor(const Mesh&, const given_extents<Extents::dynamic_rank>&, Element*) = delete;
+  template <class Storage, auto Why = detail::why_not_in_this_storage<Storage, T>()>
+  sharded_tensor(const Mesh&, const given_extents<Extents::dynamic_rank>&, Storage&&) = delete;
 
-  /// Does not compile: a range of other elements, or of such as can't be written.
-  template <class Storage>
-    requires(requires(Storage& storage) { storage.data(), storage.size(); }) &&
-            (!std::is_convertible_v<Storage &&, std::span<T>>) && (!mdspan_like<std::remove_cvref_t<Storage>>)
-  sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, Storage&&)
-      : sharded_tensor(mesh, sizes) {
-    static_assert(std::is_convertible_v<Storage&&, std::span<T>>,
-                  "a tensor's storage is a contiguous range of the tensor's own element type, which can be written "
-                  "unless that type is const, and which is more than a temporary");
-  }
+  template <class Given, auto Why = detail::why_not_of_this_alone<Given, Mesh, Extents::dynamic_rank>()>
+  explicit sharded_tensor(const Given&) = delete;
+  template <class First, detail::extent_like Second, detail::extent_like... Rest,
+            auto Why = detail::why_not_without_braces<First>()>
+  sharded_tensor(const Mesh&, First, Second, Rest...) = delete;
+  template <class Given, auto Why = detail::why_no_extents<Given, given_extents<Extents::dynamic_rank>>()>
+  sharded_tensor(const Mesh&, const Given&) = delete;
+  template <class Given, class... Rest,
+            auto Why = detail::why_no_extents<Given, given_extents<Extents::dynamic_rank>>()>
+  sharded_tensor(const Mesh&, const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...) = delete;
+  template <class Given, detail::other_than_extents<given_extents<Extents::dynamic_rank>> Second, class... Rest,
+            auto Why = detail::why_no_extents<Given, given_extents<Extents::dynamic_rank>>()>
+  sharded_tensor(const Mesh&, const Given&, const Second&, const Rest&...) = delete;
 
-  /// Does not compile: extents are a list.
-  template <detail::extent_like First, detail::extent_like Second, detail::extent_like... Rest>
-  sharded_tensor(const Mesh& mesh, First, Second, Rest...)
-      : sharded_tensor(mesh, std::array<std::size_t, Extents::dynamic_rank>{}) {
-    static_assert(!detail::extent_like<First>, "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})");
-  }
+  template <class Given, class... Rest, auto Why = detail::why_not_on_this<Given, Mesh>()>
+  sharded_tensor(const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...) = delete;
 
-  /// Does not compile: see what it says.
+  // Implicit, so that it is said of arguments and of assignments, too.
+  template <class Element, class Sizes, class Ranks, class Placements,
+            auto Why = detail::why_not_made_of<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor>()>
+  sharded_tensor(const sharded_tensor<Element, Sizes, Ranks, Placements>&) = delete;  // NOLINT: implicit
+
+  // Only declared, for what follows an error in a tensor's type, so that no other error does.
   template <detail::other_than_mesh<Mesh> Given>
-  explicit sharded_tensor(const Given&) : sharded_tensor(refused()) {
-    static_cast<void>(detail::checked_mesh_of_tensor<Given, Mesh>());
-  }
-  /// Does not compile: see what it says.
+    requires std::is_same_v<Mesh, detail::no_mesh>
+  explicit sharded_tensor(const Given&);
   template <detail::other_than_mesh<Mesh> Given, class... Rest>
-  sharded_tensor(const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...)
-      : sharded_tensor(refused()) {
-    static_cast<void>(detail::checked_mesh_of_tensor<Given, Mesh>());
-  }
-
-  /// Does not compile: see what it says.
-  template <detail::other_than_extents<given_extents<Extents::dynamic_rank>> Given>
-  sharded_tensor(const Mesh&, const Given&) : sharded_tensor(refused()) {
-    static_cast<void>(detail::checked_extents_of_tensor<Given, given_extents<Extents::dynamic_rank>>());
-  }
-  /// Does not compile: see what it says.
-  template <detail::other_than_extents<given_extents<Extents::dynamic_rank>> Given, class... Rest>
-  sharded_tensor(const Mesh&, const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...)
-      : sharded_tensor(refused()) {
-    static_cast<void>(detail::checked_extents_of_tensor<Given, given_extents<Extents::dynamic_rank>>());
-  }
-  /// Does not compile: see what it says.
-  template <detail::other_than_extents<given_extents<Extents::dynamic_rank>> Given, class Second, class... Rest>
-    requires detail::other_than_extents<Second, given_extents<Extents::dynamic_rank>>
-  sharded_tensor(const Mesh&, const Given&, const Second&, const Rest&...) : sharded_tensor(refused()) {
-    static_cast<void>(detail::checked_extents_of_tensor<Given, given_extents<Extents::dynamic_rank>>());
-  }
-
-  /// Does not compile: see what it says. Implicit, so that it says so of arguments and of assignments, too.
+    requires std::is_same_v<Mesh, detail::no_mesh>
+  sharded_tensor(const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...);
   template <class Element, class Sizes, class Ranks, class Placements>
-    requires(!std::is_same_v<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor>)
-  sharded_tensor(const sharded_tensor<Element, Sizes, Ranks, Placements>&)  // NOLINT: implicit
-      : sharded_tensor(refused()) {
-    static_cast<void>(detail::checked_other_tensor<Element, Sizes, Ranks, Placements, sharded_tensor>());
-  }
+    requires detail::after_an_error<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor> &&
+             (!std::is_same_v<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor>)
+  sharded_tensor(const sharded_tensor<Element, Sizes, Ranks, Placements>&);  // NOLINT: implicit
 
   sharded_tensor() = delete;  // a tensor is made on a mesh: x(mesh, {3, 2})
   sharded_tensor(const given_extents<Extents::dynamic_rank>&, const Mesh&) = delete;  // the mesh comes first
@@ -384,25 +308,10 @@ class sharded_tensor {
   template <class, class, class, class>
   friend class sharded_tensor;
 
-  static sharded_tensor refused();  ///< only declared: for constructors that do not compile
-
   struct placed_over {};
   sharded_tensor(const Mesh& mesh, const sizes_type& sizes, T* data, placed_over)
       : mesh_(detail::checked_mesh(mesh)), sizes_(sizes),
         part_(part_of<rank>(sizes, Placed::values, mesh.extents(), mesh.coordinates())), data_{data} {}
-
-  template <class View>
-  static T* data_of(const View& view) {
-    constexpr bool fits = std::is_convertible_v<decltype(view.data_handle()), T*>;
-    static_assert(fits,
-                  "the view's elements are constant or of another type, and those of the tensor are not: a tensor of "
-                  "constant elements is a tensor<const T, ...>");
-    if constexpr (fits) {
-      return view.data_handle();
-    } else {
-      return nullptr;
-    }
-  }
 
   struct same_parts {};
   template <class Other>
@@ -516,20 +425,12 @@ struct extents_must_be_extents {
 template <class Mesh, class Extents>
 using mesh_after_extents = typename mesh_must_be_mesh<Mesh, !are_extents<Extents>>::type;
 
-template <class T>
-struct is_tensor : std::false_type {};
-template <class T, class Extents, class Mesh, class Placed>
-struct is_tensor<sharded_tensor<T, Extents, Mesh, Placed>> : std::true_type {};
-
 /// The same tensor, placed in another way.
 template <class Tensor, class Placed>
 using placed_as = sharded_tensor<std::remove_const_t<typename Tensor::element_type>, typename Tensor::extents_type,
                                  typename Tensor::mesh_type, Placed>;
 
 }  // namespace detail
-
-template <class T>
-concept tensor_type = detail::is_tensor<std::remove_cvref_t<T>>::value;
 
 /// A tensor placed as `Said` tells: a list of `on<"axis", placement>` and perhaps `elsewhere<placement>`. Every axis of
 /// the mesh must be spoken of. The order does not matter.
@@ -575,27 +476,10 @@ detail::writable_t<Tensor> copy(const Tensor& original) {
   return made;
 }
 
-/// Does not compile: see what it says.
-template <class Given>
+/// Deleted: see what it says.
+template <class Given, auto Why = detail::why_not_copied<Given>()>
   requires(!tensor_type<Given>)
-auto copy(const Given&) {
-  constexpr bool is_tensor = tensor_type<Given>;
-  static_assert(is_tensor,
-                "what hocket::copy copies is a tensor: a range is copied by its own constructor, or by std::copy");
-  return detail::not_understood();
-}
-
-namespace detail {
-
-/// Of a tensor that ends with the expression that it is in.
-template <class Tensor>
-struct checked_borrowed {
-  static_assert(is_tensor<Tensor>::value && std::is_reference_v<Tensor>,
-                "what is borrowed from a temporary tensor ends before it can be used: give the tensor a name, or use "
-                "it without borrow");
-};
-
-}  // namespace detail
+detail::not_understood copy(const Given&) = delete;
 
 /// A tensor of constant elements over the storage of `original`, which must outlive it. Converting it copies nothing
 /// where nothing moves.
@@ -607,57 +491,28 @@ sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Ex
   return made;
 }
 
-/// Does not compile: see what it says.
-template <class T, class Extents, class Mesh, class Placed>
-sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>&& original) {
-  static_cast<void>(detail::checked_borrowed<sharded_tensor<T, Extents, Mesh, Placed>>());
-  return borrow(original);
-}
-
-namespace detail {
-
-/// `Tensor` is const or not as the argument is, `Named` where that is more than a temporary.
-template <class Tensor, bool Named>
-struct checked_written {
-  static constexpr bool value =
-      Named && !std::is_const_v<std::remove_pointer_t<decltype(std::declval<Tensor&>().elements().data())>>;
-  static_assert(value,
-                "what is written to is a tensor that has a name, and elements that are not constant: neither a "
-                "temporary nor a const tensor, nor what borrow makes");
-};
-
-}  // namespace detail
+/// Deleted: see what it says.
+template <class T, class Extents, class Mesh, class Placed,
+          auto Why = detail::why_not_borrowed<sharded_tensor<T, Extents, Mesh, Placed>>()>
+sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>&&) = delete;
 
 /// Sets every element that this rank has to `value(indices)`, where the indices are those in the whole tensor. Of what is
 /// partial, that is this rank's part of the result: equal summands on p ranks are a whole of p times their value.
 template <tensor_type Tensor, class Value>
+  requires(detail::is_value_of_indices<Value, Tensor> && detail::is_written_to<Tensor>)
 void fill(Tensor& filled, Value&& value) {
-  constexpr bool is_function = std::is_invocable_v<Value&, const typename Tensor::sizes_type&>;
-  static_assert(is_function,
-                "fill takes a function of the indices of an element, which are an array: [](const auto& at) { return "
-                "at[0] + 0.5; }; the same value everywhere is std::ranges::fill(x.elements(), value)");
-  constexpr bool writable = detail::checked_written<Tensor, true>::value;
   const auto& part = filled.part();
   auto* next = filled.elements().data();
   for_each_index(part.size, [&](auto indices) {
     for (std::size_t d = 0; d < indices.size(); ++d) indices[d] += part.begin[d];
-    if constexpr (is_function && writable) *next++ = value(static_cast<const decltype(indices)&>(indices));
+    *next++ = value(static_cast<const decltype(indices)&>(indices));
   });
 }
 
-/// Does not compile: see what it says.
-template <tensor_type Tensor, class Value>
-void fill(const Tensor&&, Value&&) {
-  static_cast<void>(detail::checked_written<Tensor, false>());
-}
-
-/// Does not compile: see what it says.
-template <class Given, class Value>
-  requires(!tensor_type<Given> && std::is_invocable_v<Value&, const std::array<std::size_t, 1>&>)
-void fill(Given&, Value&&) {
-  static_assert(tensor_type<Given>,
-                "what is filled by a function of indices is a tensor: of a range alone, nobody knows which elements of "
-                "the whole it has");
-}
+// Deleted: the template arguments that the compiler prints say why.
+template <class Given, class Value, auto Why = detail::why_not_filled<Given, Value>()>
+void fill(Given&, Value&&) = delete;
+template <tensor_type Tensor, class Value, auto Why = detail::why_not_written_to<Tensor>()>
+void fill(const Tensor&&, Value&&) = delete;
 
 HOCKET_END_NAMESPACE

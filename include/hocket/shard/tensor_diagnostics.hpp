@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of a tensor that can't be made of what it is given, and of what can't be copied, borrowed or filled.
+/// Each `why_...` is the template argument of a deleted overload, and exists for the arguments that it speaks of alone: so
+/// std::is_convertible, requires-expressions and others are told the truth. See core/explanation.hpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/array_view.hpp>
+#include <hocket/shard/extents.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor_type.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Stands for a mesh after an error.
+struct no_mesh {
+  using axes = axis_list<axis("no mesh")>;
+  static constexpr int dimensions = 1;
+};
+
+/// Whether no placement is what is left of an error.
+template <class Placed>
+inline constexpr bool determined = true;
+template <class... Placements>
+inline constexpr bool determined<placements<Placements...>> = !(std::is_same_v<Placements, undetermined> || ...);
+
+// ── The mesh ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// What can be asked for its ranks as a mesh can: another mesh, or a communicator.
+template <class Given, class Mesh>
+concept other_than_mesh = !std::is_same_v<Given, Mesh> && requires(const Given& given) {
+  given.rank();
+  given.size();
+};
+
+template <class Given, class Mesh>
+inline constexpr bool is_wrong_mesh = other_than_mesh<Given, Mesh> && !std::is_same_v<Mesh, no_mesh>;
+
+consteval sentence explain_wrong_mesh() {
+  return "a tensor is made on a mesh of the type that its own type names: neither on a communicator nor on a mesh of "
+         "other axes";
+}
+
+template <class Given, class Mesh>
+  requires is_wrong_mesh<Given, Mesh>
+constexpr auto why_not_on_this() {
+  return in_words([] { return explain_wrong_mesh(); });
+}
+
+// ── The extents ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Given, class Mesh, std::size_t Open>
+inline constexpr bool lacks_extents = std::is_same_v<Given, Mesh> && Open > 0;
+
+template <class Given, class Mesh, std::size_t Open>
+consteval sentence explain_one_argument() {
+  if (lacks_extents<Given, Mesh, Open>) return explain_extent_count(0, Open);
+  return explain_wrong_mesh();
+}
+
+/// Of a tensor whose type leaves `Open` extents open.
+template <class Given, class Mesh, std::size_t Open>
+  requires lacks_extents<Given, Mesh, Open> || is_wrong_mesh<Given, Mesh>
+constexpr auto why_not_of_this_alone() {
+  return in_words([] { return explain_one_argument<Given, Mesh, Open>(); });
+}
+
+/// What is neither extents nor, in a way that these explain, wrong ones.
+template <class Given, class Extents>
+concept other_than_extents = !std::is_convertible_v<const Given&, Extents> && !explained_by_extents<Given>;
+
+template <class Given, class Extents>
+  requires other_than_extents<Given, Extents>
+constexpr auto why_no_extents() {
+  return in_words([]() -> sentence {
+    return "what follows the mesh are the extents that the tensor's type leaves open, in braces, and then the storage: "
+           "tensor_type x(mesh, {3, 2}, storage), or x(mesh, {}, storage) where it leaves none; a range of extents is "
+           "a "
+           "std::array<std::size_t, n> or a std::span<const std::size_t>";
+  });
+}
+
+template <class First>
+  requires extent_like<First>
+constexpr auto why_not_without_braces() {
+  return in_words([]() -> sentence { return "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})"; });
+}
+
+// ── The storage ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Element>
+constexpr auto why_not_at_a_pointer() {
+  return in_words([]() -> sentence {
+    return "a pointer does not tell how many elements there are: pass std::span(data, count), whose size is compared "
+           "with "
+           "that of this rank's part";
+  });
+}
+
+/// A range of other elements, or of such as can't be written.
+template <class Storage, class T>
+concept other_than_storage = requires(Storage& storage) {
+  storage.data();
+  storage.size();
+} && !std::is_convertible_v<Storage&&, std::span<T>> && !mdspan_like<std::remove_cvref_t<Storage>>;
+
+template <class Storage, class T>
+  requires other_than_storage<Storage, T>
+constexpr auto why_not_in_this_storage() {
+  return in_words([]() -> sentence {
+    return "a tensor's storage is a contiguous range of the tensor's own element type, which can be written unless "
+           "that "
+           "type is const, and which is more than a temporary";
+  });
+}
+
+/// A view whose data a tensor of `Rank` dimensions and of elements T can take over.
+template <class View, class T, std::size_t Rank>
+concept view_of_tensor = mdspan_like<View> && View::rank() == Rank && requires(const View& view) {
+  { view.data_handle() } -> std::convertible_to<T*>;
+};
+
+template <class View, std::size_t Rank>
+consteval sentence explain_view() {
+  if (View::rank() != Rank) return "the view has another number of dimensions than the tensor";
+  return "the view's elements are constant or of another type, and those of the tensor are not: a tensor of constant "
+         "elements is a tensor<const T, ...>";
+}
+
+template <class View, class T, std::size_t Rank>
+  requires mdspan_like<View> && (!view_of_tensor<View, T, Rank>)
+constexpr auto why_not_over_this_view() {
+  return in_words([] { return explain_view<View, Rank>(); });
+}
+
+// ── Another tensor ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// What leads from one tensor's type to another, where nothing does so by itself.
+template <class From, class To>
+consteval sentence explain_other_tensor() {
+  if (!std::is_same_v<typename From::mesh_type, typename To::mesh_type>) {
+    return "a tensor does not go to another mesh by itself: redistribute<to_type>(x, mesh) moves it there";
+  }
+  if (!std::is_same_v<typename From::placements_type, typename To::placements_type>) {
+    return "this tensor is placed in another way than the one that is wanted here: convert<\"axis\", placement>(x) "
+           "changes that along one axis, redistribute<on<\"axis\", placement>, ...>(x) along several";
+  }
+  return "a tensor does not become one of other elements or extents by itself: borrow(x) makes one of constant "
+         "elements, "
+         "copy(x) one whose elements can be written to, and apply computes others";
+}
+
+/// Whether an error has been reported for one of two tensors' types.
+template <class From, class To>
+inline constexpr bool after_an_error =
+    !determined<typename From::placements_type> || !determined<typename To::placements_type>;
+
+template <class From, class To>
+  requires(!std::is_same_v<From, To> && !after_an_error<From, To>)
+constexpr auto why_not_made_of() {
+  return in_words([] { return explain_other_tensor<From, To>(); });
+}
+
+// ── copy, borrow, fill ─────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Given>
+constexpr auto why_not_copied() {
+  return in_words([]() -> sentence {
+    return "what hocket::copy copies is a tensor: a range is copied by its own constructor, or by std::copy";
+  });
+}
+
+template <class Tensor>
+constexpr auto why_not_borrowed() {
+  return in_words([]() -> sentence {
+    return "what is borrowed from a temporary tensor ends before it can be used: give the tensor a name, or use it "
+           "without borrow";
+  });
+}
+
+/// Whether elements of a tensor of this type can be written to: it is const or not as the argument is.
+template <class Tensor>
+inline constexpr bool is_written_to = false;
+template <tensor_type Tensor>
+inline constexpr bool is_written_to<Tensor> =
+    !std::is_const_v<std::remove_pointer_t<decltype(std::declval<Tensor&>().elements().data())>>;
+
+consteval sentence explain_not_written_to() {
+  return "what is written to is a tensor that has a name, and elements that are not constant: neither a temporary nor "
+         "a "
+         "const tensor, nor what borrow makes";
+}
+
+template <class Tensor>
+constexpr auto why_not_written_to() {
+  return in_words([] { return explain_not_written_to(); });
+}
+
+/// What is called with the indices of each element of a tensor.
+template <class Value, class Tensor>
+inline constexpr bool is_value_of_indices = false;
+template <class Value, tensor_type Tensor>
+inline constexpr bool is_value_of_indices<Value, Tensor> =
+    std::is_invocable_v<Value&, const typename std::remove_const_t<Tensor>::sizes_type&>;
+
+template <class Given, class Value>
+consteval sentence explain_fill() {
+  if (!tensor_type<Given>) {
+    return "what is filled by a function of indices is a tensor: of a range alone, nobody knows which elements of the "
+           "whole it has";
+  }
+  if (!is_value_of_indices<Value, Given>) {
+    return "fill takes a function of the indices of an element, which are an array: [](const auto& at) { return at[0] "
+           "+ "
+           "0.5; }; the same value everywhere is std::ranges::fill(x.elements(), value)";
+  }
+  return explain_not_written_to();
+}
+
+/// Of what is no tensor, only where `Value` may be a function of indices: else another `fill` is meant.
+template <class Given, class Value>
+  requires(tensor_type<Given> ? !(is_value_of_indices<Value, Given> && is_written_to<Given>)
+                              : std::is_invocable_v<Value&, const std::array<std::size_t, 1>&>)
+constexpr auto why_not_filled() {
+  return in_words([] { return explain_fill<Given, Value>(); });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
