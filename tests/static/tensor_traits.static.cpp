@@ -2,10 +2,17 @@
 // Type traits, requires-expressions and concepts are told the truth about tensors: what does not compile can't be made,
 // converted, assigned or called.
 
+#include <hocket/group/local.hpp>
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/operation/operations.hpp>
+#include <hocket/shard/change_mesh.hpp>
+#include <hocket/shard/convert.hpp>
+#include <hocket/shard/redistribute.hpp>
 #include <hocket/shard/tensor.hpp>
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -16,22 +23,8 @@ namespace {
 
 using namespace hocket;
 
-/// A mesh for types alone, as including a real one costs the compiler seconds.
-template <axis... Axes>
-struct mesh_in_types {
-  using axes = hocket::detail::axis_list<Axes...>;
-  static constexpr int dimensions = axes::size;
-  using extents_type = std::array<int, sizeof...(Axes)>;
-
-  const extents_type& extents() const;
-  const extents_type& coordinates() const;
-  int rank() const;
-  int size() const;
-  bool moved_from() const;
-  bool operator==(const mesh_in_types&) const;
-};
-using ranks = mesh_in_types<"dp", "tp">;
-using others = mesh_in_types<"ep">;
+using ranks = rank_mesh<local::domain, "dp", "tp">;
+using others = rank_mesh<local::domain, "ep">;
 
 template <class Placement, class T = float>
 using vector_on_tp = tensor<T, extents<dynamic>, ranks, on<"tp", Placement>, elsewhere<replicated>>;
@@ -126,5 +119,80 @@ static_assert(borrowed<whole&> && borrowed<const whole&> && !borrowed<whole> && 
 static_assert(filled<whole&, of_indices> && !filled<whole&, float>);
 static_assert(!filled<whole, of_indices> && !filled<const whole&, of_indices> &&
               !filled<vector_on_tp<replicated, const float>&, of_indices> && !filled<std::vector<float>&, of_indices>);
+
+// ── convert ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <axis_name Axis, class To, class Given>
+concept converted = requires(Given&& given) { convert<Axis, To>(static_cast<Given&&>(given)); };
+template <class To, class Given, class Options>
+concept converted_with =
+    requires(Given&& given, Options options) { convert<"tp", To>(static_cast<Given&&>(given), options); };
+template <class Conversion, class Tensor>
+concept done_by = requires(const Conversion& convert, const Tensor& tensor) { convert(tensor); };
+
+template <class Given>
+concept converted_the_wrong_way_round = requires(const Given& given) { convert<invariant, "tp">(given); };
+template <class Given>
+concept converted_along_two_axes = requires(const Given& given) { convert<"tp", invariant, "dp", invariant>(given); };
+template <class Given>
+concept converted_by_on = requires(const Given& given) { convert<on<"tp", invariant>>(given); };
+template <class Given>
+concept converted_to_a_number = requires(const Given& given) { convert<"tp", int>(given); };
+
+static_assert(!converted<"tp", invariant, std::vector<float>>);
+static_assert(converted<"tp", invariant, summand> && converted<"tp", shard<0>, const summand&>);
+static_assert(converted<"tp", replicated, slice> && !converted<"pp", replicated, slice>);
+static_assert(!converted<"tp", invariant, whole> && !converted<"tp", replicated, whole>);
+static_assert(!converted<"tp", varying, slice> && !converted<"tp", partial<mean>, summand>);
+static_assert(converted<"tp", shard<0>, whole> && !converted<"tp", shard<1>, whole> &&
+              converted<"tp", shard<1>, matrix_on_tp<replicated>>);
+static_assert(converted<"tp", replicated, vector_on_tp<partial<mean>>> &&
+              !converted<"tp", replicated, vector_on_tp<partial<mean>, int>>);
+using cut_twice = tensor<float, extents<dynamic>, ranks, on<"dp", shard<0>>, on<"tp", shard<0>>>;
+static_assert(converted<"tp", replicated, cut_twice> && !converted<"dp", replicated, cut_twice>);
+using maximum_on_dp = tensor<float, extents<dynamic>, ranks, on<"dp", partial<maximum>>, on<"tp", replicated>>;
+static_assert(converted<"dp", replicated, maximum_on_dp> && !converted<"tp", partial<sum>, maximum_on_dp>);
+static_assert(converted_with<invariant, summand, options<>> && !converted_with<invariant, summand, std::plus<>> &&
+              !converted_with<invariant, std::vector<float>, options<>>);
+static_assert(done_by<conversion<"tp", partial<sum>, invariant>, summand> &&
+              !done_by<conversion<"tp", partial<sum>, invariant>, slice> &&
+              !done_by<conversion<"tp", replicated, invariant>, whole> &&
+              !done_by<conversion<"pp", partial<sum>, invariant>, summand>);
+static_assert(!std::is_invocable_v<conversion<"tp", partial<sum>, invariant>, std::vector<float>> &&
+              std::is_invocable_v<conversion<"tp", partial<sum>, invariant>, summand, options<>>);
+static_assert(!converted_the_wrong_way_round<summand> && !converted_along_two_axes<summand> &&
+              !converted_by_on<summand> && !converted_to_a_number<summand>);
+
+// ── redistribute ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Given, class... Said>
+concept redistributed = requires(Given&& given) { redistribute<Said...>(static_cast<Given&&>(given)); };
+template <class Given, class... Said>
+concept explained = requires(const Given& given) { explain_redistribution<Said...>(given); };
+template <class Given, class To, class Mesh>
+concept moved_to = requires(const Given& given, const Mesh& mesh) { redistribute<To>(given, mesh); };
+template <class Given, class To, class Mesh>
+concept move_explained = requires(const Given& given, const Mesh& mesh) { explain_redistribution<To>(given, mesh); };
+
+static_assert(redistributed<slice, on<"tp", replicated>> && redistributed<slice, elsewhere<shard<0>>>);
+static_assert(!redistributed<std::vector<float>, on<"tp", replicated>> && !redistributed<slice, replicated> &&
+              !redistributed<slice, on<"tp", int>> && !redistributed<slice, on<"pp", replicated>> &&
+              !redistributed<slice, on<"tp", replicated>, on<"tp", invariant>>);
+static_assert(!redistributed<slice, on<"tp", partial<sum>>> && !redistributed<slice, on<"tp", shard<1>>> &&
+              !redistributed<summand, on<"tp", partial<maximum>>> && !redistributed<whole, on<"tp", invariant>>);
+static_assert(!redistributed<vector_on_tp<partial<mean>, int>, on<"tp", replicated>> &&
+              redistributed<vector_on_tp<partial<mean>, int>, on<"dp", shard<0>>>);
+static_assert(explained<slice, on<"tp", replicated>> && !explained<slice, on<"tp", partial<sum>>> &&
+              !explained<std::vector<float>, on<"tp", replicated>>);
+
+using on_others = tensor<float, extents<dynamic>, others, elsewhere<shard<0>>>;
+using summand_on_others = tensor<float, extents<dynamic>, others, elsewhere<partial<sum>>>;
+using doubles_on_others = tensor<double, extents<dynamic>, others, elsewhere<shard<0>>>;
+static_assert(moved_to<slice, on_others, others> && !moved_to<slice, on_others, ranks> &&
+              !redistributed<slice, on_others>);
+static_assert(!moved_to<slice, summand_on_others, others> && !moved_to<slice, doubles_on_others, others> &&
+              !moved_to<vector_on_tp<varying>, on_others, others> && !moved_to<std::vector<float>, on_others, others>);
+static_assert(move_explained<slice, on_others, others> && !move_explained<slice, summand_on_others, others> &&
+              !move_explained<slice, on_others, ranks>);
 
 }  // namespace

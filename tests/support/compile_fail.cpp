@@ -335,16 +335,18 @@ std::size_t owner(const diagnostic& which, const std::vector<misuse>& cases, std
   return says_nothing ? previous : cases.size();
 }
 
-/// The line that says what is wrong. clang does not name a deleted function in its error, as g++ does, but in the first note:
-/// both make that line then. A string that core/explanation.hpp has cut for clang is whole again, and has no backslashes.
+/// The line that says what is wrong. clang does not name a deleted function in its error, as g++ does, but in the first
+/// note after those that say where a template was instantiated: both make that line then. A string that
+/// core/explanation.hpp has cut for clang is whole again, and has no backslashes.
 std::string error_line(const diagnostic& error) {
   static const std::regex deleted(R"(error: .*\bdeleted )");
+  static const std::regex names_it(": note: (?!in instantiation |while )");
   static const std::regex cut(" *\", \"");
   static const std::regex escaped(R"(\\(['"]))");
   std::string line = error.text[0];
   if (!std::regex_search(line, deleted)) return line;
   const auto note = std::find_if(error.text.begin(), error.text.end(),
-                                 [](const auto& each) { return each.find(": note: ") != std::string::npos; });
+                                 [](const auto& each) { return std::regex_search(each, names_it); });
   if (note != error.text.end()) line += "; " + std::regex_replace(*note, cut, " ");
   return std::regex_replace(line, escaped, "$1");
 }

@@ -38,14 +38,6 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-template <class Placed>
-constexpr bool any_of_kind(placement_kind kind) noexcept {
-  for (const placement& each : Placed::values) {
-    if (each.kind == kind) return true;
-  }
-  return false;
-}
-
 /// Throws unless `sizes` are those that the type of `To` tells.
 template <class To>
 void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh,
@@ -58,24 +50,6 @@ void check_extents(const std::array<std::size_t, To::rank>& sizes, const typenam
           {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 }
-
-template <class From, class To>
-struct checked_change_of_mesh {
-  static_assert(std::is_same_v<std::remove_const_t<typename From::element_type>, typename To::element_type> &&
-                    may_have_same_extents<typename From::extents_type, typename To::extents_type>(),
-                "the tensor on the other mesh must have the same element type and extents");
-  static_assert(!any_of_kind<typename From::placements_type>(placement_kind::varying) &&
-                    !any_of_kind<typename To::placements_type>(placement_kind::varying),
-                "varying data are no parts of a whole, so they can't go to another mesh");
-  static_assert(!any_of_kind<typename To::placements_type>(placement_kind::partial_sum) &&
-                    !any_of_kind<typename To::placements_type>(placement_kind::partial_mean) &&
-                    !any_of_kind<typename To::placements_type>(placement_kind::partial_other),
-                "a tensor can't become partial on another mesh: make it replicated there, and then partial");
-  static_assert(!any_of_kind<typename From::placements_type>(placement_kind::replicated) ||
-                    !any_of_kind<typename To::placements_type>(placement_kind::invariant),
-                "replicated data can't become invariant, on another mesh neither: make it replicated there");
-  static constexpr bool value = true;
-};
 
 /// Throws unless two meshes have the same ranks in the same order.
 template <class A, class B>
@@ -266,33 +240,22 @@ To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Option
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
 /// else as the collectives.
 template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
+  requires detail::changes_mesh<Tensor, To>
 To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Options& options = {},
                 const std::source_location& site = std::source_location::current()) {
-  using from_type = std::remove_cvref_t<Tensor>;
-  using placed = typename from_type::placements_type;
-  static_assert(detail::checked_change_of_mesh<from_type, To>::value);
-  using reduced = typename detail::first_partial<placed>::type;
-  if constexpr (!detail::checked_elements<reduced, typename from_type::element_type>::value) {
-    return To::unwritten(mesh, tensor.sizes());  // after an error
-  } else {
-    detail::check_same_ranks(tensor.mesh(), mesh, site);
-    detail::check_extents<To>(tensor.sizes(), mesh, site);
-    if constexpr (detail::any_of_kind<placed>(placement_kind::partial_mean)) {
-      static_cast<void>(detail::checked_mean<typename To::element_type>());
-      To to = detail::change_mesh<To>(std::forward<Tensor>(tensor), mesh, options, site);
-      detail::check_means(to, site);
-      return to;
-    } else {
-      return detail::change_mesh<To>(std::forward<Tensor>(tensor), mesh, options, site);
-    }
-  }
+  using placed = typename std::remove_cvref_t<Tensor>::placements_type;
+  detail::check_same_ranks(tensor.mesh(), mesh, site);
+  detail::check_extents<To>(tensor.sizes(), mesh, site);
+  To to = detail::change_mesh<To>(std::forward<Tensor>(tensor), mesh, options, site);
+  if constexpr (detail::any_of_kind<placed>(placement_kind::partial_mean)) detail::check_means(to, site);
+  return to;
 }
 
 /// The same of `redistribute<To>(tensor, mesh)`, with its last step. Local, too.
 template <tensor_type To, tensor_type Tensor>
+  requires detail::has_explained_way<Tensor, To>
 std::string explain_redistribution(const Tensor& tensor, const typename To::mesh_type& mesh,
                                    const std::source_location& site = std::source_location::current()) {
-  static_assert(detail::checked_change_of_mesh<Tensor, To>::value);
   detail::check_same_ranks(tensor.mesh(), mesh, site);
   detail::check_extents<To>(tensor.sizes(), mesh, site);
   const auto way = detail::remembered_way<To>(tensor, mesh);

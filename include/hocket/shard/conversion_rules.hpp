@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which placement can become which, by a conversion along one axis or by a redistribution, and the sentences that the
-/// compiler prints for the others. What moves the data is in shard/convert.hpp and shard/redistribute.hpp.
+/// Which placement can become which, by a conversion along one axis or by a redistribution. The sentences that the compiler
+/// prints for the others are in shard/conversion_diagnostics.hpp and shard/redistribution_diagnostics.hpp; what moves the
+/// data is in shard/convert.hpp and shard/redistribute.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/mesh/axis.hpp>
 #include <hocket/shard/placement.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+#include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -58,28 +63,47 @@ constexpr conversion_kind conversion_between(placement from, placement to) noexc
   }
 }
 
-template <conversion_kind Kind, axis_name Axis, class From, class To>
-struct checked_conversion {
-  static_assert(Kind != conversion_kind::already,
-                "the tensor is placed so already; reducing it once more would count it once per rank");
-  static_assert(
-      Kind != conversion_kind::replicated_to_invariant,
-      "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody would "
-      "add them; convert to invariant where the value is made, from partial<sum> or shard<d>");
-  static_assert(Kind != conversion_kind::invariant_needs_replicated,
-                "invariant data must become replicated first, so that the gradients of the ranks are added: convert to "
-                "replicated, and then to this");
-  static_assert(Kind != conversion_kind::varying_is_no_part,
-                "varying data are no parts of a whole: only a partial sum can be made of them; make the tensor with "
-                "shard<d> if its parts are slices");
-  static_assert(
-      Kind != conversion_kind::to_varying,
-      "slices and partial sums can't become varying, as nobody could tell any more what the whole is: convert to "
-      "replicated first");
-  static_assert(Kind != conversion_kind::to_other_partial,
-                "only partial<sum> can be made of what is not partial, and partial results stay those of their own "
-                "reduction: reduce them first");
-  static constexpr bool value = Kind < conversion_kind::already;
+/// The same of two types.
+template <class From, class To>
+inline constexpr conversion_kind kind_of_conversion =
+    std::is_same_v<From, To> && From::value.kind != placement_kind::undetermined
+        ? conversion_kind::already
+        : conversion_between(From::value, To::value);
+
+/// Whether an axis further right in the mesh cuts dimension `dimension` too.
+template <int Axis, class Placed>
+constexpr bool cut_further(int dimension) noexcept {
+  for (int later = Axis + 1; later < Placed::size; ++later) {
+    if (Placed::values[later] == placement{placement_kind::shard, dimension}) return true;
+  }
+  return false;
+}
+
+/// `Placed` with another placement at position `Axis`.
+template <int Axis, class To, class Placed>
+struct with_placement;
+template <int Axis, class To, class... Placements>
+struct with_placement<Axis, To, placements<Placements...>> {
+  template <std::size_t... Positions>
+  static auto make(std::index_sequence<Positions...>)
+      -> placements<std::conditional_t<static_cast<int>(Positions) == Axis, To, Placements>...>;
+  using type = decltype(make(std::make_index_sequence<sizeof...(Placements)>()));
+};
+
+/// The operation that combines partial results.
+template <class Placement>
+struct reduction_of;
+template <class Operation>
+struct reduction_of<partial<Operation>> {
+  using type = Operation;
+};
+template <>
+struct reduction_of<partial<sum>> {
+  using type = std::plus<>;
+};
+template <>
+struct reduction_of<partial<mean>> {
+  using type = std::plus<>;  // of means that have been weighted
 };
 
 /// Why one placement can't become another; only for what no sequence of moves does.
@@ -98,24 +122,6 @@ constexpr redistribution_kind redistribution_between(placement from, placement t
   }
   return kind::possible;
 }
-
-template <redistribution_kind Kind, class From, class To>
-struct checked_redistribution {
-  static_assert(
-      Kind != redistribution_kind::varying,
-      "varying data are no parts of a whole, so they can't be redistributed: make the tensor with shard<d> if its "
-      "parts are slices, or convert it to partial<sum>");
-  static_assert(
-      Kind != redistribution_kind::replicated_to_invariant,
-      "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody would "
-      "add them; make it invariant where it is made, from partial<sum> or shard<d>");
-  static_assert(Kind != redistribution_kind::other_reduction,
-                "a partial result can't become one of another reduction: reduce it first");
-  static_assert(
-      Kind != redistribution_kind::made_partial,
-      "only replicated data can be made partial, and only partial<sum>: what is sharded or invariant would have to "
-      "be gathered first, and be counted once");
-};
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

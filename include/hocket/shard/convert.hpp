@@ -36,6 +36,7 @@
 #include <hocket/operation/traits.hpp>
 #include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
+#include <hocket/shard/conversion_diagnostics.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
@@ -54,49 +55,6 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-/// Whether an axis further right in the mesh cuts dimension `Dimension` too.
-template <int Axis, class Placed>
-constexpr bool cut_further(int dimension) noexcept {
-  for (int later = Axis + 1; later < Placed::size; ++later) {
-    if (Placed::values[later] == placement{placement_kind::shard, dimension}) return true;
-  }
-  return false;
-}
-
-template <bool Cut, axis_name Axis, class Tensor>
-struct innermost_cut {
-  static_assert(
-      !Cut,
-      "an axis further right in the mesh cuts this dimension too, within the slices of this one: convert along "
-      "that axis first, or use redistribute");
-};
-
-/// `Placed` with another placement at position `Axis`.
-template <int Axis, class To, class Placed>
-struct with_placement;
-template <int Axis, class To, class... Placements>
-struct with_placement<Axis, To, placements<Placements...>> {
-  template <std::size_t... Positions>
-  static auto make(std::index_sequence<Positions...>)
-      -> placements<std::conditional_t<static_cast<int>(Positions) == Axis, To, Placements>...>;
-  using type = decltype(make(std::make_index_sequence<sizeof...(Placements)>()));
-};
-
-template <class Placement>
-struct reduction_of;
-template <class Operation>
-struct reduction_of<partial<Operation>> {
-  using type = Operation;
-};
-template <>
-struct reduction_of<partial<sum>> {
-  using type = std::plus<>;
-};
-template <>
-struct reduction_of<partial<mean>> {
-  using type = std::plus<>;  // of means that have been weighted
-};
 
 /// The tensor that was moved in, or a copy.
 template <class Tensor>
@@ -207,31 +165,6 @@ class converting {
   const std::source_location& site_;
 };
 
-template <class T>
-struct checked_mean {
-  static constexpr bool value = is_floating<T>;
-  static_assert(!std::is_integral_v<T>,
-                "the mean of integers is no integer, and each rank's share of it even less: keep means in a floating "
-                "type, or sums and counts in integers");
-  static_assert(value || std::is_integral_v<T>,
-                "means are of a floating type, as they are weighed by numbers: of complex numbers and structures, keep "
-                "sums and counts");
-};
-
-/// How partial results combine, with elements of type T. Of means, `checked_mean` speaks.
-template <class Partial, class T>
-struct checked_elements {
-  static constexpr bool value = reduction_for<typename reduction_of<Partial>::type, T>;
-  static_assert(value,
-                "the reduction of this partial placement can't combine such elements: maxima are of numbers, which "
-                "have an order, sums of what has +, and an operation of one's own is called with two elements");
-};
-template <class T>
-struct checked_elements<partial<mean>, T> : checked_mean<T> {};
-/// Where nothing is partial, or after an error.
-template <class T>
-struct checked_elements<void, T> : std::true_type {};
-
 /// What of a caller's options holds for the counts of means too: neither the type in which elements travel nor the
 /// algorithm for them.
 template <class Options>
@@ -266,7 +199,6 @@ template <class Comm>
 template <class T, class Comm, class Options>
 double weigh_means(std::span<T> means, double own, const Comm& comm, const Options& options,
                    const std::source_location& site) {
-  static_cast<void>(checked_mean<T>());
   double total = 0;
   all_reduce(comm, std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options_of_counts(options), site);
   if (!(total >= 0)) refuse_uncounted(comm, site);
@@ -283,10 +215,7 @@ double weigh_means(std::span<T> means, double own, const Comm& comm, const Optio
 /// The conversion from `From` to `To` along the axis `Axis`, as a function object.
 template <axis_name Axis, placement_type From, placement_type To>
 struct conversion {
-  static constexpr detail::conversion_kind kind =
-      std::is_same_v<From, To> && From::value.kind != placement_kind::undetermined
-          ? detail::conversion_kind::already
-          : detail::conversion_between(From::value, To::value);
+  static constexpr detail::conversion_kind kind = detail::kind_of_conversion<From, To>;
   static constexpr bool allowed = kind < detail::conversion_kind::already;
 
   /// `tensor`, which is placed as `From` along `Axis`, placed as `To`; along the other axes as before.
@@ -295,6 +224,7 @@ struct conversion {
   /// first, always as double); see the table above. A tensor that is moved in lends its storage to the result where the
   /// parts are the same. Options, order, progress and errors as for the collective.
   template <tensor_type Tensor, call_options Options = options<>>
+    requires detail::is_converted_from<Axis, From, To, Tensor>
   auto operator()(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     using from_type = std::remove_cvref_t<Tensor>;
@@ -303,18 +233,10 @@ struct conversion {
     using made = std::conditional_t<From::value.kind == placement_kind::undetermined, From, To>;
     using to_placed = typename detail::with_placement<position, made, placed>::type;
     using to_type = detail::placed_as<from_type, to_placed>;
-    static_assert(std::is_same_v<From, typename from_type::template placement_on<Axis>> ||
-                      To::value.kind == placement_kind::undetermined,
-                  "this tensor is not placed as the conversion's first placement says: use convert<axis, to>, which "
-                  "reads it from the tensor, or give the conversion what it was made for");
-    static_cast<void>(detail::checked_conversion<kind, Axis, From, To>());
-    static_cast<void>(detail::innermost_cut<is_cut_further<position, placed>(), Axis, from_type>());
     using step = detail::conversion_kind;
     constexpr bool moved_in = !std::is_lvalue_reference_v<Tensor> && !std::is_const_v<Tensor>;
     constexpr bool movable = moved_in && !std::is_const_v<typename from_type::element_type>;
-    if constexpr (!combines<std::remove_const_t<typename from_type::element_type>>()) {
-      return to_type::unwritten(tensor.mesh(), tensor.sizes());  // after an error
-    } else if constexpr (kind == step::nothing && moved_in) {
+    if constexpr (kind == step::nothing && moved_in) {
       using element = typename from_type::element_type;
       static_cast<void>(detail::checked_mesh(tensor.mesh()));
       return std::move(tensor)
@@ -353,21 +275,11 @@ struct conversion {
     }
   }
 
+  /// Deleted: see what it says.
+  template <class Given, class... Rest, auto Why = detail::why_not_converted<Axis, From, To, Given, Rest...>()>
+  detail::not_understood operator()(Given&&, const Rest&...) const = delete;
+
  private:
-  /// Whether its reduction, if it has one, combines elements of type T.
-  template <class T>
-  static constexpr bool combines() noexcept {
-    constexpr bool reduces =
-        kind == detail::conversion_kind::reduce || kind == detail::conversion_kind::reduce_to_slices;
-    return detail::checked_elements<std::conditional_t<reduces, From, void>, T>::value;
-  }
-
-  template <int Position, class Placed>
-  static constexpr bool is_cut_further() noexcept {
-    return (From::value.sharded() && detail::cut_further<Position, Placed>(From::value.dimension)) ||
-           (To::value.sharded() && detail::cut_further<Position, Placed>(To::value.dimension));
-  }
-
   /// Where the parts stay as they are: `tensor` is written to, and then moved from.
   template <class Result, class Tensor, class Options>
   HOCKET_ALWAYS_INLINE static Result in_place(Tensor& tensor, detail::axis_set along, const Options& options,
@@ -400,113 +312,31 @@ using backward_t = typename backward_of<Conversion>::type;
 
 /// `tensor` placed as `To` along the axis `Axis`: `convert<"tp", invariant>(std::move(x))`. See `conversion`.
 template <axis_name Axis, placement_type To, tensor_type Tensor, call_options Options = options<>>
+  requires detail::is_converted<Axis, To, Tensor>
 auto convert(Tensor&& tensor, const Options& options = {},
              const std::source_location& site = std::source_location::current()) {
   using from = typename std::remove_cvref_t<Tensor>::template placement_on<Axis>;
   return conversion<Axis, from, To>()(std::forward<Tensor>(tensor), options, site);
 }
 
-/// Does not compile: what follows the tensor are options.
-template <axis_name Axis, placement_type To, tensor_type Tensor, class Given>
-  requires(!call_options<Given>)
-auto convert(Tensor&&, const Given&) {
-  constexpr bool options_given = call_options<Given>;
-  static_assert(options_given,
-                "what follows the tensor are options, as in with(timeout(1s)); an operation is not among them, as a "
-                "partial placement says which one combines it");
-  return detail::not_understood();
-}
-
-/// Does not compile: only of a tensor it is known how it is placed.
-template <axis_name Axis, placement_type To, class Given, class... Options>
-  requires(!tensor_type<Given>)
-auto convert(const Given&, const Options&...) {
-  constexpr bool is_tensor = tensor_type<Given>;
-  static_assert(
-      is_tensor,
-      "what is converted is a tensor, whose type says how it is placed: make one over the data that you have, "
-      "as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)");
-  return detail::not_understood();
-}
-
-namespace detail {
-
-/// Takes any argument, and is taken only where nothing else fits.
-struct any_argument {
-  template <class Given>
-  constexpr any_argument(const Given&) noexcept {}  // NOLINT: implicit, that is its purpose
-};
-
-}  // namespace detail
-
-/// Does not compile: what follows the axis is a placement, `replicated`, `invariant`, `varying`, `shard<d>` or
-/// `partial<...>`.
-template <axis_name Axis, class... Named>
-auto convert(const detail::any_argument&, const auto&...) {
-  constexpr bool names_placement = sizeof...(Named) == 1 && (placement_type<Named> && ...);
-  static_assert(names_placement,
-                "a conversion names the axis, and then how the tensor is to be placed along it, as in "
-                "convert<\"tp\", invariant>(x)");
-  return detail::not_understood();
-}
-/// Does not compile: the name of an axis comes first.
-template <class First, axis_name Second>
-auto convert(const detail::any_argument&, const auto&...) {
-  constexpr bool begins_with_axis = !placement_type<First> && placement_type<First>;
-  static_assert(begins_with_axis,
-                "a conversion names the axis first, and then how the tensor is to be placed along it, as in "
-                "convert<\"tp\", invariant>(x)");
-  return detail::not_understood();
-}
-
-namespace detail {
-
-/// `Along` is what names axes and placements in a way that only redistributions are told.
-template <class... Along>
-struct checked_one_axis {
-  static constexpr bool along_one_axis = sizeof...(Along) > 0 && sizeof...(Along) == 0;
-  static_assert(
-      along_one_axis,
-      "a conversion goes along one axis, which it names without `on`, as in convert<\"tp\", shard<0>>(x); what "
-      "goes along several is redistribute<on<\"tp\", shard<0>>, on<\"dp\", replicated>>(x)");
-};
-
-}  // namespace detail
-
-/// Does not compile: see what it says.
-template <class... Given>
-auto convert(const detail::any_argument&, const auto&...) {
-  static_cast<void>(detail::checked_one_axis<Given...>());
-  return detail::not_understood();
-}
-/// Does not compile: see what it says.
-template <axis_name Axis, class First, axis_name Second, class Next = void, axis_name Third = Second, class... Rest>
-auto convert(const detail::any_argument&, const auto&...) {
-  static_cast<void>(detail::checked_one_axis<First, Next, Rest...>());
-  return detail::not_understood();
-}
-/// Does not compile: axes have names, not numbers.
-template <auto First, class... Named>
-  requires(!std::is_same_v<decltype(First), axis_name>)
-auto convert(const detail::any_argument&, const auto&...) {
-  constexpr bool begins_with_axis = std::is_same_v<decltype(First), axis_name>;
-  static_assert(begins_with_axis,
-                "a conversion begins with the name of an axis, a text in quotes, as in convert<\"tp\", invariant>(x)");
-  return detail::not_understood();
-}
-/// Does not compile: see what it says.
-template <axis_name Axis, template <auto...> class To>
-auto convert(const detail::any_argument&, const auto&...) {
-  constexpr bool is_whole = sizeof(To<0>) == 0;
-  static_assert(is_whole, "shard is no placement without the dimension that is cut, as in shard<0>");
-  return detail::not_understood();
-}
-/// Does not compile: see what it says.
-template <axis_name Axis, template <class...> class To>
-auto convert(const detail::any_argument&, const auto&...) {
-  constexpr bool is_whole = sizeof(To<sum>) == 0;
-  static_assert(is_whole, "partial is no placement without the reduction that is left to do, as in partial<sum>");
-  return detail::not_understood();
-}
+// Deleted: the template arguments that the compiler prints say why.
+template <axis_name Axis, placement_type To, class Given, class... Rest,
+          auto Why = detail::why_not_converted<Axis, void, To, Given, Rest...>()>
+detail::not_understood convert(Given&&, const Rest&...) = delete;
+template <axis_name Axis, class... Named, auto Why = detail::why_no_placement<Named...>()>
+detail::not_understood convert(const detail::any_argument&, const auto&...) = delete;
+template <class First, axis_name Second, auto Why = detail::why_not_placement_first<First>()>
+detail::not_understood convert(const detail::any_argument&, const auto&...) = delete;
+template <class... Given, auto Why = detail::why_not_along_these<Given...>()>
+detail::not_understood convert(const detail::any_argument&, const auto&...) = delete;
+template <axis_name Axis, class First, axis_name Second, class Next = void, axis_name Third = Second, class... Rest,
+          auto Why = detail::why_not_along_these<First, Next, Rest...>()>
+detail::not_understood convert(const detail::any_argument&, const auto&...) = delete;
+template <auto First, class... Named, auto Why = detail::why_not_along_a_number<std::remove_const_t<decltype(First)>>()>
+detail::not_understood convert(const detail::any_argument&, const auto&...) = delete;
+template <axis_name Axis, template <auto...> class To, auto Why = detail::why_no_dimension<To>()>
+detail::not_understood convert(const detail::any_argument&, const auto&...) = delete;
+template <axis_name Axis, template <class...> class To, auto Why = detail::why_no_reduction<To>()>
+detail::not_understood convert(const detail::any_argument&, const auto&...) = delete;
 
 HOCKET_END_NAMESPACE

@@ -27,6 +27,7 @@
 #include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/plan_memory.hpp>
+#include <hocket/shard/redistribution_diagnostics.hpp>
 #include <hocket/shard/redistribution_plan.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -96,19 +97,6 @@ constexpr bool plans_when_compiling() noexcept {
   }
   return Tensor::extents_type::dynamic_rank == 0 && searched_when_compiling<Tensor>();
 }
-
-template <class From, class To>
-struct checked_placements;
-template <class... From, class... To>
-struct checked_placements<placements<From...>, placements<To...>> {
-  static constexpr bool check() noexcept {
-    static_cast<void>(std::array{sizeof(checked_redistribution < std::is_same_v<From, To>
-                                            ? redistribution_kind::possible
-                                            : redistribution_between(From::value, To::value),
-                                        From, To >)...});
-    return true;
-  }
-};
 
 /// Data placed in some way, between two moves.
 template <class T, std::size_t Rank, std::size_t Axes>
@@ -292,16 +280,6 @@ template <class Mesh>
         {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 
-/// Whether partial means become something else, for which it must be known how many elements they stand for.
-template <class From, class To>
-constexpr bool combines_means() noexcept {
-  for (std::size_t a = 0; a < From::axes::all.size(); ++a) {
-    const bool before = From::placements_type::values[a].kind == placement_kind::partial_mean;
-    if (before && To::placements_type::values[a].kind != placement_kind::partial_mean) return true;
-  }
-  return false;
-}
-
 /// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the
 /// caller's, or a copy if it `Writes`.
 template <bool Writes, class Tensor>
@@ -317,7 +295,7 @@ decltype(auto) source_of(Tensor&& tensor) {
 }
 
 template <class To, class Tensor, class Options>
-To run_checked_plan(Tensor&& from, const Options& options, const std::source_location& site) {
+To run_plan(Tensor&& from, const Options& options, const std::source_location& site) {
   using From = writable_t<std::remove_cvref_t<Tensor>>;
   using placed = typename From::placements_type;
   const auto& all_options = with_extents(options, from);
@@ -352,19 +330,6 @@ To run_checked_plan(Tensor&& from, const Options& options, const std::source_loc
   }
 }
 
-template <class To, class Tensor, class Options>
-To run_plan(Tensor&& from, const Options& options, const std::source_location& site) {
-  using From = writable_t<std::remove_cvref_t<Tensor>>;
-  static_assert(checked_placements<typename From::placements_type, typename To::placements_type>::check());
-  using placed = typename From::placements_type;
-  using reduced = typename first_partial<placed>::type;
-  if constexpr (!checked_elements<reduced, typename From::element_type>::value) {
-    return To::unwritten(from.mesh(), from.sizes());  // after an error
-  } else {
-    return run_checked_plan<To>(std::forward<Tensor>(from), options, site);
-  }
-}
-
 /// Throws if nobody said how many elements the means in `to` stood for; they are NaN if that is none. Last, so that no other
 /// rank waits, and also where nothing was reduced, as each of these axes has one rank.
 template <class To>
@@ -376,8 +341,7 @@ void check_means(To& to, const std::source_location& site) {
 
 template <class To, class Tensor, class Options>
 To run_redistribution(Tensor&& from, const Options& options, const std::source_location& site) {
-  if constexpr (combines_means<std::remove_cvref_t<Tensor>, To>()) {
-    static_cast<void>(checked_mean<typename To::element_type>());
+  if constexpr (combines_means<typename std::remove_cvref_t<Tensor>::placements_type, typename To::placements_type>()) {
     To to = run_plan<To>(std::forward<Tensor>(from), options, site);
     check_means(to, site);
     return to;
@@ -395,7 +359,7 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
 /// parts may be uneven or empty. A tensor that is moved in lends its storage where nothing moves. Options, order,
 /// progress and errors as for the collectives.
 template <class... Said, tensor_type Tensor, call_options Options = options<>>
-  requires(!(tensor_type<Said> || ...))
+  requires(!(tensor_type<Said> || ...) && detail::is_redistributed<Tensor, Said...>)
 auto redistribute(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
@@ -403,85 +367,12 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
   return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
 }
 
-namespace detail {
-
-template <class Given>
-struct checked_redistributed {
-  static constexpr bool is_tensor = tensor_type<Given>;
-  static_assert(is_tensor,
-                "what is redistributed is a tensor, whose type says how it is placed: make one over the data that you "
-                "have, as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)");
-};
-
-template <class Mesh, class To>
-struct checked_other_mesh {
-  static_assert(std::is_same_v<Mesh, typename To::mesh_type>,
-                "what follows a tensor that goes to another mesh is that mesh, of the type that the tensor's new type "
-                "names, and options last: redistribute<to_type>(x, mesh, with(...))");
-};
-
-/// What is in the place of the mesh of `To`, and is not one.
-template <class Given, class To>
-concept other_than_mesh_of =
-    tensor_type<To> && !call_options<Given> && !std::is_convertible_v<const Given&, const typename To::mesh_type&>;
-
-}  // namespace detail
-
-/// Does not compile: only of a tensor it is known how it is placed.
-template <class... Said, class Given, class... Options>
-  requires(!tensor_type<Given>)
-auto redistribute(const Given&, const Options&...) {
-  static_cast<void>(detail::checked_redistributed<Given>());
-  return detail::not_understood();
-}
-
-/// Does not compile: the mesh is another one than that of the type that the tensor gets.
-template <tensor_type To, tensor_type Tensor, detail::other_than_mesh_of<To> Given, class... Rest>
-auto redistribute(Tensor&&, const Given&, const Rest&...) {
-  static_cast<void>(detail::checked_other_mesh<Given, To>());
-  return detail::not_understood();
-}
-
-namespace detail {
-
-template <axis_name Axis, class... Named>
-struct checked_said_together {
-  static constexpr bool by_axis = sizeof...(Named) > 0 && sizeof...(Named) == 0;
-  static_assert(by_axis,
-                "a redistribution says each axis together with its placement, as in redistribute<on<\"tp\", "
-                "replicated>>(x); along one axis alone, there is convert<\"tp\", replicated>(x)");
-};
-
-}  // namespace detail
-
-/// Does not compile: a redistribution may be along several axes, so that each is said with its placement.
-template <axis_name Axis, class... Named>
-auto redistribute(const detail::any_argument&, const auto&...) {
-  static_cast<void>(detail::checked_said_together<Axis, Named...>());
-  return detail::not_understood();
-}
-
-/// Does not compile: what follows the tensor are options.
-template <class... Said, tensor_type Tensor, class Given, class... Options>
-  requires(!(tensor_type<Said> || ...) && !call_options<Given>)
-auto redistribute(Tensor&&, const Given&, const Options&...) {
-  constexpr bool options_given = call_options<Given>;
-  static_assert(
-      options_given,
-      "what follows a tensor that gets other placements on its own mesh are options, as in with(timeout(1s)); "
-      "to another mesh, say the whole type: redistribute<to_type>(x, other_mesh)");
-  return detail::not_understood();
-}
-
-/// Does not compile: the mesh is missing.
-template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
-To redistribute(Tensor&&, const Options& = {}, const std::source_location& site = std::source_location::current()) {
-  static_assert(
-      !tensor_type<To>,
-      "a whole type says what a tensor becomes on another mesh, and there is no mesh: pass it, as in "
-      "redistribute<to_type>(x, mesh); on its own mesh, say placements: redistribute<on<\"tp\", shard<0>>>(x)");
-  raise(errc::invalid_argument, "the mesh is missing", {.operation = "redistribute", .site = site});
-}
+// Deleted: the template arguments that the compiler prints say why.
+template <class... Said, class Given, class... Rest,
+          auto Why = detail::why_not_redistributed<false, detail::said_list<Said...>, Given, Rest...>()>
+detail::not_understood redistribute(Given&&, const Rest&...) = delete;
+template <axis_name Axis, class... Named, auto Why = detail::why_not_said_apart<Axis>()>
+detail::not_understood redistribute(const detail::any_argument&, const auto&...) = delete;
 
 namespace detail {
 
@@ -518,36 +409,20 @@ std::string plan_text(const From& tensor, const Plan& plan) {
 /// that the ranks of the group receive that receives most; of an all_reduce the least that any takes, as one of few
 /// elements sends more, to save rounds.
 template <class... Said, tensor_type Tensor>
+  requires(!(tensor_type<Said> || ...) && detail::has_explained_moves<Tensor, Said...>)
 std::string explain_redistribution(const Tensor& tensor,
                                    const std::source_location& site = std::source_location::current()) {
   using to_type = detail::redistributed_t<Tensor, Said...>;
-  static_assert(
-      detail::checked_placements<typename Tensor::placements_type, typename to_type::placements_type>::check());
   const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
   if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
   return detail::concat({"redistribution: ", plan.collectives(), " collectives\n", detail::plan_text(tensor, plan)});
 }
 
-/// Does not compile: see what it says.
-template <axis_name Axis, class... Named>
-std::string explain_redistribution(const detail::any_argument&, const auto&...) {
-  static_cast<void>(detail::checked_said_together<Axis, Named...>());
-  return {};
-}
-
-/// Does not compile: see what it says.
-template <class... Said, class Given, class... Rest>
-  requires(!tensor_type<Given>)
-std::string explain_redistribution(const Given&, const Rest&...) {
-  static_cast<void>(detail::checked_redistributed<Given>());
-  return {};
-}
-
-/// Does not compile: see what it says.
-template <tensor_type To, tensor_type Tensor, detail::other_than_mesh_of<To> Given, class... Rest>
-std::string explain_redistribution(const Tensor&, const Given&, const Rest&...) {
-  static_cast<void>(detail::checked_other_mesh<Given, To>());
-  return {};
-}
+// Deleted: the template arguments that the compiler prints say why.
+template <class... Said, class Given, class... Rest,
+          auto Why = detail::why_not_redistributed<true, detail::said_list<Said...>, Given, Rest...>()>
+std::string explain_redistribution(const Given&, const Rest&...) = delete;
+template <axis_name Axis, class... Named, auto Why = detail::why_not_said_apart<Axis>()>
+std::string explain_redistribution(const detail::any_argument&, const auto&...) = delete;
 
 HOCKET_END_NAMESPACE

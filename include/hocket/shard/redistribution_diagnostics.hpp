@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of a redistribution that is none, on a tensor's own mesh or to another one: the first thing that is
+/// wrong with it, in words. Each `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/conversion_diagnostics.hpp>
+#include <hocket/shard/conversion_rules.hpp>
+#include <hocket/shard/extents.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <source_location>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+// ── On the tensor's own mesh ───────────────────────────────────────────────────────────────────────────────────────
+
+/// What a call names in its template arguments: `on<...>`, `elsewhere<...>`, or a type of a tensor.
+template <class... Said>
+struct said_list {};
+
+template <class Axes, class Said>
+inline constexpr bool axis_exists = true;
+template <class Axes, axis_name Axis, class Placement, bool IsPlacement>
+inline constexpr bool axis_exists<Axes, on<Axis, Placement, IsPlacement>> = Axes::find(Axis) < Axes::size;
+
+/// As `checked_said`, of a redistribution.
+template <class Axes, class... Said>
+consteval sentence explain_said() {
+  if (!((is_on<Said>::value || is_elsewhere<Said>::value) && ...)) {
+    return "a tensor's placements are said as on<\"axis\", placement>, or as elsewhere<placement> for all others";
+  }
+  if (!(says_placement<Said> && ...)) {
+    return "what follows the axis is a placement: replicated, invariant, varying, shard<d> or partial<...>";
+  }
+  if (!said_once<Said...>()) {
+    return "the placement along one axis, or elsewhere, is said twice: only one of them can hold";
+  }
+  if (!(axis_exists<Axes, Said> && ...)) return explain_missing_axis();
+  return {};
+}
+
+consteval sentence explain_kind(redistribution_kind kind) {
+  switch (kind) {
+    case redistribution_kind::varying:
+      return "varying data are no parts of a whole, so they can't be redistributed: make the tensor with shard<d> if "
+             "its "
+             "parts are slices, or convert it to partial<sum>";
+    case redistribution_kind::replicated_to_invariant:
+      return "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody "
+             "would "
+             "add them; make it invariant where it is made, from partial<sum> or shard<d>";
+    case redistribution_kind::other_reduction:
+      return "a partial result can't become one of another reduction: reduce it first";
+    case redistribution_kind::made_partial:
+      return "only replicated data can be made partial, and only partial<sum>: what is sharded or invariant would have "
+             "to "
+             "be gathered first, and be counted once";
+    default: return {};
+  }
+}
+
+template <class From, class To>
+struct change_of_placements;
+template <class... From, class... To>
+struct change_of_placements<placements<From...>, placements<To...>> {
+  static consteval sentence explain() {
+    return first_of({explain_kind(std::is_same_v<From, To> ? redistribution_kind::possible
+                                                           : redistribution_between(From::value, To::value))...});
+  }
+};
+
+/// Whether partial means become something else, for which it must be known how many elements they stand for.
+template <class From, class To>
+constexpr bool combines_means() noexcept {
+  for (int axis = 0; axis < From::size; ++axis) {
+    const bool before = From::values[axis].kind == placement_kind::partial_mean;
+    if (before && To::values[axis].kind != placement_kind::partial_mean) return true;
+  }
+  return false;
+}
+
+/// What is wrong with elements of type T, where partial results may be combined on the way.
+template <class From, class To, class T>
+consteval sentence explain_elements_on_the_way() {
+  using reduced = typename first_partial<From>::type;
+  if constexpr (!std::is_same_v<reduced, partial<mean>> || combines_means<From, To>()) {
+    return explain_elements_to_combine<reduced, T>();
+  } else {
+    return {};
+  }
+}
+
+/// What is wrong with the placements that a tensor is to get.
+template <class Tensor, class... Said>
+consteval sentence explain_new_placements() {
+  using from = typename Tensor::placements_type;
+  constexpr sentence wrong = explain_said<typename Tensor::axes, Said...>();
+  if constexpr (wrong) {
+    return wrong;
+  } else {
+    using to = typename resolved_placements<typename Tensor::axes, from, Said...>::type;
+    return first_of({change_of_placements<from, to>::explain(), explain_placed<Tensor::rank, to>()});
+  }
+}
+
+template <class Tensor, class... Said>
+consteval sentence explain_redistributed() {
+  using from = typename Tensor::placements_type;
+  constexpr sentence wrong = explain_new_placements<Tensor, Said...>();
+  if constexpr (wrong) {
+    return wrong;
+  } else {
+    using to = typename resolved_placements<typename Tensor::axes, from, Said...>::type;
+    return explain_elements_on_the_way<from, to, std::remove_const_t<typename Tensor::element_type>>();
+  }
+}
+
+/// Whether `redistribute<Said...>` of such a tensor compiles, and whether its explanation does.
+template <class Tensor, class... Said>
+inline constexpr bool is_redistributed = !explain_redistributed<std::remove_cvref_t<Tensor>, Said...>();
+template <class Tensor, class... Said>
+inline constexpr bool has_explained_moves = !explain_new_placements<std::remove_cvref_t<Tensor>, Said...>();
+
+// ── To another mesh ────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Placed>
+constexpr bool any_of_kind(placement_kind kind) noexcept {
+  for (const placement& each : Placed::values) {
+    if (each.kind == kind) return true;
+  }
+  return false;
+}
+
+template <class From, class To>
+consteval sentence explain_other_mesh() {
+  using from = typename From::placements_type;
+  using to = typename To::placements_type;
+  if (!std::is_same_v<std::remove_const_t<typename From::element_type>, typename To::element_type> ||
+      !may_have_same_extents<typename From::extents_type, typename To::extents_type>()) {
+    return "the tensor on the other mesh must have the same element type and extents";
+  }
+  if (any_of_kind<from>(placement_kind::varying) || any_of_kind<to>(placement_kind::varying)) {
+    return "varying data are no parts of a whole, so they can't go to another mesh";
+  }
+  if (any_of_kind<to>(placement_kind::partial_sum) || any_of_kind<to>(placement_kind::partial_mean) ||
+      any_of_kind<to>(placement_kind::partial_other)) {
+    return "a tensor can't become partial on another mesh: make it replicated there, and then partial";
+  }
+  if (any_of_kind<from>(placement_kind::replicated) && any_of_kind<to>(placement_kind::invariant)) {
+    return "replicated data can't become invariant, on another mesh neither: make it replicated there";
+  }
+  return {};
+}
+
+template <class From, class To>
+consteval sentence explain_change_of_mesh() {
+  using reduced = typename first_partial<typename From::placements_type>::type;
+  return first_of({explain_other_mesh<From, To>(), explain_elements_to_combine<reduced, typename To::element_type>()});
+}
+
+/// Whether a tensor can go to another mesh as `To`, and whether it can be explained how.
+template <class Tensor, class To>
+inline constexpr bool changes_mesh = !explain_change_of_mesh<std::remove_cvref_t<Tensor>, To>();
+template <class Tensor, class To>
+inline constexpr bool has_explained_way = !explain_other_mesh<std::remove_cvref_t<Tensor>, To>();
+
+// ── The calls ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// A call of `redistribute`, or, if it only `Explains`, of `explain_redistribution`.
+template <bool Explains, class Given, class Said, class... Rest>
+struct redistributing_call;
+template <bool Explains, class Given, class... Said, class... Rest>
+struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
+  using tensor = std::remove_cvref_t<Given>;
+
+  static consteval sentence explain() {
+    if constexpr (!tensor_type<Given>) {
+      return "what is redistributed is a tensor, whose type says how it is placed: make one over the data that you "
+             "have, "
+             "as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
+    } else if constexpr (sizeof...(Said) == 1 && (tensor_type<Said> && ...)) {
+      return explain_to_type<Said...>(said_list<Rest...>());
+    } else if constexpr (Explains) {
+      return explain_new_placements<tensor, Said...>();
+    } else if constexpr (!ends_tensor_call<Rest...>) {
+      return "what follows a tensor that gets other placements on its own mesh are options, as in with(timeout(1s)); "
+             "to "
+             "another mesh, say the whole type: redistribute<to_type>(x, other_mesh)";
+    } else {
+      return explain_redistributed<tensor, Said...>();
+    }
+  }
+
+ private:
+  template <class To>
+  static consteval sentence explain_to_type(said_list<>) {
+    return "a whole type says what a tensor becomes on another mesh, and there is no mesh: pass it, as in "
+           "redistribute<to_type>(x, mesh); on its own mesh, say placements: redistribute<on<\"tp\", shard<0>>>(x)";
+  }
+  template <class To, class Next, class... Others>
+  static consteval sentence explain_to_type(said_list<Next, Others...>) {
+    if constexpr (call_options<Next>) {
+      return explain_to_type<To>(said_list<>());
+    } else if constexpr (!std::is_convertible_v<const Next&, const typename To::mesh_type&> ||
+                         !ends_tensor_call<Others...>) {
+      return "what follows a tensor that goes to another mesh is that mesh, of the type that the tensor's new type "
+             "names, "
+             "and options last: redistribute<to_type>(x, mesh, with(...))";
+    } else if constexpr (Explains) {
+      return explain_other_mesh<tensor, To>();
+    } else {
+      return explain_change_of_mesh<tensor, To>();
+    }
+  }
+};
+
+template <bool Explains, class Said, class Given, class... Rest>
+  requires(static_cast<bool>(redistributing_call<Explains, Given, Said, Rest...>::explain()))
+constexpr auto why_not_redistributed() {
+  return in_words([] { return redistributing_call<Explains, Given, Said, Rest...>::explain(); });
+}
+
+template <axis_name Axis>
+constexpr auto why_not_said_apart() {
+  return in_words([]() -> sentence {
+    return "a redistribution says each axis together with its placement, as in redistribute<on<\"tp\", "
+           "replicated>>(x); "
+           "along one axis alone, there is convert<\"tp\", replicated>(x)";
+  });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
