@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of local mathematics that would be wrong somewhere: the first thing that is wrong with an `apply` or
+/// an `accumulate`, in words. Each `why_...` is the template argument of a deleted overload: see
+/// shard/tensor_diagnostics.hpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/extents.hpp>
+#include <hocket/shard/misuse.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/rules.hpp>
+#include <hocket/shard/subscripts.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+// ── What a rule says ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Whether a rule says of which reduction its partial results are.
+template <class Rule>
+inline constexpr bool names_reduction = requires { typename Rule::reduction; };
+
+/// Whether a rule that names a reduction says what a result is before anything is reduced to it: a rank whose part is empty
+/// leaves its result so, and that is reduced with the others'.
+template <class Rule, class Element>
+inline constexpr bool names_initial = !names_reduction<Rule> || requires { Rule::template initial<Element>(); };
+
+/// What a rule says of operands along the axis at `axis`.
+template <class Rule, class... Placed>
+constexpr verdict judge(int axis) noexcept {
+  const placement values[]{Placed::values[axis]...};
+  if (count(values, placement_kind::undetermined) > 0) return {{placement_kind::undetermined}};
+  return Rule::result(values);
+}
+
+/// The first axis along which a rule forbids its operands, and why.
+struct found_misuse {
+  misuse why = misuse::none;
+  int axis = 0;
+};
+
+template <class Rule, class First, class... Rest>
+constexpr found_misuse find_misuse() noexcept {
+  for (int axis = 0; axis < First::size; ++axis) {
+    const verdict judged = judge<Rule, First, Rest...>(axis);
+    if (!judged.allowed()) return {judged.why, axis};
+  }
+  return {};
+}
+
+/// Whether the compiler can ask a rule about operands.
+template <class Rule, class... Placed>
+constexpr bool judges_when_compiling() noexcept {
+  return requires { typename std::bool_constant<(judge<Rule, Placed...>(0).allowed(), true)>; };
+}
+
+/// The extent of a letter, as far as the operands' types tell.
+template <class... Operands>
+constexpr std::size_t extent_of_letter(const subscripts& labels, char letter) noexcept {
+  std::size_t found = dynamic;
+  std::size_t k = 0;
+  const auto look = [&](const auto& sizes) {
+    const std::size_t position = position_in(labels.operand(k++), letter);
+    if (position < sizes.size() && sizes[position] != dynamic) found = sizes[position];
+  };
+  (look(Operands::extents_type::sizes), ...);
+  return found;
+}
+
+/// Whether the operands' types agree on the extents of all letters.
+template <class... Operands>
+constexpr bool extents_agree(const subscripts& labels) noexcept {
+  bool agree = true;
+  std::size_t k = 0;
+  const auto look = [&](const auto& sizes) {
+    const std::string_view letters = labels.operand(k++);
+    for (std::size_t d = 0; d < sizes.size() && d < letters.size(); ++d) {
+      agree = agree && (sizes[d] == dynamic || sizes[d] == extent_of_letter<Operands...>(labels, letters[d]));
+    }
+  };
+  (look(Operands::extents_type::sizes), ...);
+  return agree;
+}
+
+template <class... Operands>
+constexpr bool ranks_agree(const subscripts& labels) noexcept {
+  std::size_t k = 0;
+  return sizeof...(Operands) == labels.operands() && ((labels.operand(k++).size() == Operands::rank) && ...);
+}
+
+/// The type of the result's elements, if `Element` does not say it.
+template <class Element, class First>
+using element_of_result =
+    std::conditional_t<std::is_void_v<Element>, std::remove_const_t<typename First::element_type>, Element>;
+
+// ── apply ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// What is wrong with operands before their rule is asked.
+template <class Element, class Rule, class First, class... Rest>
+consteval sentence explain_operands() {
+  constexpr subscripts labels = Rule::labels;
+  using element = element_of_result<Element, First>;
+  if (std::is_void_v<Element> && !(std::is_same_v<element, std::remove_const_t<typename Rest::element_type>> && ...)) {
+    return "the operands have several element types, and nobody has said which the result has: say it, as in "
+           "apply<double>(rule, function, operands...)";
+  }
+  if (!(std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...)) {
+    return "operands are on different meshes: redistribute one of them to the mesh of the other";
+  }
+  if (!labels.well_formed()) {
+    return "subscripts look like \"mk,kn->mn\": letters for the dimensions of each operand, no letter twice in one, "
+           "then "
+           "those of the result, each of which some operand has";
+  }
+  if (!ranks_agree<First, Rest...>(labels)) {
+    return "the rule's subscripts have another number of operands, or of dimensions of an operand, than this call";
+  }
+  if (!extents_agree<First, Rest...>(labels)) {
+    return "dimensions with the same letter in the rule's subscripts have different extents";
+  }
+  return {};
+}
+
+/// What is wrong with a rule that allows its operands.
+template <class Element, class Rule, class First, class... Rest>
+consteval sentence explain_result() {
+  for (int axis = 0; axis < First::size; ++axis) {
+    if (judge<Rule, First, Rest...>(axis).result.kind == placement_kind::partial_other && !names_reduction<Rule>) {
+      return "this rule's results are partial, and it does not say of which reduction: add `using reduction = ...` to "
+             "the "
+             "rule, an operation such as maximum; sums are placement_kind::partial_sum";
+    }
+  }
+  if (!names_initial<Rule, Element>) {
+    return "this rule names a reduction, and not what a result is before anything is reduced to it, as on ranks whose "
+           "parts "
+           "are empty: add `template <class T> static constexpr T initial()` to the rule, as in maximum_over";
+  }
+  return {};
+}
+
+/// What is wrong with operands, but for what their rule forbids.
+template <class Element, class Rule, class First, class... Rest>
+consteval sentence explain_applied() {
+  constexpr sentence wrong = explain_operands<Element, Rule, First, Rest...>();
+  if constexpr (wrong) {
+    return wrong;
+  } else if constexpr (!judges_when_compiling<Rule, typename First::placements_type,
+                                              typename Rest::placements_type...>()) {
+    return "the rule can't be asked when compiling: its static function `result` must be constexpr, and look at no "
+           "more "
+           "operands than its subscripts have";
+  } else if constexpr (find_misuse<Rule, typename First::placements_type, typename Rest::placements_type...>().why !=
+                       misuse::none) {
+    return {};
+  } else {
+    return explain_result<element_of_result<Element, First>, Rule, typename First::placements_type,
+                          typename Rest::placements_type...>();
+  }
+}
+
+/// What a rule forbids of its operands.
+template <class Element, class Rule, class First, class... Rest>
+consteval misuse misuse_of() {
+  if constexpr (!explain_applied<Element, Rule, First, Rest...>()) {
+    return find_misuse<Rule, typename First::placements_type, typename Rest::placements_type...>().why;
+  } else {
+    return misuse::none;
+  }
+}
+
+template <class Element, class Rule, class... Operands>
+inline constexpr bool is_applied =
+    !explain_applied<Element, Rule, Operands...>() && misuse_of<Element, Rule, Operands...>() == misuse::none;
+
+/// Whether a rule's own type has been refused for its subscripts: then a call says nothing more.
+template <class Rule>
+inline constexpr bool refused_for_subscripts = false;
+template <placement_rule Rule>
+inline constexpr bool refused_for_subscripts<Rule> =
+    !subscripts(Rule::labels).well_formed() && std::is_base_of_v<labelled<Rule::labels>, Rule>;
+
+template <class... Operands>
+concept are_tensors = sizeof...(Operands) > 0 && (tensor_type<Operands> && ...);
+
+/// What is wrong with the arguments of a call, but for what the rule forbids.
+template <class Element, class Rule, class Function = void, class... Operands>
+consteval sentence explain_apply() {
+  if constexpr (!placement_rule<Rule>) {
+    return "the first argument of apply is a rule that says what the function is, as in apply(nonlinear<\"bh->bh\">(), "
+           "function, x)";
+  } else if constexpr (!are_tensors<Operands...>) {
+    return "the operands of apply are tensors: of a part alone, such as x.local() or x.elements(), nobody knows how it "
+           "is "
+           "placed";
+  } else if constexpr (refused_for_subscripts<Rule>) {
+    return {};
+  } else {
+    return explain_applied<Element, Rule, Operands...>();
+  }
+}
+
+template <class Element, class First, class... Rest>
+  requires(static_cast<bool>(explain_apply<Element, First, Rest...>()))
+constexpr auto why_not_applied() {
+  return in_words([] { return explain_apply<Element, First, Rest...>(); });
+}
+
+template <class Element, class Rule, class... Operands>
+concept forbidden =
+    placement_rule<Rule> && are_tensors<Operands...> && (misuse_of<Element, Rule, Operands...>() != misuse::none);
+
+template <class Element, class Rule, class... Operands>
+  requires forbidden<Element, Rule, Operands...>
+constexpr auto why_forbidden() {
+  return in_words([] { return explain_use(misuse_of<Element, Rule, Operands...>()); });
+}
+
+template <class Element, class Rule, class First, class... Rest>
+  requires forbidden<Element, Rule, First, Rest...>
+constexpr axis_name axis_of_misuse() {
+  constexpr int axis = find_misuse<Rule, typename First::placements_type, typename Rest::placements_type...>().axis;
+  return First::axes::all[axis].name;
+}
+
+// ── accumulate ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Whether the sum of two tensors that are placed so is placed so.
+constexpr bool can_be_added(std::span<const placement> placed) noexcept {
+  return count_partial(placed) == count(placed, placement_kind::partial_sum);
+}
+
+template <class To, class From>
+concept can_add = requires(const To& a, const From& b) { static_cast<To>(a + b); };
+
+template <class Total, class Addend>
+consteval sentence explain_sum_of_tensors() {
+  using to = typename Total::element_type;
+  using from = typename Addend::element_type;
+  if (!std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>) {
+    return "a gradient on another mesh can't be added: redistribute it to this mesh first";
+  }
+  if (Total::rank != Addend::rank) return "the gradient has another number of dimensions than the total";
+  if (!may_have_same_extents<typename Total::extents_type, typename Addend::extents_type>()) {
+    return "the gradient has other extents than the total";
+  }
+  if (!std::is_same_v<typename Total::placements_type, typename Addend::placements_type> &&
+      determined<typename Addend::placements_type>) {
+    return "a gradient that is placed in another way can't be added, as its elements would be counted once too often "
+           "or not "
+           "at all: convert one of the two first";
+  }
+  if (!can_be_added(Total::placements_type::values)) {
+    return "partial means and maxima can't be added element by element: reduce them first, or keep sums and counts";
+  }
+  if (std::is_integral_v<to> && !std::is_integral_v<from>) {
+    return "a total of integers would lose the fractions of what is added to it: give the total a floating-point type";
+  }
+  if (!can_add<to, from>) {
+    return "elements of the two types can't be added: give them an operator+ whose result is an element of the total";
+  }
+  return {};
+}
+
+/// `Total` is a reference where the total is more than a temporary.
+template <class Total, class Addend>
+consteval sentence explain_accumulation() {
+  if constexpr (tensor_type<Total> && tensor_type<Addend>) {
+    using total = std::remove_reference_t<Total>;
+    if (!std::is_lvalue_reference_v<Total>) return explain_not_written_to();
+    if (constexpr sentence wrong = explain_sum_of_tensors<std::remove_const_t<total>, Addend>(); wrong) return wrong;
+    if (!is_written_to<total>) return explain_not_written_to();
+    return {};
+  } else if constexpr (tensor_type<Total> || tensor_type<Addend>) {
+    return "what is added to a tensor is a tensor, whose type says how it is placed: of a number or a range, nobody "
+           "knows "
+           "whether it would be counted once";
+  } else {
+    return {};
+  }
+}
+
+template <class Total, class Addend>
+inline constexpr bool is_accumulated = !explain_accumulation<Total, Addend>();
+
+template <class Total, class Addend>
+  requires(!is_accumulated<Total, Addend>)
+constexpr auto why_not_accumulated() {
+  return in_words([] { return explain_accumulation<Total, Addend>(); });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
