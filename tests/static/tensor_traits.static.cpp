@@ -5,9 +5,13 @@
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/operation/operations.hpp>
+#include <hocket/shard/apply.hpp>
 #include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/convert.hpp>
+#include <hocket/shard/norm.hpp>
 #include <hocket/shard/redistribute.hpp>
+#include <hocket/shard/row_exchange.hpp>
+#include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
 
 #include <array>
@@ -15,6 +19,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -194,5 +199,68 @@ static_assert(!moved_to<slice, summand_on_others, others> && !moved_to<slice, do
               !moved_to<vector_on_tp<varying>, on_others, others> && !moved_to<std::vector<float>, on_others, others>);
 static_assert(move_explained<slice, on_others, others> && !move_explained<slice, summand_on_others, others> &&
               !move_explained<slice, on_others, ranks>);
+
+// ── apply, accumulate ──────────────────────────────────────────────────────────────────────────────────────────────
+
+using computes = decltype([](const auto&...) {});
+template <class Rule, class... Operands>
+concept applied = requires(Operands&&... operands) { hocket::apply(Rule(), computes(), operands...); };
+template <class Element, class Rule, class... Operands>
+concept applied_as = requires(Operands&&... operands) { hocket::apply<Element>(Rule(), computes(), operands...); };
+template <class Total, class Addend>
+concept accumulated =
+    requires(Total&& total, const Addend& addend) { accumulate(static_cast<Total&&>(total), addend); };
+struct judges_when_running {
+  static constexpr subscripts labels = "h->h";
+  static verdict result(std::span<const placement> operands) { return nonlinear<"h->h">::result(operands); }
+};
+
+static_assert(applied<nonlinear<"h->h">, whole> && !applied<nonlinear<"h->h">, summand> &&
+              !applied<nonlinear<"H->H">, slice>);
+static_assert(applied<linear<"h,h->h">, summand, summand> && !applied<linear<"h,h->h">, summand, whole>);
+static_assert(!applied<nonlinear<"h->h">> && !applied<nonlinear<"h->h">, std::vector<float>> && !applied<int, whole>);
+static_assert(!applied<nonlinear<"h->h">, whole, whole> && !applied<nonlinear<"th->th">, whole>);
+static_assert(!applied<linear<"h,h->h">, whole, vector_on_tp<replicated, double>> &&
+              applied_as<double, linear<"h,h->h">, whole, vector_on_tp<replicated, double>>);
+static_assert(!applied<linear<"h,h->h">, slice, on_others>);
+static_assert(!applied<judges_when_running, whole>);
+static_assert(!std::is_invocable_v<
+              decltype([](const auto& x) -> decltype(apply(nonlinear<"h->h">(), computes(), x)) {}), summand>);
+
+static_assert(accumulated<whole&, whole> && accumulated<summand&, summand> && !accumulated<whole&, summand> &&
+              !accumulated<whole, whole> && !accumulated<const whole&, whole>);
+static_assert(!accumulated<whole&, float> && !accumulated<whole&, std::vector<float>> &&
+              !accumulated<fixed&, on_others>);
+static_assert(!accumulated<vector_on_tp<replicated, int>&, whole> && !accumulated<matrix_on_tp<replicated>&, whole> &&
+              !accumulated<vector_on_tp<partial<mean>>&, vector_on_tp<partial<mean>>> &&
+              !accumulated<vector_on_tp<replicated, const float>&, whole>);
+
+// ── Norms, rows ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class... Given>
+concept has_norm = requires(Given&&... given) { norm(given...); };
+template <class... Given>
+concept has_squared_norm = requires(Given&&... given) { squared_norm(given...); };
+
+static_assert(has_norm<whole> && has_norm<whole, slice> && has_norm<std::tuple<whole&, const slice&>, options<>>);
+static_assert(!has_norm<> && !has_norm<std::vector<float>> && !has_norm<summand> && !has_norm<whole, summand>);
+static_assert(!has_norm<std::tuple<whole&, summand&>> && !has_norm<whole, on_others> &&
+              !has_norm<vector_on_tp<varying>>);
+static_assert(has_squared_norm<whole> && !has_squared_norm<summand> && !has_squared_norm<whole, int>);
+
+using counts_of_rows = std::vector<std::size_t>;
+template <axis_name Axis, class... Given>
+concept routed = requires(const Given&... given) { route_rows<Axis>(given...); };
+template <class Given>
+concept routed_along_nothing = requires(const Given& given, const counts_of_rows& sent) { route_rows(given, sent); };
+
+static_assert(routed<"tp", slice, counts_of_rows> && routed<"tp", slice, counts_of_rows, counts_of_rows>);
+static_assert(!routed<"pp", slice, counts_of_rows> && !routed<"tp", whole, counts_of_rows> &&
+              !routed<"tp", slice, int> && !routed<"tp", std::vector<float>, counts_of_rows> &&
+              !routed<"tp", cut_twice, counts_of_rows> && !routed_along_nothing<slice>);
+using exchange_on_tp = row_exchange<"tp", shard<0>, varying>;
+static_assert(std::is_invocable_v<exchange_on_tp, const slice&> && !std::is_invocable_v<exchange_on_tp, const whole&> &&
+              !std::is_invocable_v<exchange_on_tp, const vector_on_tp<varying>&> &&
+              !std::is_invocable_v<exchange_on_tp, std::vector<float>>);
 
 }  // namespace

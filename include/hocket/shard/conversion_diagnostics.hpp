@@ -6,7 +6,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
-#include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/shard/conversion_rules.hpp>
@@ -14,7 +13,6 @@
 #include <hocket/shard/tensor.hpp>
 
 #include <cstddef>
-#include <source_location>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -25,14 +23,6 @@ struct any_argument {
   template <class Given>
   constexpr any_argument(const Given&) noexcept {}  // NOLINT: implicit, that is its purpose
 };
-
-/// Whether these may follow a tensor: options, and the place of the call.
-template <class... Rest>
-inline constexpr bool ends_tensor_call = sizeof...(Rest) == 0;
-template <class Options>
-inline constexpr bool ends_tensor_call<Options> = call_options<Options>;
-template <class Options>
-inline constexpr bool ends_tensor_call<Options, std::source_location> = call_options<Options>;
 
 /// Whether the mesh of a tensor has the axis `Axis`.
 template <axis_name Axis, class Tensor>

@@ -26,6 +26,7 @@
 #include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/placement.hpp>
+#include <hocket/shard/row_diagnostics.hpp>
 #include <hocket/shard/tensor.hpp>
 
 #include <cstddef>
@@ -40,41 +41,21 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-template <class Placement>
-inline constexpr bool has_own_rows = std::is_same_v<Placement, shard<0>> || std::is_same_v<Placement, varying>;
-
-/// Whether axes other than the one at `position` cut rows.
-template <class Placed>
-constexpr bool others_cut_rows(int position) noexcept {
-  for (int axis = 0; axis < Placed::size; ++axis) {
-    if (axis != position && Placed::values[axis] == shard<0>::value) return true;
-  }
-  return false;
-}
-
-template <axis_name Axis, class Tensor, bool HasAxis = Tensor::axes::find(Axis) < Tensor::axes::size>
-struct checked_rows {
-  static constexpr int position = position_of<typename Tensor::axes, Axis>();
-};
-template <axis_name Axis, class Tensor>
-struct checked_rows<Axis, Tensor, true> {
-  using placed = typename Tensor::placements_type;
-  static_assert(has_own_rows<typename Tensor::template placement_on<Axis>>,
-                "rows are exchanged among ranks that have different ones: the tensor must be placed as shard<0> or "
-                "varying along this axis");
-  static_assert(!others_cut_rows<placed>(position_of<typename Tensor::axes, Axis>()),
-                "another axis cuts the rows, too, so that nobody could tell how many there are after an exchange: "
-                "convert along that axis first, or exchange along the product of both as an axis of another mesh");
-  static_assert(Tensor::rank > 0 && Tensor::extents_type::sizes[0] == dynamic,
-                "ranks receive different numbers of rows: make the first of the tensor's extents dynamic");
-};
-
 /// A tensor's extents, for `with_extents`.
 template <class Tensor>
 struct extents_of_rows {
   using extents_type = typename Tensor::extents_type;
   typename Tensor::sizes_type all;
   const auto& sizes() const noexcept { return all; }
+};
+
+/// For `route_rows`.
+struct row_exchange_access {
+  template <class Exchange>
+  static Exchange make(std::vector<std::size_t> sent, std::vector<std::size_t> received, std::size_t rows_before,
+                       std::size_t rows_after) {
+    return Exchange(std::move(sent), std::move(received), rows_before, rows_after);
+  }
 };
 
 inline std::size_t sum_of(std::span<const std::size_t> counts) {
@@ -98,12 +79,9 @@ class row_exchange {
   /// Collective over the ranks along `Axis`, by one `all_to_all_v`: options, cost, order, progress and errors are its;
   /// so it is `invalid_argument` if the rows are not as many as the counts say.
   template <tensor_type Tensor, call_options Options = options<>>
+    requires detail::is_exchanged<Axis, From, Tensor>
   auto operator()(const Tensor& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
-    static_cast<void>(detail::checked_rows<Axis, Tensor>());
-    static_assert(std::is_same_v<From, typename Tensor::template placement_on<Axis>>,
-                  "these rows are not placed as those that the exchange was made for: an exchange of shard<0> makes "
-                  "varying rows, and its backward() takes these");
     constexpr int position = detail::position_of<typename Tensor::axes, Axis>();
     using placed = typename detail::with_placement<position, To, typename Tensor::placements_type>::type;
     using to_type = detail::placed_as<Tensor, placed>;
@@ -120,6 +98,10 @@ class row_exchange {
     return to;
   }
 
+  /// Deleted: see what it says.
+  template <class Given, auto Why = detail::why_not_exchanged<Axis, From, Given>()>
+  detail::not_understood operator()(const Given&, const auto&...) const = delete;
+
   /// The exchange that brings every row back to where it came from: that of the gradients.
   auto backward() const {
     return row_exchange<Axis, gradient_placement_t<To>, gradient_placement_t<From>>(received_, sent_, rows_after_,
@@ -129,8 +111,7 @@ class row_exchange {
  private:
   template <axis_name, placement_type, placement_type>
   friend class row_exchange;
-  template <axis_name Along, tensor_type Tensor>
-  friend auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, std::vector<std::size_t> received);
+  friend struct detail::row_exchange_access;
 
   row_exchange(std::vector<std::size_t> sent, std::vector<std::size_t> received, std::size_t rows_before,
                std::size_t rows_after)
@@ -164,11 +145,12 @@ class row_exchange {
 /// The exchange that sends the next `sent[r]` rows of `tensor` to rank r along the axis `Axis`, and receives
 /// `received[r]` from it. Local: for those who know both. What s passes as sent to d, d must pass as received from s.
 template <axis_name Axis, tensor_type Tensor>
+  requires detail::has_rows<Axis, Tensor>
 auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, std::vector<std::size_t> received) {
-  static_cast<void>(detail::checked_rows<Axis, Tensor>());
   const std::size_t rows_after = detail::sum_of(received);
-  return row_exchange<Axis, typename Tensor::template placement_on<Axis>, varying>(std::move(sent), std::move(received),
-                                                                                   tensor.sizes()[0], rows_after);
+  using exchange = row_exchange<Axis, typename Tensor::template placement_on<Axis>, varying>;
+  return detail::row_exchange_access::make<exchange>(std::move(sent), std::move(received), tensor.sizes()[0],
+                                                     rows_after);
 }
 
 /// The same, where only senders know: ranks tell each other the counts first.
@@ -176,9 +158,9 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, std::vector
 /// Collective over the ranks along `Axis`, by one all_to_all of one count for each rank: options, order, progress and
 /// errors are its, so that another number of counts than ranks is `invalid_argument`.
 template <axis_name Axis, tensor_type Tensor, call_options Options = options<>>
+  requires detail::has_rows<Axis, Tensor>
 auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Options& options = {},
                 const std::source_location& site = std::source_location::current()) {
-  static_cast<void>(detail::checked_rows<Axis, Tensor>());
   constexpr int position = detail::position_of<typename Tensor::axes, Axis>();
   const auto& comm = detail::checked_mesh(tensor.mesh()).along(detail::axis_set{1} << position);
   std::vector<std::size_t> received(static_cast<std::size_t>(comm.size()));
@@ -186,30 +168,13 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Optio
   return route_rows<Axis>(tensor, std::move(sent), std::move(received));
 }
 
-/// Does not compile: see what it says.
-template <class... Axes>
-auto route_rows(const detail::any_argument&, const auto&...) {
-  constexpr bool axis_named = sizeof...(Axes) > 0 && sizeof...(Axes) == 0;
-  static_assert(axis_named, "rows are routed along an axis, which is named: route_rows<\"ep\">(x, counts)");
-  return detail::not_understood();
-}
-
-/// Does not compile: only of a tensor it is known which rows a rank has.
-template <axis_name Axis, class Given, class... Rest>
-  requires(!tensor_type<Given>)
-auto route_rows(const Given&, const std::vector<std::size_t>&, const Rest&...) {
-  constexpr bool is_tensor = tensor_type<Given>;
-  static_assert(is_tensor, "the rows to route are those of a tensor that is cut by rows along this axis");
-  return detail::not_understood();
-}
-
-/// Does not compile: counts are not what they should be.
-template <axis_name Axis, tensor_type Tensor, class Counts, class... Rest>
-  requires(!std::is_convertible_v<Counts, std::vector<std::size_t>>)
-auto route_rows(const Tensor&, const Counts&, const Rest&...) {
-  static_assert(std::is_convertible_v<Counts, std::vector<std::size_t>>,
-                "how many rows go to each rank along the axis, or come from it, is a std::vector<std::size_t>");
-  return detail::not_understood();
-}
+// Deleted: the template arguments that the compiler prints say why.
+template <class... Axes, auto Why = detail::why_not_along_no_axis<Axes...>()>
+detail::not_understood route_rows(const detail::any_argument&, const auto&...) = delete;
+template <axis_name Axis, class Given, class Counts, auto Why = detail::why_not_routed<Axis, Given, Counts>()>
+detail::not_understood route_rows(const Given&, const Counts&, const auto&...) = delete;
+/// The same of counts in braces.
+template <axis_name Axis, class Given, auto Why = detail::why_not_routed<Axis, Given, std::vector<std::size_t>>()>
+detail::not_understood route_rows(const Given&, const std::vector<std::size_t>&, const auto&...) = delete;
 
 HOCKET_END_NAMESPACE

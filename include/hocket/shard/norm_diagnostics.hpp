@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of a norm that is none: the first thing that is wrong with its arguments, in words. `why_no_norm` is
+/// the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <source_location>
+#include <tuple>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Placed>
+constexpr bool any_partial() noexcept {
+  for (const placement& each : Placed::values) {
+    if (each.partial()) return true;
+  }
+  return false;
+}
+
+template <class Placed>
+constexpr bool any_varying() noexcept {
+  for (const placement& each : Placed::values) {
+    if (each.kind == placement_kind::varying) return true;
+  }
+  return false;
+}
+
+template <class Tensor>
+consteval sentence explain_norm_of_one() {
+  using placed = typename Tensor::placements_type;
+  if (any_partial<placed>()) {
+    return "the norm of partial results is not the norm of what they are parts of: reduce the tensor first";
+  }
+  if (any_varying<placed>()) {
+    return "whether varying data are copies, slices or summands is not known, and so not their norm: make the tensor "
+           "with "
+           "shard<d>, or convert it";
+  }
+  if (!requires(const typename Tensor::element_type& each) { static_cast<double>(each); }) {
+    return "the norm is that of elements which are numbers, and summed as double: hold complex ones as real and "
+           "imaginary "
+           "parts, along a dimension of the tensor";
+  }
+  return {};
+}
+
+template <class First, class... Rest>
+consteval sentence explain_norm_of() {
+  if (!(std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...)) {
+    return "the tensors are on different meshes: take the norm of those of each mesh, and add the squares";
+  }
+  return first_of({explain_norm_of_one<First>(), explain_norm_of_one<Rest>()...});
+}
+
+template <class... Tensors>
+inline constexpr bool have_norm = !explain_norm_of<std::remove_const_t<Tensors>...>();
+
+/// The arguments of a call. Those that are understood have a specialisation.
+template <class... Given>
+struct norm_call {
+  static consteval sentence explain() {
+    return "a norm is that of tensors, whose types say which elements are copies: pass the tensors themselves, not "
+           "their "
+           "elements or views, or a tuple of tensors, as std::tie makes, and options";
+  }
+};
+template <class... Tensors>
+  requires(sizeof...(Tensors) > 0 && (tensor_type<Tensors> && ...))
+struct norm_call<Tensors...> {
+  static consteval sentence explain() { return explain_norm_of<Tensors...>(); }
+};
+template <tensor_type Tensor>
+struct norm_call<Tensor, std::source_location> : norm_call<Tensor> {};
+template <tensor_type... Tensors, class... Rest>
+  requires(sizeof...(Tensors) > 0 && ends_tensor_call<Rest...>)
+struct norm_call<std::tuple<Tensors&...>, Rest...> : norm_call<std::remove_const_t<Tensors>...> {};
+
+template <class... Given>
+  requires(static_cast<bool>(norm_call<Given...>::explain()))
+constexpr auto why_no_norm() {
+  return in_words([] { return norm_call<Given...>::explain(); });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of an exchange of rows that is none: the first thing that is wrong with it, in words. Each `why_...`
+/// is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/shard/conversion_diagnostics.hpp>
+#include <hocket/shard/extents.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Placement>
+inline constexpr bool has_own_rows = std::is_same_v<Placement, shard<0>> || std::is_same_v<Placement, varying>;
+
+/// Whether axes other than the one at `position` cut rows.
+template <class Placed>
+constexpr bool others_cut_rows(int position) noexcept {
+  for (int axis = 0; axis < Placed::size; ++axis) {
+    if (axis != position && Placed::values[axis] == shard<0>::value) return true;
+  }
+  return false;
+}
+
+/// What is wrong with the rows of a tensor that are to be exchanged along `Axis`.
+template <axis_name Axis, class Tensor>
+consteval sentence explain_rows() {
+  if constexpr (!is_along<Axis, Tensor>) {
+    return explain_missing_axis();
+  } else {
+    if (!has_own_rows<typename Tensor::template placement_on<Axis>>) {
+      return "rows are exchanged among ranks that have different ones: the tensor must be placed as shard<0> or "
+             "varying "
+             "along this axis";
+    }
+    if (others_cut_rows<typename Tensor::placements_type>(Tensor::axes::find(Axis))) {
+      return "another axis cuts the rows, too, so that nobody could tell how many there are after an exchange: convert "
+             "along that axis first, or exchange along the product of both as an axis of another mesh";
+    }
+    if (Tensor::rank == 0 || Tensor::extents_type::sizes.front() != dynamic) {
+      return "ranks receive different numbers of rows: make the first of the tensor's extents dynamic";
+    }
+    return {};
+  }
+}
+
+/// Whether rows of such a tensor can be exchanged along `Axis`.
+template <axis_name Axis, class Tensor>
+inline constexpr bool has_rows = !explain_rows<Axis, std::remove_cvref_t<Tensor>>();
+
+/// What is wrong with a call of `route_rows<Axis>`.
+template <axis_name Axis, class Given, class Counts>
+consteval sentence explain_routing() {
+  if constexpr (!tensor_type<Given>) {
+    return "the rows to route are those of a tensor that is cut by rows along this axis";
+  } else if constexpr (!std::is_convertible_v<Counts, std::vector<std::size_t>>) {
+    return "how many rows go to each rank along the axis, or come from it, is a std::vector<std::size_t>";
+  } else {
+    return explain_rows<Axis, Given>();
+  }
+}
+
+template <axis_name Axis, class Given, class Counts>
+  requires(static_cast<bool>(explain_routing<Axis, Given, Counts>()))
+constexpr auto why_not_routed() {
+  return in_words([] { return explain_routing<Axis, Given, Counts>(); });
+}
+
+template <class... Axes>
+constexpr auto why_not_along_no_axis() {
+  return in_words(
+      []() -> sentence { return "rows are routed along an axis, which is named: route_rows<\"ep\">(x, counts)"; });
+}
+
+/// What is wrong with a call of an exchange of rows that are placed as `From`.
+template <axis_name Axis, class From, class Given>
+consteval sentence explain_exchange() {
+  if constexpr (!tensor_type<Given>) {
+    return explain_routing<Axis, Given, void>();
+  } else {
+    constexpr sentence wrong = explain_rows<Axis, Given>();
+    if constexpr (wrong) {
+      return wrong;
+    } else if constexpr (!std::is_same_v<From, typename Given::template placement_on<Axis>>) {
+      return "these rows are not placed as those that the exchange was made for: an exchange of shard<0> makes varying "
+             "rows, and its backward() takes these";
+    } else {
+      return {};
+    }
+  }
+}
+
+template <axis_name Axis, class From, class Tensor>
+inline constexpr bool is_exchanged = !explain_exchange<Axis, From, std::remove_cvref_t<Tensor>>();
+
+template <axis_name Axis, class From, class Given>
+  requires(static_cast<bool>(explain_exchange<Axis, From, Given>()))
+constexpr auto why_not_exchanged() {
+  return in_words([] { return explain_exchange<Axis, From, Given>(); });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
