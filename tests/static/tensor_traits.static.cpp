@@ -8,6 +8,9 @@
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/change_mesh.hpp>
 #include <hocket/shard/convert.hpp>
+#include <hocket/shard/layer/cross_entropy.hpp>
+#include <hocket/shard/layer/embedding.hpp>
+#include <hocket/shard/layer/linear.hpp>
 #include <hocket/shard/norm.hpp>
 #include <hocket/shard/redistribute.hpp>
 #include <hocket/shard/row_exchange.hpp>
@@ -262,5 +265,35 @@ using exchange_on_tp = row_exchange<"tp", shard<0>, varying>;
 static_assert(std::is_invocable_v<exchange_on_tp, const slice&> && !std::is_invocable_v<exchange_on_tp, const whole&> &&
               !std::is_invocable_v<exchange_on_tp, const vector_on_tp<varying>&> &&
               !std::is_invocable_v<exchange_on_tp, std::vector<float>>);
+
+// ── Layers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Layer, class... Given>
+concept has_forward = requires(const Layer& layer, Given&&... given) { layer.forward(given...); };
+template <class Layer, class... Given>
+concept has_backward = requires(const Layer& layer, Given&&... given) { layer.backward(given...); };
+template <class Rows, class Bias>
+concept has_bias = requires(const Rows& rows, const Bias& bias) { plus_bias(rows, bias); };
+
+using column_parallel = column_parallel_linear<"tp">;
+using row_parallel = row_parallel_linear<"tp">;
+using embedding = vocabulary_parallel_embedding<"tp">;
+using cross_entropy = vocabulary_parallel_cross_entropy<"tp">;
+using token_numbers = vector_on_tp<invariant, int>;
+
+static_assert(has_forward<column_parallel, computes, matrix_on_tp<replicated>, matrix_on_tp<shard<1>>> &&
+              !has_forward<column_parallel, computes, matrix_on_tp<replicated>, matrix_on_tp<shard<0>>> &&
+              !has_forward<column_parallel, matrix_on_tp<replicated>, matrix_on_tp<shard<1>>>);
+static_assert(has_forward<row_parallel, computes, matrix_on_tp<shard<1>>, matrix_on_tp<shard<0>>> &&
+              !has_forward<row_parallel, computes, matrix_on_tp<replicated>, matrix_on_tp<shard<0>>> &&
+              !has_backward<row_parallel, computes, whole, matrix_on_tp<shard<0>>, matrix_on_tp<invariant>>);
+static_assert(has_forward<embedding, token_numbers, matrix_on_tp<shard<0>>> &&
+              !has_forward<embedding, vector_on_tp<invariant>, matrix_on_tp<shard<0>>> &&
+              !has_forward<embedding, matrix_on_tp<shard<0>>, token_numbers>);
+static_assert(has_forward<cross_entropy, matrix_on_tp<shard<1>>, token_numbers> &&
+              !has_forward<cross_entropy, matrix_on_tp<replicated>, token_numbers> &&
+              !has_backward<cross_entropy, whole>);
+static_assert(has_bias<matrix_on_tp<replicated>, whole> && !has_bias<matrix_on_tp<partial<sum>>, whole> &&
+              !has_bias<matrix_on_tp<replicated>, std::vector<float>>);
 
 }  // namespace

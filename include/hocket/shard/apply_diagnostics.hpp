@@ -178,6 +178,13 @@ consteval misuse misuse_of() {
   }
 }
 
+/// All that is wrong with operands.
+template <class Element, class Rule, class... Operands>
+consteval sentence explain_application() {
+  return first_of(
+      {explain_applied<Element, Rule, Operands...>(), explain_use(misuse_of<Element, Rule, Operands...>())});
+}
+
 template <class Element, class Rule, class... Operands>
 inline constexpr bool is_applied =
     !explain_applied<Element, Rule, Operands...>() && misuse_of<Element, Rule, Operands...>() == misuse::none;

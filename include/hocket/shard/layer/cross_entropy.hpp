@@ -11,12 +11,14 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>
+#include <hocket/shard/layer/layer_diagnostics.hpp>
 #include <hocket/shard/layer/linear.hpp>
 #include <hocket/shard/layer/placed_along.hpp>
 #include <hocket/shard/placement.hpp>
@@ -51,37 +53,6 @@ struct softmax_sums {
 template <class T>
 using running_sum_t = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-template <class T>
-struct checked_logits {
-  static constexpr bool value = is_floating<std::remove_const_t<T>>;
-  static_assert(value,
-                "the logits of a cross entropy must be of a floating type: of integers, its exponentials and "
-                "logarithms would be cut to integers, and complex numbers have no largest one");
-};
-
-/// What a cross entropy is given: whether each is placed as it needs it.
-template <bool Logits, bool Targets, bool Gradient = true>
-struct checked_cross_entropy {
-  static_assert(Logits,
-                "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its "
-                "axis; of whole logits, every entry would count once per rank");
-  static_assert(Targets, "the targets of a vocabulary-parallel cross entropy must be invariant along its axis");
-  static_assert(Gradient,
-                "the gradient of a vocabulary-parallel cross entropy's losses must be placed as these: invariant along "
-                "its axis");
-  static constexpr bool value = Logits && Targets && Gradient;
-};
-
-template <class Options>
-struct checked_options_of_cross_entropy {
-  static constexpr bool value =
-      Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>;
-  static_assert(
-      value,
-      "a cross entropy takes an algorithm, a timeout, a stop token and require(checksummed): what its ranks add "
-      "up are sums of a type of its own, which no wire type holds and no exact sum is made of");
-};
-
 }  // namespace detail
 
 template <class U, class T>
@@ -99,66 +70,45 @@ struct vocabulary_parallel_cross_entropy {
   /// logits are of float, as their sums are; a rank adds up its columns of both in double.
   template <detail::tensor_along<Axis, 2> Logits, detail::tensor_along<Axis, 1> Targets,
             call_options Options = options<>>
+    requires detail::is_pass<detail::cross_entropy_forward_call<Axis>, Logits, Targets, Options>
   auto forward(Logits&& logits, Targets&& targets, const Options& options = {},
                const std::source_location& site = std::source_location::current()) const {
-    constexpr bool floating = detail::checked_logits<typename std::remove_cvref_t<Logits>::element_type>::value;
-    constexpr bool logits_fit = detail::is_placed_along<Axis, Logits, shard<1>>();
-    constexpr bool targets_fit = detail::is_placed_along<Axis, Targets, invariant>();
-    if constexpr (!floating) {
-      return forward_result<detail::undetermined, detail::undetermined>();
-    } else if constexpr (!detail::checked_options_of_cross_entropy<Options>::value) {
-      return forward(std::forward<Logits>(logits), std::forward<Targets>(targets), hocket::options<>(), site);
-    } else if constexpr (!detail::checked_cross_entropy<logits_fit, targets_fit>::value) {
-      return forward(detail::or_stand_in<logits_fit, Axis>(logits), detail::or_stand_in<targets_fit, Axis>(targets),
-                     options, site);
-    } else {
-      using element_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
-      using value_type = detail::sum_type_t<element_type>;
-      check(targets, logits.sizes()[1], site);
-      auto held_logits = detail::kept(std::forward<Logits>(logits));
-      auto held_targets = detail::kept(std::forward<Targets>(targets));
-      auto largest =
-          convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, held_logits), options, site);
-      auto sums = convert<Axis, invariant>(
-          apply<detail::softmax_sums<value_type>>(
-              sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{held_logits.part().begin[1], label_smoothing > 0},
-              held_logits, entered(held_targets), entered(largest)),
-          options, site);
-      auto loss =
-          apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(held_logits)}, sums, held_targets);
-      using saved_type = saved_values<decltype(held_logits), decltype(held_targets), decltype(largest), decltype(sums)>;
-      return forward_result<decltype(loss), saved_type>{
-          std::move(loss), {std::move(held_logits), std::move(held_targets), std::move(largest), std::move(sums)}};
-    }
+    using element_type = std::remove_const_t<typename std::remove_cvref_t<Logits>::element_type>;
+    using value_type = detail::sum_type_t<element_type>;
+    check(targets, logits.sizes()[1], site);
+    auto held_logits = detail::kept(std::forward<Logits>(logits));
+    auto held_targets = detail::kept(std::forward<Targets>(targets));
+    auto largest =
+        convert<Axis, invariant>(apply(maximum_over<"tv->t">(), largest_of_rows, held_logits), options, site);
+    auto sums = convert<Axis, invariant>(
+        apply<detail::softmax_sums<value_type>>(
+            sum_over<"tv,t,t->t">(), sums_of_rows<value_type>{held_logits.part().begin[1], label_smoothing > 0},
+            held_logits, entered(held_targets), entered(largest)),
+        options, site);
+    auto loss =
+        apply<value_type>(nonlinear<"t,t->t">(), loss_of_tokens<value_type>{share(held_logits)}, sums, held_targets);
+    using saved_type = saved_values<decltype(held_logits), decltype(held_targets), decltype(largest), decltype(sums)>;
+    return forward_result<decltype(loss), saved_type>{
+        std::move(loss), {std::move(held_logits), std::move(held_targets), std::move(largest), std::move(sums)}};
   }
 
   /// The gradient of the logits, from that of the loss. Moves nothing.
   template <class Saved, detail::tensor_along<Axis, 1> Gradient>
-    requires requires(const Saved& from_forward) { from_forward.largest; }
+    requires detail::is_pass<detail::cross_entropy_backward_call<Axis>, Saved, Gradient>
   auto backward(const Saved& saved, const Gradient& gradient) const {
-    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, invariant>();
-    if constexpr (!detail::checked_cross_entropy<true, true, gradient_fits>::value) {
-      return backward(saved, detail::or_stand_in<gradient_fits, Axis>(gradient));
-    } else {
-      using element_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
-      using value_type = detail::sum_type_t<element_type>;
-      return apply<element_type>(nonlinear<"tv,t,t,t,t->tv">(),
-                                 gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]},
-                                 saved.logits, entered(saved.targets), entered(saved.largest), entered(saved.sums),
-                                 entered(gradient));
-    }
+    using element_type = std::remove_const_t<typename decltype(saved.logits)::element_type>;
+    using value_type = detail::sum_type_t<element_type>;
+    return apply<element_type>(nonlinear<"tv,t,t,t,t->tv">(),
+                               gradient_of_logits<value_type>{share(saved.logits), saved.logits.part().begin[1]},
+                               saved.logits, entered(saved.targets), entered(saved.largest), entered(saved.sums),
+                               entered(gradient));
   }
 
-  /// Does not compile: see what it says.
-  template <class... Given>
-  static auto forward(const Given&... given) {
-    return detail::refuse_arguments<Axis>(std::index_sequence<2, 1>(), given...);
-  }
-  /// Does not compile: see what it says.
-  template <class... Given>
-  static auto backward(const Given&... given) {
-    return detail::refuse_arguments<Axis>(std::index_sequence<1>(), given...);
-  }
+  // Deleted: the template arguments that the compiler prints say why.
+  template <class... Given, auto Why = detail::why_no_pass<detail::cross_entropy_forward_call<Axis>, Given...>()>
+  static detail::not_understood forward(const Given&...) = delete;
+  template <class... Given, auto Why = detail::why_no_pass<detail::cross_entropy_backward_call<Axis>, Given...>()>
+  static detail::not_understood backward(const Given&...) = delete;
 
   template <class Logits, class Targets, class Largest, class Sums>
   struct saved_values {
@@ -248,7 +198,6 @@ struct vocabulary_parallel_cross_entropy {
 
   template <class Targets>
   void check(const Targets& targets, std::size_t vocabulary, const std::source_location& site) const {
-    static_assert(std::is_integral_v<typename Targets::element_type>, "targets must be integers");
     const error_context here{.operation = "cross_entropy",
                              .rank = detail::checked_mesh(targets.mesh()).rank(),
                              .ranks = targets.mesh().size(),

@@ -7,12 +7,14 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/array_view.hpp>
 #include <hocket/shard/convert.hpp>
+#include <hocket/shard/layer/layer_diagnostics.hpp>
 #include <hocket/shard/layer/linear.hpp>
 #include <hocket/shard/layer/placed_along.hpp>
 #include <hocket/shard/placement.hpp>
@@ -44,25 +46,6 @@ void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::sourc
   }
 }
 
-template <class Tokens>
-struct checked_tokens {
-  static constexpr bool value = std::is_integral_v<typename Tokens::element_type>;
-  static_assert(value, "tokens must be integers");
-};
-
-/// What an embedding is given: whether each is placed as it needs it.
-template <bool Tokens, bool Table, bool Gradient = true>
-struct checked_embedding {
-  static_assert(Tokens,
-                "the tokens of a vocabulary-parallel embedding must be invariant or replicated along its axis: each "
-                "rank looks up all of them");
-  static_assert(Table, "the table of a vocabulary-parallel embedding must be cut by its rows: shard<0> along its axis");
-  static_assert(Gradient,
-                "the gradient of a vocabulary-parallel embedding must be placed as its output's gradient: invariant, "
-                "shard<d>, or partial<sum> of a replicated output");
-  static constexpr bool value = Tokens && Table && Gradient;
-};
-
 }  // namespace detail
 
 /// Rows of a table [vocabulary, features] that is shard<0> along `Axis`, one for each token; given out as `Output`:
@@ -74,27 +57,20 @@ struct vocabulary_parallel_embedding {
   /// `tokens` is [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one of them
   /// is not a row of the table.
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table, call_options Options = options<>>
+    requires detail::is_pass<detail::embedding_forward_call<Axis, output_placement>, Tokens, Table>
   static auto forward(const Tokens& tokens, const Table& table, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
-    static_cast<void>(detail::checked_tokens<Tokens>());
-    constexpr bool tokens_fit = detail::is_placed_along<Axis, Tokens, invariant, replicated>();
-    constexpr bool table_fits = detail::is_placed_along<Axis, Table, shard<0>>();
-    if constexpr (!detail::checked_embedding<tokens_fit, table_fits>::value) {
-      return forward(detail::or_stand_in<tokens_fit, Axis>(tokens), detail::or_stand_in<table_fits, Axis>(table),
-                     options, site);
-    } else {
-      detail::check_tokens(tokens, table.sizes()[0], site);
-      const std::size_t first = table.part().begin[0];
-      auto summands = apply<std::remove_const_t<typename Table::element_type>>(
-          multilinear<"t,vh->th">(),
-          [first](auto ids, auto rows, auto to) {
-            for_each_known(ids, first, rows.extent(0), [&](std::size_t t, std::size_t row) {
-              for (std::size_t h = 0; h < rows.extent(1); ++h) to(t, h) = rows(row, h);
-            });
-          },
-          detail::entered<Axis, replicated>(tokens, options, site), table);
-      return convert<Axis, output_placement>(std::move(summands), options, site);
-    }
+    detail::check_tokens(tokens, table.sizes()[0], site);
+    const std::size_t first = table.part().begin[0];
+    auto summands = apply<std::remove_const_t<typename Table::element_type>>(
+        multilinear<"t,vh->th">(),
+        [first](auto ids, auto rows, auto to) {
+          for_each_known(ids, first, rows.extent(0), [&](std::size_t t, std::size_t row) {
+            for (std::size_t h = 0; h < rows.extent(1); ++h) to(t, h) = rows(row, h);
+          });
+        },
+        detail::entered<Axis, replicated>(tokens, options, site), table);
+    return convert<Axis, output_placement>(std::move(summands), options, site);
   }
 
   /// The gradient of the table. Moves nothing if the output was invariant; all-gathers `gradient` if it was shard<0>, and
@@ -102,50 +78,39 @@ struct vocabulary_parallel_embedding {
   /// the sums.
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table,
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
+    requires detail::is_pass<detail::embedding_backward_call<Axis, output_placement>, Tokens, Table, Gradient>
   static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient, const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
-    static_cast<void>(detail::checked_tokens<Tokens>());
-    constexpr bool tokens_fit = detail::is_placed_along<Axis, Tokens, invariant, replicated>();
-    constexpr bool table_fits = detail::is_placed_along<Axis, Table, shard<0>>();
-    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<output_placement>>();
-    if constexpr (!detail::checked_embedding<tokens_fit, table_fits, gradient_fits>::value) {
-      return backward(detail::or_stand_in<tokens_fit, Axis>(tokens), detail::or_stand_in<table_fits, Axis>(table),
-                      detail::or_stand_in<gradient_fits, Axis>(gradient), options, site);
-    } else {
-      const auto of_sum = detail::before_sum<Axis, output_placement>(borrow(gradient), options, site);
-      const std::size_t first = table.part().begin[0];
-      return apply<std::remove_const_t<typename Table::element_type>>(
-          multilinear<"t,th,vh->vh">(),
-          [first](auto ids, auto rows, auto like, auto to) {
-            using value_type = typename decltype(to)::value_type;
-            const auto add_rows = [&](const auto& total) {
-              for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
-                for (std::size_t h = 0; h < to.extent(1); ++h) total(row, h) += rows(t, h);
-              });
-            };
-            if constexpr (std::is_same_v<detail::sum_type_t<value_type>, value_type>) {
-              add_rows(to);
-            } else {
-              std::vector<detail::sum_type_t<value_type>> total(to.size());
-              add_rows(array_view<detail::sum_type_t<value_type>, 2>(total.data(), to.sizes()));
-              std::transform(total.begin(), total.end(), to.elements().begin(),
-                             [](auto each) { return static_cast<value_type>(each); });
-            }
-          },
-          detail::entered<Axis, replicated>(tokens, options, site), of_sum, table);
-    }
+    const auto of_sum = detail::before_sum<Axis, output_placement>(borrow(gradient), options, site);
+    const std::size_t first = table.part().begin[0];
+    return apply<std::remove_const_t<typename Table::element_type>>(
+        multilinear<"t,th,vh->vh">(),
+        [first](auto ids, auto rows, auto like, auto to) {
+          using value_type = typename decltype(to)::value_type;
+          const auto add_rows = [&](const auto& total) {
+            for_each_known(ids, first, like.extent(0), [&](std::size_t t, std::size_t row) {
+              for (std::size_t h = 0; h < to.extent(1); ++h) total(row, h) += rows(t, h);
+            });
+          };
+          if constexpr (std::is_same_v<detail::sum_type_t<value_type>, value_type>) {
+            add_rows(to);
+          } else {
+            std::vector<detail::sum_type_t<value_type>> total(to.size());
+            add_rows(array_view<detail::sum_type_t<value_type>, 2>(total.data(), to.sizes()));
+            std::transform(total.begin(), total.end(), to.elements().begin(),
+                           [](auto each) { return static_cast<value_type>(each); });
+          }
+        },
+        detail::entered<Axis, replicated>(tokens, options, site), of_sum, table);
   }
 
-  /// Does not compile: see what it says.
-  template <class... Given>
-  static auto forward(const Given&... given) {
-    return detail::refuse_arguments<Axis>(std::index_sequence<1, 2>(), given...);
-  }
-  /// Does not compile: see what it says.
-  template <class... Given>
-  static auto backward(const Given&... given) {
-    return detail::refuse_arguments<Axis>(std::index_sequence<1, 2, 2>(), given...);
-  }
+  // Deleted: the template arguments that the compiler prints say why.
+  template <class... Given,
+            auto Why = detail::why_no_pass<detail::embedding_forward_call<Axis, output_placement>, Given...>()>
+  static detail::not_understood forward(const Given&...) = delete;
+  template <class... Given,
+            auto Why = detail::why_no_pass<detail::embedding_backward_call<Axis, output_placement>, Given...>()>
+  static detail::not_understood backward(const Given&...) = delete;
 
  private:
   /// Calls `visit(t, row)` for each token whose row is one of the `rows` from `first` on.

@@ -31,6 +31,7 @@
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/apply.hpp>
 #include <hocket/shard/convert.hpp>
+#include <hocket/shard/layer/layer_diagnostics.hpp>
 #include <hocket/shard/layer/placed_along.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
@@ -61,63 +62,6 @@ struct linear_gradients {
 };
 
 namespace detail {
-
-template <class T>
-inline constexpr bool is_forward_result = false;
-template <class Output, class Saved>
-inline constexpr bool is_forward_result<forward_result<Output, Saved>> = true;
-
-template <class... Given>
-concept some_forward_result = (is_forward_result<Given> || ...);
-
-/// Says it if one of what is given is a tensor over a mesh without the axis.
-template <axis_name Axis, class Given>
-constexpr bool has_axis() noexcept {
-  if constexpr (tensor_type<Given>) {
-    static_cast<void>(position_of<typename Given::axes, Axis>());
-    return Given::axes::find(Axis) < Given::axes::size;
-  } else {
-    return true;
-  }
-}
-
-/// Whether the tensors among what is given are as many as `Ranks`, and not of so many dimensions each.
-template <class... Given, std::size_t... Ranks>
-constexpr bool other_ranks(std::index_sequence<Ranks...>) noexcept {
-  constexpr std::array<std::size_t, sizeof...(Ranks)> wanted{Ranks...};
-  std::size_t tensors = 0;
-  bool differ = false;
-  const auto look = [&]<class Each>(std::type_identity<Each>) {
-    if constexpr (tensor_type<Each>) {
-      differ = differ || (tensors < wanted.size() && wanted[tensors] != Each::rank);
-      ++tensors;
-    }
-  };
-  (look(std::type_identity<Given>()), ...);
-  return differ && tensors == wanted.size();
-}
-
-/// Where a layer along `Axis` is called with what it does not take: it needs tensors of so many dimensions. Gives back
-/// what few other errors follow from.
-template <axis_name Axis, std::size_t... Ranks, class... Given>
-auto refuse_arguments(std::index_sequence<Ranks...>, const Given&...) {
-  constexpr bool whole_result = some_forward_result<Given...>;
-  constexpr bool on_axis = (has_axis<Axis, Given>() && ...);
-  constexpr bool misshapen = other_ranks<Given...>(std::index_sequence<Ranks...>());
-  static_assert(!whole_result,
-                "a layer is given the whole result of a forward pass: pass its .output to what comes next, and its "
-                ".saved to backward");
-  static_assert(whole_result || !on_axis || !misshapen,
-                "a layer takes matrices: activations and gradients of theirs [tokens, features], weights [inputs, "
-                "outputs], logits [tokens, vocabulary], a table [vocabulary, features]; only the tokens of an "
-                "embedding, and the targets and losses of a cross entropy, are vectors. View what has other "
-                "dimensions as such");
-  static_assert(whole_result || !on_axis || misshapen,
-                "a layer takes tensors, after the function object of local products where it has any, and options "
-                "last; backward of column_parallel_linear and of a cross entropy takes the .saved of their forward "
-                "pass, not its .output or input");
-  return forward_result<undetermined, undetermined>();
-}
 
 /// For a backward pass to look at: what is moved in is kept, so that temporaries may be passed; the rest is borrowed.
 template <class Tensor>
@@ -186,36 +130,9 @@ auto computed(const Math& math, const Operands&... operands) {
       operands...);
 }
 
-using product_rule = multilinear<"tk,kn->tn">;
-using product_input_gradient = multilinear<"tn,kn->tk">;
-using product_weight_gradient = multilinear<"tk,tn->kn">;
-
 /// What elements of type T are added up in: of bfloat16, float, as a long sum of bfloat16 would stop growing.
 template <class T>
 using sum_type_t = decltype(T() + T());
-
-/// What a column-parallel layer is given: whether each is placed as the layer needs it.
-template <bool Input, bool Weight, bool Gradient = true>
-struct checked_column_parallel {
-  static_assert(Input,
-                "the input of a column-parallel layer must be invariant, replicated or shard<0> along the layer's "
-                "axis: reduce or gather it first");
-  static_assert(Weight, "the weight of a column-parallel layer must be cut by its outputs: shard<1> along its axis");
-  static_assert(Gradient,
-                "the gradient of a column-parallel layer's output must be placed as that: shard<1> along its axis");
-  static constexpr bool value = Input && Weight && Gradient;
-};
-
-/// The same of a row-parallel layer.
-template <bool Input, bool Weight, bool Gradient = true>
-struct checked_row_parallel {
-  static_assert(Input, "the input of a row-parallel layer must be cut by its features: shard<1> along its axis");
-  static_assert(Weight, "the weight of a row-parallel layer must be cut by its inputs: shard<0> along its axis");
-  static_assert(Gradient,
-                "the gradient of a row-parallel layer's output must be placed as its output's gradient: invariant, "
-                "shard<d>, or partial<sum> of a replicated output");
-  static constexpr bool value = Input && Weight && Gradient;
-};
 
 }  // namespace detail
 
@@ -228,53 +145,35 @@ struct column_parallel_linear {
   /// `convert<"dp", replicated>(borrow(w))`, which moves nothing.
   template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
             call_options Options = options<>>
+    requires detail::is_pass<detail::column_parallel_forward_call<Axis>, Math, Input, Weight>
   static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
-    constexpr bool input_fits = detail::is_placed_along<Axis, Input, invariant, replicated, shard<0>>();
-    constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<1>>();
-    if constexpr (!detail::checked_column_parallel<input_fits, weight_fits>::value) {
-      return forward(math, detail::or_stand_in<input_fits, Axis>(x), detail::or_stand_in<weight_fits, Axis>(w), options,
-                     site);
-    } else {
-      using from = typename std::remove_cvref_t<Input>::template placement_on<Axis>;
-      auto input = detail::entered<Axis, replicated>(std::forward<Input>(x), options, site);
-      auto output = detail::computed<detail::product_rule>(math, input, w);
-      using saved = saved_values<from, decltype(input)>;
-      return forward_result<decltype(output), saved>{std::move(output), {std::move(input)}};
-    }
+    using from = typename std::remove_cvref_t<Input>::template placement_on<Axis>;
+    auto input = detail::entered<Axis, replicated>(std::forward<Input>(x), options, site);
+    auto output = detail::computed<detail::product_rule>(math, input, w);
+    using saved = saved_values<from, decltype(input)>;
+    return forward_result<decltype(output), saved>{std::move(output), {std::move(input)}};
   }
 
   /// Gradients of input and weight, placed as the gradients of what `forward` was given. The input's is all-reduced if
   /// the input was invariant, reduce-scattered if it was shard<0>, and stays partial if it was replicated.
   template <class Math, class Saved, detail::tensor_along<Axis, 2> Weight, detail::tensor_along<Axis, 2> Gradient,
             call_options Options = options<>>
-    requires requires { typename Saved::from; }
+    requires detail::is_pass<detail::column_parallel_backward_call<Axis>, Math, Saved, Weight, Gradient>
   static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
-    constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<1>>();
-    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, shard<1>>();
-    if constexpr (!detail::checked_column_parallel<true, weight_fits, gradient_fits>::value) {
-      return backward(math, saved, detail::or_stand_in<weight_fits, Axis>(w),
-                      detail::or_stand_in<gradient_fits, Axis>(gradient), options, site);
-    } else {
-      auto of_weight = detail::computed<detail::product_weight_gradient>(math, saved.input, gradient);
-      auto of_input = detail::left_backwards<Axis, typename Saved::from, replicated>(
-          detail::computed<detail::product_input_gradient>(math, gradient, w), options, site);
-      return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
-    }
+    auto of_weight = detail::computed<detail::product_weight_gradient>(math, saved.input, gradient);
+    auto of_input = detail::left_backwards<Axis, typename Saved::from, replicated>(
+        detail::computed<detail::product_input_gradient>(math, gradient, w), options, site);
+    return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
   }
 
-  /// Does not compile: see what it says.
-  template <class... Given>
-  static auto forward(const Given&... given) {
-    return detail::refuse_arguments<Axis>(std::index_sequence<2, 2>(), given...);
-  }
-  /// Does not compile: see what it says.
-  template <class... Given>
-  static auto backward(const Given&... given) {
-    return detail::refuse_arguments<Axis>(std::index_sequence<2, 2>(), given...);
-  }
+  // Deleted: the template arguments that the compiler prints say why.
+  template <class... Given, auto Why = detail::why_no_pass<detail::column_parallel_forward_call<Axis>, Given...>()>
+  static detail::not_understood forward(const Given&...) = delete;
+  template <class... Given, auto Why = detail::why_no_pass<detail::column_parallel_backward_call<Axis>, Given...>()>
+  static detail::not_understood backward(const Given&...) = delete;
 
   template <class From, class Input>
   struct saved_values {
@@ -293,56 +192,41 @@ struct row_parallel_linear {
   /// output, once: by `plus_bias`.
   template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
             call_options Options = options<>>
+    requires detail::is_pass<detail::row_parallel_forward_call<Axis, output_placement>, Math, Input, Weight>
   static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
-    constexpr bool input_fits = detail::is_placed_along<Axis, Input, shard<1>>();
-    constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<0>>();
-    if constexpr (!detail::checked_row_parallel<input_fits, weight_fits>::value) {
-      return forward(math, detail::or_stand_in<input_fits, Axis>(x), detail::or_stand_in<weight_fits, Axis>(w), options,
-                     site);
-    } else {
-      auto input = detail::kept(std::forward<Input>(x));
-      auto output =
-          convert<Axis, output_placement>(detail::computed<detail::product_rule>(math, input, w), options, site);
-      return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
-    }
+    auto input = detail::kept(std::forward<Input>(x));
+    auto output =
+        convert<Axis, output_placement>(detail::computed<detail::product_rule>(math, input, w), options, site);
+    return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
   }
 
   /// Gradients of input and weight. Moves nothing if the output was invariant; all-gathers `gradient` if it was shard<0>,
   /// and all-reduces it if it was replicated.
   template <class Math, detail::tensor_along<Axis, 2> Saved, detail::tensor_along<Axis, 2> Weight,
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
+    requires detail::is_pass<detail::row_parallel_backward_call<Axis, output_placement>, Math, Saved, Weight, Gradient>
   static auto backward(const Math& math, const Saved& x, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
-    constexpr bool input_fits = detail::is_placed_along<Axis, Saved, shard<1>>();
-    constexpr bool weight_fits = detail::is_placed_along<Axis, Weight, shard<0>>();
-    constexpr bool gradient_fits = detail::is_placed_along<Axis, Gradient, gradient_placement_t<output_placement>>();
-    if constexpr (!detail::checked_row_parallel<input_fits, weight_fits, gradient_fits>::value) {
-      return backward(math, detail::or_stand_in<input_fits, Axis>(x), detail::or_stand_in<weight_fits, Axis>(w),
-                      detail::or_stand_in<gradient_fits, Axis>(gradient), options, site);
-    } else {
-      const auto of_sum = detail::before_sum<Axis, output_placement>(borrow(gradient), options, site);
-      auto of_weight = detail::computed<detail::product_weight_gradient>(math, x, of_sum);
-      auto of_input = detail::computed<detail::product_input_gradient>(math, of_sum, w);
-      return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
-    }
+    const auto of_sum = detail::before_sum<Axis, output_placement>(borrow(gradient), options, site);
+    auto of_weight = detail::computed<detail::product_weight_gradient>(math, x, of_sum);
+    auto of_input = detail::computed<detail::product_input_gradient>(math, of_sum, w);
+    return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
   }
 
-  /// Does not compile: see what it says.
-  template <class... Given>
-  static auto forward(const Given&... given) {
-    return detail::refuse_arguments<Axis>(std::index_sequence<2, 2>(), given...);
-  }
-  /// Does not compile: see what it says.
-  template <class... Given>
-  static auto backward(const Given&... given) {
-    return detail::refuse_arguments<Axis>(std::index_sequence<2, 2, 2>(), given...);
-  }
+  // Deleted: the template arguments that the compiler prints say why.
+  template <class... Given,
+            auto Why = detail::why_no_pass<detail::row_parallel_forward_call<Axis, output_placement>, Given...>()>
+  static detail::not_understood forward(const Given&...) = delete;
+  template <class... Given,
+            auto Why = detail::why_no_pass<detail::row_parallel_backward_call<Axis, output_placement>, Given...>()>
+  static detail::not_understood backward(const Given&...) = delete;
 };
 
 /// `x` [tokens, features] plus `bias` [features]. Moves nothing.
 template <tensor_type Rows, tensor_type Bias>
+  requires detail::is_pass<detail::plus_bias_call, Rows, Bias>
 auto plus_bias(const Rows& x, const Bias& bias) {
   return apply(
       linear<"tn,n->tn">(),
@@ -358,6 +242,7 @@ auto plus_bias(const Rows& x, const Bias& bias) {
 
 /// The gradient of the bias of `plus_bias`, from that of its result: the sum of all rows. Moves nothing.
 template <tensor_type Gradient>
+  requires detail::is_pass<detail::bias_gradient_call, Gradient>
 auto bias_gradient(const Gradient& gradient) {
   return apply(
       linear<"tn->n">(),
@@ -372,31 +257,10 @@ auto bias_gradient(const Gradient& gradient) {
       gradient);
 }
 
-namespace detail {
-
-template <class... Given>
-struct checked_bias {
-  static constexpr bool are_tensors = (tensor_type<Given> && ...);
-  static_assert(
-      are_tensors,
-      "a bias, what it is added to, and the gradient of that are tensors, whose types say how they are placed");
-};
-
-}  // namespace detail
-
-/// Does not compile: see what it says.
-template <class Rows, class Bias>
-  requires(!(tensor_type<Rows> && tensor_type<Bias>))
-auto plus_bias(const Rows&, const Bias&) {
-  static_cast<void>(detail::checked_bias<Rows, Bias>());
-  return detail::not_understood();
-}
-/// Does not compile: see what it says.
-template <class Gradient>
-  requires(!tensor_type<Gradient>)
-auto bias_gradient(const Gradient&) {
-  static_cast<void>(detail::checked_bias<Gradient>());
-  return detail::not_understood();
-}
+// Deleted: the template arguments that the compiler prints say why.
+template <class Rows, class Bias, auto Why = detail::why_no_pass<detail::plus_bias_call, Rows, Bias>()>
+detail::not_understood plus_bias(const Rows&, const Bias&) = delete;
+template <class Gradient, auto Why = detail::why_no_pass<detail::bias_gradient_call, Gradient>()>
+detail::not_understood bias_gradient(const Gradient&) = delete;
 
 HOCKET_END_NAMESPACE

@@ -6,7 +6,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/mesh/axis.hpp>
-#include <hocket/shard/convert.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -27,20 +26,6 @@ template <axis_name Axis, class Tensor, class... Allowed>
 constexpr bool is_placed_along() noexcept {
   using placed = typename std::remove_cvref_t<Tensor>::template placement_on<Axis>;
   return std::is_same_v<placed, undetermined> || (std::is_same_v<placed, Allowed> || ...);
-}
-
-/// `tensor` if it fits; else a stand-in of which nothing is known along `Axis`, so that no other error follows.
-template <bool Fits, axis_name Axis, class Tensor>
-decltype(auto) or_stand_in(const Tensor& tensor) {
-  if constexpr (Fits) {
-    return (tensor);
-  } else {
-    constexpr int position = position_of<typename Tensor::axes, Axis>();
-    using placed = typename with_placement<position, undetermined, typename Tensor::placements_type>::type;
-    return sharded_tensor<const typename Tensor::element_type, typename Tensor::extents_type,
-                          typename Tensor::mesh_type, placed>::over(tensor.mesh(), tensor.sizes(),
-                                                                    tensor.elements().data());
-  }
 }
 
 }  // namespace detail

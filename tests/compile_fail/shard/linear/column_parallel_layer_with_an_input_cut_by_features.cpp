@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the input of a column-parallel layer must be invariant, replicated or shard<0>
-// again: the check is a template of bools, which other cases instantiate as well
 //
 // The features would be gathered, unasked.
 #include <shard/setting_with_domains.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the weight of a column-parallel layer must be cut by its outputs
-// again: the check is a template of bools, which other cases instantiate as well
 //
 // The weight is not cut at all, and its gradient would be that of one rank.
 #include <shard/setting_with_domains.hpp>

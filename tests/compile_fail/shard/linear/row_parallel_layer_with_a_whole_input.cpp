@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the input of a row-parallel layer must be cut by its features
-// again: the check is a template of bools, which other cases instantiate as well
 //
 // The activation before it was gathered, or never cut.
 #include <shard/setting_with_domains.hpp>

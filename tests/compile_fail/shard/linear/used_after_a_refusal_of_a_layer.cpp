@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the weight of a row-parallel layer must be cut by its inputs
-// again: the check is a template of bools, which other cases instantiate as well
 //
 // The weight is the only error, however much follows it.
 #include <shard/setting_with_domains.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary
-// again: the check is a template of bools, which other cases instantiate as well
 //
 // The logits were gathered before: each loss would be off by the logarithm of the number of ranks.
 #include <shard/setting_with_domains.hpp>

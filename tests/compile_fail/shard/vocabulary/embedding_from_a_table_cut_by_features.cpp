@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the table of a vocabulary-parallel embedding must be cut by its rows
-// again: the check is a template of bools, which other cases instantiate as well
 //
 // Every token would be looked up by all ranks, and the features gathered.
 #include <shard/setting_with_domains.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the tokens of a vocabulary-parallel embedding must be invariant or replicated
-// again: the check is a template of bools, which other cases instantiate as well
 //
 // Each rank would look up its own tokens, of which it has a few rows.
 #include <shard/setting_with_domains.hpp>

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of a layer that is given what it does not take: the first thing that is wrong, in words. Each
+/// `..._call` has an `explain()` for the arguments of one pass of one layer; `why_no_pass` is the template argument of a deleted
+/// overload: see shard/tensor_diagnostics.hpp.
+#pragma once
+
+#include <hocket/collective/host/argument_diagnostics.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/mesh/axis.hpp>
+#include <hocket/operation/traits.hpp>
+#include <hocket/shard/apply_diagnostics.hpp>
+#include <hocket/shard/conversion_diagnostics.hpp>
+#include <hocket/shard/conversion_rules.hpp>
+#include <hocket/shard/layer/placed_along.hpp>
+#include <hocket/shard/placement.hpp>
+#include <hocket/shard/rules.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <array>
+#include <cstddef>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+
+template <class Output, class Saved>
+struct forward_result;
+
+namespace detail {
+
+// ── The arguments ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class T>
+inline constexpr bool is_forward_result = false;
+template <class Output, class Saved>
+inline constexpr bool is_forward_result<forward_result<Output, Saved>> = true;
+
+/// Whether one of what is given is a tensor over a mesh without the axis.
+template <axis_name Axis, class Given>
+inline constexpr bool lacks_axis = false;
+template <axis_name Axis, tensor_type Given>
+inline constexpr bool lacks_axis<Axis, Given> = !is_along<Axis, Given>;
+
+/// Whether the tensors among what is given are as many as `Ranks`, and not of so many dimensions each.
+template <class... Given, std::size_t... Ranks>
+constexpr bool other_ranks(std::index_sequence<Ranks...>) noexcept {
+  constexpr std::array<std::size_t, sizeof...(Ranks)> wanted{Ranks...};
+  std::size_t tensors = 0;
+  bool differ = false;
+  const auto look = [&]<class Each>(std::type_identity<Each>) {
+    if constexpr (tensor_type<Each>) {
+      differ = differ || (tensors < wanted.size() && wanted[tensors] != Each::rank);
+      ++tensors;
+    }
+  };
+  (look(std::type_identity<Given>()), ...);
+  return differ && tensors == wanted.size();
+}
+
+/// Of a layer along `Axis` that needs tensors of so many dimensions, and is given something else.
+template <axis_name Axis, std::size_t... Ranks>
+struct layer_arguments {
+  template <class... Given>
+  static consteval sentence explain() {
+    if ((is_forward_result<Given> || ...)) {
+      return "a layer is given the whole result of a forward pass: pass its .output to what comes next, and its .saved "
+             "to "
+             "backward";
+    }
+    if ((lacks_axis<Axis, Given> || ...)) return explain_missing_axis();
+    if (other_ranks<Given...>(std::index_sequence<Ranks...>())) {
+      return "a layer takes matrices: activations and gradients of theirs [tokens, features], weights [inputs, "
+             "outputs], "
+             "logits [tokens, vocabulary], a table [vocabulary, features]; only the tokens of an embedding, and the "
+             "targets "
+             "and losses of a cross entropy, are vectors. View what has other dimensions as such";
+    }
+    return "a layer takes tensors, after the function object of local products where it has any, and options last; "
+           "backward "
+           "of column_parallel_linear and of a cross entropy takes the .saved of their forward pass, not its .output "
+           "or "
+           "input";
+  }
+};
+
+/// Whether what follows the tensors of a call, from argument I on, may follow them.
+template <class Arguments, std::size_t I>
+inline constexpr bool ends_at = (!Arguments::template has<I> || call_options<typename Arguments::template plain<I>>)&&(
+    !Arguments::template has<I + 1> ||
+    std::is_same_v<typename Arguments::template plain<I + 1>, std::source_location>)&&!Arguments::template has<I + 2>;
+
+/// The type of a tensor that is placed as `To` along `Axis`.
+template <axis_name Axis, class To, class Tensor>
+using placed_along_t =
+    placed_as<Tensor, typename with_placement<Tensor::axes::find(Axis), To, typename Tensor::placements_type>::type>;
+
+// ── Linear layers ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+using product_rule = multilinear<"tk,kn->tn">;
+using product_input_gradient = multilinear<"tn,kn->tk">;
+using product_weight_gradient = multilinear<"tk,tn->kn">;
+
+/// What is wrong with a weight and a gradient, each void if there is none.
+template <axis_name Axis, class Input, class Weight, class Gradient = void>
+consteval sentence explain_column_parallel() {
+  if constexpr (!std::is_void_v<Input>) {
+    if (!is_placed_along<Axis, Input, invariant, replicated, shard<0>>()) {
+      return "the input of a column-parallel layer must be invariant, replicated or shard<0> along the layer's axis: "
+             "reduce "
+             "or gather it first";
+    }
+  }
+  if (!is_placed_along<Axis, Weight, shard<1>>()) {
+    return "the weight of a column-parallel layer must be cut by its outputs: shard<1> along its axis";
+  }
+  if constexpr (!std::is_void_v<Gradient>) {
+    if (!is_placed_along<Axis, Gradient, shard<1>>()) {
+      return "the gradient of a column-parallel layer's output must be placed as that: shard<1> along its axis";
+    }
+    return {};
+  } else {
+    return explain_application<void, product_rule, placed_along_t<Axis, replicated, Input>, Weight>();
+  }
+}
+
+/// (math, input, weight, options)
+template <axis_name Axis>
+struct column_parallel_forward_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    using all = argument_list<Given...>;
+    using input = typename all::template plain<1>;
+    using weight = typename all::template plain<2>;
+    if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && ends_at<all, 3>) {
+      return explain_column_parallel<Axis, input, weight>();
+    } else {
+      return layer_arguments<Axis, 2, 2>::template explain<Given...>();
+    }
+  }
+};
+
+/// (math, saved, weight, gradient, options)
+template <axis_name Axis>
+struct column_parallel_backward_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    using all = argument_list<Given...>;
+    using saved = typename all::template plain<1>;
+    using weight = typename all::template plain<2>;
+    using gradient = typename all::template plain<3>;
+    if constexpr (requires { typename saved::from; } && tensor_along<weight, Axis, 2> &&
+                  tensor_along<gradient, Axis, 2> && ends_at<all, 4>) {
+      return explain_column_parallel<Axis, void, weight, gradient>();
+    } else {
+      return layer_arguments<Axis, 2, 2>::template explain<Given...>();
+    }
+  }
+};
+
+/// What is wrong with an input, a weight and a gradient of a layer that gives out `Output`, if there is a gradient.
+template <axis_name Axis, class Output, class Input, class Weight, class Gradient = void>
+consteval sentence explain_row_parallel() {
+  if (!is_placed_along<Axis, Input, shard<1>>()) {
+    return "the input of a row-parallel layer must be cut by its features: shard<1> along its axis";
+  }
+  if (!is_placed_along<Axis, Weight, shard<0>>()) {
+    return "the weight of a row-parallel layer must be cut by its inputs: shard<0> along its axis";
+  }
+  if constexpr (!std::is_void_v<Gradient>) {
+    if (!is_placed_along<Axis, Gradient, gradient_placement_t<Output>>()) {
+      return "the gradient of a row-parallel layer's output must be placed as its output's gradient: invariant, "
+             "shard<d>, or "
+             "partial<sum> of a replicated output";
+    }
+    return {};
+  } else {
+    return explain_application<void, product_rule, Input, Weight>();
+  }
+}
+
+/// (math, input, weight, options)
+template <axis_name Axis, class Output>
+struct row_parallel_forward_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    using all = argument_list<Given...>;
+    using input = typename all::template plain<1>;
+    using weight = typename all::template plain<2>;
+    if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && ends_at<all, 3>) {
+      return explain_row_parallel<Axis, Output, input, weight>();
+    } else {
+      return layer_arguments<Axis, 2, 2>::template explain<Given...>();
+    }
+  }
+};
+
+/// (math, input, weight, gradient, options)
+template <axis_name Axis, class Output>
+struct row_parallel_backward_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    using all = argument_list<Given...>;
+    using input = typename all::template plain<1>;
+    using weight = typename all::template plain<2>;
+    using gradient = typename all::template plain<3>;
+    if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && tensor_along<gradient, Axis, 2> &&
+                  ends_at<all, 4>) {
+      return explain_row_parallel<Axis, Output, input, weight, gradient>();
+    } else {
+      return layer_arguments<Axis, 2, 2, 2>::template explain<Given...>();
+    }
+  }
+};
+
+/// Of a bias and what it is added to, or of the gradient of that.
+template <class Rule>
+struct bias_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    if constexpr ((tensor_type<Given> && ...)) {
+      return explain_application<void, Rule, Given...>();
+    } else {
+      return "a bias, what it is added to, and the gradient of that are tensors, whose types say how they are placed";
+    }
+  }
+};
+using plus_bias_call = bias_call<linear<"tn,n->tn">>;
+using bias_gradient_call = bias_call<linear<"tn->n">>;
+
+// ── What is cut by the vocabulary ──────────────────────────────────────────────────────────────────────────────────
+
+/// What is wrong with tokens, a table and a gradient of an embedding that gives out `Output`, if there is a gradient.
+template <axis_name Axis, class Output, class Tokens, class Table, class Gradient = void>
+consteval sentence explain_embedding() {
+  if (!std::is_integral_v<typename Tokens::element_type>) return "tokens must be integers";
+  if (!is_placed_along<Axis, Tokens, invariant, replicated>()) {
+    return "the tokens of a vocabulary-parallel embedding must be invariant or replicated along its axis: each rank "
+           "looks up "
+           "all of them";
+  }
+  if (!is_placed_along<Axis, Table, shard<0>>()) {
+    return "the table of a vocabulary-parallel embedding must be cut by its rows: shard<0> along its axis";
+  }
+  if constexpr (!std::is_void_v<Gradient>) {
+    if (!is_placed_along<Axis, Gradient, gradient_placement_t<Output>>()) {
+      return "the gradient of a vocabulary-parallel embedding must be placed as its output's gradient: invariant, "
+             "shard<d>, "
+             "or partial<sum> of a replicated output";
+    }
+    return {};
+  } else {
+    return explain_application<std::remove_const_t<typename Table::element_type>, multilinear<"t,vh->th">,
+                               placed_along_t<Axis, replicated, Tokens>, Table>();
+  }
+}
+
+/// (tokens, table, options)
+template <axis_name Axis, class Output>
+struct embedding_forward_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    using all = argument_list<Given...>;
+    using tokens = typename all::template plain<0>;
+    using table = typename all::template plain<1>;
+    if constexpr (tensor_along<tokens, Axis, 1> && tensor_along<table, Axis, 2> && ends_at<all, 2>) {
+      return explain_embedding<Axis, Output, tokens, table>();
+    } else {
+      return layer_arguments<Axis, 1, 2>::template explain<Given...>();
+    }
+  }
+};
+
+/// (tokens, table, gradient, options)
+template <axis_name Axis, class Output>
+struct embedding_backward_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    using all = argument_list<Given...>;
+    using tokens = typename all::template plain<0>;
+    using table = typename all::template plain<1>;
+    using gradient = typename all::template plain<2>;
+    if constexpr (tensor_along<tokens, Axis, 1> && tensor_along<table, Axis, 2> && tensor_along<gradient, Axis, 2> &&
+                  ends_at<all, 3>) {
+      return explain_embedding<Axis, Output, tokens, table, gradient>();
+    } else {
+      return layer_arguments<Axis, 1, 2, 2>::template explain<Given...>();
+    }
+  }
+};
+
+template <axis_name Axis, class Logits, class Targets, class Options>
+consteval sentence explain_cross_entropy() {
+  if (!is_floating<std::remove_const_t<typename Logits::element_type>>) {
+    return "the logits of a cross entropy must be of a floating type: of integers, its exponentials and logarithms "
+           "would be "
+           "cut to integers, and complex numbers have no largest one";
+  }
+  if (!Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>) {
+    return "a cross entropy takes an algorithm, a timeout, a stop token and require(checksummed): what its ranks add "
+           "up are "
+           "sums of a type of its own, which no wire type holds and no exact sum is made of";
+  }
+  if (!is_placed_along<Axis, Logits, shard<1>>()) {
+    return "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its axis; "
+           "of "
+           "whole logits, every entry would count once per rank";
+  }
+  if (!is_placed_along<Axis, Targets, invariant>()) {
+    return "the targets of a vocabulary-parallel cross entropy must be invariant along its axis";
+  }
+  if (!std::is_integral_v<typename Targets::element_type>) return "targets must be integers";
+  return {};
+}
+
+/// (logits, targets, options)
+template <axis_name Axis>
+struct cross_entropy_forward_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    using all = argument_list<Given...>;
+    using logits = typename all::template plain<0>;
+    using targets = typename all::template plain<1>;
+    if constexpr (tensor_along<logits, Axis, 2> && tensor_along<targets, Axis, 1> && ends_at<all, 2>) {
+      return explain_cross_entropy<
+          Axis, logits, targets,
+          std::conditional_t<all::template has<2>, typename all::template plain<2>, options<>>>();
+    } else {
+      return layer_arguments<Axis, 2, 1>::template explain<Given...>();
+    }
+  }
+};
+
+/// (saved, gradient)
+template <axis_name Axis>
+struct cross_entropy_backward_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    using all = argument_list<Given...>;
+    using saved = typename all::template plain<0>;
+    using gradient = typename all::template plain<1>;
+    if constexpr (!requires(const saved& from_forward) { from_forward.largest; } || !tensor_along<gradient, Axis, 1> ||
+                  all::template has<2>) {
+      return layer_arguments<Axis, 1>::template explain<Given...>();
+    } else if constexpr (!is_placed_along<Axis, gradient, invariant>()) {
+      return "the gradient of a vocabulary-parallel cross entropy's losses must be placed as these: invariant along "
+             "its axis";
+    } else {
+      return {};
+    }
+  }
+};
+
+// ── The calls ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Whether a call of one pass is understood: `Call` is one of the above.
+template <class Call, class... Given>
+inline constexpr bool is_pass = !Call::template explain<std::remove_cvref_t<Given>...>();
+
+template <class Call, class... Given>
+  requires(!is_pass<Call, Given...>)
+constexpr auto why_no_pass() {
+  return in_words([] { return Call::template explain<std::remove_cvref_t<Given>...>(); });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
