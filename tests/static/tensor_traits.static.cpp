@@ -2,7 +2,12 @@
 // Type traits, requires-expressions and concepts are told the truth about tensors: what does not compile can't be made,
 // converted, assigned or called.
 
+#include <hocket/core/options.hpp>
+#include <hocket/core/strong_types.hpp>
+#include <hocket/group/allocate.hpp>
 #include <hocket/group/local.hpp>
+#include <hocket/group/shrink.hpp>
+#include <hocket/group/split.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/shard/apply.hpp>
@@ -18,6 +23,7 @@
 #include <hocket/shard/tensor.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -295,5 +301,48 @@ static_assert(has_forward<cross_entropy, matrix_on_tp<shard<1>>, token_numbers> 
               !has_backward<cross_entropy, whole>);
 static_assert(has_bias<matrix_on_tp<replicated>, whole> && !has_bias<matrix_on_tp<partial<sum>>, whole> &&
               !has_bias<matrix_on_tp<replicated>, std::vector<float>>);
+
+// ── Meshes and communicators ───────────────────────────────────────────────────────────────────────────────────────
+
+using comm = local::communicator;
+template <class... Given>
+concept makes_mesh = requires(const Given&... given) { mesh<"dp", "tp">(given...); };
+template <class Comm>
+concept makes_mesh_of_a_list = requires(const Comm& comm) {
+  mesh<"dp", "tp">(comm, {2, 3});
+};
+template <class Comm>
+concept makes_mesh_of_a_list_first = requires(const Comm& comm) {
+  mesh<"dp", "tp">({2, 3}, comm);
+};
+template <axis_name... Names>
+concept has_group_along = requires(const ranks& mesh) { mesh.along<Names...>(); };
+template <axis_name Name>
+concept has_axis_of_name = requires(const ranks& mesh) {
+  mesh.extent<Name>();
+  mesh.coordinate<Name>();
+};
+
+static_assert(makes_mesh<comm> && makes_mesh<comm, std::vector<int>> && makes_mesh_of_a_list<comm>);
+static_assert(!makes_mesh<comm, int, int> && !makes_mesh<comm, std::string> && !makes_mesh<int> &&
+              !makes_mesh<std::vector<int>, comm> && !makes_mesh_of_a_list_first<comm>);
+static_assert(has_group_along<"dp"> && has_group_along<"dp", "tp"> && !has_group_along<> && !has_group_along<"pp"> &&
+              !has_group_along<"dp", "pp">);
+static_assert(has_axis_of_name<"tp"> && !has_axis_of_name<"pp">);
+
+template <class... Given>
+concept splits = requires(const comm& whole, Given... given) { split(whole, given...); };
+template <class... Given>
+concept shrinks = requires(const comm& whole, Given... given) { shrink(whole, given...); };
+template <class Given>
+concept limits_time = requires(comm& whole, Given given) { whole.set_timeout(given); };
+template <class T>
+concept allocates = requires(const comm& whole) { allocate<T>(whole, 4); };
+
+static_assert(splits<color> && splits<color, key> && !splits<int> && !splits<color, int> && !splits<>);
+static_assert(shrinks<> && shrinks<options<>> && shrinks<decltype(with(timeout(std::chrono::seconds(1))))> &&
+              !shrinks<int> && !shrinks<decltype(with(ring))>);
+static_assert(limits_time<std::chrono::seconds> && !limits_time<int> && !limits_time<double>);
+static_assert(allocates<float> && !allocates<std::string>);
 
 }  // namespace

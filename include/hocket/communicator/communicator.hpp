@@ -8,6 +8,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/explanation.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <chrono>
@@ -41,6 +42,14 @@ HOCKET_COLD inline failure used_after_move(const char* operation = nullptr, cons
                       {.operation = operation, .site = site});
 }
 [[noreturn]] HOCKET_COLD inline void raise_used_after_move() { raise(used_after_move()); }
+
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+constexpr auto why_no_duration() {
+  return in_words([]() -> sentence {
+    return "set_timeout(...) takes a duration, as 5s or 20ms after `using namespace std::chrono_literals`";
+  });
+}
 
 }  // namespace detail
 
@@ -107,14 +116,9 @@ class communicator {
     }
     state().set_timeout(given);
   }
-  /// Does not compile: a number has no unit.
-  template <class Number>
-    requires std::is_arithmetic_v<Number>
-  void set_timeout(Number) {
-    constexpr bool has_a_unit = !std::is_arithmetic_v<Number>;
-    static_assert(has_a_unit,
-                  "set_timeout(...) takes a duration, as 5s or 20ms after `using namespace std::chrono_literals`");
-  }
+  /// Deleted: a number has no unit.
+  template <class Number, auto Why = detail::why_no_duration<Number>()>
+  void set_timeout(Number) = delete;
 
   /// What this rank has moved by its calls on this communicator, those under way included as far as they are. From the
   /// thread that uses it.

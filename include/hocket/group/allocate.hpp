@@ -9,6 +9,7 @@
 
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
 #include <hocket/core/platform/cpu.hpp>
 
 #include <algorithm>
@@ -70,6 +71,21 @@ template <class Domain>
 std::shared_ptr<std::byte> allocate_bytes(const communicator<Domain>& comm, std::size_t bytes, std::size_t size,
                                           std::size_t element_size, const std::source_location& site);
 
+template <class T>
+consteval sentence explain_shared() {
+  if (!std::is_trivially_copyable_v<T>) {
+    return "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable";
+  }
+  if (alignof(T) > platform::cache_line) return "allocate<T>: T may not need more than the alignment of a cache line";
+  return {};
+}
+
+template <class T>
+  requires(static_cast<bool>(explain_shared<T>()))
+constexpr auto why_not_shared() {
+  return in_words([] { return explain_shared<T>(); });
+}
+
 }  // namespace detail
 
 /// Gives each rank of `comm` a buffer of `size` zero elements, on a cache line of its own, that all of them can read.
@@ -79,17 +95,18 @@ std::shared_ptr<std::byte> allocate_bytes(const communicator<Domain>& comm, std:
 /// **Cost.** Two small all-gathers; none where the memory is ordinary. **Errors.** Throws `error`: `out_of_memory`, on all
 /// ranks, or, where the memory is ordinary, on those that have none; and what any collective throws.
 template <class T, class Domain>
+  requires(!detail::explain_shared<T>())
 shared_buffer<T> allocate(const communicator<Domain>& comm, std::size_t size,
                           const std::source_location& site = std::source_location::current()) {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable");
-  static_assert(alignof(T) <= platform::cache_line,
-                "allocate<T>: T may not need more than the alignment of a cache line");
   // What can't be counted is more than there is on any machine, and so refused where all ranks hear of it.
   constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / 2;
   const std::size_t bytes = size > most / sizeof(T) ? most : std::max<std::size_t>(size * sizeof(T), 1);
   return {detail::allocate_bytes(comm, bytes, size, sizeof(T), site), size};
 }
+
+/// Deleted: see what it says.
+template <class T, class Domain, auto Why = detail::why_not_shared<T>()>
+shared_buffer<T> allocate(const communicator<Domain>&, std::size_t) = delete;
 
 HOCKET_END_NAMESPACE
 

@@ -18,6 +18,7 @@
 #include <hocket/collective/host/call_settings.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
 #include <hocket/core/options.hpp>
 
 #include <source_location>
@@ -29,6 +30,23 @@ namespace detail {
 template <class Domain>
 communicator<Domain> shrink_to_survivors(const communicator<Domain>& comm, const call_settings& settings,
                                          const std::source_location& site);
+
+template <class Given>
+consteval sentence explain_shrink() {
+  if constexpr (!call_options<Given>) {
+    return "shrink(...) takes nothing but the communicator and options: shrink(comm, with(timeout(5s)))";
+  } else if constexpr (!Given::template only<kind::timeout>) {
+    return "with(...): shrink can use a timeout and nothing else; wrap it in hint(...) to have it ignored";
+  } else {
+    return {};
+  }
+}
+
+template <class Given>
+  requires(static_cast<bool>(explain_shrink<Given>()))
+constexpr auto why_not_shrunk() {
+  return in_words([] { return explain_shrink<Given>(); });
+}
 
 }  // namespace detail
 
@@ -45,22 +63,15 @@ communicator<Domain> shrink_to_survivors(const communicator<Domain>& comm, const
 /// those whose call came to no end. `revoked`: `comm` was shrunk before; `peer_lost`: the others have lost this rank, or
 /// had decided to go on when its last call ended by one of these two; what making a communicator throws.
 template <class Domain, call_options Options = options<>>
+  requires(Options::template only<kind::timeout>)
 communicator<Domain> shrink(const communicator<Domain>& comm, const Options& options = {},
                             const std::source_location& site = std::source_location::current()) {
-  static_assert(Options::template only<kind::timeout>,
-                "with(...): shrink can use a timeout and nothing else; wrap it in hint(...) to have it ignored");
   return detail::shrink_to_survivors(comm, detail::settings_of(options), site);
 }
 
-/// Does not compile: what else is there to say?
-template <class Domain, class Argument>
-  requires(!call_options<Argument>)
-communicator<Domain> shrink(const communicator<Domain>& comm, const Argument&) {
-  constexpr bool has_options = call_options<Argument>;
-  static_assert(has_options,
-                "shrink(...) takes nothing but the communicator and options: shrink(comm, with(timeout(5s)))");
-  return shrink(comm);
-}
+/// Deleted: see what it says.
+template <class Domain, class Given, auto Why = detail::why_not_shrunk<Given>()>
+communicator<Domain> shrink(const communicator<Domain>&, const Given&) = delete;
 
 HOCKET_END_NAMESPACE
 

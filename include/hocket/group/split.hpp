@@ -5,6 +5,7 @@
 
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
 #include <hocket/core/strong_types.hpp>
 
 #include <source_location>
@@ -21,16 +22,22 @@ template <class Domain>
 communicator<Domain> split(const communicator<Domain>& comm, color part, key order = {},
                            const std::source_location& site = std::source_location::current());
 
-/// Does not compile: a number alone does not say what it is.
-template <class Domain, class Part, class... Order>
-  requires(std::is_integral_v<Part> || (std::is_integral_v<Order> || ...))
-communicator<Domain> split(const communicator<Domain>& comm, Part, Order...) {
-  constexpr bool named = !std::is_integral_v<Part> && !(std::is_integral_v<Order> || ...);
-  static_assert(named,
-                "split(...) takes the colour of this rank's part and, if it matters, its key in it: "
-                "split(comm, color{1}, key{0})");
-  return split(comm, color{});
+namespace detail {
+
+template <class... Given>
+  requires(std::is_integral_v<Given> || ...)
+constexpr auto why_no_split() {
+  return in_words([]() -> sentence {
+    return "split(...) takes the colour of this rank's part and, if it matters, its key in it: split(comm, color{1}, "
+           "key{0})";
+  });
 }
+
+}  // namespace detail
+
+/// Deleted: a number alone does not say what it is.
+template <class Domain, class Part, class... Order, auto Why = detail::why_no_split<Part, Order...>()>
+communicator<Domain> split(const communicator<Domain>& comm, Part, Order...) = delete;
 
 HOCKET_END_NAMESPACE
 

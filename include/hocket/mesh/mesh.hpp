@@ -22,11 +22,12 @@
 #include <hocket/core/text.hpp>
 #include <hocket/group/split.hpp>
 #include <hocket/mesh/axis.hpp>
+#include <hocket/mesh/axis_diagnostics.hpp>
 #include <hocket/mesh/factors.hpp>
+#include <hocket/mesh/mesh_diagnostics.hpp>
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <limits>
@@ -67,10 +68,14 @@ class rank_mesh {
 
   /// The communicator of the ranks that differ from this one in the coordinates along `Names` alone, in mesh order.
   template <axis_name... Names>
+    requires(sizeof...(Names) > 0 && detail::has_axes<axes, Names...>)
   const communicator<Domain>& along() const noexcept {
-    static_assert(sizeof...(Names) > 0, "along<...>() needs the name of at least one axis");
     return *state_->groups[detail::set_of<axes, Names...>()];
   }
+
+  /// Deleted: see what it says.
+  template <axis_name... Names, auto Why = detail::why_not_along<axes, Names...>()>
+  const communicator<Domain>& along() const = delete;
 
   /// The communicator of all ranks.
   const communicator<Domain>& all() const noexcept { return *state_->groups[axes::whole]; }
@@ -85,17 +90,26 @@ class rank_mesh {
 
   /// How many ranks an axis has: known when compiling where the mesh's type says it.
   template <axis_name Name>
+    requires detail::has_axes<axes, Name>
   constexpr int extent() const noexcept {
     constexpr auto position = static_cast<std::size_t>(detail::position_of<axes, Name>());
     if constexpr (axes::all[position].extent != run_time_extent) return axes::all[position].extent;
     return extents()[position];
   }
 
+  /// Deleted: see what it says.
+  template <axis_name Name, auto Why = detail::why_no_axis<axes, Name>()>
+  int extent() const = delete;
+
   /// Where this rank is along an axis.
   template <axis_name Name>
+    requires detail::has_axes<axes, Name>
   int coordinate() const noexcept {
     return coordinates()[static_cast<std::size_t>(detail::position_of<axes, Name>())];
   }
+  /// Deleted: see what it says.
+  template <axis_name Name, auto Why = detail::why_no_axis<axes, Name>()>
+  int coordinate() const = delete;
 
   /// Ends all communicators of the mesh: `communicator::revoke` for each. A rank that hears the reason along one axis
   /// and does the same tells it to those who wait along another: so all ranks end with the first failure's words.
@@ -275,48 +289,11 @@ rank_mesh<Domain, Axes...> mesh(const communicator<Domain>& comm, const std::vec
   return rank_mesh<Domain, Axes...>(comm, extents, site);
 }
 
-/// Does not compile: extents are a list.
-template <axis... Axes, class Domain, std::integral First, std::integral... Rest>
-rank_mesh<Domain, Axes...> mesh(const communicator<Domain>& comm, First, Rest...) {
-  static_assert(!std::integral<First>, "the extents of a mesh go in braces: mesh<\"dp\", \"tp\">(comm, {2, 3})");
-  return rank_mesh<Domain, Axes...>(comm, {});
-}
-
-namespace detail {
-
-template <class Given>
-concept extents_of_mesh = std::convertible_to<const Given&, const std::vector<int>&>;
-
-template <class... Given>
-struct checked_mesh_arguments {
-  static constexpr bool understood = sizeof...(Given) == 0;
-  static_assert(understood,
-                "a mesh is made of a communicator, which comes first, and of a number of ranks for each axis, in "
-                "braces: mesh<\"dp\", \"tp\">(comm, {2, 3})");
-};
-
-}  // namespace detail
-
-/// Does not compile: see what it says.
-template <axis... Axes, class Domain, class Given, class... Rest>
-  requires(!std::integral<Given> && !detail::extents_of_mesh<Given>)
-auto mesh(const communicator<Domain>&, const Given&, const Rest&...) {
-  static_cast<void>(detail::checked_mesh_arguments<Given>());
-  return detail::not_understood();
-}
-/// Does not compile: see what it says.
-template <axis... Axes, class Given, class... Rest>
-  requires(!detail::is_communicator<Given>::value)
-auto mesh(const Given&, const Rest&...) {
-  static_cast<void>(detail::checked_mesh_arguments<Given>());
-  return detail::not_understood();
-}
-/// Does not compile: see what it says.
-template <axis... Axes, class Domain>
-auto mesh(std::initializer_list<int>, const communicator<Domain>& comm) {
-  static_cast<void>(detail::checked_mesh_arguments<decltype(comm)>());
-  return detail::not_understood();
-}
+// Deleted: the template arguments that the compiler prints say why.
+template <axis... Axes, class Given, class... Rest, auto Why = detail::why_no_mesh<Given, Rest...>()>
+detail::not_understood mesh(const Given&, const Rest&...) = delete;
+template <axis... Axes, class Domain, auto Why = detail::why_no_mesh<std::vector<int>, communicator<Domain>>()>
+detail::not_understood mesh(std::initializer_list<int>, const communicator<Domain>&) = delete;
 
 /// The mesh as text: its axes, and a line of ranks for each place along all axes but the last.
 template <class Domain, axis... Axes>

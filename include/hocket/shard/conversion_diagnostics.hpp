@@ -7,6 +7,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
 #include <hocket/mesh/axis.hpp>
+#include <hocket/mesh/axis_diagnostics.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/placement.hpp>
@@ -26,11 +27,7 @@ struct any_argument {
 
 /// Whether the mesh of a tensor has the axis `Axis`.
 template <axis_name Axis, class Tensor>
-inline constexpr bool is_along = Tensor::axes::find(Axis) < Tensor::axes::size;
-
-consteval sentence explain_missing_axis() {
-  return "this mesh has no axis of that name; the template arguments show the name and the axes";
-}
+inline constexpr bool is_along = has_axes<typename Tensor::axes, Axis>;
 
 /// Why there is no tensor of `Rank` dimensions that is placed so.
 template <std::size_t Rank, class Placed>

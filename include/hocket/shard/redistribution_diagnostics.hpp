@@ -8,6 +8,7 @@
 #include <hocket/core/explanation.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
+#include <hocket/mesh/axis_diagnostics.hpp>
 #include <hocket/shard/conversion_diagnostics.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/extents.hpp>
@@ -29,7 +30,7 @@ struct said_list {};
 template <class Axes, class Said>
 inline constexpr bool axis_exists = true;
 template <class Axes, axis_name Axis, class Placement, bool IsPlacement>
-inline constexpr bool axis_exists<Axes, on<Axis, Placement, IsPlacement>> = Axes::find(Axis) < Axes::size;
+inline constexpr bool axis_exists<Axes, on<Axis, Placement, IsPlacement>> = has_axes<Axes, Axis>;
 
 /// As `checked_said`, of a redistribution.
 template <class Axes, class... Said>

@@ -7,6 +7,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
 #include <hocket/mesh/axis.hpp>
+#include <hocket/mesh/axis_diagnostics.hpp>
 #include <hocket/shard/conversion_diagnostics.hpp>
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>

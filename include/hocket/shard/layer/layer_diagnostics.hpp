@@ -10,6 +10,7 @@
 #include <hocket/core/explanation.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
+#include <hocket/mesh/axis_diagnostics.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/shard/apply_diagnostics.hpp>
 #include <hocket/shard/conversion_diagnostics.hpp>

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of names that no axis of a mesh has. Each `why_...` is the template argument of a deleted overload,
+/// and exists for what it speaks of alone: see core/explanation.hpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/mesh/axis.hpp>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Whether a mesh of these axes has those of all `Names`.
+template <class Axes, axis_name... Names>
+inline constexpr bool has_axes = ((Axes::find(Names) < Axes::size) && ...);
+
+consteval sentence explain_missing_axis() {
+  return "this mesh has no axis of that name; the template arguments show the name and the axes";
+}
+
+template <class Axes, axis_name Name>
+  requires(!has_axes<Axes, Name>)
+constexpr auto why_no_axis() {
+  return in_words([] { return explain_missing_axis(); });
+}
+
+template <class Axes, axis_name... Names>
+consteval sentence explain_along() {
+  if (sizeof...(Names) == 0) return "along<...>() needs the name of at least one axis";
+  return explain_missing_axis();
+}
+
+template <class Axes, axis_name... Names>
+  requires(sizeof...(Names) == 0 || !has_axes<Axes, Names...>)
+constexpr auto why_not_along() {
+  return in_words([] { return explain_along<Axes, Names...>(); });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of a call of `mesh` that is none. `why_no_mesh` is the template argument of deleted overloads, and
+/// exists for what it speaks of alone: see core/explanation.hpp.
+#pragma once
+
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+
+#include <concepts>
+#include <source_location>
+#include <type_traits>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class Given>
+concept extents_of_mesh = std::convertible_to<const Given&, const std::vector<int>&>;
+
+/// Whether a mesh can be made of these: a communicator, extents, and the place of the call.
+template <class... Given>
+inline constexpr bool makes_mesh = false;
+template <class Domain>
+inline constexpr bool makes_mesh<communicator<Domain>> = true;
+template <class Domain, extents_of_mesh Extents>
+inline constexpr bool makes_mesh<communicator<Domain>, Extents> = true;
+template <class Domain, extents_of_mesh Extents>
+inline constexpr bool makes_mesh<communicator<Domain>, Extents, std::source_location> = true;
+
+/// Whether extents follow the communicator one after the other.
+template <class... Given>
+inline constexpr bool lacks_braces = false;
+template <class Domain, class First, class... Rest>
+inline constexpr bool lacks_braces<communicator<Domain>, First, Rest...> =
+    std::integral<First> && (std::integral<Rest> && ...);
+
+template <class... Given>
+consteval sentence explain_mesh() {
+  if (lacks_braces<Given...>) return "the extents of a mesh go in braces: mesh<\"dp\", \"tp\">(comm, {2, 3})";
+  return "a mesh is made of a communicator, which comes first, and of a number of ranks for each axis, in braces: "
+         "mesh<\"dp\", \"tp\">(comm, {2, 3})";
+}
+
+template <class... Given>
+  requires(!makes_mesh<Given...>)
+constexpr auto why_no_mesh() {
+  return in_words([] { return explain_mesh<Given...>(); });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
