@@ -81,7 +81,7 @@ struct axis_list {
 
 template <bool HasIt, axis_name Name, class Axes>
 struct axis_must_exist {
-  static_assert(HasIt, "this mesh has no axis of that name; the template arguments below show the name and the axes");
+  static_assert(HasIt, "this mesh has no axis of that name; the template arguments show the name and the axes");
   static constexpr bool value = true;
 };
 

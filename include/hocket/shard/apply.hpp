@@ -160,9 +160,10 @@ struct application {
         judge<Rule, typename First::placements_type, typename Rest::placements_type...>(axis).result, Rule>();
   }
 
+  template <std::size_t Dimension>
+  static constexpr std::size_t extent_in_type = extent_of_letter<First, Rest...>(labels, letters[Dimension]);
   template <std::size_t... Dimension>
-  static auto make_extents(std::index_sequence<Dimension...>)
-      -> extents<extent_of_letter<First, Rest...>(labels, letters[Dimension])...>;
+  static auto make_extents(std::index_sequence<Dimension...>) -> extents<extent_in_type<Dimension>...>;
   using extents_type = decltype(make_extents(std::make_index_sequence<letters.size()>()));
 
   template <std::size_t... Axis>

@@ -7,18 +7,16 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/explanation.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/plan/layout.hpp>
+#include <hocket/shard/extents_diagnostics.hpp>
 #include <hocket/shard/placement.hpp>
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <source_location>
 #include <span>
-#include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -34,43 +32,6 @@ struct extents {
 };
 
 namespace detail {
-
-template <class T>
-concept extent_like = std::convertible_to<T, std::size_t> && !std::is_floating_point_v<std::remove_cvref_t<T>>;
-
-/// Numbers in place of extents of which some are fractions.
-template <class... Given>
-inline constexpr bool some_are_fractions =
-    (std::is_arithmetic_v<Given> && ...) && (std::is_floating_point_v<Given> || ...);
-
-template <class Given>
-inline constexpr bool is_extent_array = false;
-template <std::size_t Count>
-inline constexpr bool is_extent_array<std::array<std::size_t, Count>> = true;
-
-/// What `given_extents` take, or refuse in words.
-template <class Given>
-concept explained_by_extents = extent_like<Given> || some_are_fractions<Given> || is_extent_array<Given>;
-
-consteval sentence explain_extent_count(std::size_t given, std::size_t wanted) {
-  if (given < wanted) {
-    return "an extent is missing: give one for each extent of the tensor's type that is dynamic, in order";
-  }
-  return "an extent too many: give one for each extent of the tensor's type that is dynamic";
-}
-
-template <std::size_t Given, std::size_t Wanted>
-  requires(Given != Wanted)
-constexpr auto why_not_as_many() {
-  return in_words([] { return explain_extent_count(Given, Wanted); });
-}
-
-template <class... Given>
-  requires some_are_fractions<Given...>
-constexpr auto why_no_whole_numbers() {
-  return in_words(
-      []() -> sentence { return "an extent is a whole number: of a floating-point one, the fraction would be lost"; });
-}
 
 /// Whether two tensors can have the same extents; those that only one of them tells when compiling may differ.
 template <class A, class B>

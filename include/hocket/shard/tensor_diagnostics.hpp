@@ -11,6 +11,7 @@
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/array_view.hpp>
 #include <hocket/shard/extents.hpp>
+#include <hocket/shard/extents_diagnostics.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor_type.hpp>
 

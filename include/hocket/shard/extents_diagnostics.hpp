@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the compiler says of extents that are given to a tensor and are too few, too many, or no whole numbers. Each
+/// `why_...` is the template argument of a deleted constructor: see shard/tensor_diagnostics.hpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class T>
+concept extent_like = std::convertible_to<T, std::size_t> && !std::is_floating_point_v<std::remove_cvref_t<T>>;
+
+/// Numbers in place of extents of which some are fractions.
+template <class... Given>
+inline constexpr bool some_are_fractions =
+    (std::is_arithmetic_v<Given> && ...) && (std::is_floating_point_v<Given> || ...);
+
+template <class Given>
+inline constexpr bool is_extent_array = false;
+template <std::size_t Count>
+inline constexpr bool is_extent_array<std::array<std::size_t, Count>> = true;
+
+/// What `given_extents` take, or refuse in words.
+template <class Given>
+concept explained_by_extents = extent_like<Given> || some_are_fractions<Given> || is_extent_array<Given>;
+
+consteval sentence explain_extent_count(std::size_t given, std::size_t wanted) {
+  if (given < wanted) {
+    return "an extent is missing: give one for each extent of the tensor's type that is dynamic, in order";
+  }
+  return "an extent too many: give one for each extent of the tensor's type that is dynamic";
+}
+
+template <std::size_t Given, std::size_t Wanted>
+  requires(Given != Wanted)
+constexpr auto why_not_as_many() {
+  return in_words([] { return explain_extent_count(Given, Wanted); });
+}
+
+template <class... Given>
+  requires some_are_fractions<Given...>
+constexpr auto why_no_whole_numbers() {
+  return in_words(
+      []() -> sentence { return "an extent is a whole number: of a floating-point one, the fraction would be lost"; });
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: a tensor's placements are said as on<
+//
+// Along which axis?
+#include <shard/setting_with_domains.hpp>
+
+#include <hocket/shard/redistribute.hpp>
+
+auto gathered(const matrix_on_tp<shard<0>>& x) { return redistribute<replicated>(x); }
