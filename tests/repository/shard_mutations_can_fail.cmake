@@ -2,13 +2,13 @@
 #
 # cmake -D root=REPOSITORY -D compiler=COMPILER -D scratch=FOLDER -P shard_mutations_can_fail.cmake
 #
-# Takes tests away, of a rule, of a conversion and of a sentence: shard_mutations.cmake must miss each, and say which.
+# Takes tests away, of a rule, of a conversion and of sentences: shard_mutations.cmake must miss each, and say which.
 
 cmake_minimum_required(VERSION 3.25)
 
 file(REMOVE_RECURSE "${scratch}")
 
-# `static` without the lines that match `lost`, and the misuses without the files that match `lost_misuse`: then
+# `static` without the lines that match `lost`, and the misuses without the file `lost_misuse`: then
 # shard_mutations.cmake, with the refusals that match `only`, must print `expectation`.
 function(check lost lost_misuse only expectation)
   file(READ "${root}/tests/static/shard_rules.static.cpp" text)
@@ -20,6 +20,13 @@ function(check lost lost_misuse only expectation)
   file(COPY "${root}/tests/compile_fail" DESTINATION "${scratch}")
   if(lost_misuse)
     file(REMOVE "${scratch}/compile_fail/${lost_misuse}")
+  endif()
+  if(ARGN) # what one test expects from now on
+    list(GET ARGN 0 misuse)
+    list(GET ARGN 1 expected)
+    file(READ "${scratch}/compile_fail/${misuse}" text)
+    string(REGEX REPLACE "// expect: [^\n]*" "// expect: ${expected}" text "${text}")
+    file(WRITE "${scratch}/compile_fail/${misuse}" "${text}")
   endif()
   execute_process(
     COMMAND "${CMAKE_COMMAND}" -D "root=${root}" -D "compiler=${compiler}" -D "scratch=${scratch}/mutants"
@@ -38,3 +45,7 @@ check("" "" partial_times_partial "")
 check(partial_times_partial "" partial_times_partial "this refusal is gone: shard/rules.hpp:[0-9]+: .*it compiled")
 check("static_assert.agrees.redistributions" "" made_partial "this refusal is gone: shard/conversion_rules.hpp")
 check("" shard/norm_over_two_meshes.cpp partial_times_partial "expects this sentence.*take the norm of those of each")
+check("" shard/partial_by_two_reductions.cpp partial_times_partial "for each place where it stands: partial results of two")
+check("" "" "go in braces: mesh" "")
+check("" "" "go in braces: mesh" "this refusal is gone: mesh/mesh_diagnostics.hpp" mesh/extents_without_braces.cpp
+      "go in braces: mesh|error: ")
