@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of names that no axis of a mesh has. Each `why_...` is the template argument of a deleted overload,
-/// and exists for what it speaks of alone: see core/explanation.hpp.
+/// What the compiler says of names that no axis of a mesh has. Each `why_...` is the template argument of a deleted
+/// overload, and exists for what it speaks of alone: see core/explanation.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a call of `mesh` that is none. `why_no_mesh` is the template argument of deleted overloads, and
-/// exists for what it speaks of alone: see core/explanation.hpp.
+/// What the compiler says of a call of `mesh` that is none. `why_no_mesh` is the template argument of deleted
+/// overloads, and exists for what it speaks of alone: see core/explanation.hpp.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of local mathematics that would be wrong somewhere: the first thing that is wrong with an `apply` or
-/// an `accumulate`, in words. Each `why_...` is the template argument of a deleted overload: see
+/// What the compiler says of local mathematics that would be wrong somewhere: the first thing that is wrong with an
+/// `apply` or an `accumulate`, in words. Each `why_...` is the template argument of a deleted overload: see
 /// shard/tensor_diagnostics.hpp.
 #pragma once
 
@@ -29,8 +29,8 @@ namespace detail {
 template <class Rule>
 inline constexpr bool names_reduction = requires { typename Rule::reduction; };
 
-/// Whether a rule that names a reduction says what a result is before anything is reduced to it: a rank whose part is empty
-/// leaves its result so, and that is reduced with the others'.
+/// Whether a rule that names a reduction says what a result is before anything is reduced to it: a rank whose part is
+/// empty leaves its result so, and that is reduced with the others'.
 template <class Rule, class Element>
 inline constexpr bool names_initial = !names_reduction<Rule> || requires { Rule::template initial<Element>(); };
 
@@ -118,8 +118,7 @@ consteval sentence explain_operands() {
   }
   if (!labels.well_formed()) {
     return "subscripts look like \"mk,kn->mn\": letters for the dimensions of each operand, no letter twice in one, "
-           "then "
-           "those of the result, each of which some operand has";
+           "then those of the result, each of which some operand has";
   }
   if (!ranks_agree<First, Rest...>(labels)) {
     return "the rule's subscripts have another number of operands, or of dimensions of an operand, than this call";
@@ -136,14 +135,12 @@ consteval sentence explain_result() {
   for (int axis = 0; axis < First::size; ++axis) {
     if (judge<Rule, First, Rest...>(axis).result.kind == placement_kind::partial_other && !names_reduction<Rule>) {
       return "this rule's results are partial, and it does not say of which reduction: add `using reduction = ...` to "
-             "the "
-             "rule, an operation such as maximum; sums are placement_kind::partial_sum";
+             "the rule, an operation such as maximum; sums are placement_kind::partial_sum";
     }
   }
   if (!names_initial<Rule, Element>) {
     return "this rule names a reduction, and not what a result is before anything is reduced to it, as on ranks whose "
-           "parts "
-           "are empty: add `template <class T> static constexpr T initial()` to the rule, as in maximum_over";
+           "parts are empty: add `template <class T> static constexpr T initial()` to the rule, as in maximum_over";
   }
   return {};
 }
@@ -157,8 +154,7 @@ consteval sentence explain_applied() {
   } else if constexpr (!judges_when_compiling<Rule, typename First::placements_type,
                                               typename Rest::placements_type...>()) {
     return "the rule can't be asked when compiling: its static function `result` must be constexpr, and look at no "
-           "more "
-           "operands than its subscripts have";
+           "more operands than its subscripts have";
   } else if constexpr (find_misuse<Rule, typename First::placements_type, typename Rest::placements_type...>().why !=
                        misuse::none) {
     return {};
@@ -207,8 +203,7 @@ consteval sentence explain_apply() {
            "function, x)";
   } else if constexpr (!are_tensors<Operands...>) {
     return "the operands of apply are tensors: of a part alone, such as x.local() or x.elements(), nobody knows how it "
-           "is "
-           "placed";
+           "is placed";
   } else if constexpr (refused_for_subscripts<Rule>) {
     return {};
   } else {
@@ -263,8 +258,7 @@ consteval sentence explain_sum_of_tensors() {
   if (!std::is_same_v<typename Total::placements_type, typename Addend::placements_type> &&
       determined<typename Addend::placements_type>) {
     return "a gradient that is placed in another way can't be added, as its elements would be counted once too often "
-           "or not "
-           "at all: convert one of the two first";
+           "or not at all: convert one of the two first";
   }
   if (!can_be_added(Total::placements_type::values)) {
     return "partial means and maxima can't be added element by element: reduce them first, or keep sums and counts";
@@ -289,8 +283,7 @@ consteval sentence explain_accumulation() {
     return {};
   } else if constexpr (tensor_type<Total> || tensor_type<Addend>) {
     return "what is added to a tensor is a tensor, whose type says how it is placed: of a number or a range, nobody "
-           "knows "
-           "whether it would be counted once";
+           "knows whether it would be counted once";
   } else {
     return {};
   }

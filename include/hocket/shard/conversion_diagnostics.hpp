@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a conversion along one axis that is none: the first thing that is wrong with it, in words. Each
-/// `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
+/// What the compiler says of a conversion along one axis that is none: the first thing that is wrong with it, in words.
+/// Each `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -47,13 +47,11 @@ template <class T>
 consteval sentence explain_mean() {
   if (std::is_integral_v<T>) {
     return "the mean of integers is no integer, and each rank's share of it even less: keep means in a floating type, "
-           "or "
-           "sums and counts in integers";
+           "or sums and counts in integers";
   }
   if (!is_floating<T>) {
     return "means are of a floating type, as they are weighed by numbers: of complex numbers and structures, keep sums "
-           "and "
-           "counts";
+           "and counts";
   }
   return {};
 }
@@ -66,8 +64,7 @@ consteval sentence explain_elements_to_combine() {
   } else if constexpr (!std::is_void_v<Partial>) {
     if (!reduction_for<typename reduction_of<Partial>::type, T>) {
       return "the reduction of this partial placement can't combine such elements: maxima are of numbers, which have "
-             "an "
-             "order, sums of what has +, and an operation of one's own is called with two elements";
+             "an order, sums of what has +, and an operation of one's own is called with two elements";
     }
   }
   return {};
@@ -79,19 +76,16 @@ consteval sentence explain_kind(conversion_kind kind) {
       return "the tensor is placed so already; reducing it once more would count it once per rank";
     case conversion_kind::replicated_to_invariant:
       return "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody "
-             "would "
-             "add them; convert to invariant where the value is made, from partial<sum> or shard<d>";
+             "would add them; convert to invariant where the value is made, from partial<sum> or shard<d>";
     case conversion_kind::invariant_needs_replicated:
       return "invariant data must become replicated first, so that the gradients of the ranks are added: convert to "
              "replicated, and then to this";
     case conversion_kind::varying_is_no_part:
       return "varying data are no parts of a whole: only a partial sum can be made of them; make the tensor with "
-             "shard<d> "
-             "if its parts are slices";
+             "shard<d> if its parts are slices";
     case conversion_kind::to_varying:
       return "slices and partial sums can't become varying, as nobody could tell any more what the whole is: convert "
-             "to "
-             "replicated first";
+             "to replicated first";
     case conversion_kind::to_other_partial:
       return "only partial<sum> can be made of what is not partial, and partial results stay those of their own "
              "reduction: reduce them first";
@@ -110,8 +104,7 @@ consteval sentence explain_conversion_along() {
   if ((From::value.sharded() && cut_further<position, placed>(From::value.dimension)) ||
       (To::value.sharded() && cut_further<position, placed>(To::value.dimension))) {
     return "an axis further right in the mesh cuts this dimension too, within the slices of this one: convert along "
-           "that "
-           "axis first, or use redistribute";
+           "that axis first, or use redistribute";
   }
   return first_of({explain_placed<Tensor::rank, typename with_placement<position, To, placed>::type>(),
                    explain_elements_to_combine<std::conditional_t<reduces, From, void>,
@@ -136,8 +129,7 @@ consteval sentence explain_conversion() {
   } else if constexpr (!std::is_same_v<From, typename Tensor::template placement_on<Axis>> &&
                        To::value.kind != placement_kind::undetermined) {
     return "this tensor is not placed as the conversion's first placement says: use convert<axis, to>, which reads it "
-           "from "
-           "the tensor, or give the conversion what it was made for";
+           "from the tensor, or give the conversion what it was made for";
   } else {
     return explain_conversion_along<Axis, From, To, Tensor>();
   }
@@ -155,8 +147,7 @@ consteval sentence explain_converting_call() {
   using given = std::remove_cvref_t<Given>;
   if constexpr (!tensor_type<Given>) {
     return "what is converted is a tensor, whose type says how it is placed: make one over the data that you have, as "
-           "in "
-           "tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
+           "in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
   } else if constexpr (!ends_tensor_call<Rest...>) {
     return "what follows the tensor are options, as in with(timeout(1s)); an operation is not among them, as a partial "
            "placement says which one combines it";
@@ -198,8 +189,7 @@ template <class... Along>
 constexpr auto why_not_along_these() {
   return in_words([]() -> sentence {
     return "a conversion goes along one axis, which it names without `on`, as in convert<\"tp\", shard<0>>(x); what "
-           "goes "
-           "along several is redistribute<on<\"tp\", shard<0>>, on<\"dp\", replicated>>(x)";
+           "goes along several is redistribute<on<\"tp\", shard<0>>, on<\"dp\", replicated>>(x)";
   });
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which placement can become which, by a conversion along one axis or by a redistribution. The sentences that the compiler
-/// prints for the others are in shard/conversion_diagnostics.hpp and shard/redistribution_diagnostics.hpp; what moves the
-/// data is in shard/convert.hpp and shard/redistribute.hpp.
+/// Which placement can become which, by a conversion along one axis or by a redistribution. The sentences that the
+/// compiler prints for the others are in shard/conversion_diagnostics.hpp and shard/redistribution_diagnostics.hpp;
+/// what moves the data is in shard/convert.hpp and shard/redistribute.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -33,7 +33,6 @@
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
-#include <hocket/operation/traits.hpp>
 #include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
 #include <hocket/shard/conversion_diagnostics.hpp>

@@ -19,24 +19,24 @@ consteval sentence explain_use(misuse why) {
       return "an invariant operand is used beside one that is not: convert it to replicated first, which moves "
              "nothing, and sums its gradients over the ranks in the backward pass";
     case misuse::varying_with_shard:
-      return "an operand that varies without being a slice is used beside a slice: say which slice it is, or make "
-             "both varying";
+      return "an operand that varies without being a slice is used beside a slice: say which slice it is, or make both "
+             "varying";
     case misuse::different_shards: return "operands are sharded along different dimensions: redistribute one of them";
     case misuse::whole_with_shard:
       return "one operand has a slice of a dimension and another one the whole of it: convert the whole one to the "
              "same slice, or gather the slice";
     case misuse::sharded_but_needed_whole:
-      return "the function needs this dimension whole, and the operand is sharded along it: gather it first, or "
-             "shard another dimension";
+      return "the function needs this dimension whole, and the operand is sharded along it: gather it first, or shard "
+             "another dimension";
     case misuse::reduced_without_rule:
       return "the function reduces a dimension along which its operand is sharded, and no rule says how the ranks' "
              "results combine: use sum_over, maximum_over or mean_over, or gather the operand first";
     case misuse::partial_in_nonlinear:
-      return "a non-linear function of partial results is not the partial result of the function: reduce the "
-             "operand first, by converting it to replicated, invariant or shard<d>";
+      return "a non-linear function of partial results is not the partial result of the function: reduce the operand "
+             "first, by converting it to replicated, invariant or shard<d>";
     case misuse::partial_plus_whole:
-      return "a partial sum plus something that is not partial would count that once per rank: reduce the partial "
-             "sum first, or convert the other operand to partial<sum>";
+      return "a partial sum plus something that is not partial would count that once per rank: reduce the partial sum "
+             "first, or convert the other operand to partial<sum>";
     case misuse::partial_times_partial:
       return "the product of two partial sums is not a partial sum: reduce one of them first";
     case misuse::partial_times_local:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a norm that is none: the first thing that is wrong with its arguments, in words. `why_no_norm` is
-/// the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
+/// What the compiler says of a norm that is none: the first thing that is wrong with its arguments, in words.
+/// `why_no_norm` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -41,13 +41,11 @@ consteval sentence explain_norm_of_one() {
   }
   if (any_varying<placed>()) {
     return "whether varying data are copies, slices or summands is not known, and so not their norm: make the tensor "
-           "with "
-           "shard<d>, or convert it";
+           "with shard<d>, or convert it";
   }
   if (!requires(const typename Tensor::element_type& each) { static_cast<double>(each); }) {
     return "the norm is that of elements which are numbers, and summed as double: hold complex ones as real and "
-           "imaginary "
-           "parts, along a dimension of the tensor";
+           "imaginary parts, along a dimension of the tensor";
   }
   return {};
 }
@@ -68,8 +66,7 @@ template <class... Given>
 struct norm_call {
   static consteval sentence explain() {
     return "a norm is that of tensors, whose types say which elements are copies: pass the tensors themselves, not "
-           "their "
-           "elements or views, or a tuple of tensors, as std::tie makes, and options";
+           "their elements or views, or a tuple of tensors, as std::tie makes, and options";
   }
 };
 template <class... Tensors>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a redistribution that is none, on a tensor's own mesh or to another one: the first thing that is
-/// wrong with it, in words. Each `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
+/// What the compiler says of a redistribution that is none, on a tensor's own mesh or to another one: the first thing
+/// that is wrong with it, in words. Each `why_...` is the template argument of a deleted overload: see
+/// shard/tensor_diagnostics.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -52,18 +53,15 @@ consteval sentence explain_kind(redistribution_kind kind) {
   switch (kind) {
     case redistribution_kind::varying:
       return "varying data are no parts of a whole, so they can't be redistributed: make the tensor with shard<d> if "
-             "its "
-             "parts are slices, or convert it to partial<sum>";
+             "its parts are slices, or convert it to partial<sum>";
     case redistribution_kind::replicated_to_invariant:
       return "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody "
-             "would "
-             "add them; make it invariant where it is made, from partial<sum> or shard<d>";
+             "would add them; make it invariant where it is made, from partial<sum> or shard<d>";
     case redistribution_kind::other_reduction:
       return "a partial result can't become one of another reduction: reduce it first";
     case redistribution_kind::made_partial:
       return "only replicated data can be made partial, and only partial<sum>: what is sharded or invariant would have "
-             "to "
-             "be gathered first, and be counted once";
+             "to be gathered first, and be counted once";
     default: return {};
   }
 }
@@ -185,16 +183,14 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
   static consteval sentence explain() {
     if constexpr (!tensor_type<Given>) {
       return "what is redistributed is a tensor, whose type says how it is placed: make one over the data that you "
-             "have, "
-             "as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
+             "have, as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
     } else if constexpr (sizeof...(Said) == 1 && (tensor_type<Said> && ...)) {
       return explain_to_type<Said...>(said_list<Rest...>());
     } else if constexpr (Explains) {
       return explain_new_placements<tensor, Said...>();
     } else if constexpr (!ends_tensor_call<Rest...>) {
       return "what follows a tensor that gets other placements on its own mesh are options, as in with(timeout(1s)); "
-             "to "
-             "another mesh, say the whole type: redistribute<to_type>(x, other_mesh)";
+             "to another mesh, say the whole type: redistribute<to_type>(x, other_mesh)";
     } else {
       return explain_redistributed<tensor, Said...>();
     }
@@ -213,8 +209,7 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
     } else if constexpr (!std::is_convertible_v<const Next&, const typename To::mesh_type&> ||
                          !ends_tensor_call<Others...>) {
       return "what follows a tensor that goes to another mesh is that mesh, of the type that the tensor's new type "
-             "names, "
-             "and options last: redistribute<to_type>(x, mesh, with(...))";
+             "names, and options last: redistribute<to_type>(x, mesh, with(...))";
     } else if constexpr (Explains) {
       return explain_other_mesh<tensor, To>();
     } else {
@@ -233,8 +228,7 @@ template <axis_name Axis>
 constexpr auto why_not_said_apart() {
   return in_words([]() -> sentence {
     return "a redistribution says each axis together with its placement, as in redistribute<on<\"tp\", "
-           "replicated>>(x); "
-           "along one axis alone, there is convert<\"tp\", replicated>(x)";
+           "replicated>>(x); along one axis alone, there is convert<\"tp\", replicated>(x)";
   });
 }
 

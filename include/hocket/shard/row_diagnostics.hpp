@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of an exchange of rows that is none: the first thing that is wrong with it, in words. Each `why_...`
-/// is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
+/// What the compiler says of an exchange of rows that is none: the first thing that is wrong with it, in words. Each
+/// `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -40,8 +40,7 @@ consteval sentence explain_rows() {
   } else {
     if (!has_own_rows<typename Tensor::template placement_on<Axis>>) {
       return "rows are exchanged among ranks that have different ones: the tensor must be placed as shard<0> or "
-             "varying "
-             "along this axis";
+             "varying along this axis";
     }
     if (others_cut_rows<typename Tensor::placements_type>(Tensor::axes::find(Axis))) {
       return "another axis cuts the rows, too, so that nobody could tell how many there are after an exchange: convert "

@@ -153,6 +153,7 @@ class sharded_tensor {
     owned_ = std::make_unique<T[]>(part_.value.volume());
     data_.value = owned_.get();
   }
+  /// The same, where the type tells all extents.
   explicit sharded_tensor(const Mesh& mesh)
     requires(Extents::dynamic_rank == 0)
       : sharded_tensor(mesh, given_extents<Extents::dynamic_rank>()) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a tensor that can't be made of what it is given, and of what can't be copied, borrowed or filled.
-/// Each `why_...` is the template argument of a deleted overload, and exists for the arguments that it speaks of alone: so
-/// std::is_convertible, requires-expressions and others are told the truth. See core/explanation.hpp.
+/// What the compiler says of a tensor that can't be made of what it is given, and of what can't be copied, borrowed or
+/// filled. Each `why_...` is the template argument of a deleted overload, and exists for the arguments that it speaks
+/// of alone: so std::is_convertible, requires-expressions and others are told the truth. See core/explanation.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -97,8 +97,7 @@ constexpr auto why_no_extents() {
   return in_words([]() -> sentence {
     return "what follows the mesh are the extents that the tensor's type leaves open, in braces, and then the storage: "
            "tensor_type x(mesh, {3, 2}, storage), or x(mesh, {}, storage) where it leaves none; a range of extents is "
-           "a "
-           "std::array<std::size_t, n> or a std::span<const std::size_t>";
+           "a std::array<std::size_t, n> or a std::span<const std::size_t>";
   });
 }
 
@@ -114,8 +113,7 @@ template <class Element>
 constexpr auto why_not_at_a_pointer() {
   return in_words([]() -> sentence {
     return "a pointer does not tell how many elements there are: pass std::span(data, count), whose size is compared "
-           "with "
-           "that of this rank's part";
+           "with that of this rank's part";
   });
 }
 
@@ -131,8 +129,7 @@ template <class Storage, class T>
 constexpr auto why_not_in_this_storage() {
   return in_words([]() -> sentence {
     return "a tensor's storage is a contiguous range of the tensor's own element type, which can be written unless "
-           "that "
-           "type is const, and which is more than a temporary";
+           "that type is const, and which is more than a temporary";
   });
 }
 
@@ -168,8 +165,7 @@ consteval sentence explain_other_tensor() {
            "changes that along one axis, redistribute<on<\"axis\", placement>, ...>(x) along several";
   }
   return "a tensor does not become one of other elements or extents by itself: borrow(x) makes one of constant "
-         "elements, "
-         "copy(x) one whose elements can be written to, and apply computes others";
+         "elements, copy(x) one whose elements can be written to, and apply computes others";
 }
 
 /// Whether an error has been reported for one of two tensors' types.
@@ -209,8 +205,7 @@ inline constexpr bool is_written_to<Tensor> =
 
 consteval sentence explain_not_written_to() {
   return "what is written to is a tensor that has a name, and elements that are not constant: neither a temporary nor "
-         "a "
-         "const tensor, nor what borrow makes";
+         "a const tensor, nor what borrow makes";
 }
 
 template <class Tensor>
@@ -233,8 +228,7 @@ consteval sentence explain_fill() {
   }
   if (!is_value_of_indices<Value, Given>) {
     return "fill takes a function of the indices of an element, which are an array: [](const auto& at) { return at[0] "
-           "+ "
-           "0.5; }; the same value everywhere is std::ranges::fill(x.elements(), value)";
+           "+ 0.5; }; the same value everywhere is std::ranges::fill(x.elements(), value)";
   }
   return explain_not_written_to();
 }

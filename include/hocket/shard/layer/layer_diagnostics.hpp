@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// What the compiler says of a layer that is given what it does not take: the first thing that is wrong, in words. Each
-/// `..._call` has an `explain()` for the arguments of one pass of one layer; `why_no_pass` is the template argument of a deleted
-/// overload: see shard/tensor_diagnostics.hpp.
+/// `..._call` has an `explain()` for the arguments of one pass of one layer; `why_no_pass` is the template argument of
+/// a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
 #include <hocket/collective/host/argument_diagnostics.hpp>
@@ -69,22 +69,17 @@ struct layer_arguments {
   static consteval sentence explain() {
     if ((is_forward_result<Given> || ...)) {
       return "a layer is given the whole result of a forward pass: pass its .output to what comes next, and its .saved "
-             "to "
-             "backward";
+             "to backward";
     }
     if ((lacks_axis<Axis, Given> || ...)) return explain_missing_axis();
     if (other_ranks<Given...>(std::index_sequence<Ranks...>())) {
       return "a layer takes matrices: activations and gradients of theirs [tokens, features], weights [inputs, "
-             "outputs], "
-             "logits [tokens, vocabulary], a table [vocabulary, features]; only the tokens of an embedding, and the "
-             "targets "
-             "and losses of a cross entropy, are vectors. View what has other dimensions as such";
+             "outputs], logits [tokens, vocabulary], a table [vocabulary, features]; only the tokens of an embedding, "
+             "and the targets and losses of a cross entropy, are vectors. View what has other dimensions as such";
     }
     return "a layer takes tensors, after the function object of local products where it has any, and options last; "
-           "backward "
-           "of column_parallel_linear and of a cross entropy takes the .saved of their forward pass, not its .output "
-           "or "
-           "input";
+           "backward of column_parallel_linear and of a cross entropy takes the .saved of their forward pass, not its "
+           ".output or input";
   }
 };
 
@@ -111,8 +106,7 @@ consteval sentence explain_column_parallel() {
   if constexpr (!std::is_void_v<Input>) {
     if (!is_placed_along<Axis, Input, invariant, replicated, shard<0>>()) {
       return "the input of a column-parallel layer must be invariant, replicated or shard<0> along the layer's axis: "
-             "reduce "
-             "or gather it first";
+             "reduce or gather it first";
     }
   }
   if (!is_placed_along<Axis, Weight, shard<1>>()) {
@@ -174,8 +168,7 @@ consteval sentence explain_row_parallel() {
   if constexpr (!std::is_void_v<Gradient>) {
     if (!is_placed_along<Axis, Gradient, gradient_placement_t<Output>>()) {
       return "the gradient of a row-parallel layer's output must be placed as its output's gradient: invariant, "
-             "shard<d>, or "
-             "partial<sum> of a replicated output";
+             "shard<d>, or partial<sum> of a replicated output";
     }
     return {};
   } else {
@@ -240,8 +233,7 @@ consteval sentence explain_embedding() {
   if (!std::is_integral_v<typename Tokens::element_type>) return "tokens must be integers";
   if (!is_placed_along<Axis, Tokens, invariant, replicated>()) {
     return "the tokens of a vocabulary-parallel embedding must be invariant or replicated along its axis: each rank "
-           "looks up "
-           "all of them";
+           "looks up all of them";
   }
   if (!is_placed_along<Axis, Table, shard<0>>()) {
     return "the table of a vocabulary-parallel embedding must be cut by its rows: shard<0> along its axis";
@@ -249,8 +241,7 @@ consteval sentence explain_embedding() {
   if constexpr (!std::is_void_v<Gradient>) {
     if (!is_placed_along<Axis, Gradient, gradient_placement_t<Output>>()) {
       return "the gradient of a vocabulary-parallel embedding must be placed as its output's gradient: invariant, "
-             "shard<d>, "
-             "or partial<sum> of a replicated output";
+             "shard<d>, or partial<sum> of a replicated output";
     }
     return {};
   } else {
@@ -297,18 +288,15 @@ template <axis_name Axis, class Logits, class Targets, class Options>
 consteval sentence explain_cross_entropy() {
   if (!is_floating<std::remove_const_t<typename Logits::element_type>>) {
     return "the logits of a cross entropy must be of a floating type: of integers, its exponentials and logarithms "
-           "would be "
-           "cut to integers, and complex numbers have no largest one";
+           "would be cut to integers, and complex numbers have no largest one";
   }
   if (!Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>) {
     return "a cross entropy takes an algorithm, a timeout, a stop token and require(checksummed): what its ranks add "
-           "up are "
-           "sums of a type of its own, which no wire type holds and no exact sum is made of";
+           "up are sums of a type of its own, which no wire type holds and no exact sum is made of";
   }
   if (!is_placed_along<Axis, Logits, shard<1>>()) {
     return "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its axis; "
-           "of "
-           "whole logits, every entry would count once per rank";
+           "of whole logits, every entry would count once per rank";
   }
   if (!is_placed_along<Axis, Targets, invariant>()) {
     return "the targets of a vocabulary-parallel cross entropy must be invariant along its axis";

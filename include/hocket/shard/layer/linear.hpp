@@ -90,7 +90,7 @@ auto entered(Tensor&& tensor, const Options& options = {},
 template <axis_name Axis, class From, class To, class Gradient, class Options = options<>>
 auto left_backwards(Gradient&& gradient, const Options& options = {},
                     const std::source_location& site = std::source_location::current()) {
-  if constexpr (std::is_same_v<From, To> || is_placed_along<Axis, Gradient>()) {  // the same, or after an error
+  if constexpr (std::is_same_v<From, To>) {
     return std::forward<Gradient>(gradient);
   } else {
     return backward_t<conversion<Axis, From, To>>()(std::forward<Gradient>(gradient), options, site);
@@ -109,11 +109,7 @@ struct output_of_layer {
 /// The gradient of a partial sum that was given out as `Output`.
 template <axis_name Axis, class Output, class Gradient, class Options>
 auto before_sum(Gradient&& gradient, const Options& options, const std::source_location& site) {
-  if constexpr (is_placed_along<Axis, Gradient>()) {
-    return std::move(gradient);  // after an error
-  } else {
-    return backward_t<conversion<Axis, partial<sum>, Output>>()(std::move(gradient), options, site);
-  }
+  return backward_t<conversion<Axis, partial<sum>, Output>>()(std::move(gradient), options, site);
 }
 
 template <class Rule, class Math, class... Operands>
