@@ -341,8 +341,6 @@ class gradient_accumulator {
   bool was_used(std::size_t i) const noexcept { return report_[uses + i] > 0; }
 
  private:
-  using launched = detail::started_by<Reduction, typename Group::domain_type, T, Options>;
-
   /// Where things are in the report that is summed over ranks: behind `uses`, of each parameter how often it was used.
   enum report_entry : std::size_t { losses, counts_of_losses, abandonments, uses };
 
@@ -446,10 +444,10 @@ class gradient_accumulator {
 
   /// What `start()` gives. Where it throws, peers wait for what this rank will not send: they hear why.
   template <class Start>
-  launched begun([[maybe_unused]] std::size_t b, Start start) {
+  request begun([[maybe_unused]] std::size_t b, Start start) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return start();
+      return detail::as_request(start());
     } catch (const std::exception& thrown) {
       end_for_all(b, thrown.what());
       throw;
@@ -458,7 +456,7 @@ class gradient_accumulator {
       throw;
     }
 #else
-    return start();
+    return detail::as_request(start());
 #endif
   }
   HOCKET_COLD void end_for_all(std::size_t b, const std::string& thrown) const {
@@ -552,8 +550,8 @@ class gradient_accumulator {
   std::vector<bool> done_;            ///< of each parameter: ready, or over with the microbatch
   std::vector<double> report_;        ///< see `report_entry`
   flat_buffer<T> kept_;
-  std::vector<flat_buffer<T>> passing_;            ///< of each bucket: the microbatch's gradient, while there is one
-  detail::buckets_in_flight<launched> in_flight_;  ///< the last member, so that they end before their memory does
+  std::vector<flat_buffer<T>> passing_;  ///< of each bucket: the microbatch's gradient, while there is one
+  detail::buckets_in_flight in_flight_;  ///< the last member, so that they end before their memory does
 };
 
 /// Where the gradients of `layout` are added up, over microbatches and the ranks of `group`.

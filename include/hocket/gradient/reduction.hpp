@@ -9,12 +9,14 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <source_location>
 #include <span>
 #include <utility>
@@ -49,6 +51,28 @@ struct checked_reduction {
   static_assert(starts, "gradients(...): what a reduction starts has test() and wait()");
   static constexpr bool value = is_reduction && starts;
 };
+
+/// What a reduction of the caller's has started, as what collectives start. It ends with its own destructor.
+template <started_reduction Started>
+class started_elsewhere final : public pending {
+ public:
+  explicit started_elsewhere(Started started) : started_(std::move(started)) {}
+
+  bool test() override { return started_.test(); }
+  void wait() override { started_.wait(); }
+  void wait_undelivered() override {}
+  const failure& cause() const override { return no_failure_; }
+
+ private:
+  Started started_;
+  failure no_failure_;
+};
+
+inline request as_request(request started) noexcept { return started; }
+template <started_reduction Started>
+request as_request(Started started) {
+  return request(std::make_unique<started_elsewhere<Started>>(std::move(started)));
+}
 
 }  // namespace detail
 
