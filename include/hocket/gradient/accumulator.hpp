@@ -26,27 +26,21 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/error.hpp>
-#include <hocket/core/flat_buffer.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
-#include <hocket/core/text.hpp>
-#include <hocket/gradient/buckets_in_flight.hpp>
-#include <hocket/gradient/communication_time.hpp>
+#include <hocket/gradient/accumulated_sums.hpp>
 #include <hocket/gradient/data_parallel.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
-#include <hocket/gradient/layout_share.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/gradient/policy.hpp>
 #include <hocket/gradient/reduction.hpp>
 #include <hocket/gradient/totals.hpp>
 
 #include <algorithm>
-#include <concepts>
+#include <chrono>
 #include <cstddef>
-#include <exception>
 #include <functional>
 #include <memory_resource>
 #include <source_location>
@@ -73,7 +67,9 @@ HOCKET_BEGIN_NAMESPACE
 /// `invalid_argument`; make a new one. So has what a reduction of the caller's throws where it begins: the other ranks hear
 /// its words. After any other failure of the caller's own, `abandon` gives up the step.
 template <class T, class When, class Sharding, class Group, class Options, class Reduction>
-class gradient_accumulator {
+class gradient_accumulator : private detail::accumulated_sums<T> {
+  using sums = detail::accumulated_sums<T>;
+
  public:
   using value_type = T;
   using sharding = Sharding;
@@ -83,26 +79,24 @@ class gradient_accumulator {
   /// See `gradients`.
   gradient_accumulator(Group group, parameter_layout layout, Options options, Reduction reduction,
                        std::pmr::memory_resource* memory, const std::source_location& site)
-      : group_(group), layout_(std::move(layout)), options_(std::move(options)), reduction_(std::move(reduction)),
-        site_(site), memory_(memory), share_(layout_, Sharding::shards_states, rank(), ranks()),
-        reduced_(layout_, scatters, rank(), ranks()), missing_(layout_.buckets()),
-        is_in_flight_(layout_.buckets(), false), done_(layout_.parameters(), false),
-        report_(uses + layout_.parameters()), passing_(keeps_whole ? 0 : layout_.buckets()) {
-    detail::check_same_layout(*group_.shards, layout_, bounds(), "gradients", site_);
+      : sums(std::move(layout), rules, group.shards->rank(), group.shards->size(), memory, site), group_(group),
+        options_(std::move(options)), reduction_(std::move(reduction)) {
+    detail::check_same_layout(*group_.shards, sums::layout(), bounds(), "gradients", site);
     if constexpr (Group::has_replicas) {
-      detail::check_same_layout(*group_.replicas, layout_, bounds(), "gradients", site_);
+      detail::check_same_layout(*group_.replicas, sums::layout(), bounds(), "gradients", site);
     }
-    kept_ = flat_buffer<T>(keeps_whole ? layout_.size() : share_.elements(), memory);
+    sums::allocate();
   }
 
   gradient_accumulator(gradient_accumulator&&) = default;
   /// Not assignable: what is on its way must end before its memory does.
   gradient_accumulator& operator=(gradient_accumulator&&) = delete;
+  ~gradient_accumulator() override { sums::end_all(); }
 
-  const parameter_layout& layout() const noexcept { return layout_; }
+  const parameter_layout& layout() const noexcept { return sums::layout(); }
   /// This rank among those that share the gradient, and how many they are.
-  int rank() const noexcept { return group_.shards->rank(); }
-  int ranks() const noexcept { return group_.shards->size(); }
+  int rank() const noexcept { return sums::rank(); }
+  int ranks() const noexcept { return sums::ranks(); }
   /// The communicator of these.
   const auto& shards() const noexcept { return *group_.shards; }
   const Group& group() const noexcept { return group_; }
@@ -144,31 +138,11 @@ class gradient_accumulator {
   }
 
   /// Begins microbatch `index`, from 0, of the `microbatches` of this step. The first begins a new step.
-  void begin_microbatch(int index, int microbatches) {
-    if (inside_ || index != next_ || microbatches < 1 || index >= microbatches || (index > 0 && microbatches != of_)) {
-      refuse(detail::concat(
-          {"begin_microbatch(", index, ", ", microbatches, "): ",
-           inside_      ? detail::concat({"microbatch ", next_ - 1, " has not ended: call end_microbatch first"})
-           : next_ == 0 ? std::string("a step begins with microbatch 0, of at least 1")
-                        : detail::concat({"microbatch ", next_, " of ", of_, " is next",
-                                          next_ == of_ ? " to none: call finish" : ""})}));
-    }
-    if (index == 0) begin_step(microbatches);
-    inside_ = true;
-    ++next_;
-    to_launch_ = 0;
-    std::fill(done_.begin(), done_.end(), false);
-    for (std::size_t b = 0; b < missing_.size(); ++b) missing_[b] = layout_.members(b).size();
-  }
+  void begin_microbatch(int index, int microbatches) { sums::begin_microbatch(index, microbatches); }
 
   /// Where the gradient of parameter `i` is to be added, until it is ready. Zero at first. Waits while what lies there
   /// is still on its way from the last microbatch.
-  std::span<T> of(std::size_t i) {
-    check_open(i, "of");
-    used(i) = 1;
-    const std::size_t b = layout_.bucket_of(i);
-    return formed(b).subspan(layout_.of(i).first - layout_.bucket(b).first, layout_.of(i).size);
-  }
+  std::span<T> of(std::size_t i) { return sums::of(i); }
 
   /// Adds `gradient` to that of parameter `i`: `of(i)` for those who have it elsewhere, or add it exactly. Its elements
   /// are of a type that has no more digits than what sums are kept in.
@@ -179,10 +153,7 @@ class gradient_accumulator {
                   "gradients.add: an element of this gradient has more digits than what it is added to, and would be "
                   "rounded before: say gradients<double>, or exact_sum<double>, or round it yourself");
     const std::span<T> to = of(i);
-    if (gradient.size() != to.size()) {
-      refuse(detail::concat(
-          {"add: parameter '", layout_[i].name, "' has ", to.size(), " elements, its gradient ", gradient.size()}));
-    }
+    if (gradient.size() != to.size()) sums::refuse_size(i, gradient.size());
     for (std::size_t at = 0; at < to.size(); ++at) {
       if constexpr (std::is_arithmetic_v<T>) {
         to[at] += static_cast<T>(gradient[at]);
@@ -204,74 +175,32 @@ class gradient_accumulator {
   }
 
   /// The gradient of parameter `i` is complete for this microbatch, and may leave. Also moves on what is on its way.
-  void ready(std::size_t i) {
-    check_open(i, "ready");
-    used(i) = 1;
-    complete(i);
-    progress();
-  }
+  void ready(std::size_t i) { sums::ready(i); }
 
   /// Moves on what is on its way; for long computations between two parameters. Does not block.
-  void progress() {
-    const stopwatch watch(totals_.driving_seconds);
-    in_flight_.move_on(landed());
-  }
+  void progress() { sums::progress(); }
 
   /// Ends the microbatch. Parameters that were not ready have no gradient in it: their gradient is what was added, if
   /// anything was, and else zero.
   /// @param loss the sum, not the mean, of its losses
   /// @param count what it is a sum of: tokens, or samples
-  void end_microbatch(double loss, double count) {
-    if (!inside_) refuse("end_microbatch: no microbatch has begun");
-    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
-      for (const std::size_t i : layout_.members(b)) {
-        if (!done_[i]) complete(i);
-      }
-    }
-    inside_ = false;
-    report_[losses] += loss;
-    report_[counts_of_losses] += count;
-    progress();
-  }
+  void end_microbatch(double loss, double count) { sums::end_microbatch(loss, count); }
 
   /// Waits for all buckets, and gives what the step adds up to. Then `result` is this rank's share of the sum.
   /// Collective.
-  gradient_totals finish() {
-    check_complete("finish");
-    wait_for_all();
-    return finish_counts();
-  }
+  gradient_totals finish() { return sums::finish(); }
 
   /// The same without the wait: buckets may be on their way still, until `wait` or whoever needs them: `norm` waits for
   /// all of them, `optimizer::step` for one after the other, those first that the next forward pass needs first.
   /// With `bucket_order::forward` these come first too. What they are waited for is in `totals` afterwards. With
   /// replicas, or where pieces are gathered, as `finish`. Collective.
-  gradient_totals finish_counts() {
-    check_complete("finish");
-    // Each replica must be called in one order by all: what goes on to it before what is summed over it here.
-    if constexpr (Group::has_replicas || gathers) wait_for_all();
-    if constexpr (gathers) gather();
-    {
-      const stopwatch watch(totals_.exposed_seconds);
-      sum_report();
-    }
-    next_ = 0;
-    finished_ = true;
-    totals_.loss = report_[losses];
-    totals_.count = report_[counts_of_losses];
-    totals_.abandoned = static_cast<int>(report_[abandonments]);
-    return totals_;
-  }
+  gradient_totals finish_counts() { return sums::finish_counts(); }
 
   /// Waits until the sum of bucket `b` is there.
-  void wait(std::size_t b) {
-    if (!is_in_flight_[b]) return;
-    const stopwatch watch(totals_.exposed_seconds);
-    while (is_in_flight_[b]) wait_for_one();
-  }
+  void wait(std::size_t b) { sums::wait(b); }
 
   /// What the last call of `finish` gave, with the waits since then.
-  const gradient_totals& totals() const noexcept { return totals_; }
+  const gradient_totals& totals() const noexcept { return sums::totals(); }
 
   /// Gives up a step that can't be completed, so that the next one can begin: after an exception in a layer. Sends what
   /// the step owes the other ranks, as empty as it is, and waits for theirs.
@@ -286,272 +215,90 @@ class gradient_accumulator {
   ///
   /// A rank that has not begun the step is between steps: there, this drops the last gradient and calls nobody, and the
   /// others wait for it in vain. Where that may be so, as data are read before, say how many microbatches the step has.
-  gradient_totals abandon() {
-    if (next_ == 0) {
-      finished_ = false;
-      return {};
-    }
-    report_[abandonments] = 1;
-    while (inside_ || next_ != of_) {
-      if (!inside_) begin_microbatch(next_, of_);
-      end_microbatch(0, 0);
-    }
-    return finish();
-  }
+  gradient_totals abandon() { return sums::abandon(); }
 
   /// The same, whether this rank has begun the step or not: it has `microbatches`, here as on the other ranks.
   /// A rank that merely has no data gives up nothing: it begins its microbatches, and ends them with a count of 0; with
   /// zero<3> it goes through the layers in between, as above.
-  gradient_totals abandon(int microbatches) {
-    if (next_ == 0) begin_microbatch(0, microbatches);
-    if (microbatches != of_) {
-      refuse(detail::concat({"abandon(", microbatches, "): this step has ", of_, " microbatches"}));
-    }
-    return abandon();
-  }
+  gradient_totals abandon(int microbatches) { return sums::abandon(microbatches); }
 
   /// After `finish`, or `wait(b)`: the part of bucket `b` that this rank has the sum of. All of it at stage 0, else a
   /// piece.
-  std::span<T> result(std::size_t b) noexcept {
-    if constexpr (keeps_whole) return kept_.elements().subspan(own_range(b).first, own_range(b).size);
-    return share_.of(kept_.elements(), b);
-  }
+  std::span<T> result(std::size_t b) noexcept { return sums::result(b); }
   /// Where that lies in the layout.
-  const element_range& own_range(std::size_t b) const noexcept { return share_.range(b); }
+  const element_range& own_range(std::size_t b) const noexcept { return sums::own_range(b); }
 
   /// For what works on results: refuses before `finish`.
-  void check_finished(const char* call) const {
-    if (!finished_) refuse(std::string(call) + ": the step's sums are not there yet: call finish first");
-  }
+  void check_finished(const char* call) const { sums::check_finished(call); }
   /// For optimizers: the same, and refuses the second time, as one gradient is one step.
-  void use() {
-    check_finished("step");
-    if (abandoned()) {
-      refuse(detail::concat(
-          {"step: ", totals_.abandoned,
-           " ranks abandoned this step, and there is no gradient: skip it where norm(...).finite is false"}));
-    }
-    if (std::exchange(used_, true)) refuse("step: a step was taken with this gradient: add up another one first");
-  }
+  void use() { sums::use(); }
 
   /// After `finish`: whether any rank gave the step up.
-  bool abandoned() const noexcept { return totals_.abandoned > 0; }
+  bool abandoned() const noexcept { return sums::abandoned(); }
 
   /// After `finish`: whether any rank had a gradient of parameter `i` in any microbatch.
-  bool was_used(std::size_t i) const noexcept { return report_[uses + i] > 0; }
+  bool was_used(std::size_t i) const noexcept { return sums::was_used(i); }
 
  private:
-  /// Where things are in the report that is summed over ranks: behind `uses`, of each parameter how often it was used.
-  enum report_entry : std::size_t { losses, counts_of_losses, abandonments, uses };
-
-  /// Whether a reduction leaves a piece of the bucket; and whether that is less than what is kept.
+  /// Whether a reduction leaves a piece of the bucket.
   static constexpr bool scatters = Sharding::shards_states || detail::reduces_in_pieces<Reduction>;
-  static constexpr bool gathers = scatters && !Sharding::shards_states;
-  static constexpr bool scatters_before_adding = std::is_same_v<When, scatter_every_reduce_last_t>;
+  static constexpr detail::accumulation_rules rules{
+      .keeps_whole = keeps_whole,
+      .keeps_pieces = Sharding::shards_states,
+      .scatters = scatters,
+      .scatters_before_adding = std::is_same_v<When, scatter_every_reduce_last_t>,
+      .has_replicas = Group::has_replicas,
+  };
 
-  [[noreturn]] void refuse(std::string reason) const {
-    raise(errc::invalid_argument, std::move(reason),
-          {.operation = "gradients", .rank = rank(), .ranks = ranks(), .site = site_});
-  }
-
-  void check_open(std::size_t i, const char* call) const {
-    if (i < layout_.parameters() && inside_ && !done_[i]) [[likely]]
-      return;
-    const std::string name = detail::concat({call, "(", i, "): "});
-    if (i >= layout_.parameters()) {
-      refuse(detail::concat({name, "there are ", layout_.parameters(), " parameters, numbered from 0"}));
-    }
-    if (!inside_) refuse(name + "no microbatch has begun: call begin_microbatch first");
-    refuse(detail::concat({name, "parameter '", layout_[i].name, "' was ready before, in microbatch ", next_ - 1,
-                           ", and its gradient may have left: each is ready once, when all of it was added"}));
-  }
-
-  void check_complete(const char* call) const {
-    if (!inside_ && next_ != 0 && next_ == of_) return;
-    refuse(detail::concat({call, ": ",
-                           inside_      ? std::string("a microbatch has not ended: call end_microbatch first")
-                           : next_ == 0 ? std::string("no microbatch has begun")
-                                        : detail::concat({"only ", next_, " of ", of_, " microbatches are done"})}));
-  }
-
-  double& used(std::size_t i) noexcept { return report_[uses + i]; }
-
-  void begin_step(int microbatches) {
-    totals_ = {};
-    wait_for_all();  // of a step that was not taken after `finish_counts`
-    of_ = microbatches;
-    finished_ = used_ = false;
-    std::fill(report_.begin(), report_.end(), 0.0);
-    std::fill(kept_.elements().begin(), kept_.elements().end(), T{});
-  }
-
-  /// Where the gradient of a microbatch is formed.
-  std::span<T> formed(std::size_t b) {
-    if constexpr (keeps_whole) {
-      return kept_.elements().subspan(layout_.bucket(b).first, layout_.bucket(b).size);
-    } else {
-      const std::size_t most = layout_.limits().in_flight;
-      if (is_in_flight_[b] || (passing_[b].empty() && in_flight_.size() > most)) {
-        const stopwatch watch(totals_.exposed_seconds);
-        while (is_in_flight_[b] || in_flight_.size() > most) wait_for_one();
-      }
-      if (passing_[b].empty()) passing_[b] = flat_buffer<T>(layout_.bucket(b).size, memory_);
-      return passing_[b].elements();
-    }
-  }
-
-  /// The part of it that this rank has the sum of.
-  std::span<T> own(std::size_t b) {
-    const element_range range = reduced_.range(b);
-    const std::size_t begin = layout_.bucket(b).first;
-    if constexpr (keeps_whole) {
-      return kept_.elements().subspan(range.first, range.size);
-    } else {
-      return passing_[b].elements().subspan(range.first - begin, range.size);
-    }
-  }
-
-  /// The same of what is kept.
-  std::span<T> summed(std::size_t b) {
-    return result(b).subspan(reduced_.range(b).first - own_range(b).first, reduced_.range(b).size);
-  }
-
-  void complete(std::size_t i) {
-    done_[i] = true;
-    --missing_[layout_.bucket_of(i)];
-    if (keeps_whole && next_ != of_) return;
-    while (to_launch_ < layout_.buckets() && missing_[layout_.leaves(to_launch_)] == 0) {
-      launch(layout_.leaves(to_launch_++));
-    }
-  }
-
-  void launch(std::size_t b) {
-    const std::span<T> all = formed(b);  // may wait, which is another's time
-    const stopwatch watch(totals_.driving_seconds);
-    is_in_flight_[b] = true;
-    const bool goes_on = Group::has_replicas && (!scatters_before_adding || next_ == of_);
+  request begin_within(std::size_t b) override {
+    const std::span<T> all = sums::formed(b);
     if constexpr (scatters) {
-      in_flight_.launch_within(b, goes_on, begun(b, [&] {
-                                 return reduction_.reduce_scatter(*group_.shards, b, all, own(b),
-                                                                  counts{reduced_.lengths(layout_, b)}, options_,
-                                                                  site_);
-                               }));
+      return detail::as_request(reduction_.reduce_scatter(*group_.shards, b, all, sums::own(b),
+                                                          counts{sums::lengths(b)}, options_, sums::site()));
     } else {
-      in_flight_.launch_within(
-          b, goes_on, begun(b, [&] { return reduction_.all_reduce(*group_.shards, b, all, options_, site_); }));
+      return detail::as_request(reduction_.all_reduce(*group_.shards, b, all, options_, sums::site()));
     }
   }
 
-  /// What `start()` gives. Where it throws, peers wait for what this rank will not send: they hear why.
-  template <class Start>
-  request begun([[maybe_unused]] std::size_t b, Start start) {
-#if HOCKET_HAS_EXCEPTIONS
-    try {
-      return detail::as_request(start());
-    } catch (const std::exception& thrown) {
-      end_for_all(b, thrown.what());
-      throw;
-    } catch (...) {
-      end_for_all(b, "something that is no std::exception");
-      throw;
-    }
-#else
-    return detail::as_request(start());
-#endif
-  }
-  HOCKET_COLD void end_for_all(std::size_t b, const std::string& thrown) const {
-    const std::string reason = detail::concat({"the reduction of bucket ", b, " did not begin: ", thrown});
-    group_.shards->revoke(reason, site_);
-    if constexpr (Group::has_replicas) group_.replicas->revoke(reason, site_);
-  }
-
-  /// The sum over the ranks of one copy is there.
-  void is_within(std::size_t b, [[maybe_unused]] bool goes_on) {
+  request begin_across(std::size_t b) override {
     if constexpr (Group::has_replicas) {
-      if constexpr (scatters_before_adding) fold(b);
-      if (goes_on) {
-        const std::span<T> part = scatters_before_adding ? result(b) : own(b);
-        in_flight_.launch_across(
-            b, begun(b, [&] { return reduction_.all_reduce(*group_.replicas, b, part, options_, site_); }));
-        return;
-      }
-      if constexpr (!scatters_before_adding) fold(b);
-      is_in_flight_[b] = false;
+      const std::span<T> part = rules.scatters_before_adding ? sums::result(b) : sums::own(b);
+      return detail::as_request(reduction_.all_reduce(*group_.replicas, b, part, options_, sums::site()));
     } else {
-      is_across(b);
+      static_cast<void>(b);
+      return {};
     }
   }
 
-  /// The sum over all ranks is there.
-  void is_across(std::size_t b) {
-    if constexpr (!scatters_before_adding) fold(b);
-    is_in_flight_[b] = false;
-  }
-
-  /// Adds what came of a microbatch to what is kept of the step.
-  void fold(std::size_t b) {
-    if constexpr (!keeps_whole) {
-      const std::span<T> sum = summed(b), part = own(b);
-      for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += part[at];
-      passing_[b] = {};
+  request begin_gather(std::size_t b) override {
+    if constexpr (rules.gathers()) {
+      return all_gather_v_async(*group_.shards, std::span<const T>(sums::summed(b)), sums::result(b),
+                                counts{sums::lengths(b)}, bounds(), sums::site());
+    } else {
+      static_cast<void>(b);
+      return {};
     }
   }
 
-  auto landed() {
-    return [this](std::size_t b, bool across, bool goes_on) { across ? is_across(b) : is_within(b, goes_on); };
-  }
-  void wait_for_one() {
-    in_flight_.wait_for_one(options_.template get<kind::timeout>(timeout_property{group_.shards->timeout()}).duration,
-                            landed());
-  }
-  void wait_for_all() {
-    const stopwatch watch(totals_.exposed_seconds);
-    while (in_flight_.size() > 0) wait_for_one();
-  }
-
-  /// Gives all ranks the pieces that each has summed.
-  void gather() {
-    const stopwatch watch(totals_.exposed_seconds);
-    std::vector<request> started;
-    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
-      const std::span<T> all = result(b), own = summed(b);
-      const counts lengths{reduced_.lengths(layout_, b)};
-      started.push_back(all_gather_v_async(*group_.shards, std::span<const T>(own), all, lengths, bounds(), site_));
-    }
-    for (request& each : started) each.wait();
-  }
-
-  void sum_report() {
-    all_reduce(*group_.shards, in_place(std::span(report_)), std::plus<>{}, bounds(), site_);
+  void sum_over_ranks(std::span<double> report) override {
+    all_reduce(*group_.shards, in_place(report), std::plus<>{}, bounds(), sums::site());
     if constexpr (Group::has_replicas) {
-      all_reduce(*group_.replicas, in_place(std::span(report_)), std::plus<>{}, bounds(), site_);
+      all_reduce(*group_.replicas, in_place(report), std::plus<>{}, bounds(), sums::site());
     }
+  }
+
+  void revoke(const std::string& reason) const override {
+    group_.shards->revoke(reason, sums::site());
+    if constexpr (Group::has_replicas) group_.replicas->revoke(reason, sums::site());
+  }
+
+  std::chrono::nanoseconds timeout() const override {
+    return options_.template get<kind::timeout>(timeout_property{group_.shards->timeout()}).duration;
   }
 
   Group group_;
-  parameter_layout layout_;
   Options options_;
   Reduction reduction_;
-  std::source_location site_;
-  std::pmr::memory_resource* memory_;
-  detail::layout_share share_;    ///< what is kept
-  detail::layout_share reduced_;  ///< what reductions leave
-
-  int next_ = 0;  ///< how many microbatches of this step have begun
-  int of_ = 0;
-  bool inside_ = false;
-  bool finished_ = false;
-  bool used_ = false;  ///< by an optimizer
-  std::size_t to_launch_ = 0;
-  gradient_totals totals_;
-
-  std::vector<std::size_t> missing_;  ///< of each bucket: parameters that are not ready
-  std::vector<bool> is_in_flight_;    ///< whether it is on its way
-  std::vector<bool> done_;            ///< of each parameter: ready, or over with the microbatch
-  std::vector<double> report_;        ///< see `report_entry`
-  flat_buffer<T> kept_;
-  std::vector<flat_buffer<T>> passing_;  ///< of each bucket: the microbatch's gradient, while there is one
-  detail::buckets_in_flight in_flight_;  ///< the last member, so that they end before their memory does
 };
 
 /// Where the gradients of `layout` are added up, over microbatches and the ranks of `group`.

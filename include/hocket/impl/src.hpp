@@ -12,6 +12,7 @@
 #endif
 
 #include <hocket/core/impl/error.ipp>
+#include <hocket/gradient/impl/accumulated_step.ipp>
 #include <hocket/gradient/impl/buckets_in_flight.ipp>
 #include <hocket/group/impl/local.ipp>
 #include <hocket/group/local.hpp>

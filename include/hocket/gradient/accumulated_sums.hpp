@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The memory of a step of gradient accumulation: what is kept of it, and the gradients of a microbatch that are formed or
+/// on their way. It depends on the type of the sums alone, so accumulators that reduce in different ways share it.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/flat_buffer.hpp>
+#include <hocket/gradient/accumulated_step.hpp>
+#include <hocket/gradient/parameter_layout.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory_resource>
+#include <source_location>
+#include <span>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+template <class T>
+class accumulated_sums : public accumulated_step {
+ public:
+  accumulated_sums(parameter_layout layout, const accumulation_rules& rules, int rank, int ranks,
+                   std::pmr::memory_resource* memory, const std::source_location& site)
+      : accumulated_step(std::move(layout), rules, rank, ranks, site), memory_(memory),
+        passing_(rules.keeps_whole ? 0 : this->layout().buckets()) {}
+
+  /// Where the gradient of parameter `i` is to be added.
+  std::span<T> of(std::size_t i) {
+    open(i, "of");
+    const std::size_t b = layout().bucket_of(i);
+    form(b);
+    return formed(b).subspan(layout().of(i).first - layout().bucket(b).first, layout().of(i).size);
+  }
+
+  /// The part of bucket `b` that this rank keeps.
+  std::span<T> result(std::size_t b) noexcept {
+    if (rules().keeps_whole) return kept_.elements().subspan(own_range(b).first, own_range(b).size);
+    return share().of(kept_.elements(), b);
+  }
+
+ protected:
+  void allocate() { kept_ = flat_buffer<T>(rules().keeps_whole ? layout().size() : share().elements(), memory_); }
+
+  /// Where the gradient of a microbatch is formed.
+  std::span<T> formed(std::size_t b) noexcept {
+    if (!rules().keeps_whole) return passing_[b].elements();
+    return kept_.elements().subspan(layout().bucket(b).first, layout().bucket(b).size);
+  }
+  /// The part of it that this rank has the sum of.
+  std::span<T> own(std::size_t b) noexcept {
+    return formed(b).subspan(reduced_range(b).first - layout().bucket(b).first, reduced_range(b).size);
+  }
+  /// The same of what is kept.
+  std::span<T> summed(std::size_t b) noexcept {
+    return result(b).subspan(reduced_range(b).first - own_range(b).first, reduced_range(b).size);
+  }
+
+ private:
+  void clear_kept() final { std::fill(kept_.elements().begin(), kept_.elements().end(), T{}); }
+
+  void form(std::size_t b) final {
+    if (rules().keeps_whole) return;
+    make_room(b, !passing_[b].empty());
+    if (passing_[b].empty()) passing_[b] = flat_buffer<T>(layout().bucket(b).size, memory_);
+  }
+
+  void fold(std::size_t b) final {
+    if (rules().keeps_whole) return;
+    const std::span<T> sum = summed(b), part = own(b);
+    for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += part[at];
+    passing_[b] = {};
+  }
+
+  std::pmr::memory_resource* memory_;
+  flat_buffer<T> kept_;
+  std::vector<flat_buffer<T>> passing_;  ///< of each bucket: the microbatch's gradient, while there is one
+};
+
+}  // namespace detail
+HOCKET_END_NAMESPACE

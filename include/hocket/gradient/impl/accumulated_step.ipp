@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Definitions of <hocket/gradient/accumulated_step.hpp>.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/core/text.hpp>
+#include <hocket/gradient/accumulated_step.hpp>
+#include <hocket/gradient/communication_time.hpp>
+#include <hocket/gradient/parameter_layout.hpp>
+#include <hocket/gradient/totals.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+HOCKET_DECL accumulated_step::accumulated_step(parameter_layout layout, const accumulation_rules& rules, int rank,
+                                               int ranks, const std::source_location& site)
+    : layout_(std::move(layout)), rules_(rules), rank_(rank), ranks_(ranks), site_(site),
+      share_(layout_, rules.keeps_pieces, rank, ranks), reduced_(layout_, rules.scatters, rank, ranks),
+      missing_(layout_.buckets()), is_in_flight_(layout_.buckets(), false), done_(layout_.parameters(), false),
+      report_(uses + layout_.parameters()) {}
+
+// ── Microbatches ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+HOCKET_DECL void accumulated_step::begin_microbatch(int index, int microbatches) {
+  if (inside_ || index != next_ || microbatches < 1 || index >= microbatches || (index > 0 && microbatches != of_)) {
+    refuse(concat({"begin_microbatch(", index, ", ", microbatches, "): ",
+                   inside_      ? concat({"microbatch ", next_ - 1, " has not ended: call end_microbatch first"})
+                   : next_ == 0 ? std::string("a step begins with microbatch 0, of at least 1")
+                                : concat({"microbatch ", next_, " of ", of_, " is next",
+                                          next_ == of_ ? " to none: call finish" : ""})}));
+  }
+  if (index == 0) begin_step(microbatches);
+  inside_ = true;
+  ++next_;
+  to_launch_ = 0;
+  std::fill(done_.begin(), done_.end(), false);
+  for (std::size_t b = 0; b < missing_.size(); ++b) missing_[b] = layout_.members(b).size();
+}
+
+HOCKET_DECL void accumulated_step::begin_step(int microbatches) {
+  totals_ = {};
+  wait_for_all();  // of a step that was not taken after `finish_counts`
+  of_ = microbatches;
+  finished_ = used_ = false;
+  std::fill(report_.begin(), report_.end(), 0.0);
+  clear_kept();
+}
+
+HOCKET_DECL void accumulated_step::ready(std::size_t i) {
+  open(i, "ready");
+  complete(i);
+  progress();
+}
+
+HOCKET_DECL void accumulated_step::end_microbatch(double loss, double count) {
+  if (!inside_) refuse("end_microbatch: no microbatch has begun");
+  for (std::size_t b = 0; b < layout_.buckets(); ++b) {
+    for (const std::size_t i : layout_.members(b)) {
+      if (!done_[i]) complete(i);
+    }
+  }
+  inside_ = false;
+  report_[losses] += loss;
+  report_[counts_of_losses] += count;
+  progress();
+}
+
+// ── Buckets ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+HOCKET_DECL void accumulated_step::complete(std::size_t i) {
+  done_[i] = true;
+  --missing_[layout_.bucket_of(i)];
+  if (rules_.keeps_whole && next_ != of_) return;
+  while (to_launch_ < layout_.buckets() && missing_[layout_.leaves(to_launch_)] == 0) {
+    launch(layout_.leaves(to_launch_++));
+  }
+}
+
+HOCKET_DECL void accumulated_step::launch(std::size_t b) {
+  form(b);  // may wait, which is another's time
+  const stopwatch watch(totals_.driving_seconds);
+  is_in_flight_[b] = true;
+  const bool goes_on = rules_.has_replicas && (!rules_.scatters_before_adding || next_ == of_);
+  in_flight_.launch_within(b, goes_on, begun(b, false));
+}
+
+/// Where it throws, peers wait for what this rank will not send: they hear why.
+HOCKET_DECL request accumulated_step::begun(std::size_t b, bool across) {
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    return across ? begin_across(b) : begin_within(b);
+  } catch (const std::exception& thrown) {
+    revoke_unbegun(b, thrown.what());
+    throw;
+  } catch (...) {
+    revoke_unbegun(b, "something that is no std::exception");
+    throw;
+  }
+#else
+  return across ? begin_across(b) : begin_within(b);
+#endif
+}
+
+HOCKET_DECL void accumulated_step::revoke_unbegun(std::size_t b, const char* thrown) const {
+  revoke(concat({"the reduction of bucket ", b, " did not begin: ", thrown}));
+}
+
+/// The sum over the ranks of one copy is there, or, `across`, that over all ranks.
+HOCKET_DECL void accumulated_step::landed(std::size_t b, bool across, bool goes_on) {
+  const bool is_within = rules_.has_replicas && !across;
+  if (is_within == rules_.scatters_before_adding) fold(b);  // before replicas are added up, or after
+  if (is_within && goes_on) {
+    in_flight_.launch_across(b, begun(b, true));
+  } else {
+    is_in_flight_[b] = false;
+  }
+}
+
+HOCKET_DECL void accumulated_step::progress() {
+  const stopwatch watch(totals_.driving_seconds);
+  in_flight_.move_on([this](std::size_t b, bool across, bool goes_on) { landed(b, across, goes_on); });
+}
+
+HOCKET_DECL void accumulated_step::wait_for_one() {
+  in_flight_.wait_for_one(timeout(), [this](std::size_t b, bool across, bool goes_on) { landed(b, across, goes_on); });
+}
+
+HOCKET_DECL void accumulated_step::wait_for_all() {
+  const stopwatch watch(totals_.exposed_seconds);
+  while (in_flight_.size() > 0) wait_for_one();
+}
+
+HOCKET_DECL void accumulated_step::wait(std::size_t b) {
+  if (!is_in_flight_[b]) return;
+  const stopwatch watch(totals_.exposed_seconds);
+  while (is_in_flight_[b]) wait_for_one();
+}
+
+HOCKET_DECL void accumulated_step::make_room(std::size_t b, bool is_formed) {
+  const std::size_t most = layout_.limits().in_flight;
+  if (!is_in_flight_[b] && (is_formed || in_flight_.size() <= most)) return;
+  const stopwatch watch(totals_.exposed_seconds);
+  while (is_in_flight_[b] || in_flight_.size() > most) wait_for_one();
+}
+
+// ── The end of a step ──────────────────────────────────────────────────────────────────────────────────────────────
+
+HOCKET_DECL gradient_totals accumulated_step::finish() {
+  check_complete("finish");
+  wait_for_all();
+  return finish_counts();
+}
+
+HOCKET_DECL gradient_totals accumulated_step::finish_counts() {
+  check_complete("finish");
+  // Each replica must be called in one order by all: what goes on to it before what is summed over it here.
+  if (rules_.has_replicas || rules_.gathers()) wait_for_all();
+  if (rules_.gathers()) gather();
+  {
+    const stopwatch watch(totals_.exposed_seconds);
+    sum_over_ranks(report_);
+  }
+  next_ = 0;
+  finished_ = true;
+  totals_.loss = report_[losses];
+  totals_.count = report_[counts_of_losses];
+  totals_.abandoned = static_cast<int>(report_[abandonments]);
+  return totals_;
+}
+
+HOCKET_DECL void accumulated_step::gather() {
+  const stopwatch watch(totals_.exposed_seconds);
+  std::vector<request> started;
+  for (std::size_t b = 0; b < layout_.buckets(); ++b) started.push_back(begin_gather(b));
+  for (request& each : started) each.wait();
+}
+
+HOCKET_DECL gradient_totals accumulated_step::abandon() {
+  if (next_ == 0) {
+    finished_ = false;
+    return {};
+  }
+  report_[abandonments] = 1;
+  while (inside_ || next_ != of_) {
+    if (!inside_) begin_microbatch(next_, of_);
+    end_microbatch(0, 0);
+  }
+  return finish();
+}
+
+HOCKET_DECL gradient_totals accumulated_step::abandon(int microbatches) {
+  if (next_ == 0) begin_microbatch(0, microbatches);
+  if (microbatches != of_) {
+    refuse(concat({"abandon(", microbatches, "): this step has ", of_, " microbatches"}));
+  }
+  return abandon();
+}
+
+HOCKET_DECL void accumulated_step::use() {
+  check_finished("step");
+  if (abandoned()) {
+    refuse(concat({"step: ", totals_.abandoned,
+                   " ranks abandoned this step, and there is no gradient: skip it where norm(...).finite is false"}));
+  }
+  if (std::exchange(used_, true)) refuse("step: a step was taken with this gradient: add up another one first");
+}
+
+// ── Refusals ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+HOCKET_DECL void accumulated_step::refuse(std::string reason) const {
+  raise(errc::invalid_argument, std::move(reason),
+        {.operation = "gradients", .rank = rank_, .ranks = ranks_, .site = site_});
+}
+
+HOCKET_DECL void accumulated_step::refuse_size(std::size_t i, std::size_t given) const {
+  refuse(
+      concat({"add: parameter '", layout_[i].name, "' has ", layout_.of(i).size, " elements, its gradient ", given}));
+}
+
+HOCKET_DECL void accumulated_step::refuse_closed(std::size_t i, const char* call) const {
+  const std::string name = concat({call, "(", i, "): "});
+  if (i >= layout_.parameters()) {
+    refuse(concat({name, "there are ", layout_.parameters(), " parameters, numbered from 0"}));
+  }
+  if (!inside_) refuse(name + "no microbatch has begun: call begin_microbatch first");
+  refuse(concat({name, "parameter '", layout_[i].name, "' was ready before, in microbatch ", next_ - 1,
+                 ", and its gradient may have left: each is ready once, when all of it was added"}));
+}
+
+HOCKET_DECL void accumulated_step::check_finished(const char* call) const {
+  if (!finished_) refuse(std::string(call) + ": the step's sums are not there yet: call finish first");
+}
+
+HOCKET_DECL void accumulated_step::check_complete(const char* call) const {
+  if (!inside_ && next_ != 0 && next_ == of_) return;
+  refuse(concat({call, ": ",
+                 inside_      ? std::string("a microbatch has not ended: call end_microbatch first")
+                 : next_ == 0 ? std::string("no microbatch has begun")
+                              : concat({"only ", next_, " of ", of_, " microbatches are done"})}));
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
