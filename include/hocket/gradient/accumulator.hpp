@@ -38,7 +38,6 @@
 #include <hocket/gradient/reduction.hpp>
 #include <hocket/gradient/totals.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -107,17 +106,12 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   /// Whether it adds up over the ranks of `comm`, and no others.
   template <class Domain>
   bool adds_over(const communicator<Domain>& comm) const {
-    std::vector<int> all = detail::members_of(comm), own = detail::members_of(*group_.shards);
-    std::sort(all.begin(), all.end());
+    const std::vector<int>& own = detail::members_of(*group_.shards);
     if constexpr (Group::has_replicas) {
-      const std::vector<int> others = detail::members_of(*group_.replicas);
-      if (own.size() * others.size() != all.size()) return false;
-      own.insert(own.end(), others.begin(), others.end());
+      return detail::are_all_of(detail::members_of(comm), own, detail::members_of(*group_.replicas));
     } else {
-      if (own.size() != all.size()) return false;
+      return detail::are_all_of(detail::members_of(comm), own, {own[static_cast<std::size_t>(rank())]});
     }
-    return std::all_of(own.begin(), own.end(),
-                       [&](int each) { return std::binary_search(all.begin(), all.end(), each); });
   }
 
   /// Whether it adds up over another rank of `comm` than this one.
@@ -125,16 +119,10 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   bool adds_over_some_of(const communicator<Domain>& comm) const {
     const std::vector<int>& others = detail::members_of(comm);
     const int self = others[static_cast<std::size_t>(comm.rank())];
-    const auto shared = [&](const auto& own) {
-      const std::vector<int>& members = detail::members_of(own);
-      return std::any_of(members.begin(), members.end(), [&](int each) {
-        return each != self && std::find(others.begin(), others.end(), each) != others.end();
-      });
-    };
     if constexpr (Group::has_replicas) {
-      if (shared(*group_.replicas)) return true;
+      if (detail::share_another(detail::members_of(*group_.replicas), others, self)) return true;
     }
-    return shared(*group_.shards);
+    return detail::share_another(detail::members_of(*group_.shards), others, self);
   }
 
   /// Begins microbatch `index`, from 0, of the `microbatches` of this step. The first begins a new step.

@@ -6,11 +6,7 @@
 
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/error.hpp>
-#include <hocket/core/text.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <source_location>
 #include <type_traits>
 #include <utility>
@@ -41,24 +37,16 @@ bool same_domain(const communicator<Domain>& one, const communicator<Domain>& ot
   return communicator_access::state(one).domain() == communicator_access::state(other).domain();
 }
 
-/// Refuses groups that have another rank in common than this one. Along axes of a mesh all ranks find the same.
-template <class Domain>
-void check_crossing(const communicator<Domain>& shards, const communicator<Domain>& replicas,
-                    const std::source_location& site) {
-  if (!same_domain(shards, replicas)) return;
-  const std::vector<int>& sharing = members_of(shards);
-  const std::vector<int>& copying = members_of(replicas);
-  for (int rank = 0; rank < shards.size(); ++rank) {
-    const auto found = std::find(copying.begin(), copying.end(), sharing[static_cast<std::size_t>(rank)]);
-    if (rank == shards.rank() || found == copying.end()) continue;
-    raise(errc::invalid_argument,
-          concat({"hybrid(shards, replicas): rank ", rank, " of the ", shards.size(), " shards is also rank ",
-                  found - copying.begin(), " of the ", replicas.size(),
-                  " replicas, and its gradient would be added twice: the two have this rank alone in common, as in "
-                  "hybrid(mesh.along<\"shard\">(), mesh.along<\"replica\">())"}),
-          {.operation = "hybrid", .rank = shards.rank(), .ranks = shards.size(), .peer = rank, .site = site});
-  }
-}
+/// Refuses groups that have another rank in common than this one, rank `self` of `shards`. Along axes of a mesh all ranks
+/// find the same.
+HOCKET_DECL void check_crossing(const std::vector<int>& shards, const std::vector<int>& replicas, int self,
+                                const std::source_location& site);
+
+/// Whether a gradient that is added up over `shards` and then over `replicas` comes from all of `group`, and from no other.
+HOCKET_DECL bool are_all_of(std::vector<int> group, const std::vector<int>& shards, const std::vector<int>& replicas);
+
+/// Whether both have a rank other than `self`.
+HOCKET_DECL bool share_another(const std::vector<int>& one, const std::vector<int>& other, int self);
 
 }  // namespace detail
 
@@ -68,7 +56,9 @@ void check_crossing(const communicator<Domain>& shards, const communicator<Domai
 template <class Domain>
 hybrid_group<Domain> hybrid(const communicator<Domain>& shards, const communicator<Domain>& replicas,
                             const std::source_location& site = std::source_location::current()) {
-  detail::check_crossing(shards, replicas, site);
+  if (detail::same_domain(shards, replicas)) {
+    detail::check_crossing(detail::members_of(shards), detail::members_of(replicas), shards.rank(), site);
+  }
   return {&shards, &replicas};
 }
 template <class Domain>
@@ -139,3 +129,7 @@ bool same_ranks(const communicator<Domain>& one, const communicator<OtherDomain>
 
 }  // namespace detail
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/gradient/impl/data_parallel.ipp>
+#endif

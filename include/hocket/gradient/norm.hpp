@@ -12,7 +12,6 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
-#include <hocket/core/text.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/operation/exact_sum.hpp>
 
@@ -127,28 +126,32 @@ class sum_of_squares {
   std::array<exact_sum<double>, 3> sums_;
 };
 
-/// Of what this rank has: blocks of a layout are whole on one rank, so their sums, added exactly, do not depend on how
-/// many ranks there are.
+/// Adds the squares of `values`, which lie at `own` in bucket `b`: blocks of a layout are whole on one rank, so their sums,
+/// added exactly, do not depend on how many ranks there are.
+template <class T>
+void add_squares(sum_of_squares& sum, const parameter_layout& layout, std::size_t b, const element_range& own,
+                 std::span<const T> values) {
+  layout.visit_parts(b, own, [&](std::size_t i, const element_range& part) {
+    for (std::size_t at = part.first; at < part.end(); at += layout_block) {
+      const auto block = values.subspan(at - own.first, std::min(layout_block, part.end() - at));
+      if (layout[i].counts_in_norm) {
+        sum.add(block);
+      } else {
+        sum.add_if_not_finite(block);
+      }
+    }
+  });
+}
+
+/// Of what this rank has.
 template <class Gradients>
 sum_of_squares squares_here(Gradients& gradients) {
-  using T = typename Gradients::value_type;
-  const parameter_layout& layout = gradients.layout();
   sum_of_squares sum;
   if (gradients.abandoned()) sum.add_nan();
-  for (std::size_t b = 0; b < layout.buckets(); ++b) {
+  for (std::size_t b = 0; b < gradients.layout().buckets(); ++b) {
     gradients.wait(b);
-    const element_range& own = gradients.own_range(b);
-    const std::span<const T> values = gradients.result(b);
-    layout.visit_parts(b, own, [&](std::size_t i, const element_range& part) {
-      for (std::size_t at = part.first; at < part.end(); at += layout_block) {
-        const auto block = values.subspan(at - own.first, std::min(layout_block, part.end() - at));
-        if (layout[i].counts_in_norm) {
-          sum.add(block);
-        } else {
-          sum.add_if_not_finite(block);
-        }
-      }
-    });
+    add_squares<typename Gradients::value_type>(sum, gradients.layout(), b, gradients.own_range(b),
+                                                gradients.result(b));
   }
   return sum;
 }
@@ -162,32 +165,19 @@ concept has_buckets = requires(T& gradients) {
 
 /// Refuses a norm over `ranks` ranks of the model where more have parts of a parameter, as its tensor's type tells:
 /// each of the others would find another norm, and move its copies by another step.
-template <class Gradients>
-void check_model_ranks(const Gradients& gradients, int ranks, const std::source_location& site) {
-  const parameter_layout& layout = gradients.layout();
-  for (std::size_t i = 0; i < layout.parameters(); ++i) {
-    if (layout[i].model_ranks <= ranks) continue;
-    raise(errc::invalid_argument,
-          concat({"norm: parameter '", layout[i].name, "' has slices or copies on ", layout[i].model_ranks,
-                  " ranks of the model, and the norm would be taken over ", ranks,
-                  ": give it the communicator of all of them, too, as in norm(gradients, ranks.along<\"tp\">())"}),
-          {.operation = "norm", .rank = gradients.rank(), .ranks = gradients.ranks(), .site = site});
-  }
-}
+HOCKET_DECL void check_model_ranks(const parameter_layout& layout, int ranks, const error_context& context);
+
+/// Refuses ranks of the model that the gradient was added over.
+[[noreturn]] HOCKET_DETAIL_RARE HOCKET_DECL void refuse_counting_twice(const error_context& context);
 
 /// Over the ranks that have parts of the gradient, and those of `models`: none, or one.
 template <class Gradients, class Options, class... Models>
 gradient_norm norm_over(Gradients& gradients, const Options& options, const std::source_location& site,
                         const Models&... models) {
   gradients.check_finished("norm");
-  if ((gradients.adds_over_some_of(models) || ...)) {
-    raise(
-        errc::invalid_argument,
-        "norm: the ranks that hold other parts of the model must not be among those that the gradient was added over: "
-        "their parts would count twice",
-        {.operation = "norm", .rank = gradients.rank(), .ranks = gradients.ranks(), .site = site});
-  }
-  check_model_ranks(gradients, (models.size() * ... * 1), site);
+  const error_context context{.operation = "norm", .rank = gradients.rank(), .ranks = gradients.ranks(), .site = site};
+  if ((gradients.adds_over_some_of(models) || ...)) refuse_counting_twice(context);
+  check_model_ranks(gradients.layout(), (models.size() * ... * 1), context);
   sum_of_squares squares = squares_here(gradients);
   const auto add_over = [&](const auto& comm) {
     if constexpr (std::is_same_v<Options, hocket::options<>>) {
@@ -226,3 +216,7 @@ gradient_norm norm(Gradients& gradients, const communicator<Domain>& model, cons
 }
 
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/gradient/impl/norm.ipp>
+#endif
