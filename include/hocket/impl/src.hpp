@@ -20,6 +20,7 @@
 #include <hocket/group/local.hpp>
 #include <hocket/group/sim.hpp>
 #include <hocket/impl/instantiate.hpp>
+#include <hocket/optimizer/impl/optimizer_checks.ipp>
 
 HOCKET_DETAIL_INSTANTIATE(local::domain)
 HOCKET_DETAIL_INSTANTIATE(sim::domain)

@@ -13,22 +13,22 @@
 /// Source: ZeRO, Rajbhandari et al., 2020.
 #pragma once
 
+#include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/error.hpp>
 #include <hocket/core/flat_buffer.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/text.hpp>
-#include <hocket/gradient/layout_agreement.hpp>
+#include <hocket/gradient/data_parallel.hpp>
 #include <hocket/gradient/layout_share.hpp>
-#include <hocket/gradient/norm.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/gradient/policy.hpp>
 #include <hocket/gradient/totals.hpp>
+#include <hocket/optimizer/optimizer_checks.hpp>
 #include <hocket/optimizer/parameters.hpp>
+#include <hocket/optimizer/rule_step.hpp>
 #include <hocket/optimizer/state.hpp>
 
 #include <array>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -51,32 +51,6 @@ concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const
 };
 
 namespace detail {
-
-/// One pass over elements that lie one after the other. Nothing here overlaps: the compiler may take them together.
-template <class Rule, class F, class P, class T, class Constants>
-#if defined(__GNUC__) && !defined(__clang__)
-__attribute__((optimize("O3")))
-#endif
-void update_all(const Constants& constants, std::size_t size, P* parameters, F* masters, const T* gradients,
-                double factor, const std::array<F*, Rule::states>& states) {
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC ivdep
-#endif
-  for (std::size_t i = 0; i < size; ++i) {
-    std::array<F, Rule::states> values{};
-    std::array<F*, Rule::states> places{};
-    for (std::size_t k = 0; k < Rule::states; ++k) {
-      values[k] = states[k][i];
-      places[k] = &values[k];
-    }
-    F value = masters != nullptr ? masters[i] : static_cast<F>(parameters[i]);
-    const F gradient = static_cast<F>(static_cast<double>(rounded_sum(gradients[i])) * factor);
-    Rule::template update<F>(constants, value, gradient, places);
-    for (std::size_t k = 0; k < Rule::states; ++k) states[k][i] = values[k];
-    if (masters != nullptr) masters[i] = value;
-    parameters[i] = static_cast<P>(value);
-  }
-}
 
 /// Whether an optimizer computes in `F`, by `Rule`, for parameters of `P`.
 template <class F, class Rule, class P>
@@ -150,24 +124,22 @@ class optimizer {
     static_assert(Gradients::group_type::has_replicas || !Parameters::group_type::has_replicas,
                   "optimizer::step: the parameters have replicas which the gradients are not added up over, so copies "
                   "would part: make gradients(...), too, with hybrid(shards, replicas)");
-    check_layouts(gradients.layout());
+    checks().check_layouts(gradients.layout(), layout());
     check_ranks(*gradients.group().shards, *parameters_->group().shards, "");
     if constexpr (Parameters::group_type::has_replicas) {
       check_ranks(*gradients.group().replicas, *parameters_->group().replicas, " of the replicas");
     }
-    if (!std::isfinite(learning_rate)) refuse(detail::concat({"the learning rate is ", std::to_string(learning_rate)}));
-    if (!std::isfinite(factor)) {
-      refuse(detail::concat({"the gradient is to be multiplied with ", std::to_string(factor),
-                             ": was it divided by a count of 0, as no rank had any token?"}));
-    }
+    checks().check_numbers(learning_rate, factor);
     gradients.use();
     ++steps_;
-    const auto constants = rule_.template at<F>(steps_, learning_rate);
-    const auto undecayed = without_decay(rule_).template at<F>(steps_, learning_rate);
+    const detail::rule_step<Rule, F> this_step(rule_, steps_, learning_rate, factor);
     for (std::size_t b = layout().buckets(); b-- > 0;) {
       gradients.wait(b);
       parameters_->wait(b);
-      update(b, gradients, factor, constants, undecayed);
+      this_step.move(
+          layout(), b, share_.range(b), [&](std::size_t i) { return gradients.was_used(i); },
+          parameters_->own(b).data(), has_masters ? share_.of(masters_.elements(), b).data() : nullptr,
+          gradients.result(b).data(), states_of(b));
       if constexpr (sharding::shards_parameters) {
         parameters_->release(b);  // what was gathered is not what it was any more
       } else {
@@ -211,7 +183,8 @@ class optimizer {
     const detail::state_reader<F> reader(kept.pieces);
     visit_arrays([&](const std::string& array, std::span<F> memory) {
       visit_all(memory, [&](const parameter& of, const element_range& part, std::span<F>) {
-        if (std::string why = reader.missing(array, of, part); !why.empty()) refuse("restore: " + std::move(why));
+        if (std::string why = reader.missing(array, of, part); !why.empty())
+          checks().refuse("restore: " + std::move(why));
       });
     });
     visit_arrays([&](const std::string& array, std::span<F> memory) {
@@ -225,44 +198,15 @@ class optimizer {
  private:
   const parameter_layout& layout() const noexcept { return parameters_->layout(); }
 
-  [[noreturn]] void refuse(std::string why) const {
-    raise(errc::invalid_argument, std::move(why),
-          {.operation = "optimizer", .rank = parameters_->rank(), .ranks = parameters_->ranks()});
+  detail::optimizer_checks checks() const noexcept {
+    return detail::optimizer_checks({parameters_->rank(), parameters_->ranks()});
   }
-
-  void check_layouts(const parameter_layout& of_gradients) const {
-    if (of_gradients == layout()) return;
-    refuse(detail::concat(
-        {"the layout of the gradients, ", described(of_gradients), ", is not that of the parameters, ",
-         described(layout()), ": ",
-         detail::first_difference(detail::text_of(of_gradients), detail::text_of(layout()), "the former", "the latter"),
-         "; give both the same one"}));
-  }
-  /// Other ranks with as many others would take the step, and each its own.
   template <class Domain, class OtherDomain>
   void check_ranks(const communicator<Domain>& of_gradients, const communicator<OtherDomain>& of_parameters,
-                   const std::string& which) const {
+                   const char* which) const {
     if (detail::same_ranks(of_gradients, of_parameters)) return;
-    refuse(detail::concat({"the gradients are those of ", described(of_gradients), ", the parameters those of ",
-                           described(of_parameters), which,
-                           of_gradients.rank() == of_parameters.rank() && of_gradients.size() == of_parameters.size()
-                               ? ", and these are other ranks"
-                               : "",
-                           ": make both with the same ranks, in the same order"}));
-  }
-  template <class Domain>
-  static std::string described(const communicator<Domain>& comm) {
-    return detail::concat({"rank ", comm.rank(), " of ", comm.size()});
-  }
-  static std::string described(const parameter_layout& layout) {
-    return detail::concat(
-        {layout.parameters(), " parameters with ", layout.size(), " elements in ", layout.buckets(), " buckets"});
-  }
-
-  /// The rule, with a `weight_decay` of 0 if it has one.
-  static Rule without_decay(Rule rule) {
-    if constexpr (requires { rule.weight_decay = 0; }) rule.weight_decay = 0;
-    return rule;
+    checks().refuse_ranks({of_gradients.rank(), of_gradients.size()}, {of_parameters.rank(), of_parameters.size()},
+                          which);
   }
 
   /// Calls `visit(name, memory)` for each array that is kept from step to step.
@@ -284,20 +228,10 @@ class optimizer {
     }
   }
 
-  template <class Gradients, class Constants>
-  void update(std::size_t b, Gradients& gradients, double factor, const Constants& constants,
-              const Constants& undecayed) {
-    const element_range& own = share_.range(b);
-    layout().visit_parts(b, own, [&](std::size_t i, const element_range& part) {
-      if (!gradients.was_used(i)) return;
-      const std::size_t at = part.first - own.first;
-      std::array<F*, Rule::states> states{};
-      for (std::size_t k = 0; k < Rule::states; ++k) states[k] = share_.of(states_[k].elements(), b).data() + at;
-      detail::update_all<Rule, F>(layout()[i].decays ? constants : undecayed, part.size,
-                                  parameters_->own(b).data() + at,
-                                  has_masters ? share_.of(masters_.elements(), b).data() + at : nullptr,
-                                  gradients.result(b).data() + at, factor, states);
-    });
+  std::array<F*, Rule::states> states_of(std::size_t b) noexcept {
+    std::array<F*, Rule::states> states{};
+    for (std::size_t k = 0; k < Rule::states; ++k) states[k] = share_.of(states_[k].elements(), b).data();
+    return states;
   }
 
   Parameters* parameters_;

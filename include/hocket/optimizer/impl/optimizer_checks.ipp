@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Definitions of <hocket/optimizer/optimizer_checks.hpp>.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
+#include <hocket/gradient/layout_agreement.hpp>
+#include <hocket/gradient/parameter_layout.hpp>
+#include <hocket/optimizer/optimizer_checks.hpp>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+inline std::string described(const group_place& place) { return concat({"rank ", place.rank, " of ", place.size}); }
+
+inline std::string described(const parameter_layout& layout) {
+  return concat(
+      {layout.parameters(), " parameters with ", layout.size(), " elements in ", layout.buckets(), " buckets"});
+}
+
+HOCKET_DECL void optimizer_checks::refuse(std::string why) const {
+  raise(errc::invalid_argument, std::move(why), {.operation = "optimizer", .rank = self_.rank, .ranks = self_.size});
+}
+
+HOCKET_DECL void optimizer_checks::check_layouts(const parameter_layout& of_gradients,
+                                                 const parameter_layout& of_parameters) const {
+  if (of_gradients == of_parameters) return;
+  refuse(concat({"the layout of the gradients, ", described(of_gradients), ", is not that of the parameters, ",
+                 described(of_parameters), ": ",
+                 first_difference(text_of(of_gradients), text_of(of_parameters), "the former", "the latter"),
+                 "; give both the same one"}));
+}
+
+HOCKET_DECL void optimizer_checks::check_numbers(double learning_rate, double factor) const {
+  if (!std::isfinite(learning_rate)) refuse(concat({"the learning rate is ", std::to_string(learning_rate)}));
+  if (!std::isfinite(factor)) {
+    refuse(concat({"the gradient is to be multiplied with ", std::to_string(factor),
+                   ": was it divided by a count of 0, as no rank had any token?"}));
+  }
+}
+
+HOCKET_DECL void optimizer_checks::refuse_ranks(const group_place& of_gradients, const group_place& of_parameters,
+                                                const char* which) const {
+  refuse(concat({"the gradients are those of ", described(of_gradients), ", the parameters those of ",
+                 described(of_parameters), which, of_gradients == of_parameters ? ", and these are other ranks" : "",
+                 ": make both with the same ranks, in the same order"}));
+}
+
+}  // namespace detail
+HOCKET_END_NAMESPACE
