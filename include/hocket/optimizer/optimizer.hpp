@@ -181,16 +181,16 @@ class optimizer {
   /// changed.
   void restore(const optimizer_state<F>& kept) {
     const detail::state_reader<F> reader(kept.pieces);
-    visit_arrays([&](const std::string& array, std::span<F> memory) {
-      visit_all(memory, [&](const parameter& of, const element_range& part, std::span<F>) {
-        if (std::string why = reader.missing(array, of, part); !why.empty())
-          checks().refuse("restore: " + std::move(why));
-      });
+    visit_arrays([&](const std::string& array, std::span<F>) {
+      for (std::size_t b = 0; b < layout().buckets(); ++b) {
+        std::string why = reader.missing_in(array, layout(), b, share_.range(b));
+        if (!why.empty()) checks().refuse("restore: " + std::move(why));
+      }
     });
     visit_arrays([&](const std::string& array, std::span<F> memory) {
-      visit_all(memory, [&](const parameter& of, const element_range& part, std::span<F> to) {
-        reader.read(array, of, part, to);
-      });
+      for (std::size_t b = 0; b < layout().buckets(); ++b) {
+        reader.read_in(array, layout(), b, share_.range(b), share_.of(memory, b));
+      }
     });
     steps_ = kept.steps;
   }
@@ -221,13 +221,6 @@ class optimizer {
       }
     }
   }
-  template <class Visit>
-  void visit_all(std::span<F> memory, Visit visit) {
-    for (std::size_t b = 0; b < layout().buckets(); ++b) {
-      detail::visit_kept(layout(), b, share_.range(b), share_.of(memory, b), visit);
-    }
-  }
-
   std::array<F*, Rule::states> states_of(std::size_t b) noexcept {
     std::array<F*, Rule::states> states{};
     for (std::size_t k = 0; k < Rule::states; ++k) states[k] = share_.of(states_[k].elements(), b).data();

@@ -147,16 +147,17 @@ class flat_parameters {
   /// Raises `invalid_argument` if a parameter is missing in part, or has another size; then nothing is changed.
   void restore(std::span<const state_piece<P>> pieces) {
     const detail::state_reader<P> reader(pieces);
-    visit_all_kept([&](const parameter& of, const element_range& part, std::span<P>) {
-      if (std::string why = reader.missing("parameter", of, part); !why.empty()) refuse("restore: " + std::move(why));
-    });
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
+      std::string why = reader.missing_in("parameter", layout_, b, kept_range(b));
+      if (!why.empty()) refuse("restore: " + std::move(why));
+    }
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
       wait(b);
       release(b);
     }
-    visit_all_kept([&](const parameter& of, const element_range& part, std::span<P> to) {
-      reader.read("parameter", of, part, to);
-    });
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
+      reader.read_in("parameter", layout_, b, kept_range(b), kept_values(b));
+    }
   }
 
   /// Begins to fetch the other ranks' pieces of bucket `b`. With zero<3>, nothing if they are here or on their way;
@@ -239,13 +240,6 @@ class flat_parameters {
     check(first, "hold");
     check(first + count - 1, "hold");
     for (std::size_t b = layout_.bucket_of(first) + 1; b-- > layout_.bucket_of(first + count - 1);) visit(b);
-  }
-
-  template <class Visit>
-  void visit_all_kept(Visit visit) {
-    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
-      detail::visit_kept(layout_, b, kept_range(b), kept_values(b), visit);
-    }
   }
 
   std::span<P> whole(std::size_t b) noexcept {

@@ -57,9 +57,9 @@ class rule_step {
   /// begins where `own` does.
   /// @param masters the parameters in `F` where they are narrower; else null
   template <class P, class T>
-  void move(const parameter_layout& layout, std::size_t b, const element_range& own,
-            function_view<bool(std::size_t)> has_gradient, P* parameters, F* masters, const T* gradients,
-            const std::array<F*, Rule::states>& states) const {
+  HOCKET_NO_INLINE void move(const parameter_layout& layout, std::size_t b, const element_range& own,
+                             function_view<bool(std::size_t)> has_gradient, P* parameters, F* masters,
+                             const T* gradients, const std::array<F*, Rule::states>& states) const {
     layout.visit_parts(b, own, [&](std::size_t i, const element_range& part) {
       if (!has_gradient(i)) return;
       const std::size_t at = part.first - own.first;

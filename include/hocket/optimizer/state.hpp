@@ -100,19 +100,28 @@ class state_reader {
     }
   }
 
+  /// The same as `missing` for all that lies in bucket `b` in `kept`.
+  std::string missing_in(const std::string& array, const parameter_layout& layout, std::size_t b,
+                         const element_range& kept) const {
+    std::string why;
+    layout.visit_parts(b, kept, [&](std::size_t i, const element_range& part) {
+      if (why.empty()) why = missing(array, layout[i], {part.first - layout.of(i).first, part.size});
+    });
+    return why;
+  }
+
+  /// Copies all that lies in bucket `b` in `kept`, whose memory is `to`.
+  void read_in(const std::string& array, const parameter_layout& layout, std::size_t b, const element_range& kept,
+               std::span<F> to) const {
+    layout.visit_parts(b, kept, [&](std::size_t i, const element_range& part) {
+      read(array, layout[i], {part.first - layout.of(i).first, part.size},
+           to.subspan(part.first - kept.first, part.size));
+    });
+  }
+
  private:
   std::map<std::pair<std::string, std::string>, std::vector<const state_piece<F>*>> found_;
 };
-
-/// Calls `visit(parameter, range in it, memory)` for all that lies in bucket `b` in `kept`, whose memory is given.
-template <class F, class Visit>
-void visit_kept(const parameter_layout& layout, std::size_t b, const element_range& kept, std::span<F> memory,
-                Visit visit) {
-  layout.visit_parts(b, kept, [&](std::size_t i, const element_range& part) {
-    visit(layout[i], element_range{part.first - layout.of(i).first, part.size},
-          memory.subspan(part.first - kept.first, part.size));
-  });
-}
 
 }  // namespace detail
 HOCKET_END_NAMESPACE
