@@ -11,7 +11,6 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
-#include <hocket/core/text.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/transport/concept.hpp>
 
@@ -42,26 +41,11 @@ constexpr auto bounds_of(const Options& options) {
 }
 
 /// A layout in words, a line per parameter.
-inline std::string text_of(const parameter_layout& layout) {
-  const bool forward = layout.limits().order == bucket_order::forward;
-  std::string text = concat({"buckets that leave in ", forward ? "forward" : "backward", " order\n"});
-  for (std::size_t i = 0; i < layout.parameters(); ++i) text += layout.describe(i) + '\n';
-  return text;
-}
+HOCKET_DECL std::string text_of(const parameter_layout& layout);
 
 /// The first line in which two texts differ: that of each, or that it has none.
-inline std::string first_difference(std::string_view one, std::string_view other, const std::string& one_is,
-                                    const std::string& other_is) {
-  std::size_t begin = 0;  // of the line in which they differ
-  for (std::size_t at = 0; at < one.size() && at < other.size() && one[at] == other[at]; ++at) {
-    if (one[at] == '\n') begin = at + 1;
-  }
-  const auto line = [&](std::string_view text) {
-    const std::string_view rest = text.substr(begin);
-    return rest.empty() ? std::string("no more parameters") : std::string(rest.substr(0, rest.find('\n')));
-  };
-  return concat({one_is, " has ", line(one), ", ", other_is, " has ", line(other)});
-}
+HOCKET_DECL std::string first_difference(std::string_view one, std::string_view other, const std::string& one_is,
+                                         const std::string& other_is);
 
 /// Of the bytes of a text, from 1 on: FNV-1a.
 constexpr std::uint64_t fingerprint_of(std::string_view text) noexcept {
@@ -76,6 +60,10 @@ struct layout_print {
   friend bool operator==(const layout_print&, const layout_print&) = default;
 };
 
+/// Says how the layout of rank `culprit`, as a text, differs from that of rank 0.
+[[noreturn]] HOCKET_DETAIL_RARE HOCKET_DECL void raise_difference(std::string_view first, std::string_view other,
+                                                                  std::size_t culprit, const error_context& context);
+
 /// Says on every rank how the layout of rank `culprit` differs from that of rank 0.
 template <class Domain, class Bounds>
 [[noreturn]] HOCKET_COLD void raise_layouts_differ(const communicator<Domain>& comm, const std::string& own,
@@ -89,17 +77,12 @@ template <class Domain, class Bounds>
   std::string both(lengths[0] + lengths[culprit], '\0');
   all_gather_v(comm, std::as_bytes(std::span(own).first(lengths[rank])), std::as_writable_bytes(std::span(both)),
                counts{lengths}, bounds, site);
-  const std::string_view texts = both;
-  raise(errc::mismatch,
-        concat({"the layouts of ranks differ: ",
-                first_difference(texts.substr(0, lengths[0]), texts.substr(lengths[0]), "rank 0",
-                                 concat({"rank ", culprit})),
-                "; give all ranks the same parameters, in the same order, and the same bucket limits"}),
-        {.operation = operation,
-         .rank = comm.rank(),
-         .ranks = comm.size(),
-         .peer = static_cast<int>(rank == culprit ? 0 : culprit),
-         .site = site});
+  raise_difference(std::string_view(both).substr(0, lengths[0]), std::string_view(both).substr(lengths[0]), culprit,
+                   {.operation = operation,
+                    .rank = comm.rank(),
+                    .ranks = comm.size(),
+                    .peer = static_cast<int>(rank == culprit ? 0 : culprit),
+                    .site = site});
 }
 
 /// Raises `mismatch` on all ranks of `comm` if their layouts differ. Collective: an all_gather of 16 bytes per rank.
@@ -121,3 +104,7 @@ void check_same_layout(const communicator<Domain>& comm, const parameter_layout&
 
 }  // namespace detail
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/gradient/impl/layout_agreement.ipp>
+#endif

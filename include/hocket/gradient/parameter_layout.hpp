@@ -12,16 +12,11 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
-#include <hocket/core/error.hpp>
-#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <string_view>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -112,26 +107,7 @@ class parameter_layout {
 
   /// @param in_forward_order the parameters, in the order in which the forward pass needs them
   /// Raises `invalid_argument` for two parameters of one name, and for more elements than memory can have.
-  explicit parameter_layout(std::vector<parameter> in_forward_order, const bucket_limits& limits = {})
-      : parameters_(std::move(in_forward_order)), limits_(limits), ranges_(parameters_.size()),
-        bucket_of_(parameters_.size()) {
-    check();
-    std::size_t limit = limits.first_elements;
-    for (std::size_t i = parameters_.size(); i-- > 0;) {
-      const bool ends_unit = i + 1 < parameters_.size() && parameters_[i + 1].begins_unit;
-      const bool closed = buckets_.empty() || buckets_.back().size >= limit || ends_unit;
-      if (closed) {
-        if (!buckets_.empty()) limit = limits.elements;
-        buckets_.push_back({size_, 0});
-        members_.emplace_back();
-      }
-      ranges_[i] = {size_, parameters_[i].elements};
-      bucket_of_[i] = buckets_.size() - 1;
-      members_.back().push_back(i);
-      size_ += rounded(parameters_[i].elements);
-      buckets_.back().size = size_ - buckets_.back().first;
-    }
-  }
+  explicit parameter_layout(std::vector<parameter> in_forward_order, const bucket_limits& limits = {});
 
   /// Elements of the flat memory, gaps included.
   std::size_t size() const noexcept { return size_; }
@@ -176,22 +152,10 @@ class parameter_layout {
   }
 
   /// Parameter `i` in words, for errors.
-  std::string describe(std::size_t i) const {
-    const parameter& each = parameters_[i];
-    return detail::concat(
-        {"parameter ", i, " '", each.name, "' of ", each.elements, " elements in bucket ", bucket_of_[i],
-         each.counts_in_norm ? "" : ", not in norms", each.decays ? "" : ", not decayed",
-         each.begins_unit ? ", first of a unit" : "",
-         each.model_ranks > 1 ? detail::concat({", on ", each.model_ranks, " ranks of the model"}) : ""});
-  }
+  std::string describe(std::size_t i) const;
 
   /// The number of the parameter with this name. Raises `invalid_argument` if there is none.
-  std::size_t find(std::string_view name) const {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (parameters_[i].name == name) return i;
-    }
-    raise(errc::invalid_argument, detail::concat({"no parameter of this layout is called '", name, "'"}));
-  }
+  std::size_t find(std::string_view name) const;
 
   /// The part of bucket `b` that is rank `rank`'s: see `piece_of`. Counted from the beginning of the flat memory.
   element_range piece(std::size_t b, int rank, int ranks) const noexcept { return piece_of(buckets_[b], rank, ranks); }
@@ -201,21 +165,7 @@ class parameter_layout {
     return (elements + layout_block - 1) / layout_block * layout_block;
   }
 
-  void check() const {
-    constexpr std::size_t largest_element = 512;
-    std::size_t room = std::numeric_limits<std::size_t>::max() / 2 / largest_element;
-    std::unordered_set<std::string_view> names;
-    for (const parameter& each : parameters_) {
-      if (each.elements > room || rounded(each.elements) > room) {
-        raise(errc::invalid_argument, detail::concat({"parameter '", each.name, "' has ", each.elements,
-                                                      " elements: more, with those before it, than memory can have"}));
-      }
-      room -= rounded(each.elements);
-      if (names.insert(each.name).second) continue;
-      raise(errc::invalid_argument,
-            detail::concat({"two parameters are called '", each.name, "': give each a name of its own"}));
-    }
-  }
+  void check() const;
 
   std::vector<parameter> parameters_;
   bucket_limits limits_;
@@ -227,3 +177,7 @@ class parameter_layout {
 };
 
 HOCKET_END_NAMESPACE
+
+#if !defined(HOCKET_SEPARATE_COMPILATION)
+#include <hocket/gradient/impl/parameter_layout.ipp>
+#endif

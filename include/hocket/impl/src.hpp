@@ -15,7 +15,9 @@
 #include <hocket/gradient/impl/accumulated_step.ipp>
 #include <hocket/gradient/impl/buckets_in_flight.ipp>
 #include <hocket/gradient/impl/data_parallel.ipp>
+#include <hocket/gradient/impl/layout_agreement.ipp>
 #include <hocket/gradient/impl/norm.ipp>
+#include <hocket/gradient/impl/parameter_layout.ipp>
 #include <hocket/group/impl/local.ipp>
 #include <hocket/group/local.hpp>
 #include <hocket/group/sim.hpp>
