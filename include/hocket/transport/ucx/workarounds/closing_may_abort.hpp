@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which connections are not closed before the process ends, and with them all that UCX has for their world.
+/// Connections that must stay open, with the whole worker of their world, until the process ends.
 ///
 /// Version: seen with UCX 1.13.
-/// Symptom: UCX ends the process by an assertion ("got REP message") if it closes a connection to which it still has an
-///   answer to write, of those that make connections. In the queue of a process of this host that died there may never be
-///   room for that answer.
+/// Symptom: UCX ends the process by an assertion ("got REP message") if it closes a connection on which a reply that
+///   sets up the connection is still unsent. If the peer is a process of this host that was killed, its queue may never
+///   have room for that reply.
 /// Test: fault/kill.test.cpp, "processes killed while the world connects".
 #pragma once
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Notices and control messages to one peer that could not be sent yet.
+/// Queue of notices and control messages to one peer that could not be sent yet.
 ///
-/// Until a peer has greeted this rank, nothing is sent to it that UCX can't send at once, and no long messages. For those
-/// UCX asks the peer for the number of its endpoint. A greeting is never waited for by UCX, and the connection it came
-/// through is made.
+/// Until the greeting of a peer arrives, this rank sends no long messages to it, and only messages that UCX can send
+/// immediately, because UCX asks the peer for its endpoint number before it sends others. UCX never delays a greeting,
+/// and once a greeting has arrived, the connection is complete.
 ///
-/// Version: before UCX 1.16; seen with 1.13. Since 1.16 UCX refuses to send anything but empty messages at once over TCP, and its answer
-///   needs no connection, so it may keep what it can't send at once.
-/// Symptom: UCX ends a process by an assertion if a peer that asked it for an endpoint number dies while the answer waits
-///   for a connection that is still being made.
+/// Version: before UCX 1.16; seen with 1.13. Since 1.16 UCX refuses to send nonempty messages immediately over TCP, and
+///   its answer needs no connection, so UCX may hold messages that it can't send immediately.
+/// Symptom: UCX ends a process by an assertion if a peer that asked it for an endpoint number is killed while the
+///   answer waits for a connection that is still being made.
 /// Test: fault/kill.test.cpp, "processes killed while the world connects".
 #pragma once
 
@@ -33,7 +33,7 @@ class deferred_messages {
   bool empty() const noexcept { return unsent_.empty(); }
   void clear() noexcept { unsent_.clear(); }
 
-  /// An active message with that `id`. Keeps a copy of header and words.
+  /// Adds an active message with that `id`. Copies header and words.
   template <class Header>
   void add(unsigned id, const Header& header, std::span<const std::byte> words) {
     deferred_message each{id, sizeof header, sizeof header + words.size(), {}};
@@ -43,8 +43,8 @@ class deferred_messages {
     unsent_.push_back(std::move(each));
   }
 
-  /// Sends what may go to a peer that `has_greeted` or not. `keep(request, bytes)` gets what UCX is not done with.
-  /// Returns whether nothing is left.
+  /// Sends the queued messages in order, before the peer `has_greeted` only those that UCX can send immediately. Passes
+  /// each request and its bytes, which UCX may still read, to `keep(request, bytes)`. Returns true if the queue is empty.
   template <class Keep>
   bool send(ucp_ep_h link, bool has_greeted, Keep keep) {
     for (; !unsent_.empty(); unsent_.pop_front()) {
@@ -63,7 +63,7 @@ class deferred_messages {
   }
 
  private:
-  /// The header is the beginning of `bytes`.
+  /// `bytes` begins with the header.
   struct deferred_message {
     unsigned id;
     std::size_t header_size;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Takes messages that nobody asks for any more out of a worker before it is destroyed.
+/// Removes messages that no call will receive from a worker before the worker is destroyed.
 ///
 /// Version: seen with UCX 1.13.
-/// Symptom: after a failure UCX writes a warning for each message that came and was not received, among which the words of
-///   the failure are lost.
+/// Symptom: after a failure UCX writes a warning for each message that arrived and was not received. These warnings
+///   hide the error message of the failure.
 /// Test: fault/mismatch.test.cpp, "what has come and nobody receives after a failure makes UCX say nothing".
 #pragma once
 
@@ -15,7 +15,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Called with the worker's lock held. The bytes of the messages are lost, and the worker must make no progress after this.
+/// Call with the worker's lock held. Drops the bytes of the messages. The worker must make no progress afterwards.
 inline void forget_unreceived(ucp_worker_h worker) noexcept {
   const ucp_request_param_t how{};
   ucp_tag_recv_info_t info{};

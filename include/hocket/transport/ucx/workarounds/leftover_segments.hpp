@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Removes shared memory of UCX that processes which were killed have left behind.
+/// Removes shared memory of UCX that killed processes have left behind.
 ///
 /// Version: seen with UCX 1.13.
-/// Symptom: UCX gives its segments names for a moment, and a process that is killed in that moment leaves a file in
-///   /dev/shm, with the memory that it holds.
+/// Symptom: UCX gives its segments names for a short time. A process that is killed in that time leaves a file in
+///   /dev/shm, which continues to occupy memory.
 /// Test: ucx/leftover_segments.test.cpp, and fault/kill.test.cpp, which leaves such files.
 ///
-/// Whether a file is in use is asked of the kernel: a read lease is granted only where nobody has it open for writing,
-/// and who maps a segment of UCX has. That also counts processes that are not seen from here, as those of other
-/// containers which share /dev/shm; a look into /proc would miss them. Where there are no leases, nothing is removed.
+/// The kernel knows whether a file is in use: it grants a read lease only if no process has the file open for writing,
+/// and every process that maps a segment of UCX does. That includes processes that are invisible here, such as those of
+/// other containers that share /dev/shm. Without leases, nothing is removed.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -31,10 +31,9 @@ HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 namespace detail {
 
-/// Whether nobody has `file`, which is open for reading, open for writing. `file` keeps the lease.
+/// Returns whether no process has `file` open for writing. `file` must be open for reading, and retains the lease.
 inline bool is_unused(int file) noexcept {
-  ::fcntl(file, F_SETSIG,
-          SIGURG);  // if somebody opens it just now: a signal that is ignored, instead of one that kills
+  ::fcntl(file, F_SETSIG, SIGURG);  // sent if a process opens the file now; the default signal would kill this process
   return ::fcntl(file, F_SETLEASE, F_RDLCK) == 0;
 }
 
@@ -46,11 +45,11 @@ inline bool is_leftover(int file, std::chrono::seconds least_age) noexcept {
 
 }  // namespace detail
 
-/// Removes segments of UCX in `directory` that belong to this user, are a minute old, and are used by nobody. Local;
-/// any number of processes may do so at once. What can't be removed stays, silently.
+/// Removes segments of UCX in `directory` that belong to this user, are at least a minute old, and are not in use.
+/// Local; any number of processes may call it at the same time. Silently skips files that can't be removed.
 inline void remove_leftover_segments(const std::string& directory) {
   constexpr std::string_view prefix = "ucx_shm_posix_";
-  constexpr auto least_age = std::chrono::minutes(1);  // younger ones may be about to be used
+  constexpr auto least_age = std::chrono::minutes(1);  // younger ones may not be in use yet
   for (const std::string& name : platform::list_directory(directory)) {
     if (name.compare(0, prefix.size(), prefix) != 0) continue;
     const std::string path = directory + '/' + name;
@@ -59,7 +58,7 @@ inline void remove_leftover_segments(const std::string& directory) {
   }
 }
 
-/// The same where UCX puts its segments.
+/// Removes leftover segments from the directory in which UCX creates them.
 inline void remove_leftover_segments() {
   const char* const directory = std::getenv("UCX_POSIX_DIR");
   remove_leftover_segments(directory != nullptr && *directory != '\0' ? directory : "/dev/shm");

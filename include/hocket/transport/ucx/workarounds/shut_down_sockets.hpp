@@ -3,10 +3,10 @@
 /// Shuts TCP connections down before UCX closes them.
 ///
 /// Version: seen with UCX 1.13.
-/// Symptom: UCX says a last word on each connection that it closes, and repeats that for ever while the socket is full:
-///   beside a link that is cut, or a peer that reads nothing.
+/// Symptom: UCX sends a last message on each connection that it closes, and retries for ever while the socket is full,
+///   for example if the link is cut or the peer does not read.
 /// Test: ucx/failure.test.cpp, "a connection whose socket is full is closed all the same".
-///   It passed four times without this header on the machine where that was tried: before this goes, make it fail.
+///   It passed four times without this header on the machine where that was tried: make it fail before removing this.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,9 +20,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Breaks the connections for which `chosen(tcp_socket)` holds. What is read from them ends at once, so UCX, which gets
-/// on by `advance()`, finds that the peer has closed them, and writes no more. If it has not done so soon, they are shut
-/// down for writing too; then the last word fails.
+/// Breaks the connections for which `chosen(tcp_socket)` holds. Reads from them end immediately, so that UCX, which
+/// makes progress in `advance()`, finds that the peer has closed them and writes no more. If UCX has not closed them
+/// within 20 ms, shuts them down for writing too; then the last message fails.
 template <class Chosen, class Advance>
 void shut_down_sockets(Chosen chosen, Advance advance) noexcept {
   const deadline last = deadline::after(std::chrono::milliseconds(20));

@@ -3,9 +3,9 @@
 /// Settings without which UCX waits or aborts over TCP.
 ///
 /// Version: TCP_CONN_NB: seen with UCX 1.13 and 1.22; TCP_MAX_POLL: with 1.13.
-/// Symptom: without TCP_CONN_NB, the rank that sends first to a peer behind a broken link waits inside of UCX for minutes,
-///   until TCP gives up. Without TCP_MAX_POLL, UCX takes several events at once, and aborts the process where one of them
-///   ends a connection that another is about: rarely, when a peer dies while ranks connect.
+/// Symptom: without TCP_CONN_NB, the rank that sends first to a peer behind a broken link blocks inside UCX for
+///   minutes, until TCP times out. Without TCP_MAX_POLL, UCX takes several events at a time, and aborts the process if
+///   one of them ends a connection that a later one refers to: rarely, when a peer is killed while ranks connect.
 /// Test: two_hosts, over a link that is cut; fault/kill.test.cpp, "processes killed while the world connects", over TCP.
 #pragma once
 
@@ -17,9 +17,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// A setting of UCX. Those of a transport have its name in front since UCX 1.17 only; the variable always has.
+/// A setting of UCX. Its name begins with the transport's name only since UCX 1.17; the variable's name always does.
 struct setting {
-  const char* variable;  ///< without "UCX_": what the user has set by it stays
+  const char* variable;  ///< name without "UCX_"; a value that the user has set takes precedence
   const char* name;
   const char* value;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The TCP sockets of this process, most of which are UCX's.
+/// The TCP sockets of this process, most of which belong to UCX.
 ///
 /// Version: seen with UCX 1.13.
-/// Symptom: UCX does not tell which of its sockets leads to which peer, which shut_down_sockets.hpp must know. It also
-///   passes its sockets on to the programs that this process starts: while one of them holds a connection, its peer does
-///   not learn that this process has ended.
+/// Symptom: UCX does not report which socket leads to which peer, but shut_down_sockets.hpp must know. Programs that
+///   this process starts inherit UCX's sockets: while such a program holds a connection, the peer does not learn that
+///   this process has ended.
 /// Test: ucx/connect.test.cpp, "programs that a rank starts get none of its connections".
 #pragma once
 
@@ -30,9 +30,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Where one end of a connection is. Copied from process to process as it lies in memory.
+/// Address of one end of a connection. Sent to other processes as raw bytes.
 struct tcp_address {
-  std::array<std::uint8_t, 16> host{};  ///< in network order, as the port
+  std::array<std::uint8_t, 16> host{};  ///< in network byte order, like the port
   std::uint16_t port = 0;
   std::uint16_t family = 0;  ///< 0: none
 
@@ -45,13 +45,13 @@ struct tcp_socket {
   tcp_address here;
   tcp_address there;
 
-  /// Whether it takes nothing that is to be sent now.
+  /// Returns whether the socket's send buffer is full.
   bool full() const noexcept {
     pollfd writable{descriptor, POLLOUT, 0};
     return ::poll(&writable, 1, 0) == 0;
   }
 
-  /// Programs that this process starts don't get it from now on.
+  /// Prevents programs that this process starts from inheriting the socket.
   void keep_from_programs() const noexcept { platform::set_inherited(descriptor, false); }
 };
 
@@ -105,7 +105,7 @@ inline bool contains(std::span<const tcp_address> all, const tcp_address& one) n
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// Those by which this process waits for connections.
+/// Sockets on which this process listens for connections.
 inline std::vector<tcp_socket> listening_sockets() {
   std::vector<tcp_socket> result = own_tcp_sockets();
   std::erase_if(result, [](const tcp_socket& each) { return !each.listens; });
