@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a process tells all others first: who it is, and what must be equal on all ranks. Ranks that were built or set up
-/// differently would lay out the memory that they share in different ways, and add up what is none of theirs; so they find
-/// out at once, and in words.
+/// First message of a process to all others: its identity, and the values that must be equal on all ranks. Ranks that
+/// were built or configured differently would lay out shared memory differently and reduce wrong elements. With this
+/// message they fail at start-up instead, with an error that describes the difference.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,11 +20,11 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Copied from process to process as it lies in memory.
+/// Sent to other processes as raw bytes.
 struct arrival {
   process_identity who;
   std::uint64_t staging_bytes = 0;  ///< see `connect_options`
-  char build[96] = {};              ///< the version, and the macros that change what ranks say to each other
+  char build[96] = {};              ///< version, and macros that change what ranks exchange
 };
 
 inline arrival own_arrival(std::uint64_t staging_bytes) {
@@ -35,7 +35,7 @@ inline arrival own_arrival(std::uint64_t staging_bytes) {
   return own;
 }
 
-/// What a peer has sent; nothing if that is none, as from another version.
+/// Returns the arrival that a peer sent, or nothing if `blob` has another size, as from another version.
 inline std::optional<arrival> arrival_from(std::span<const std::byte> blob) noexcept {
   arrival result;
   if (blob.size() != sizeof result) return std::nullopt;
@@ -43,7 +43,7 @@ inline std::optional<arrival> arrival_from(std::span<const std::byte> blob) noex
   return result;
 }
 
-/// What keeps `own`, that of rank `self`, and `other`, that of rank `rank`, from working together; empty if nothing does.
+/// Describes why `own`, from rank `self`, and `other`, from rank `rank`, can't work together; empty if they can.
 inline std::string difference(const arrival& own, int self, const arrival& other, int rank) {
   const auto both = [&](const std::string& ours, const std::string& theirs) {
     return hocket::detail::concat({"rank ", rank, theirs, ", rank ", self, ours});
@@ -53,13 +53,14 @@ inline std::string difference(const arrival& own, int self, const arrival& other
       return " was built as " + std::string(each.build, ::strnlen(each.build, sizeof each.build));
     };
     return both(built(own), built(other)) +
-           ": the version, HOCKET_ASSERTION_LEVEL (which NDEBUG changes), HOCKET_MISMATCH_DETECTION and whether there "
-           "are "
-           "exceptions must be equal on all ranks";
+           ": the version, HOCKET_ASSERTION_LEVEL (which NDEBUG changes), HOCKET_MISMATCH_DETECTION and exception "
+           "support must be equal on all ranks";
   }
   if (own.staging_bytes != other.staging_bytes) {
-    const auto has = [](const arrival& each) { return hocket::detail::concat({" has ", each.staging_bytes}); };
-    return both(has(own), has(other)) + " staging_bytes: connect_options must be equal on all ranks";
+    const auto has = [](const arrival& each) {
+      return hocket::detail::concat({" has staging_bytes=", each.staging_bytes});
+    };
+    return both(has(own), has(other)) + ": connect_options must be equal on all ranks";
   }
   return {};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Requests that nobody waits for any more, and what they send: UCX reads it until they end, long after the call that
-/// started them may have failed.
+/// Requests for which no call waits any more, and the memory that they send. UCX reads this memory until the requests
+/// end, possibly long after the call that started them has failed.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -22,12 +22,12 @@ namespace ucx {
 class detached_requests {
  public:
   bool empty() const noexcept { return requests_.empty(); }
-  /// Whether there is one that the end of this process is to wait for.
+  /// Returns whether the end of this process must wait for any of the requests.
   bool any_awaited() const noexcept {
     return std::any_of(requests_.begin(), requests_.end(), [](const entry& each) { return each.awaited; });
   }
 
-  /// What starting it has returned, and the bytes that it uses: kept if it is not over by now.
+  /// Stores `request`, the result of starting a request, and the bytes that it uses, unless it has completed already.
   void add(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes, bool awaited) {
     if (UCS_PTR_IS_PTR(request)) requests_.push_back({request, std::move(bytes), {}, awaited});
   }
@@ -35,7 +35,7 @@ class detached_requests {
     requests_.push_back({request, {}, std::move(given_up), true});
   }
 
-  /// Forgets those that have ended.
+  /// Frees the requests that have ended, and their bytes.
   void sweep() noexcept {
     std::erase_if(requests_, [](const entry& each) {
       if (ucp_request_check_status(each.request) == UCS_INPROGRESS) return false;
@@ -43,7 +43,7 @@ class detached_requests {
       return true;
     });
   }
-  /// Leaves all of them to UCX. Their bytes go, so the worker makes no progress any more.
+  /// Leaves all requests to UCX and frees their bytes, so the worker must make no progress afterwards.
   void release() noexcept {
     for (const entry& each : requests_) ucp_request_free(each.request);
     requests_.clear();

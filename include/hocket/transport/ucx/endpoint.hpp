@@ -31,8 +31,8 @@ class endpoint {
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   ucp_ep_h get() const noexcept { return handle_; }
 
-  /// Does not wait for the peer. `on_error(argument, ...)` is called from within `worker::progress` if the peer is
-  /// lost, where the transports can tell; where they can't, or `on_error` is null, the connection goes without.
+  /// Opens the connection without waiting for the peer. `worker::progress` calls `on_error(argument, ...)` if the peer
+  /// is lost, unless `on_error` is null or the transports can't detect that.
   ucs_status_t open(const worker& through, std::span<const std::byte> address, ucp_err_handler_cb_t on_error,
                     void* argument) noexcept {
     ucp_ep_params_t wanted{};
@@ -52,7 +52,7 @@ class endpoint {
     return ucp_ep_create(through.get(), &wanted, &handle_);
   }
 
-  /// Begins to close. The result is UCX's: null, an error, or a request to be waited for and freed.
+  /// Starts to close. Returns UCX's result: null, an error, or a request that the caller must wait for and free.
   ucs_status_ptr_t close() noexcept {
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -75,14 +75,14 @@ class endpoint {
     return names;
   }
 
-  /// Whether messages go by that transport and no other.
+  /// Returns whether all messages use `transport`.
   bool uses_only(std::string_view transport) const {
     const std::vector<std::string> names = transports();
     return !names.empty() &&
            std::all_of(names.begin(), names.end(), [=](const auto& each) { return each == transport; });
   }
 
-  /// Whether messages go through memory that both processes map.
+  /// Returns whether messages go through memory that both processes map.
   bool shares_memory() const {
     for (const std::string& each : transports()) {
       if (each == "posix" || each == "sysv" || each == "xpmem") return true;
@@ -91,7 +91,7 @@ class endpoint {
   }
 
  private:
-  /// Lanes are printed as "lane[0]:  5:posix/memory.0 md[4] ...".
+  /// Extracts the names from UCX's text, which has lanes as "lane[0]:  5:posix/memory.0 md[4] ...".
   static std::vector<std::string> names_in(std::string_view text) {
     std::vector<std::string> names;
     for (std::size_t at = text.find("lane["); at != std::string_view::npos; at = text.find("lane[", at)) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Long messages, which go as pieces (see piece_format.hpp). All pieces of a message have the same tag, and UCX matches
-/// what is sent with what is asked for in order; so a message waits while one before it with that tag is not all sent,
-/// or asked for. One that is to be sent waits here, and its sender goes on: plans send several ahead. A tag tells whether
-/// more follow, so that lengths that differ are found at the first piece where they do.
+/// Long messages, which are sent in pieces (see piece_format.hpp). All pieces of a message have the same tag, and UCX
+/// matches sends with receives in order, so a message waits until all pieces of earlier messages with its tag are
+/// posted. A send waits here, so that its sender can continue: plans send several messages ahead. A bit of the tag
+/// indicates whether more pieces follow, so that different lengths are detected at the first piece where they differ.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -25,7 +25,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// The long messages of a communicator of which some pieces are not on their way yet, in a list through the messages.
+/// Linked list of a communicator's long messages of which some pieces have not been posted to UCX yet.
 template <class Message>
 class unfinished {
  public:
@@ -42,11 +42,11 @@ class unfinished {
       return;
     }
   }
-  /// Whether a message with `tag` to or from `rank_in_domain` would get between the pieces of one.
+  /// Returns whether a message with `tag` to or from `rank_in_domain` would get between the pieces of a listed message.
   bool precede(int rank_in_domain, ucp_tag_t tag) const noexcept { return is_among(first_, rank_in_domain, tag); }
-  /// The same of `one`, which has entered: those before it.
+  /// Does the same for `one`, which is in the list: only messages that entered before it count.
   bool precede(const Message& one) const noexcept { return is_among(one.after_, one.rank_, one.tag_); }
-  /// With the lock.
+  /// Requires the lock.
   void advance() noexcept {
     for (Message* each = first_; each != nullptr;) std::exchange(each, each->after_)->advance();
   }
@@ -59,10 +59,10 @@ class unfinished {
     return false;
   }
 
-  Message* first_ = nullptr;  ///< the last that has entered
+  Message* first_ = nullptr;  ///< the last that entered
 };
 
-/// A message on its way out: a long one, or one that must wait for a long one. Stays where it is.
+/// A message that is being sent: a long message, or one that must wait for a long message. Not movable.
 class long_sending {
  public:
   long_sending(connections& links, int rank_in_domain, ucp_tag_t tag, bool on_device, const void* data,
@@ -79,8 +79,8 @@ class long_sending {
     --counted_.waiting;
   }
 
-  /// With the lock. Goes on as earlier pieces are gone. What a broken connection does not take is left out: who looks
-  /// at it finds it broken. (UCX 1.13 ends the process by an assertion where more is sent on one, and it is closed.)
+  /// Requires the lock. Sends more pieces as earlier ones complete. If the connection breaks, drops the rest: the check
+  /// for broken connections reports that. (UCX 1.13 aborts if more is sent and the connection is then closed.)
   void advance() noexcept {
     while (ended_ < number_ && has_ended(place_of(ended_))) ++ended_;
     if (links_.presence_of(rank_) != presence::here) cut_ = true;
@@ -92,13 +92,13 @@ class long_sending {
     others_.leave(*this);
   }
 
-  /// Whether all of it has left the sender's memory, and what the receiver was asked to confirm is confirmed.
+  /// Returns whether all pieces have left the sender's memory, and the receiver has confirmed those that need it.
   bool drained() const noexcept { return all_gone() && ended_ == number_; }
 
  private:
   friend class unfinished<long_sending>;
 
-  /// Whether UCX knows of all that it will. An empty message is a piece, too.
+  /// Returns whether no further piece will be posted. An empty message has one piece.
   bool all_gone() const noexcept { return cut_ || (gone_ == size_ && number_ > 0); }
 
   request_handle& place_of(std::size_t number) noexcept { return sent_[number % sent_.size()]; }
@@ -112,7 +112,7 @@ class long_sending {
     return true;
   }
 
-  /// False if there is no memory just now.
+  /// Posts the next piece. Returns false if memory is exhausted.
   bool send_piece(const piece_format& format) noexcept {
     const std::size_t size = format.size_after(gone_, size_);
     const ucp_tag_t tag = message_tag::with_more(tag_, gone_ + size < size_);
@@ -147,18 +147,18 @@ class long_sending {
   const bool on_device_;
   const std::byte* const data_;
   const std::size_t size_;
-  std::size_t gone_ = 0;    ///< bytes of which UCX knows
-  std::size_t number_ = 0;  ///< of pieces of which UCX knows
-  std::size_t ended_ = 0;   ///< of these
-  bool cut_ = false;        ///< the rest is not sent: the connection is broken
+  std::size_t gone_ = 0;    ///< bytes posted to UCX
+  std::size_t number_ = 0;  ///< pieces posted to UCX
+  std::size_t ended_ = 0;   ///< posted pieces that have completed
+  bool cut_ = false;        ///< the connection is broken: the rest is not sent
   traffic& counted_;
   unfinished<long_sending>& others_;
-  long_sending* after_ = nullptr;                                  ///< among these
-  std::array<request_handle, piece_format::most_under_way> sent_;  ///< by number, modulo their count
+  long_sending* after_ = nullptr;                                  ///< next in `others_`
+  std::array<request_handle, piece_format::most_under_way> sent_;  ///< by piece number, modulo the array's size
 };
 
-/// A long message that is awaited. UCX knows of as many pieces as it may have to match at once, and of some more, so that
-/// it need not keep a copy of what comes before this rank looks again. Stays where it is.
+/// A long message that is being received. Receives are posted for as many pieces as can be in flight, and for some
+/// more, so that UCX need not copy pieces that arrive before this rank makes progress again. Not movable.
 class long_receiving {
  public:
   long_receiving(connections& links, int rank_in_domain, ucp_tag_t tag, std::size_t piece_bytes, void* buffer,
@@ -171,7 +171,7 @@ class long_receiving {
   long_receiving& operator=(const long_receiving&) = delete;
   ~long_receiving() { others_.leave(*this); }
 
-  /// With the lock. Asks for more pieces.
+  /// Requires the lock. Posts receives for more pieces.
   ucs_status_t advance() noexcept {
     for (; asked_ < size_; asked_ += piece_bytes_, ++number_) {
       request_handle& place = asked_for_[number_ % asked_for_.size()];
@@ -184,11 +184,11 @@ class long_receiving {
     return UCS_OK;
   }
 
-  /// The piece that comes next, which was asked for.
+  /// Receive of the next piece, which has been posted.
   request_handle& awaited() noexcept { return asked_for_[arrived_ % asked_for_.size()]; }
   std::size_t bytes_before() const noexcept { return arrived_ * piece_bytes_; }
   std::size_t bytes_awaited() const noexcept { return std::min(size_ - bytes_before(), piece_bytes_); }
-  /// With the lock. The awaited piece has come. Asks for more.
+  /// Requires the lock. Call when the awaited piece has arrived. Posts receives for more pieces.
   ucs_status_t take() noexcept {
     ++arrived_;
     return advance();
@@ -204,13 +204,13 @@ class long_receiving {
   std::byte* const buffer_;
   const std::size_t size_;
   const std::size_t piece_bytes_;
-  std::size_t asked_ = 0;    ///< bytes that were asked for
-  std::size_t number_ = 0;   ///< of pieces that were
-  std::size_t arrived_ = 0;  ///< pieces
+  std::size_t asked_ = 0;    ///< bytes for which receives were posted
+  std::size_t number_ = 0;   ///< pieces for which receives were posted
+  std::size_t arrived_ = 0;  ///< pieces that have arrived
   traffic& counted_;
   unfinished<long_receiving>& others_;
-  long_receiving* after_ = nullptr;                                         ///< among these
-  std::array<request_handle, 2 * piece_format::most_under_way> asked_for_;  ///< by number, modulo their count
+  long_receiving* after_ = nullptr;                                         ///< next in `others_`
+  std::array<request_handle, 2 * piece_format::most_under_way> asked_for_;  ///< by number, modulo the array's size
 };
 
 }  // namespace ucx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The requests of messages that are under way.
+/// Requests of messages in flight.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,20 +19,20 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Requests of one communicator with one peer.
+/// Requests between this rank and one peer in one communicator.
 struct traffic {
   std::uint32_t context = 0;                     ///< of the communicator
-  std::uint32_t waiting = 0;                     ///< under way
-  bool missed = false;                           ///< whether one can't be made
-  const std::atomic<bool>* expedited = nullptr;  ///< the communicator's: set when it is to end at once
+  std::uint32_t waiting = 0;                     ///< number of messages in flight
+  bool missed = false;                           ///< a message can't be sent or received: no connection
+  const std::atomic<bool>* expedited = nullptr;  ///< the communicator's: pending sends must end soon
 };
 
-/// A request that UCX has not finished. Movable. Destroying it gives the message up: that may have to wait for the
-/// peer, but not where it is sent from a send buffer.
+/// A request that UCX has not finished. Movable. Destroying it abandons the message, and may have to wait for the peer,
+/// except if the message is sent from a send buffer.
 class request_handle {
  public:
   request_handle() = default;
-  /// With the lock.
+  /// Requires the lock.
   request_handle(connections& links, void* request, int rank_in_domain, bool receives, traffic& counted,
                  send_buffer_pool::pointer sent = {}) noexcept
       : links_(&links), request_(request), counted_(&counted), rank_(rank_in_domain), receives_(receives),
@@ -61,7 +61,7 @@ class request_handle {
   bool pending() const noexcept { return request_ != nullptr; }
   void* get() const noexcept { return request_; }
 
-  /// With the lock, when it is over.
+  /// Requires the lock. Frees the request, which must have completed with `status`.
   void finish(ucs_status_t status) noexcept {
     ucp_request_free(std::exchange(request_, nullptr));
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) links_->note_error(rank_, status);
@@ -91,7 +91,7 @@ class request_handle {
   send_buffer_pool::pointer sent_;
 };
 
-/// With the lock. Asks UCX for the next message with `tag` of at most `bytes`, by a request that can tell its length.
+/// Requires the lock. Receives the next message with `tag`, of at most `bytes`, by a request that reports its length.
 inline ucs_status_t ask(request_handle& place, connections& links, int rank_in_domain, ucp_tag_t tag, void* buffer,
                         std::size_t bytes, traffic& counted) noexcept {
   ucp_request_param_t how{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What of the identities of processes matters to UCX: how ranks share a host's cores, and whom UCX takes for dead.
+/// Process identities as UCX needs them: how ranks share a host's cores, and which processes UCX can't watch.
 #pragma once
 
 #include <hocket/bootstrap/process_identity.hpp>
@@ -18,7 +18,7 @@ using bootstrap::own_identity;
 using bootstrap::process_identity;
 using bootstrap::process_watch;
 
-/// How many ranks of this host there are, and how many cores they may use in all.
+/// Number of ranks on this host, and of cores that they may use altogether.
 struct host_share {
   int ranks = 0;
   int cores = 0;
@@ -37,8 +37,8 @@ inline host_share share_of_host(const process_identity& own, const std::vector<p
   return result;
 }
 
-/// Whether UCX can watch all those with whom it shares memory. It looks for their process numbers, as if all were of
-/// one PID namespace, and takes a process of another for dead.
+/// Returns whether UCX can watch all processes with which it shares memory. UCX searches for their process numbers as
+/// if all were in one PID namespace, and so assumes that a process in another namespace has exited.
 inline bool all_watched_in_memory(const process_identity& own, const std::vector<process_identity>& all) noexcept {
   return std::all_of(all.begin(), all.end(), [&](const process_identity& each) {
     return !own.may_share_memory(each) || own.pid_namespace == each.pid_namespace;

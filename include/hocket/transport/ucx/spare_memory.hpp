@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory of objects that come and go with each message, so that a program's second step allocates nothing.
+/// Free list for objects that exist once per message, so that a program's second step allocates nothing.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,7 +13,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Outlives what it makes.
+/// Must outlive the objects that it makes.
 template <class T>
 class spare_memory {
  public:
@@ -38,7 +38,7 @@ class spare_memory {
     while (unused_ != nullptr) ::operator delete(std::exchange(unused_, unused_->next), alignment);
   }
 
-  /// Null if there is no memory.
+  /// Returns null if memory is exhausted.
   template <class... Arguments>
   pointer make(Arguments&&... arguments) noexcept {
     void* const place =

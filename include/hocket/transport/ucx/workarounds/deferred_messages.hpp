@@ -44,7 +44,7 @@ class deferred_messages {
   }
 
   /// Sends the queued messages in order, before the peer `has_greeted` only those that UCX can send immediately. Passes
-  /// each request and its bytes, which UCX may still read, to `keep(request, bytes)`. Returns true if the queue is empty.
+  /// each request and its bytes, which UCX may still read, to `keep(request, bytes)`. Returns true if none is left.
   template <class Keep>
   bool send(ucp_ep_h link, bool has_greeted, Keep keep) {
     for (; !unsent_.empty(); unsent_.pop_front()) {
