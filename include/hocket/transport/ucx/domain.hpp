@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The transport whose ranks are processes, on one host or many: messages through UCX, and peers' memory directly where
-/// the hosts and UCX's transports allow it.
+/// The transport whose ranks are processes, on one host or several: it sends messages through UCX, and accesses peers'
+/// memory directly where the hosts and UCX's transports allow it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -26,7 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// One process's membership in a world. All communicators that are split from the world's share it.
+/// One process's membership in a world. All communicators that are split from the world's communicator share it.
 class domain {
  public:
   using endpoints_type = endpoint_group;
@@ -35,7 +35,7 @@ class domain {
   domain(std::shared_ptr<connections> links, bool oversubscribed, bool is_device_aware)
       : links_(std::move(links)), oversubscribed_(oversubscribed), is_device_aware_(is_device_aware) {}
 
-  /// Rank `rank` of a world whose ranks are those processes. Collective over them; connects to none of them yet.
+  /// Joins a world of these processes as `rank`. Collective over the processes; connects to none of them yet.
   static std::shared_ptr<domain> join(int rank, const std::vector<process_identity>& processes,
                                       const transport::exchange_function& exchange) {
     const process_identity& own = processes[static_cast<std::size_t>(rank)];
@@ -54,8 +54,8 @@ class domain {
                                     here.ranks > here.cores, carry);
   }
 
-  /// Another worker, with connections of its own: a process that died while it wrote into a queue of UCX's in shared
-  /// memory, which is one for all senders, has left a gap there behind which nothing arrives.
+  /// Makes a domain with another worker and new connections. UCX's queue in shared memory is one for all senders: a
+  /// process that was killed while it wrote there has left a gap, and messages behind the gap do not arrive.
   static std::shared_ptr<domain> renewed(const std::shared_ptr<domain>& self, transport::open_parameters& how) {
     std::vector<process_identity> processes;
     for (const int rank : *how.members) processes.push_back(self->links_->identity_of(rank));
@@ -71,13 +71,13 @@ class domain {
   transport::contexts& contexts() noexcept { return contexts_; }
   bool in_forked_child() const noexcept { return links_->in_forked_child(); }
   transport::link_costs costs() const noexcept { return costs_; }
-  /// Whether the UCX of each rank does.
+  /// Returns whether UCX is device-aware on every rank.
   bool is_device_aware() const noexcept { return is_device_aware_; }
 
-  /// Connections are made on first use. This one is made now. Why it can't be, if it can't.
+  /// Connects to `rank` now instead of on first use. Returns the reason if that fails.
   failure reach(int rank) { return links_->reach(rank); }
 
-  /// Names of UCX's transports that messages to `rank` of the world go through; connects if need be.
+  /// Names of UCX's transports that messages to `rank` of the world use; connects if necessary.
   std::vector<std::string> transports_to(int rank) {
     const std::lock_guard guard(links_->lock());
     if (links_->connect(rank, false) != UCS_OK) return {};
@@ -87,13 +87,13 @@ class domain {
   static std::unique_ptr<endpoint_group> open(const std::shared_ptr<domain>& self,
                                               const transport::open_parameters& how) {
     auto made = std::make_unique<endpoint_group>(self->links_, how, self->oversubscribed_);
-    // The first is that of the whole world; what its members agreed on is equal everywhere.
+    // Context 0 is the communicator of the whole world, whose members have agreed on `windows_reachable()`.
     if (how.context == 0) self->costs_ = made->windows_reachable() ? one_host() : network();
     return made;
   }
 
  private:
-  /// Null if there is none, and `cause` says why: the other ranks are to hear that.
+  /// Returns null if the worker can't be made, and the reason in `cause`, which the other ranks must learn.
   static std::shared_ptr<worker> make_worker(const std::vector<process_identity>& processes, int ranks_on_host,
                                              bool watches_memory, failure& cause) {
     const int ranks = static_cast<int>(processes.size());

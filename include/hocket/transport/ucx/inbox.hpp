@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where control messages that came through UCX wait for their communicator. A process has one worker and may have many
-/// communicators: which one a message is for, its header says.
+/// Queues in which control messages from UCX wait for their communicator. A process has one worker and may have many
+/// communicators; a message's header identifies the communicator.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,7 +20,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Of one communicator. Members are called with the worker's lock held, but for `filled`.
+/// Control messages of one communicator. Members except `filled` are called with the worker's lock held.
 class inbox {
  public:
   bool filled() const noexcept { return filled_.load(std::memory_order_acquire); }
@@ -29,7 +29,7 @@ class inbox {
     messages_.push_back(std::move(message));
     filled_.store(true, std::memory_order_release);
   }
-  /// The oldest one; false if there is none.
+  /// Takes the oldest message. Returns false if there is none.
   bool take(transport::control_message& message) {
     if (messages_.empty()) return false;
     message = std::move(messages_.front());
@@ -43,10 +43,10 @@ class inbox {
   std::deque<transport::control_message> messages_;
 };
 
-/// Those of all communicators of a process. Members are called with the worker's lock held.
+/// Inboxes of all communicators of a process. Members are called with the worker's lock held.
 class inboxes {
  public:
-  /// Goes before each control message.
+  /// Precedes each control message.
   struct header {
     std::uint32_t context;
     std::int32_t sender;  ///< rank in the communicator
@@ -55,7 +55,7 @@ class inboxes {
   void open(std::uint32_t context, inbox& to) { by_context_[context] = &to; }
   void close(std::uint32_t context) noexcept { by_context_.erase(context); }
 
-  /// What came as an active message; forgotten if it is none of ours, or of a communicator that has gone.
+  /// Stores an active message in its inbox. Drops it if it is no control message, or its communicator no longer exists.
   void deliver(const void* head, std::size_t head_size, const void* data, std::size_t size,
                const ucp_am_recv_param_t& how) {
     header from{};

@@ -2,9 +2,9 @@
 /// @file
 /// Control messages through memory that all ranks of a communicator map.
 ///
-/// They must arrive above all when a process has just died. UCX's own queue in shared memory is one for all senders: a
-/// sender that dies while it writes leaves a gap there, behind which nothing is seen any more. Here each pair of ranks
-/// has a ring with one writer, and what a dying writer has not finished is never seen.
+/// They must arrive above all when a process has just been killed. UCX's own queue in shared memory is one for all
+/// senders: a sender that is killed while it writes leaves a gap, behind which no message is seen any more. Here each
+/// pair of ranks has a ring with one writer, and an unfinished message of a killed writer is never seen.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -27,21 +27,21 @@ namespace ucx {
 /// This rank's rings in the memory of all ranks. Not thread-safe.
 class mailbox {
  public:
-  /// Nobody's.
+  /// Makes a mailbox without ranks.
   mailbox() = default;
-  /// `boxes` has the memory of each rank, of `bytes_for(ranks)` zeroed bytes on a cache line.
+  /// `boxes` points to the memory of each rank: `bytes_for(ranks)` zeroed bytes, aligned to a cache line.
   mailbox(std::vector<std::byte*> boxes, int rank)
       : boxes_(std::move(boxes)), rank_(rank), ends_(boxes_.size()), waiting_(boxes_.size()) {}
 
   static constexpr std::size_t bytes_for(std::size_t ranks) noexcept { return sizeof(front) + ranks * sizeof(ring); }
 
-  /// What finds no room waits here.
+  /// Sends `words` to `peer`, or queues them here if the ring has no room.
   void put(int peer, std::span<const std::byte> words) {
     waiting_[index(peer)].emplace_back(words.begin(), words.end());
     flush(peer);
   }
 
-  /// Whether nothing waits for room any more, having tried again.
+  /// Tries again to send the queued messages. Returns true if none is left.
   bool flush() {
     bool all = true;
     for (int peer = 0; peer < static_cast<int>(boxes_.size()); ++peer) all = flush(peer) && all;
@@ -50,7 +50,7 @@ class mailbox {
 
   bool filled() const noexcept { return front_of(rank_).arrived.load(std::memory_order_acquire) != seen_; }
 
-  /// The next message of any rank; false if there is none.
+  /// Takes the next message of any rank. Returns false if there is none.
   bool take(transport::control_message& message) {
     const std::uint32_t arrived = front_of(rank_).arrived.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
@@ -71,23 +71,23 @@ class mailbox {
   }
 
  private:
-  /// Each call reads all there is when it begins. What can come before the next: two inquiries, in that call; two more, one
-  /// for its end or a question, and why they have failed, in the one after it, which this rank has not begun.
+  /// Each call begins by reading all messages. Until the next call begins, a peer can send two inquiries in this call,
+  /// and in the call after it two more, one message for its end or a question, and the reason of its failure.
   static constexpr std::uint32_t depth = 8;
 
   struct alignas(platform::cache_line) entry {
-    std::atomic<std::uint32_t> number;  ///< of the writer's messages this is the one that lies here, once it is whole
+    std::atomic<std::uint32_t> number;  ///< of the message among the writer's, set once it is complete
     std::uint32_t bytes;
     std::byte content[transport::control_message::most_bytes];
   };
   struct ring {
     entry entries[depth];
-    alignas(platform::cache_line) std::atomic<std::uint32_t> taken;  ///< so many by the reader
+    alignas(platform::cache_line) std::atomic<std::uint32_t> taken;  ///< number of messages that the reader took
   };
   struct alignas(platform::cache_line) front {
-    std::atomic<std::uint32_t> arrived;  ///< grows with each message, whoever it is from
+    std::atomic<std::uint32_t> arrived;  ///< number of messages from all writers
   };
-  /// Both directions between this rank and a peer.
+  /// Message counts of both directions between this rank and a peer.
   struct end {
     std::uint32_t sent = 0;
     std::uint32_t received = 0;

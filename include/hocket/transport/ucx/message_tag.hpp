@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How messages are told apart on the wire.
+/// Tags by which UCX distinguishes messages.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,12 +13,12 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// UCX matches messages by 64 bits: context 16, source rank 16, channel 3, sequence number 16. So there
-/// are at most 2^16 communicators at a time, of at most 2^16 ranks each. The low bits of a sequence number are enough,
-/// as only `transport::window` of them are in use at a time; tags of messages outside of plans have 16 bits.
+/// A tag has 64 bits. UCX matches 51 of them: context 16, source rank 16, channel 3, sequence number 16. So there are
+/// at most 2^16 communicators at a time, of at most 2^16 ranks each. The low bits of a sequence number are enough
+/// because only `transport::window` numbers are in use at a time; tags of messages outside of plans have 16 bits.
 ///
-/// The 13 bits that remain travel along, unmatched: one says that more pieces of the message follow, 12 the receiver
-/// compares with those of its own call's signature.
+/// The other 13 bits are sent but not matched: one indicates that more pieces of the message follow, and the receiver
+/// compares 12 with its own call's signature.
 struct message_tag {
   static constexpr unsigned context_bits = 16;
   static constexpr unsigned rank_bits = 16;
@@ -32,7 +32,7 @@ struct message_tag {
   static constexpr unsigned context_shift = 64 - context_bits;
   static constexpr ucp_tag_t context_mask = ~ucp_tag_t{0} << context_shift;
 
-  /// What all messages of a communicator have in common, under `context_mask`.
+  /// Bits that all messages of a communicator have in common, under `context_mask`.
   static constexpr ucp_tag_t of_context(std::uint32_t context) noexcept {
     return static_cast<ucp_tag_t>(context) << context_shift;
   }
@@ -45,10 +45,10 @@ struct message_tag {
     return (tag << (more_bits + signature_bits)) | (id.signature & signature_mask);
   }
 
-  /// `tag` of a piece of a message, of which more follow or not.
+  /// Returns `tag` for a piece of a message; `follow`: whether more pieces follow.
   static constexpr ucp_tag_t with_more(ucp_tag_t tag, bool follow) noexcept { return follow ? tag | more : tag; }
 
-  /// Whether a message with `tag` comes from a call like that of `id`, as far as 12 bits tell.
+  /// Returns whether a message with `tag` comes from a call like that of `id`, as far as 12 bits can show.
   static constexpr bool same_call(ucp_tag_t tag, transport::message_id id) noexcept {
     id.signature &= signature_mask;
     return transport::fits(static_cast<std::uint32_t>(tag & signature_mask), id);

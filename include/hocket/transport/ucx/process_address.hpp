@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the processes of a world tell each other when it is made: who they are, and the ways to them.
+/// Addresses that the processes of a world exchange when the world is made.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,7 +21,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// What a process tells all others when the world is made.
+/// Identity and addresses of a process, which it sends to all others.
 struct process_address {
   process_identity identity;
   std::vector<std::byte> address;
@@ -32,7 +32,7 @@ struct process_address {
 inline constexpr std::byte unreachable_mark{255};
 inline constexpr std::size_t most_listens = 254;
 
-/// The address of a worker, where it listens, and whether it sends memory of devices, to be sent.
+/// Encodes a worker's address, the sockets on which it listens, and whether it can send device memory.
 inline std::vector<std::byte> encode_address(const worker& through) {
   const std::size_t count = std::min(through.listens().size(), most_listens);
   const auto listens = std::as_bytes(std::span(through.listens()).first(count));
@@ -43,7 +43,7 @@ inline std::vector<std::byte> encode_address(const worker& through) {
   return result;
 }
 
-/// What is sent in their place by a process that UCX can't work in.
+/// Encodes the failure that a process sends instead if UCX can't start there.
 inline std::vector<std::byte> encode_unreachable(const failure& why) {
   const auto text = std::as_bytes(std::span(why.reason));
   std::vector<std::byte> result(text.begin(), text.end());
@@ -52,7 +52,7 @@ inline std::vector<std::byte> encode_unreachable(const failure& why) {
   return result;
 }
 
-/// Why `rank` can't be reached that has sent `ways`; no failure if it can.
+/// Returns why `rank`, which sent `ways`, can't be reached; no failure if it can.
 inline failure unreachable_reason(int rank, std::span<const std::byte> ways) {
   if (ways.size() < 2 || ways.back() != unreachable_mark) return {};
   const int told = std::to_integer<int>(ways[ways.size() - 2]);

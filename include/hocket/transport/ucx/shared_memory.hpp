@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Pieces of memory that all ranks of a communicator can read: one of each rank, all reachable from here.
+/// Memory that all ranks of a communicator can read: one piece of each rank, mapped by all ranks.
 ///
-/// A piece is freed by its owner alone. Peers keep it mapped until they see the owner's mark, which lies in the piece
-/// itself: so neither waits for the other, and what a peer still publishes can still be read.
+/// Only the owner frees a piece. Peers map it until they see the owner's mark, which lies in the piece itself. So owner
+/// and peers do not wait for each other, and data that a peer still publishes remains readable.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -28,31 +28,31 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// How a rank stands to a piece of memory, or to the communicator whose window it is.
+/// State of a rank's piece of memory, or of its membership in the communicator whose window the piece is.
 enum class ownership : std::uint32_t {
-  held = 0,  ///< fresh memory says so
+  held = 0,  ///< also the state of fresh, zeroed memory
   given_up,
-  failed  ///< given up while an exception unwound the stack
+  failed  ///< released while an exception unwound the stack
 };
 
 /// One piece per rank, of equal size.
 class shared_memory {
  public:
-  /// Collective. Reachable from everybody by everybody, or `reachable()` is false on all ranks. Raises `out_of_memory`
-  /// on all of them if one has no room.
+  /// Collective. Either all ranks can reach all pieces, or `reachable()` is false on all ranks. Raises `out_of_memory`
+  /// on all ranks if one of them can't allocate its piece.
   shared_memory(const std::shared_ptr<connections>& links, const transport::open_parameters& how, std::size_t bytes)
       : links_(links), own_(header_bytes + bytes, no_room_), rank_(how.rank), bases_(how.members->size(), nullptr) {
     if (!no_room_) {
       bases_[index(rank_)] = own_.data() + header_bytes;
       new (own_.data()) header;
     }
-    open_or_mark(how);  // a single member too: others, who make communicators at the same time, count on its answers
+    open_or_mark(how);  // also if alone: ranks that make other communicators at the same time need its answers
   }
   shared_memory(const shared_memory&) = delete;
   shared_memory& operator=(const shared_memory&) = delete;
   ~shared_memory() { give_up(ownership::given_up); }
 
-  /// Marks, and frees, this rank's piece. Those of the peers stay. `culprit`: the rank that this one found lost, or -1.
+  /// Marks and frees this rank's piece, not those of the peers. `culprit`: the rank that this rank found lost, or -1.
   void give_up(ownership how, int culprit = -1) noexcept {
     if (own_.data() == nullptr || links_->in_forked_child()) return;
     header& mark = *header_of(bases_[index(rank_)]);
@@ -63,19 +63,19 @@ class shared_memory {
   }
 
   bool reachable() const noexcept { return reachable_; }
-  /// Null if it can't be reached, or is this rank's own and was given up.
+  /// Returns null if the piece can't be reached, or is this rank's own and has been released.
   std::byte* piece_of(int rank) const noexcept { return bases_[index(rank)]; }
 
   ownership state_of(int rank) const noexcept {
     return header_of(bases_[index(rank)])->state.load(std::memory_order_acquire);
   }
 
-  /// Of a rank that has given up: whom it found lost, or -1.
+  /// Returns the rank that `rank`, which has released its piece, found lost, or -1.
   int culprit_of(int rank) const noexcept {
     return header_of(bases_[index(rank)])->culprit.load(std::memory_order_relaxed);
   }
 
-  /// Whether nobody can ask for any of it any more.
+  /// Returns whether all ranks have released their pieces, so that no rank will read them.
   bool unused() const noexcept {
     for (std::byte* const base : bases_) {
       if (base != nullptr && header_of(base)->state.load(std::memory_order_acquire) == ownership::held) return false;
@@ -88,15 +88,15 @@ class shared_memory {
     std::atomic<ownership> state{ownership::held};
     std::atomic<std::int32_t> culprit{-1};
   };
-  /// Pieces begin in the middle of a page. Large private buffers begin shortly after the beginning of one, and on some
-  /// processors copies are three times slower where source and destination lie almost equally in their pages.
+  /// Places the data in the middle of a page. Large private buffers begin shortly after a page boundary, and on some
+  /// processors copies are three times slower if source and destination have almost the same offset within a page.
   static constexpr std::size_t header_bytes = 2048;
 
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
   static header* header_of(std::byte* base) noexcept { return reinterpret_cast<header*>(base - header_bytes); }
 
-  /// Where this fails here after the last peer has what it needs, that one takes part in a communicator without this
-  /// rank: the mark tells it.
+  /// If this fails after the last peer has all that it needs, that peer has a communicator without this rank: the mark
+  /// reports that to it.
   void open_or_mark(const transport::open_parameters& how) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -131,7 +131,7 @@ class shared_memory {
   failure no_room_of(int rank) const {
     if (no_room_) return no_room_;
     return make_failure(errc::out_of_memory,
-                        hocket::detail::concat({"rank ", rank, " has no memory that others could reach"}),
+                        hocket::detail::concat({"rank ", rank, " can't allocate memory that its peers can reach"}),
                         {.peer = rank});
   }
 
@@ -145,8 +145,8 @@ class shared_memory {
     return true;
   }
 
-  /// Whether all are processes of this host, and UCX was not told to leave shared memory alone: it is asked by way of
-  /// the connection to the neighbour, which needs one anyway.
+  /// Returns whether all members are processes of this host, and UCX's settings allow shared memory. The connection to
+  /// the neighbour, which is needed anyway, shows the latter.
   bool may_share(const transport::open_parameters& how) {
     for (const int rank : *how.members) {
       if (!links_->can_watch(rank)) return false;

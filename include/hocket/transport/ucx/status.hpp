@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// From UCX's status codes to failures that say what to do.
+/// Conversion of UCX's status codes into failures that describe the remedy.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -50,7 +50,7 @@ inline std::string variable_text(const char* name) {
   return value == nullptr ? std::string(name) + " is not set" : hocket::detail::concat({name, "='", value, "'"});
 }
 
-/// "/dev/shm has 12288 KiB free", for messages; empty if that is not known.
+/// "/dev/shm has 12288 KiB free", for messages; empty if unknown.
 inline std::string shared_memory_text() {
   struct statvfs room {};
   if (::statvfs("/dev/shm", &room) != 0) return "";
@@ -58,34 +58,35 @@ inline std::string shared_memory_text() {
   return hocket::detail::concat({"/dev/shm has ", free_bytes >> 10, " KiB free"});
 }
 
-/// What a person can do about it if this process may open no more files, sockets and segments, which UCX reports as
-/// whatever it was about to do; empty if that is not so.
+/// Describes the remedy if this process can't open more files, sockets and segments; otherwise empty. UCX reports that
+/// condition as a failure of the step that it tried.
 inline std::string descriptors_text() {
   const platform::file_descriptor probe(::open("/", O_RDONLY | O_CLOEXEC));
   if (probe || (errno != EMFILE && errno != ENFILE)) return "";
   rlimit most{};
   ::getrlimit(RLIMIT_NOFILE, &most);
-  return hocket::detail::concat({"; this process has no file descriptor left, of ", most.rlim_cur, raise_the_limit});
+  return hocket::detail::concat(
+      {"; this process has no free file descriptor; its limit is ", most.rlim_cur, raise_the_limit});
 }
 
-/// What a person can do about it.
+/// Describes what the user can do about `status`.
 inline std::string hint_for(ucs_status_t status) {
   switch (code_of(status)) {
     case errc::unreachable:
       return hocket::detail::concat(
           {"; ", variable_text("UCX_TLS"), ", ", variable_text("UCX_NET_DEVICES"),
-           ": the transports and devices that remain must lead from each rank to each other; `ucx_info -d` lists "
-           "those of this host; shared memory is left out where it is short (",
+           ": the transports and devices that these variables allow must connect each rank to every other rank; "
+           "`ucx_info -d` lists those of this host; UCX does not use shared memory if too little is free (",
            shared_memory_text(), ")"});
     case errc::out_of_memory:
       return hocket::detail::concat(
-          {"; UCX keeps the queues of ranks of one host in shared memory, some 5 MB for each process, and ",
-           shared_memory_text(), ": make it larger (containers: --shm-size), or set UCX_TLS=tcp,self"});
+          {"; UCX needs about 5 MB of shared memory per process for queues between ranks of one host, and ",
+           shared_memory_text(), ": enlarge /dev/shm (in containers: --shm-size), or set UCX_TLS=tcp,self"});
     default: return "";
   }
 }
 
-/// "what: UCX's words; a hint".
+/// Returns the failure "what: UCX's text; a hint".
 inline failure status_failure(std::string_view what, ucs_status_t status, error_context context = {}) {
   const std::string text = hocket::detail::concat({what, ": ", ucs_status_string(status)});
   if (const std::string used_up = descriptors_text(); !used_up.empty()) {
@@ -94,7 +95,7 @@ inline failure status_failure(std::string_view what, ucs_status_t status, error_
   return make_failure(code_of(status), text + hint_for(status), context);
 }
 
-/// Of what this process does for itself, with no peer that could be lost.
+/// Raises an error unless `status` is success. For local operations, in which no peer can be lost.
 inline void check(ucs_status_t status, std::string_view what) {
   if (status == UCS_OK) return;
   failure cause = status_failure(what, status);
