@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All peers of one process: connections that are made on first use, and what is known of each peer's life.
+/// Connections to all peers of a process, opened on first use, and the liveness of each peer.
 ///
-/// A peer's end is noticed in three ways: UCX reports a broken connection, the kernel reports the end of a process of
-/// this host, or another rank tells. A rank that ends in order says goodbye to those it has exchanged messages with, so
-/// that the end of a finished rank is no failure for the others; one that knows of a lost rank passes that on.
+/// A peer's end is detected in three ways: UCX reports a broken connection, the kernel reports the end of a process of
+/// this host, or another rank reports it. A rank that ends in order sends a goodbye message to the ranks with which it
+/// exchanged messages, so that its end is no failure for them. A rank that knows of a lost rank reports it to others.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -52,13 +52,13 @@ namespace ucx {
 
 enum class presence : std::uint8_t {
   here,
-  left,   ///< it said goodbye
-  ended,  ///< its process has ended; whether in order is not known, since it had no reason to tell us
-  cut,    ///< we had to close the connection to it, or it broke; it may well live
+  left,   ///< it sent a goodbye message
+  ended,  ///< its process has ended, maybe in order: it had no reason to send a goodbye message to this rank
+  cut,    ///< this rank closed the connection to it, or the connection broke; its process may be alive
   lost
 };
 
-/// Shared by all communicators of a process. Thread-safe; members that say so want the worker's lock held.
+/// Shared by all communicators of a process. Thread-safe. "Requires the lock" means that the caller holds the worker's.
 class connections {
  public:
   connections(std::shared_ptr<worker> through, int rank, std::vector<process_address> all)
@@ -78,7 +78,7 @@ class connections {
   connections(const connections&) = delete;
   connections& operator=(const connections&) = delete;
 
-  /// Waits at most a second, for what is still on its way.
+  /// Waits at most a second for messages in flight.
   ~connections() {
     const std::lock_guard guard(worker_->lock());
     send_goodbye();
@@ -90,14 +90,14 @@ class connections {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
   const std::shared_ptr<worker>& through() const noexcept { return worker_; }
-  /// Whether this process is a copy of the rank, which must leave all this alone.
+  /// Returns whether this process is a forked copy of the rank, which must not use the connections.
   bool in_forked_child() const noexcept { return mark_.in_forked_child(); }
   spin_lock& lock() noexcept { return worker_->lock(); }
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
-  /// Whether the end of that rank's process shows here.
+  /// Returns whether this rank can detect the end of that rank's process.
   bool can_watch(int rank) const noexcept { return at(rank_).identity.can_watch(at(rank).identity); }
 
-  /// With the lock. Makes the connection if there is none. `messages`: it will carry some, and so be worth a goodbye.
+  /// Requires the lock. Connects if necessary. `messages`: whether messages follow, so that a goodbye message is due.
   ucs_status_t connect(int rank, bool messages) noexcept {
     peer& to = at(rank);
     if (messages) to.talks = true;
@@ -111,41 +111,41 @@ class connections {
     }
     return status;
   }
-  /// With the lock. Whether a message of so many bytes may be sent on the connection to `rank` by now: long ones wait
-  /// for the peer's greeting.
+  /// Requires the lock. Returns whether a message of `bytes` may be sent on the connection to `rank` by now: long
+  /// messages wait for the peer's greeting.
   bool may_carry(int rank, std::size_t bytes) const noexcept {
     return bytes <= memory_pieces.bytes || rank == rank_ || at(rank).has_greeted;
   }
-  /// How messages to `rank`, to which there is a connection, are cut.
+  /// Returns how messages to `rank`, which must be connected, are cut into pieces.
   const piece_format& outgoing(int rank, bool on_device) const noexcept {
     return on_device ? device_pieces : at(rank).outgoing;
   }
-  /// With the lock. How long the pieces are in which `rank` sends messages; 0 until it has greeted.
+  /// Requires the lock. Returns the length of the pieces that `rank` sends; 0 until its greeting has arrived.
   std::size_t piece_bytes_from(int rank, bool on_device) const noexcept {
     return on_device ? device_pieces.bytes : at(rank).incoming_bytes;
   }
-  /// Makes the connection, and says why that can't be done.
+  /// Connects to `rank`. Returns the reason if that fails.
   failure reach(int rank) {
     if (rank == rank_) return {};
     const std::lock_guard guard(lock());
     const ucs_status_t status = connect(rank, false);
     if (status == UCS_OK) return {};
-    return unreachable(hocket::detail::concat({"UCX finds no way to rank ", rank}), rank, status);
+    return unreachable(hocket::detail::concat({"UCX can't reach rank ", rank}), rank, status);
   }
 
-  /// With the lock: what it means that a connection to `rank` could not be made.
+  /// Requires the lock. Returns the failure to report after connecting to `rank` has failed with `status`.
   failure unreachable(const std::string& what, int rank, ucs_status_t status) {
     if (ends(rank)) return ended_failure(rank);
     return status_failure(what, status, {.peer = rank});
   }
 
-  /// With the lock: whether the process of `rank` is known to have ended, seen just now.
+  /// Requires the lock. Checks whether the process of `rank` has ended. Returns false if it can't be watched.
   bool has_ended(int rank) {
     peer& each = at(rank);
     return can_watch(rank) && each.watch.ended(each.identity);
   }
-  /// The same for one that can't be reached: a process that is about to end is not seen to have ended at once. False of one
-  /// that can't be watched.
+  /// Does the same for an unreachable rank, but waits up to 100 ms, because its process may be about to end. Returns
+  /// false if it can't be watched.
   bool ends(int rank) {
     const deadline last = deadline::after(std::chrono::milliseconds(100));
     while (can_watch(rank) && !has_ended(rank) && !last.passed()) platform::nap(1'000'000);
@@ -163,7 +163,7 @@ class connections {
     return moved;
   }
 
-  /// With the lock.
+  /// Requires the lock.
   bool progress_locked() noexcept {
     const bool moved = advance();
     if (!untold_.empty()) [[unlikely]]
@@ -177,33 +177,33 @@ class connections {
   /// Grows whenever a peer's presence changes.
   std::uint32_t news() const noexcept { return news_.load(std::memory_order_acquire); }
 
-  /// Why a peer is not here.
+  /// Returns why a peer is not `here`.
   std::string reason_of(int rank) {
     const std::lock_guard guard(lock());
     return at(rank).reason;
   }
 
-  /// Looks whether processes of this host have ended; at most every 20 ms, however often it is called.
+  /// Checks whether processes of this host have ended, at most every 20 ms, however often it is called.
   void look_around() {
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     auto due = next_look_.load(std::memory_order_relaxed);
     const auto period = std::chrono::steady_clock::duration(std::chrono::milliseconds(20)).count();
     if (now < due || !next_look_.compare_exchange_strong(due, now + period, std::memory_order_relaxed)) return;
     const std::lock_guard guard(lock());
-    while (advance()) {  // a goodbye may be waiting
+    while (advance()) {  // a goodbye message may have arrived
     }
     for (int i = 0; i < size_; ++i) {
       peer& each = at(i);
       const presence known = presence_of(i);
       if (i == rank_ || (known != presence::here && known != presence::cut) || !has_ended(i)) continue;
       if (each.found_ended) note_end(each, "its process has ended");
-      each.found_ended = true;  // its goodbye gets until the next look
+      each.found_ended = true;  // its goodbye message must arrive before the next check
     }
   }
 
   // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// While it lives, control messages of `context` go to `to`.
+  /// While it exists, control messages of `context` are delivered to `to`.
   class subscription {
    public:
     subscription(connections& links, std::uint32_t context, inbox& to) : links_(links), context_(context) {
@@ -223,14 +223,14 @@ class connections {
     const std::uint32_t context_;
   };
 
-  /// To `rank` on the wire, from rank `sender` of the communicator `context`.
+  /// Sends a control message to `rank` of the domain, from rank `sender` of the communicator `context`.
   void post(int rank, std::uint32_t context, int sender, std::span<const std::byte> words) {
     const std::lock_guard guard(lock());
     if (rank == rank_ || presence_of(rank) != presence::here || connect(rank, false) != UCS_OK) return;
     send(at(rank), control_id, inboxes::header{context, sender}, words);
   }
 
-  /// Whether nothing that was posted waits for progress.
+  /// Returns whether no posted message needs further progress.
   bool posted() {
     const std::lock_guard guard(lock());
     send_unsent();
@@ -238,8 +238,8 @@ class connections {
     return detached_.empty() && unsent_.empty();
   }
 
-  /// With the lock. Takes all messages of a communicator that have come and were not received, and forgets them: their
-  /// senders may wait until somebody takes them.
+  /// Requires the lock. Receives and drops all messages of a communicator that have arrived and were not received,
+  /// because their senders may wait until they are received.
   void discard(std::uint32_t context) {
     constexpr ucp_tag_t mask = message_tag::context_mask;
     const ucp_tag_t tag = message_tag::of_context(context);
@@ -248,7 +248,7 @@ class connections {
       take_unwanted(message, info.length);
     }
   }
-  /// With the lock. Receives a message that was found, and forgets it.
+  /// Requires the lock. Receives and drops a message that was found.
   void take_unwanted(ucp_tag_message_h message, std::size_t length) {
     auto bytes = std::make_unique<std::byte[]>(length);
     const ucp_request_param_t how{};
@@ -256,11 +256,11 @@ class connections {
     keep(request, std::move(bytes));
   }
 
-  /// With the lock. What messages are sent from that can be given up at any time.
+  /// Requires the lock. Buffers of messages that can be abandoned at any time.
   send_buffer_pool& outbox() noexcept { return outbox_; }
 
-  /// With the lock. Sees a request to its end that nobody waits for any more; until then what it sends is kept.
-  /// @param awaited whether the end of this process waits for it
+  /// Requires the lock. Retains a request that no caller waits for, and the bytes that it sends, until it ends.
+  /// @param awaited whether the end of this process waits for the request
   void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}, bool awaited = true) {
     detached_.add(request, std::move(bytes), awaited);
   }
@@ -268,9 +268,9 @@ class connections {
     detached_.add(request, std::move(given_up));
   }
 
-  /// With the lock. Gives up a send or receive whose buffer is about to go away: when this returns UCX does not touch
-  /// it any more. If need be that costs the connection; but peers that have heard of the failure take what was sent.
-  /// They get half a second for that, all of them together: a communicator fails but once. And 4 ms once it is `expedited`.
+  /// Requires the lock. Abandons a send or receive; UCX does not access its buffer after the return. Closes the
+  /// connection if necessary; but before, peers that know of the failure have time to receive the message: half a
+  /// second for all of them together, because a communicator fails only once, and 4 ms once it is `expedited`.
   void abandon(void* request, int peer_rank, bool receives, std::uint32_t context,
                const std::atomic<bool>& expedited) noexcept {
     if (receives) ucp_request_cancel(worker_->get(), request);
@@ -297,14 +297,14 @@ class connections {
     ucp_request_free(request);
   }
 
-  /// With the lock: `by` more, or fewer, requests wait for progress.
+  /// Requires the lock. Adds `by` to the number of requests that wait for progress.
   void count_waiting(int by) noexcept {
     waiting_.store(waiting_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
-  /// Whether any communicator of this process has a request that waits for progress.
+  /// Returns whether any communicator of this process has a request that waits for progress.
   bool waiting() const noexcept { return waiting_.load(std::memory_order_relaxed) > 0; }
 
-  /// With the lock. A request on the connection to `rank` ended with an error.
+  /// Requires the lock. Call when a request on the connection to `rank` has ended with an error.
   void note_error(int rank, ucs_status_t status) noexcept { on_error(&at(rank), nullptr, status); }
 
  private:
@@ -313,7 +313,7 @@ class connections {
     int rank = 0;
     std::vector<std::byte> address;
     std::vector<tcp_address> listens;
-    std::vector<tcp_address> calls_from;  ///< its ends of connections that it has made to this rank
+    std::vector<tcp_address> calls_from;  ///< its ends of connections that it opened to this rank
     process_identity identity;
     process_watch watch;
     endpoint link;
@@ -327,13 +327,13 @@ class connections {
     std::string reason;
   };
 
-  /// Sent from rank to rank.
+  /// Header of a notice that one rank sends to another.
   struct notice {
     enum class kind : std::uint32_t { goodbye, rank_lost, greeting, calls } what;
     std::int32_t sender;
-    std::int32_t lost;              ///< -1: none; the sender: it ends by an exception
-    std::uint32_t piece_bytes = 0;  ///< with `greeting`: of the pieces in which the sender's messages come
-    // Then, with `calls`: the addresses of the sender's ends of connections that it has made to the receiver.
+    std::int32_t lost;              ///< lost rank, -1: none; the sender: an exception ends it
+    std::uint32_t piece_bytes = 0;  ///< with `greeting`: length of the pieces that the sender sends
+    // With `calls`, the addresses of the sender's ends of connections that it opened to the receiver follow.
   };
   static constexpr unsigned notice_id = 1;
 
@@ -348,7 +348,7 @@ class connections {
     return link.shares_memory() ? memory_pieces : direct_pieces;
   }
 
-  // ── Lives ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Liveness ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void change(peer& who, presence to, std::string reason) {
     const presence from = who.state.load(std::memory_order_relaxed);
@@ -362,7 +362,7 @@ class connections {
     news_.fetch_add(1, std::memory_order_release);
   }
 
-  /// A peer with which messages were exchanged would have said goodbye.
+  /// Records that a peer has ended. A peer that exchanged messages with this rank would have sent a goodbye message.
   void note_end(peer& who, std::string reason) {
     change(who, who.talks && who.link ? presence::lost : presence::ended, std::move(reason));
   }
@@ -370,10 +370,10 @@ class connections {
   static void on_error(void* argument, ucp_ep_h, ucs_status_t status) {
     peer& who = *static_cast<peer*>(argument);
     connections& self = *who.owner;
-    if (self.presence_of(who.rank) == presence::cut) return;  // it was to break
+    if (self.presence_of(who.rank) == presence::cut) return;  // closed here on purpose
     const std::string what = std::string("its connection broke: ") + ucs_status_string(status) + descriptors_text();
     if (self.can_watch(who.rank) && !self.ends(who.rank)) {
-      self.change(who, presence::cut, "its process lives, but " + what);  // others may reach it
+      self.change(who, presence::cut, "its process is alive, but " + what);  // others may reach it
     } else {
       self.note_end(who, what);
     }
@@ -413,7 +413,7 @@ class connections {
       self.change(self.at(told.sender), presence::lost, "it has left after an error");
     } else if (known(told.lost)) {
       const std::string teller = hocket::detail::concat({"rank ", told.sender, " of the world"});
-      self.change(self.at(told.lost), presence::lost, teller + " has lost it");
+      self.change(self.at(told.lost), presence::lost, teller + " reports that it is lost");
     }
     if (told.what == notice::kind::goodbye) {
       self.change(self.at(told.sender), presence::left, "it has left the communicator");
@@ -447,10 +447,10 @@ class connections {
     std::erase_if(unsent_, [this](int rank) { return send_unsent_to(at(rank)); });
   }
 
-  /// Whether nothing is left.
+  /// Returns whether no message is left.
   bool send_unsent_to(peer& to) {
     if (!to.link || presence_of(to.rank) >= presence::cut) to.unsent.clear();
-    // A greeting to a rank that has not come may never be taken.
+    // A rank that has not arrived may never receive the greeting, so the end of this process does not wait for that.
     return to.unsent.send(to.link.get(), to.has_greeted, [&](ucs_status_ptr_t request, auto bytes) {
       keep(request, std::move(bytes), to.has_greeted || to.talks);
     });
@@ -461,8 +461,8 @@ class connections {
     for (const int each : lost) notify_all(notice::kind::rank_lost, each);
   }
 
-  /// Greets back those that connected first and live, and tells all which of their sockets lead here. Connections with them are
-  /// there by now, those that they have made and those that this rank has.
+  /// Answers the greetings of ranks whose processes have not ended, and reports to each rank the addresses of this
+  /// rank's connections to it. By now all connections between the two ranks exist, whichever rank opened them.
   void greet() {
     for (const int each : std::exchange(greeters_, {})) {
       if (has_ended(each) || connect(each, false) != UCS_OK || at(each).listens.empty()) continue;
@@ -476,7 +476,7 @@ class connections {
     }
   }
 
-  // ── Requests of our own ──────────────────────────────────────────────────────────────────────────────────────────
+  // ── Own requests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   bool advance() {
     const bool moved = worker_->progress();
@@ -491,7 +491,7 @@ class connections {
     const deadline last = deadline::after(longest);
     while (ucp_request_check_status(request) == UCS_INPROGRESS) {
       if (last.passed()) return false;
-      // Not `sched_yield`: that leaves a busy core to others for milliseconds each time.
+      // Not `sched_yield`, which hands a busy core to other processes for milliseconds each time.
       if (!advance()) platform::nap(20'000);
     }
     return true;
@@ -508,9 +508,9 @@ class connections {
     }
   }
 
-  // ── Connections that are full ────────────────────────────────────────────────────────────────────────────────────
+  // ── Full connections ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Whether it is one of UCX's that leads to another rank.
+  /// Returns whether UCX owns the socket and it leads to another rank.
   bool is_ours(const tcp_socket& own) const noexcept {
     if (contains(worker_->listens(), own.here)) return true;
     for (int i = 0; i < size_; ++i) {
@@ -519,9 +519,9 @@ class connections {
     return false;
   }
 
-  /// Closes the connection to a peer that does not take what was sent.
+  /// Closes the connection to a peer that does not receive what was sent.
   void cut(peer& with) noexcept {
-    change(with, presence::cut, "the connection was closed when an operation that used it was given up");
+    change(with, presence::cut, "the connection was closed because an operation that used it was abandoned");
     if (!with.link) return;
     const auto leads_there = [&](const tcp_socket& own) {
       return contains(with.listens, own.there) || contains(with.calls_from, own.there);
@@ -530,11 +530,11 @@ class connections {
     keep(with.link.close());
   }
 
-  // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Shutdown ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// A peer that connects for the first time when this process has ended finds nobody, and UCX says so in lines of its own,
-  /// although what the peer waits for has come: who waits gets a moment to do so. So does who was only greeted, in start-up,
-  /// and will greet back; but not after an error, as that one may have gone.
+  /// Waits up to 20 ms for peers to connect. When a peer first connects after this process has ended, UCX prints errors
+  /// there, although the message that the peer waits for has arrived. Waits for peers that exchanged messages with this
+  /// rank, and for peers that were only greeted, in start-up; but after an error the latter may have exited.
   void let_peers_connect(bool after_error) noexcept {
     const deadline last = deadline::after(std::chrono::milliseconds(20));
     const auto is_about_to = [&](int rank) {
@@ -592,12 +592,12 @@ class connections {
   std::atomic<std::uint32_t> news_{0};
   std::atomic<std::chrono::steady_clock::rep> next_look_{0};
   std::atomic<int> waiting_{0};
-  std::vector<int> untold_;    ///< lost ranks that the others have not been told of
-  std::vector<int> greeters_;  ///< ranks that have greeted this one, which has not answered
-  std::vector<int> unsent_;    ///< ranks to which something is to be sent yet
+  std::vector<int> untold_;    ///< lost ranks that have not been reported to the others
+  std::vector<int> greeters_;  ///< ranks whose greetings this rank has not answered
+  std::vector<int> unsent_;    ///< ranks for which messages are queued
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
-  std::optional<std::uint32_t> failed_context_;  ///< whose requests were given up last
+  std::optional<std::uint32_t> failed_context_;  ///< whose requests were abandoned last
   deadline peers_take_until_;
   detached_requests detached_;
   send_buffer_pool outbox_{worker_->type_of_send_buffers(), 2 * piece_format::most_under_way};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One process's end of a communicator over UCX. See transport/concept.hpp for the meaning of the members.
+/// The endpoint group over UCX: one process's end of a communicator. transport/concept.hpp describes its members.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -38,7 +38,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Messages go through UCX's tag matching; windows and shared buffers are plain memory, in which UCX has no part.
+/// Messages use UCX's tag matching; windows and shared buffers are plain memory that processes map without UCX.
 class endpoint_group {
  public:
   static constexpr bool shares_address_space = false;
@@ -138,7 +138,7 @@ class endpoint_group {
     if (!asked && !ask_for(state, peer, id, buffer, bytes, fail)) return nullptr;
     if (state.in_pieces == nullptr) {
       if (!take_piece(state.request, peer, id, {0, bytes, bytes}, fail)) return nullptr;
-      return buffer != nullptr ? buffer : this;  // an empty message has an address too
+      return buffer != nullptr ? buffer : this;  // an empty message must not return null
     }
     long_receiving& message = *state.in_pieces;
     while (!message.whole()) {
@@ -160,8 +160,8 @@ class endpoint_group {
       const std::lock_guard guard(links_->lock());
       unsent_.advance();
     }
-    if (std::exchange(polled_, false)) return false;  // `try_receive` did
-    // Where nobody waits for a message, only what peers need from us is left: connections, keep-alive.
+    if (std::exchange(polled_, false)) return false;  // `try_receive` has polled UCX
+    // If no request waits, progress serves only what peers need from this rank: connections and keep-alive.
     if (!links_->waiting() && ++idle_polls_ % 16 != 0) return false;
     return links_->progress();
   }
@@ -188,11 +188,11 @@ class endpoint_group {
     if (window_ != nullptr && window_->state_of(peer) != ownership::held) return true;
     const presence found = links_->presence_of(rank_in_domain(peer));
     if (window_ == nullptr || found != presence::cut) return found != presence::here;
-    const std::lock_guard guard(links_->lock());  // control messages need no connection
+    const std::lock_guard guard(links_->lock());  // control messages need no connection, only the process
     return links_->has_ended(rank_in_domain(peer));
   }
 
-  /// Of a peer that is `gone`.
+  /// Returns why a peer that is `gone` has left.
   std::string departure_reason(int peer) {
     std::string reason = links_->reason_of(rank_in_domain(peer));
     const bool given_up = window_ != nullptr && window_->state_of(peer) == ownership::given_up;
@@ -206,7 +206,7 @@ class endpoint_group {
     links_->discard(context_);
   }
 
-  /// What this rank still sends is given up soon, whether peers take it or not.
+  /// Abandons pending sends soon, whether or not peers receive them. Thread-safe.
   void expedite() noexcept { expedited_.store(true, std::memory_order_relaxed); }
 
   void post(int peer, std::span<const std::byte> words) {
@@ -230,8 +230,8 @@ class endpoint_group {
   std::byte* window_of(int peer) const noexcept { return window_ == nullptr ? nullptr : window_->piece_of(peer); }
   bool windows_reachable() const noexcept { return window_ != nullptr; }
 
-  /// Collective: `bytes` of zeroed memory on each rank that all ranks can read, if `windows_reachable()`. Freed when
-  /// the last copy of the pointer goes.
+  /// Collective. Allocates `bytes` of zeroed memory on each rank, which all ranks can read if `windows_reachable()`.
+  /// Frees it with the last copy of the pointer.
   std::shared_ptr<std::byte> allocate(std::size_t bytes, const transport::exchange_function& exchange) {
     for (auto& each : shared_) {
       if (each != nullptr && each->memory->unused()) each.reset();
@@ -267,7 +267,7 @@ class endpoint_group {
   }
 
  private:
-  /// Memory from `allocate`, by the order in which it was made: the same number on all ranks.
+  /// Memory from `allocate`, numbered in the order of the calls: the number is equal on all ranks.
   struct published {
     std::shared_ptr<shared_memory> memory;
     std::size_t bytes = 0;
@@ -279,15 +279,15 @@ class endpoint_group {
 
   static std::uint32_t checked_context(const transport::open_parameters& how) {
     if (how.context >> message_tag::context_bits != 0) {
-      raise(errc::system, "communicators over UCX are numbered with 16 bits, and this one is beyond");
+      raise(errc::system, "the context number of a communicator over UCX must fit into 16 bits");
     }
     if (how.members->size() >> message_tag::rank_bits > 1) {
-      raise(errc::invalid_argument, "a communicator over UCX has at most 65536 ranks");
+      raise(errc::invalid_argument, "a communicator over UCX must have at most 65536 ranks");
     }
     return how.context;
   }
 
-  /// Of a message of `message` bytes: those after the first `before`.
+  /// Part of a message of `message` bytes: the `bytes` bytes after the first `before`.
   struct part {
     std::size_t before = 0;
     std::size_t bytes = 0;
@@ -296,8 +296,8 @@ class endpoint_group {
     bool last() const noexcept { return before + bytes == message; }
   };
 
-  /// With the lock. Receiving needs no connection, but only who has one learns of the peer's end; from one that has ended
-  /// already, the message may have come. False where it failed, and where that must wait.
+  /// Requires the lock. Posts the receive. That needs no connection, but without one this rank does not learn that the
+  /// peer has ended. A peer that has ended may have sent the message before. Returns false on failure or to try again.
   bool ask_for(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
                failure& fail) noexcept {
     const int from = rank_in_domain(peer);
@@ -328,7 +328,7 @@ class endpoint_group {
     return status == UCS_OK;
   }
 
-  /// With the lock. Whether a piece has come that was asked for.
+  /// Requires the lock. Returns whether the piece has arrived that `request` receives.
   bool take_piece(request_handle& request, int peer, transport::message_id id, const part& expected,
                   failure& fail) noexcept {
     ucp_tag_recv_info_t info{};
@@ -354,7 +354,7 @@ class endpoint_group {
     return true;
   }
 
-  /// With the lock.
+  /// Requires the lock.
   bool send_in_pieces(sending& state, int peer, ucp_tag_t tag, bool on_device, const void* data, std::size_t bytes,
                       failure& fail) noexcept {
     state.in_pieces =
@@ -365,11 +365,11 @@ class endpoint_group {
   }
 
   static bool lacks_memory(int peer, failure& fail) {
-    fail = make_failure(errc::out_of_memory, "there is no memory for a message", {.peer = peer});
+    fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
     return false;
   }
 
-  /// With the lock.
+  /// Requires the lock.
   failure broken_link(int peer, ucs_status_t status) const {
     const std::string what = hocket::detail::concat({"no connection to rank ", peer});
     failure cause = links_->unreachable(what, rank_in_domain(peer), status);
@@ -377,8 +377,8 @@ class endpoint_group {
     return cause;
   }
 
-  /// With the lock. Takes the pieces that follow one which is not the last, so that their length can be told; 0 if they
-  /// do not all come soon.
+  /// Requires the lock. Receives the pieces that follow a piece that is not the last, and returns their length for the
+  /// error message; 0 if they do not all arrive soon.
   std::size_t rest_of_message(int peer, transport::message_id id) {
     ucp_worker_h const worker = links_->through()->get();
     const ucp_tag_t tag = message_tag::make(context_, peer, id);
@@ -400,12 +400,12 @@ class endpoint_group {
     return 0;
   }
 
-  /// `rest` followed; 0 if that is not known.
+  /// `rest`: length of the pieces that followed; 0 if unknown.
   failure bad_message(int peer, transport::message_id id, ucs_status_t status, const ucp_tag_recv_info_t& info,
                       const part& expected, std::size_t rest) const {
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) return broken_link(peer, status);
     const bool more = (info.sender_tag & message_tag::more) != 0;
-    // Where UCX cuts a message off, it does not promise to tell the length; but only the last piece is shorter.
+    // If UCX truncates a message, it need not report the length; but only the last piece is shorter than the others.
     const std::size_t length =
         expected.before + (more ? links_->piece_bytes_from(rank_in_domain(peer), id.on_device) : info.length) + rest;
     const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || (more && expected.last()) || length > expected.message;
@@ -415,7 +415,7 @@ class endpoint_group {
                                    message_tag::same_call(info.sender_tag, id));
   }
 
-  /// What is wrong with a peer: null if nothing is, or it has left in order; empty if `reason_of` says it.
+  /// Returns why a peer is lost: null if it is not, or has left in order; empty if `reason_of` has the reason.
   const char* complaint(int peer, presence found) {
     if (window_ != nullptr) {
       switch (window_->state_of(peer)) {
@@ -427,7 +427,7 @@ class endpoint_group {
     return found == presence::lost || (found == presence::cut && with_[index(peer)].missed) ? "" : nullptr;
   }
 
-  /// Whether the connection to a peer to or from which a message is to go can carry none; then `broken` will say why.
+  /// Returns whether the connection to the peer of a message is broken; if so, makes `broken` report the reason.
   bool is_broken(int peer) noexcept {
     if (links_->presence_of(rank_in_domain(peer)) < presence::cut) [[likely]]
       return false;
@@ -435,7 +435,7 @@ class endpoint_group {
     return true;
   }
 
-  /// Whether there is no connection to a peer, and nobody needs it.
+  /// Returns whether the connection to a peer is cut, and no message needs it.
   bool is_cut_and_idle(int peer, presence found) const noexcept {
     const traffic& with = with_[index(peer)];
     return found == presence::cut && with.waiting == 0 && !with.missed;
@@ -444,7 +444,7 @@ class endpoint_group {
   failure lost(int peer, std::string what) {
     if (window_ != nullptr && window_->state_of(peer) == ownership::failed) {
       if (const int culprit = window_->culprit_of(peer); culprit >= 0 && culprit < size() && culprit != rank_) {
-        what = hocket::detail::concat({"rank ", peer, " has lost it"});
+        what = hocket::detail::concat({"rank ", peer, " reports that it is lost"});
         peer = culprit;
       }
     }
@@ -468,12 +468,12 @@ class endpoint_group {
   unfinished<long_receiving> unasked_;
   std::shared_ptr<shared_memory> window_;
   std::vector<std::unique_ptr<published>> shared_;
-  mailbox box_;  ///< of control messages, where memory is shared
-  inbox mail_;   ///< elsewhere
+  mailbox box_;  ///< of control messages, if memory is shared
+  inbox mail_;   ///< of control messages, otherwise
   const connections::subscription subscription_{*links_, context_, mail_};
   unsigned idle_polls_ = 0;
   bool polled_ = false;
-  int blamed_ = -1;  ///< the rank that was found lost
+  int blamed_ = -1;  ///< the rank that was found lost, or -1
 };
 
 static_assert(transport::endpoint_group<endpoint_group>);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a message is sent from. UCX can't be told that memory which it is to send has moved, but it can be told to ask for
-/// the bytes when it puts them on their way: from a buffer that was given up they come out of a copy. So the peer gets
-/// what was sent, and nothing that looks like it.
+/// Buffers from which messages are sent. UCX can't learn that the memory of a message has moved, but it can ask for the
+/// bytes when it sends them: those of an abandoned buffer come from a copy. So the peer receives the bytes that were
+/// sent, not what the caller has written since.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -22,10 +22,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Members are called with the worker's lock held, so that what is given up is not being read.
+/// Members are called with the worker's lock held, so that UCX does not read a buffer while it is being abandoned.
 class send_buffer {
  public:
-  /// Up to here a copy costs less than what UCX does to ask.
+  /// Up to this size a copy costs less than UCX's requests for the bytes.
   static constexpr std::size_t most_copied = 1024;
 
   void fill(const void* data, std::size_t bytes) noexcept {
@@ -40,7 +40,7 @@ class send_buffer {
   const std::byte* copy() const noexcept { return copy_.data(); }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// From now on the memory that it was filled from is not read. False if there is no memory for that.
+  /// Copies the bytes, so that the caller's memory is no longer read. Returns false if memory is exhausted.
   bool give_up() noexcept {
     if (copied()) return true;
     saved_.reset(new (std::nothrow) std::byte[bytes_]);
@@ -50,7 +50,7 @@ class send_buffer {
     return true;
   }
 
-  /// Returns `bytes`, as UCX wants it.
+  /// Copies to `place`. Returns `bytes`, as UCX requires.
   std::size_t put(std::size_t begin, void* place, std::size_t bytes) const noexcept {
     std::memcpy(place, data_ + begin, bytes);
     return bytes;
@@ -60,11 +60,11 @@ class send_buffer {
   const std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::array<std::byte, most_copied> copy_;
-  std::unique_ptr<std::byte[]> saved_;  ///< what was given up
+  std::unique_ptr<std::byte[]> saved_;  ///< copy of an abandoned message
 };
 
-/// What UCX has to know to send such buffers. Must outlive the worker that sends them: of what it never could send, it gives up
-/// the buffers when it is destroyed itself.
+/// UCX datatype of send buffers. Must outlive the worker that sends them: the worker's destruction calls it for
+/// messages that UCX could never send.
 class send_buffer_type {
  public:
   send_buffer_type() {
@@ -77,8 +77,8 @@ class send_buffer_type {
       return from.put(begin, place, std::min(room, from.bytes() - begin));
     };
     how.unpack = [](void*, std::size_t, const void*, std::size_t) { return UCS_ERR_UNSUPPORTED; };
-    how.finish = [](void*) {};  // the buffer may be gone
-    check(ucp_dt_create_generic(&how, nullptr, &handle_), "UCX can't describe what is sent");
+    how.finish = [](void*) {};  // the buffer may no longer exist
+    check(ucp_dt_create_generic(&how, nullptr, &handle_), "UCX can't create the datatype of send buffers");
   }
   send_buffer_type(const send_buffer_type&) = delete;
   send_buffer_type& operator=(const send_buffer_type&) = delete;
@@ -87,7 +87,7 @@ class send_buffer_type {
   }
 
   ucp_datatype_t get() const noexcept { return handle_; }
-  /// Until the process ends.
+  /// Leaves the datatype in place until the process ends.
   void keep() noexcept { kept_ = true; }
 
  private:
@@ -95,7 +95,7 @@ class send_buffer_type {
   bool kept_ = false;
 };
 
-/// Parcels, some of which wait to be used again.
+/// Pool of send buffers, which stores some for reuse.
 class send_buffer_pool {
  public:
   using pointer = std::unique_ptr<send_buffer>;
@@ -104,7 +104,7 @@ class send_buffer_pool {
     spare_.reserve(most_spare);
   }
 
-  /// Null if there is no memory.
+  /// Returns null if memory is exhausted.
   pointer fill(const void* data, std::size_t bytes) noexcept {
     pointer one;
     if (spare_.empty()) {
@@ -116,7 +116,7 @@ class send_buffer_pool {
     if (one) one->fill(data, bytes);
     return one;
   }
-  /// UCX is done with it.
+  /// Returns a buffer that UCX no longer reads to the pool.
   void give_back(pointer one) noexcept {
     if (one && spare_.size() < spare_.capacity()) spare_.push_back(std::move(one));
   }

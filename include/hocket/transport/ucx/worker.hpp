@@ -2,8 +2,8 @@
 /// @file
 /// One process's share of UCX: a context, and a worker that moves its messages.
 ///
-/// UCX is entered by one thread at a time: whoever calls it holds the worker's lock. Loads and stores in peers' memory
-/// don't.
+/// Only one thread at a time may call UCX: the caller holds the worker's lock. Loads and stores in peers' memory need
+/// no lock.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -34,7 +34,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Held for the length of a call into UCX, mostly tens of nanoseconds; cheaper than `std::mutex` where nobody waits.
+/// Held during a call into UCX, mostly tens of nanoseconds; cheaper than `std::mutex` without contention.
 class spin_lock {
  public:
   bool try_lock() noexcept { return !taken_.exchange(true, std::memory_order_acquire); }
@@ -49,32 +49,32 @@ class spin_lock {
   std::atomic<bool> taken_{false};
 };
 
-/// The library's configuration and its devices.
+/// UCX's configuration and devices.
 class context {
  public:
-  /// `ranks` and `ranks_on_host` guide UCX's choice of transports. `watches_memory`: whether messages through shared
-  /// memory may be used where peers' deaths are to be noticed.
+  /// `ranks` and `ranks_on_host` guide UCX's choice of transports. `watches_memory`: whether UCX may use shared memory
+  /// for connections on which it must detect that the peer exits.
   context(int ranks, int ranks_on_host, bool watches_memory) {
     if (failure lacks = too_few_descriptors()) raise(std::move(lacks));
     ucp_config_t* config = nullptr;
-    check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its variables");
-    // Else shared memory is left out where peers' deaths are to be noticed.
+    check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its configuration (UCX_* variables)");
+    // Otherwise UCX does not use shared memory for connections with error handlers.
     const bool shares_memory = watches_memory && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
     const bool connects = may_use({"tcp"}, {}) && has_interface();
     if (connects) {
       for (const setting& each : tcp_settings()) prefer(config, each.variable, each.name, each.value);
-      // A piece (see piece_format.hpp) goes as one.
+      // UCX must send a piece (see piece_format.hpp) as a whole.
       prefer(config, "TCP_TX_SEG_SIZE", at_least(17) ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
     }
-    // Messages of up to a piece (see piece_format.hpp) go at once. UCX would ask the peer first from 20 KiB on over TCP,
-    // which takes two to three times as long, and between processes of one host is no faster either.
+    // UCX must send messages of up to one piece (see piece_format.hpp) immediately. By default it asks the peer first
+    // from 20 KiB on over TCP, which takes two to three times as long, and is no faster between processes of one host.
     leaves_long_messages_ = std::getenv("UCX_RNDV_THRESH") != nullptr;
     if (!has_adapter()) prefer(config, "RNDV_THRESH", "RNDV_THRESH", "64k");
-    // Of a device's memory UCX would take 128 fragments of 4 MiB with the first long message, and keep them.
+    // By default UCX takes 128 fragments of 4 MiB of device memory with the first long message, and retains them.
     prefer(config, "RNDV_FRAG_ALLOC_COUNT", "RNDV_FRAG_ALLOC_COUNT", "host:128,cuda:4");
     prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "200ms");
-    // A process that is killed early would leave its System V segments for ever; POSIX ones do all that these do.
+    // A process that is killed early leaves its System V segments behind for ever; POSIX segments can replace them.
     prefer(config, "TLS", "TLS", "^sysv");
     ucp_params_t wanted{};
     wanted.field_mask =
@@ -93,26 +93,26 @@ class context {
   }
 
   ucp_context_h get() const noexcept { return handle_; }
-  /// Whether messages may be memory of CUDA's devices, by modules of UCX that find a driver.
+  /// Returns whether UCX can send CUDA device memory, that is, its CUDA modules are loaded and have found a driver.
   bool is_device_aware() const noexcept {
     ucp_context_attr_t asked{};
     asked.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
     const std::uint64_t wanted = UCS_BIT(UCS_MEMORY_TYPE_CUDA) | UCS_BIT(UCS_MEMORY_TYPE_CUDA_MANAGED);
     return ucp_context_query(handle_, &asked) == UCS_OK && (asked.memory_types & wanted) == wanted;
   }
-  /// Whether the user has said how UCX is to move long messages.
+  /// Returns whether the user has set how UCX moves long messages (UCX_RNDV_THRESH).
   bool leaves_long_messages() const noexcept { return leaves_long_messages_; }
-  /// Until the process ends.
+  /// Leaves the context open until the process ends.
   void keep() noexcept { handle_ = nullptr; }
 
  private:
-  /// What the user has set by UCX_`variable` stays; a UCX that does not know `name` goes without.
+  /// Sets `name` unless the user has set UCX_`variable`. No error if this version of UCX does not know `name`.
   static void prefer(ucp_config_t* config, const char* variable, const char* name, const char* value) {
     if (std::getenv((std::string("UCX_") + variable).c_str()) == nullptr) ucp_config_modify(config, name, value);
   }
 
-  /// False if UCX_TLS rules out these transports, by the names of them all or of some; then UCX would warn of a setting that
-  /// it has no use for.
+  /// Returns false if UCX_TLS excludes these transports, given the names `all` of the group and `some` of its members.
+  /// In that case UCX would warn about an unused setting.
   static bool may_use(std::initializer_list<const char*> all, std::initializer_list<const char*> some) {
     const char* const value = std::getenv("UCX_TLS");
     if (value == nullptr) return true;
@@ -124,7 +124,7 @@ class context {
            std::any_of(some.begin(), some.end(), is_listed);
   }
 
-  /// The same for UCX_NET_DEVICES: false if it names nothing but ports of adapters ("mlx5_0:1").
+  /// Does the same for UCX_NET_DEVICES: returns false if it names only ports of adapters ("mlx5_0:1").
   static bool has_interface() {
     const char* const value = std::getenv("UCX_NET_DEVICES");
     if (value == nullptr || *value == '^') return true;
@@ -137,14 +137,14 @@ class context {
     return false;
   }
 
-  /// Whether this host may have adapters that move messages by themselves: UCX knows best when those should.
+  /// Returns whether this host may have adapters that move messages without the processor: UCX has thresholds for them.
   static bool has_adapter() noexcept { return ::access("/sys/class/infiniband", F_OK) == 0; }
 
   ucp_context_h handle_ = nullptr;
   bool leaves_long_messages_ = false;
 };
 
-/// Sends, receives, and is woken by nobody: whoever waits calls `progress`.
+/// Sends and receives. It has no thread and no wake-up: a waiting caller must call `progress`.
 class worker {
  public:
   worker(int ranks, int ranks_on_host, bool watches_memory) : context_(ranks, ranks_on_host, watches_memory) {
@@ -153,7 +153,7 @@ class worker {
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
     std::vector<tcp_address> others;
     for (const tcp_socket& each : listening_sockets()) others.push_back(each.here);
-    check(ucp_worker_create(context_.get(), &wanted, &handle_), "UCX can't make a worker");
+    check(ucp_worker_create(context_.get(), &wanted, &handle_), "UCX can't create a worker");
     for (const tcp_socket& each : listening_sockets()) {
       if (contains(others, each.here)) continue;
       each.keep_from_programs();
@@ -171,7 +171,7 @@ class worker {
     }
   }
 
-  /// UCX keeps it, and all of its connections, until the process ends.
+  /// Leaves the worker and all its connections open until the process ends.
   void keep() noexcept { kept_ = true; }
 
   ucp_worker_h get() const noexcept { return handle_; }
@@ -181,17 +181,17 @@ class worker {
   const send_buffer_type& type_of_send_buffers() const noexcept { return send_buffers_; }
   spin_lock& lock() noexcept { return lock_; }
 
-  /// With the lock held. True if something moved.
+  /// Requires the lock. Returns true if a message moved.
   bool progress() noexcept { return ucp_worker_progress(handle_) != 0; }
 
-  /// Where it waits for connections over TCP.
+  /// Addresses on which the worker listens for TCP connections.
   const std::vector<tcp_address>& listens() const noexcept { return listens_; }
 
-  /// What other processes need in order to connect.
+  /// Address that other processes need to connect.
   std::vector<std::byte> address() const {
     ucp_address_t* address = nullptr;
     std::size_t size = 0;
-    check(ucp_worker_get_address(handle_, &address, &size), "UCX has no address for this process");
+    check(ucp_worker_get_address(handle_, &address, &size), "UCX can't get the address of its worker");
     const auto* const begin = reinterpret_cast<const std::byte*>(address);
     std::vector<std::byte> copy(begin, begin + size);
     ucp_worker_release_address(handle_, address);
