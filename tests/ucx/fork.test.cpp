@@ -39,7 +39,7 @@ bool holds_in_a_copy(Act act) {
 }
 
 bool is_refused(const hocket::failure& cause) {
-  return cause.reason.find("this process is a copy, by fork, of the rank") != std::string::npos;
+  return cause.reason.find("this process is a forked copy of the rank") != std::string::npos;
 }
 
 }  // namespace

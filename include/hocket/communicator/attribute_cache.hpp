@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Objects of other layers that live as long as a communicator, or a mesh: what is costly to make again, and depends on
-/// it. Neither has to know their types.
+/// Cache of objects of other layers that live as long as a communicator or a mesh: objects that are costly to build and
+/// depend on it. The cache does not need to know their types.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -14,10 +14,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// At most one object of each type. May be used from several threads; its objects take care of that themselves.
+/// At most one object of each type. The cache may be used from several threads; its objects synchronize themselves.
 class attribute_cache {
  public:
-  /// The object of type T, made when it is first asked for.
+  /// Returns the object of type T, which the first call creates.
   template <class T>
   T& get() {
     const std::lock_guard lock(mutex_);
@@ -31,7 +31,7 @@ class attribute_cache {
 
  private:
   template <class T>
-  static constexpr char type_of = 0;  ///< its address stands for the type
+  static constexpr char type_of = 0;  ///< its address identifies the type
 
   std::mutex mutex_;
   std::vector<std::pair<const char*, std::shared_ptr<void>>> objects_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The last calls on a communicator, kept so that they can be told to a peer whose call does not match, and written
-/// down after a failure.
+/// The last calls on a communicator, retained to report them to a peer whose call does not match, and for the flight
+/// record after a failure.
 ///
-/// Every call is entered, so an entry is a handful of stores: words and times of day are found only when somebody asks.
-/// The processor's counter is looked at once in a short call. Calls are entered when they have sent what they can send:
-/// what is done while the peers' part is on its way costs nothing.
+/// Every call is entered, so an entry is a handful of stores: texts and times of day are computed only on request. A
+/// short call reads the processor's counter once. A call is entered after it has sent what it can send: work that is
+/// done while the peers' part is in transit costs nothing.
 #pragma once
 
 #include <hocket/communicator/signature.hpp>
@@ -26,48 +26,48 @@ namespace detail {
 
 /// When a call began and ended, in ticks.
 struct call_times {
-  static constexpr std::uint64_t soon = 1;  ///< some microseconds after it had begun
+  static constexpr std::uint64_t soon = 1;  ///< ended some microseconds after it began
 
-  std::uint64_t begun = 0;  ///< or began to wait
-  std::uint64_t ended = 0;  ///< 0: it has not
+  std::uint64_t begun = 0;  ///< when the call began, or began to wait
+  std::uint64_t ended = 0;  ///< 0: still under way
 
   static call_times from_now(bool over = false) noexcept { return {platform::ticks(), over ? soon : 0}; }
 };
 
-/// One call. All text is of static duration.
+/// One call. All strings have static storage duration.
 struct call_record {
-  std::uint32_t sequence = 0;    ///< of its first operation
-  std::uint32_t operations = 0;  ///< that it consists of
+  std::uint32_t sequence = 0;    ///< of the call's first operation
+  std::uint32_t operations = 0;  ///< number of operations of the call
   std::uint32_t signature = 0;
-  std::uint32_t history = 0;  ///< `call_log::history()` before it
+  std::uint32_t history = 0;  ///< `call_log::history()` before the call
   const char* operation = "";
-  const char* types = "";  ///< as the compiler writes them: see `type_text`; empty if they are not the caller's
+  const char* types = "";  ///< as the compiler writes them: see `type_text`; empty for internal exchanges
   const char* plan = "";
-  std::uint64_t elements = 0;  ///< of a block, the longest if they differ
+  std::uint64_t elements = 0;  ///< per block; the longest block if they differ
   int root = 0;
   std::source_location site{};
   call_times times{};
 #if HOCKET_ASSERTION_LEVEL >= 3
-  std::uint64_t description = 0;  ///< what `signature` stands for, in more bits: see collective/host/comparison.hpp
+  std::uint64_t description = 0;  ///< like `signature`, in 64 bits: see collective/host/comparison.hpp
 #endif
 
   bool covers(std::uint32_t number) const noexcept { return number - sequence < operations; }
 };
 
-/// One message outside any plan, or one each way.
+/// One message outside any plan, or a pair of messages, one in each direction.
 struct message_record {
   const char* operation = "";
   int to = -1;    ///< -1: nothing is sent
   int from = -1;  ///< -1: nothing is received
   std::uint32_t tag = 0;
   std::uint64_t sent_bytes = 0;
-  std::uint64_t received_bytes = 0;  ///< at most
-  std::uint32_t after = 0;           ///< the last operation that was numbered before it
+  std::uint64_t received_bytes = 0;  ///< size of the receive buffer
+  std::uint32_t after = 0;           ///< the last operation that was numbered before the message
   std::source_location site{};
   call_times times{};
 };
 
-/// "float, std::plus<void>" out of the `__PRETTY_FUNCTION__` of a template whose parameter pack is named Types.
+/// Extracts "float, std::plus<void>" from the `__PRETTY_FUNCTION__` of a template whose parameter pack is named Types.
 inline std::string_view type_text(std::string_view pretty) noexcept {
   const std::string_view before = "Types = ";
   const std::size_t begin = pretty.find(before);
@@ -83,11 +83,11 @@ inline std::string_view type_text(std::string_view pretty) noexcept {
   return pretty;
 }
 
-/// "all_reduce of 15 elements of (float, std::plus<void>) by ring, called at train.cpp:30".
+/// Returns a text like "all_reduce of 15 elements of (float, std::plus<void>) by ring, called at train.cpp:30".
 inline std::string describe(const call_record& call) {
   const std::string_view name = call.operation;
   const std::string site = concat({", called at ", call.site.file_name(), ':', call.site.line()});
-  if (*call.types == '\0') return concat({name, site});  // what it gathers is not the caller's
+  if (*call.types == '\0') return concat({name, site});  // the gathered data is internal
   if (name == "barrier") return concat({"barrier by ", call.plan, site});
   const bool differ = name.ends_with("_v");
   std::string text = concat({name, " of "});
@@ -97,32 +97,32 @@ inline std::string describe(const call_record& call) {
   return text + site;
 }
 
-/// "send of 20 bytes, called at train.cpp:30".
+/// Returns a text like "send of 20 bytes, called at train.cpp:30".
 inline std::string describe(const message_record& message) {
   const std::uint64_t bytes = message.to >= 0 ? message.sent_bytes : message.received_bytes;
   return concat(
       {message.operation, " of ", bytes, " bytes, called at ", message.site.file_name(), ':', message.site.line()});
 }
 
-/// The last so many of a row of records. Grows only as far as it is used: a simulation has thousands of ranks.
+/// The last `Kept` records of a sequence. Grows only as needed, because a simulation has thousands of ranks.
 template <class Record, std::size_t Kept>
 class last_of {
  public:
-  /// The next one, to be filled in: it may hold an old one.
+  /// Returns the next record for the caller to fill in. It may still hold an old one.
   Record& next() {
     const std::size_t at = count_ % Kept;
     if (count_ < Kept && at == records_.size()) records_.emplace_back();
     ++count_;
     return records_[at];
   }
-  /// How many there were.
+  /// Number of records so far, including those that are no longer retained.
   std::uint64_t count() const noexcept { return count_; }
-  /// The one before which there were `number` others; null if it is not kept any more.
+  /// Returns the record that `number` others precede; null if it is no longer retained.
   Record* at(std::uint64_t number) noexcept {
     return number < count_ && count_ - number <= Kept ? &records_[number % Kept] : nullptr;
   }
   const Record* at(std::uint64_t number) const noexcept { return const_cast<last_of*>(this)->at(number); }
-  /// The number of the oldest one that is kept.
+  /// Number of the oldest record that is still retained.
   std::uint64_t oldest() const noexcept { return count_ > Kept ? count_ - Kept : 0; }
 
  private:
@@ -134,12 +134,12 @@ class call_log {
  public:
   static constexpr std::size_t retained_calls = 32;
   static constexpr std::size_t retained_messages = 16;
-  /// What calls are compared by; messages outside any plan are kept anyway.
+  /// Whether calls are retained, which comparing them needs; messages outside any plan always are.
   static constexpr bool retains_calls = HOCKET_MISMATCH_DETECTION != 0;
 
-  /// Stands for all calls so far, whether they are kept or not; equal on all ranks as long as these are.
+  /// Hash of all calls so far, retained or not; equal on all ranks as long as their calls are equal.
   std::uint32_t history() const noexcept { return history_; }
-  /// A call begins. Returns what its flags and messages show.
+  /// Adds a call to the history. Returns the running signature that the call's flags and messages carry.
   HOCKET_ALWAYS_INLINE std::uint32_t extend_history(std::uint32_t signature) noexcept {
     return history_ = running_signature(history_, signature);
   }
@@ -155,15 +155,15 @@ class call_log {
     return messages_.count() - 1;
   }
 
-  /// Enters a call that will most likely be over within a moment, as if it were: else `reopen_last` says so. On the way
-  /// of the shortest calls of all.
+  /// Enters, as already complete, a call that will most likely complete within microseconds; if it does not, call
+  /// `reopen_last`. On the fast path of the shortest calls.
   HOCKET_ALWAYS_INLINE void add_brief(const call_record& call) {
     if constexpr (!retains_calls) return;
     call_record& entered = calls_.next();
     entered = call;
     entered.times = {platform::ticks(), call_times::soon};
   }
-  /// The last call that was entered is not over. Returns its number.
+  /// Marks the last call that was entered as not complete. Returns its number.
   std::uint64_t reopen_last() noexcept {
     if constexpr (!retains_calls) return 0;
     const std::uint64_t number = calls_.count() - 1;
@@ -171,11 +171,11 @@ class call_log {
     return number;
   }
 
-  /// Where to note the times of one that was entered; null if that is long ago.
+  /// Returns where the times of call `number` are stored; null if the entry is no longer retained.
   call_times* times_of_call(std::uint64_t number) noexcept { return times_of(calls_.at(number)); }
   call_times* times_of_message(std::uint64_t number) noexcept { return times_of(messages_.at(number)); }
 
-  /// The call that operation `sequence` belongs to; null if it is not known, or not any more.
+  /// Returns the call that operation `sequence` belongs to; null if it is unknown or no longer retained.
   const call_record* find(std::uint32_t sequence) const noexcept {
     for (std::uint64_t i = calls_.oldest(); i < calls_.count(); ++i) {
       if (calls_.at(i)->covers(sequence)) return calls_.at(i);
@@ -183,10 +183,10 @@ class call_log {
     return nullptr;
   }
 
-  /// Null if there was none.
+  /// The last call; null if there was none.
   const call_record* last() const noexcept { return calls_.at(calls_.count() - 1); }
 
-  /// The last message for which `wanted(message_record)` holds; null if there was none, or it is not kept any more.
+  /// Returns the last retained message for which `wanted(message_record)` holds; null if there is none.
   template <class Wanted>
   const message_record* last_message(Wanted wanted) const {
     for (std::uint64_t i = messages_.count(); i > messages_.oldest(); --i) {
@@ -209,7 +209,7 @@ class call_log {
   last_of<message_record, retained_messages> messages_;
 };
 
-/// Which entry of a log an operation is, if there is one, so that its times are noted there.
+/// Identifies the log entry of an operation, if it has one, so that the operation can record its times there.
 class log_entry {
  public:
   enum class kind : std::uint8_t { none, call, message };
@@ -220,7 +220,7 @@ class log_entry {
   kind what() const noexcept { return what_; }
   std::uint64_t number() const noexcept { return number_; }
 
-  /// Notes the end, and when it was, unless that is some microseconds after it began.
+  /// Records that the call has ended: now, or, if not `after_long`, some microseconds after it began.
   void ends(bool after_long = true) const noexcept {
     if (what_ == kind::none) return;
     call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
@@ -233,14 +233,14 @@ class log_entry {
   kind what_ = kind::none;
 };
 
-/// Inlined, so that the record is written where it stays: to copy what was just written in smaller parts would stall.
+/// Inlined so that the record is written in place: copying it in smaller parts right after the stores would stall.
 template <class Record>
 HOCKET_ALWAYS_INLINE log_entry enter(call_log& log, const Record& record) {
   constexpr bool is_call = std::is_same_v<Record, call_record>;
   return {log, log.add(record), is_call ? log_entry::kind::call : log_entry::kind::message};
 }
 
-/// Of the last call, which was entered as a brief one and is not.
+/// Reopens the last call, which was entered as brief but has not completed.
 inline log_entry reopen(call_log& log) noexcept { return {log, log.reopen_last(), log_entry::kind::call}; }
 
 }  // namespace detail

@@ -27,8 +27,8 @@ namespace detail {
 
 struct communicator_access;
 
-/// Deletes the state of a communicator, but in a copy of the process by `fork`: there, the end of connections and memory
-/// would be theirs for the rank too.
+/// Deletes the state of a communicator, except in a forked copy of the process: closing connections and memory there
+/// would also affect the rank.
 struct delete_unless_copied {
   template <class State>
   void operator()(State* state) const noexcept {
@@ -36,7 +36,7 @@ struct delete_unless_copied {
   }
 };
 
-/// Of what was asked of a communicator that is none any more.
+/// Failure of a call on a communicator that was moved from.
 HOCKET_COLD inline failure used_after_move(const char* operation = nullptr, const std::source_location& site = {}) {
   return make_failure(errc::invalid_argument, "this communicator was moved from: use the one that it was moved to",
                       {.operation = operation, .site = site});
@@ -58,19 +58,19 @@ constexpr auto why_no_duration() {
 /// **Threads.** Use one communicator from one thread at a time: a second one is refused with `concurrent_use`.
 /// Different communicators of one rank may be used from different threads at the same time. `abort` may be called from
 /// any thread.
-/// **Failure.** The first failure of a call on any rank ends the communicator on all of them; then only `shrink` goes
-/// on.
-/// **Destruction.** Local: no other rank is waited for. Requests must be waited for before.
-/// **Copies.** A process that a rank has copied by `fork` is no rank: its calls fail with `invalid_argument`, and what it
-/// destroys stays with the rank.
+/// **Failure.** The first failure of a call on any rank ends the communicator on all ranks; after that, only `shrink`
+/// works.
+/// **Destruction.** Local: does not wait for other ranks. Wait for all requests first.
+/// **Copies.** A copy of a rank's process made by `fork` is not a rank: its calls fail with `invalid_argument`, and what
+/// it destroys remains intact in the rank.
 /// **Once moved from** it can be assigned to and destroyed. Unless assertions are off, calls on it fail with
-/// `invalid_argument`; its own members, which can't fail, end the program with these words.
+/// `invalid_argument`; its `noexcept` members terminate the program with the same message.
 template <class Domain>
 class communicator {
  public:
   using domain_type = Domain;
 
-  /// For transports: a communicator of `how.members` on `through`. Collective over the members.
+  /// For transports: opens a communicator of `how.members` on `through`. Collective over the members.
   communicator(std::shared_ptr<Domain> through, transport::open_parameters how, std::size_t staging_bytes)
       : state_(new state_type(std::move(through), std::move(how), staging_bytes), detail::delete_unless_copied()) {}
 
@@ -80,17 +80,17 @@ class communicator {
   int rank() const noexcept { return state().rank(); }
   int size() const noexcept { return state().size(); }
 
-  /// Makes the operation under way, or else the next one, fail with `errc::aborted`, on this rank and then on all
-  /// others, and all later ones with `errc::revoked`. From any thread. The others hear of it from that operation, or when
-  /// this rank destroys the communicator.
+  /// Makes the current operation, or else the next one, fail with `errc::aborted`, on this rank and then on all others,
+  /// and all later ones with `errc::revoked`. May be called from any thread. The other ranks learn of the abort from
+  /// that operation, or when this rank destroys the communicator.
   void abort() noexcept {
-    if (state_ != nullptr) state_->abort();  // one that was moved from has no call to end
+    if (state_ != nullptr) state_->abort();  // nothing to abort after a move
   }
-  /// Ends the communicator on all ranks, with the caller's words: for what goes wrong between two calls. The others'
-  /// operation under way, or else their next one, fails with `errc::aborted` and "rank R reports: REASON"; this rank's
-  /// next one likewise. Without it they would hear `peer_lost` once this rank has gone. Does nothing if the communicator
-  /// has failed before. Waits for nobody. Throws `concurrent_use` if a call is under way: `abort` ends one from another
-  /// thread, and what an operation or a stage throws ends it from within.
+  /// Ends the communicator on all ranks with the caller's reason, for failures between two calls. On other ranks the
+  /// current operation, or else the next one, fails with `errc::aborted` and "rank R reports: REASON"; on this rank the
+  /// next one fails the same way. Without this call, peers would get `peer_lost` once this rank has gone. Does nothing
+  /// if the communicator has already failed. Does not wait. Throws `concurrent_use` if a call is under way: `abort`
+  /// ends such a call from another thread, and an exception from an operation or a stage ends it from within.
   void revoke(std::string reason, const std::source_location& site = std::source_location::current()) const {
     const detail::communicator_guard here(state());
     if (const outcome refused = here.refused(); refused.failed()) {
@@ -100,7 +100,7 @@ class communicator {
     }
     state().revoke_undelivered(make_failure(errc::aborted, std::move(reason)));
   }
-  /// Whether an earlier failure ended this communicator.
+  /// True if an earlier failure has ended this communicator.
   bool revoked() const noexcept { return state().revoked(); }
 
   /// How long calls wait that say nothing else; 60 s unless set. Need not be equal on all ranks. Throws
@@ -120,13 +120,13 @@ class communicator {
   template <class Number, auto Why = detail::why_no_duration<Number>()>
   void set_timeout(Number) = delete;
 
-  /// What this rank has moved by its calls on this communicator, those under way included as far as they are. From the
-  /// thread that uses it.
+  /// Bytes that this rank has moved by its calls on this communicator, including the finished part of active calls.
+  /// Call from the thread that uses the communicator.
   hocket::traffic traffic() const noexcept { return state().moved(); }
 
-  /// The directory to which each rank writes what it did last, once this communicator has failed, for `hocket-flight`
-  /// to read: see docs/when-it-fails.md. Nothing is written unless it is set. Need not be equal on all ranks. `split`
-  /// and `shrink` pass it on.
+  /// The directory to which each rank writes its flight record once this communicator has failed, for `hocket-flight`
+  /// to read: see docs/when-it-fails.md. Nothing is written unless it is set. May differ between ranks. `split` and
+  /// `shrink` pass it on.
   const std::string& flight_recorder() const noexcept { return state().recorder().directory(); }
   void set_flight_recorder(std::string directory) { state().recorder().set_directory(std::move(directory)); }
 
@@ -140,7 +140,7 @@ class communicator {
       detail::raise_used_after_move();
     return *held;
   }
-  /// Never true without assertions, where nobody asks.
+  /// Always false without assertions, where no caller checks.
   bool is_moved_from() const noexcept { return HOCKET_ASSERTION_LEVEL > 0 && state_ == nullptr; }
 
   std::shared_ptr<state_type> state_;
@@ -148,7 +148,7 @@ class communicator {
 
 namespace detail {
 
-/// The collectives' way into a communicator.
+/// Gives collectives access to the state of a communicator.
 struct communicator_access {
   template <class Domain>
   static communicator_state<Domain>& state(const communicator<Domain>& comm) {

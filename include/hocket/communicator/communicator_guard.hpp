@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One thread's stay in a communicator, for the length of a call.
+/// Marks a communicator as used by one thread for the duration of a call.
 ///
-/// A communicator is used by one thread at a time. Programs that forget that would otherwise corrupt each other's
-/// calls, now and then; so each call enters the communicator, and finds out if another thread has not left it. A copy of the
-/// process that `fork` has made is never let in.
+/// A communicator may be used by one thread at a time. Two threads in it would occasionally corrupt each other's calls;
+/// so each call enters the communicator and detects whether another thread is still inside. A copy of the process made
+/// by `fork` is never admitted.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,17 +20,17 @@ namespace detail {
 inline failure another_thread() {
   return make_failure(errc::concurrent_use,
                       "another thread is in a call on this communicator: use it from one thread at a time, or give "
-                      "each thread one of its own (split)");
+                      "each thread its own communicator (split)");
 }
 
 inline failure no_rank() {
   return make_failure(
       errc::invalid_argument,
-      "this process is a copy, by fork, of the rank that opened the communicator, and no rank itself: only "
-      "that one may use it");
+      "this process is a forked copy of the rank that opened the communicator, not a rank: only the original "
+      "process may use it");
 }
 
-/// Why a call can't begin that `state` has not let in.
+/// Returns why `state` has refused a call.
 template <class State>
 HOCKET_NO_INLINE failure entry_refusal(const State& state) {
   return state.in_forked_child() ? no_rank() : another_thread();
@@ -40,7 +40,7 @@ template <class State>
 class communicator_guard {
  public:
   explicit communicator_guard(State& state) noexcept : state_(state), alone_(state.enter()) {}
-  /// Waits for another thread to leave, for at most `longest`.
+  /// Waits up to `longest` for another thread to leave.
   communicator_guard(State& state, std::chrono::nanoseconds longest) noexcept : communicator_guard(state) {
     const deadline last = deadline::after(longest);
     while (!alone_ && !state_.in_forked_child() && !last.passed()) {
@@ -54,7 +54,7 @@ class communicator_guard {
     if (alone_) state_.leave();
   }
 
-  /// Why this call can't begin; no failure if it can.
+  /// Returns why this call can't begin; no failure if it can.
   outcome refused() const {
     if (alone_) [[likely]]
       return {};

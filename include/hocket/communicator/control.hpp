@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What ranks of a communicator say to each other when a call does not go as it should, and how that is written into
+/// Messages that the ranks of a communicator exchange when a call does not proceed normally, and their encoding as
 /// control messages.
 ///
-/// A *revocation* ends the communicator and says why. An *inquiry* goes to a peer that keeps us waiting, and says which
-/// call we are in: whoever finds that its own call differs knows of a mismatch, with both call sites. It also tells, in
-/// numbers, how the calls before went: where some of these differ, the next inquiry is about the first. A *question*
-/// asks a peer whom it waits for in turn, and an *answer* says so: that is how a timeout blames the rank at the end of
-/// the chain. It may also ask where a call or a message came from, of which the lengths differ. With *votes* survivors agree on who is left: see group/shrink.hpp.
-///
-/// The bytes come from other processes, so nothing is believed about them: what can't be read is no message.
+/// A *revocation* ends the communicator and gives the reason. An *inquiry* goes to a peer that this rank waits for, and
+/// describes this rank's call: a peer whose own call differs detects a mismatch, with both call sites. It also carries
+/// the sequence and history of the calls before; if some of these differ, the next inquiry is about the first of them.
+/// A *question* asks a peer which rank it waits for in turn, and an *answer* names that rank: so a timeout names the
+/// rank at the end of the chain. A question may also ask for the call site of a call or message whose length does not
+/// match. With *votes*, survivors agree on which ranks are left: see group/shrink.hpp. The bytes come from other
+/// processes and are not trusted: a message that can't be decoded is ignored.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -34,12 +34,12 @@ namespace detail {
 
 struct revocation {
   std::int32_t code = 0;       ///< of `errc`
-  std::int32_t reporter = -1;  ///< the rank that failed first; -1: nobody knows
-  std::int32_t culprit = -1;   ///< whom it blames; -1: nobody
-  std::string reason;          ///< and where: see `failure::quoted`
+  std::int32_t reporter = -1;  ///< the rank that failed first; -1: unknown
+  std::int32_t culprit = -1;   ///< the rank that caused the failure; -1: unknown
+  std::string reason;          ///< reason and location: see `failure::quoted`
 };
 
-/// Where the calls of a rank stood when one of them began: see `call_record`.
+/// Position in a rank's call history when a call began: see `call_record`.
 struct call_start {
   std::uint32_t sequence = 0;  ///< 0: no call
   std::uint32_t history = 0;
@@ -48,55 +48,55 @@ struct call_start {
 struct inquiry {
   call_start start;
   std::uint32_t signature = 0;
-  std::string call;                       ///< in words
-  std::uint64_t description = 0;          ///< at assertion level 3, all of it: see `call_record`
-  std::array<call_start, 4> before = {};  ///< of the calls before it, the last one first
+  std::string call;                       ///< as text
+  std::uint64_t description = 0;          ///< at assertion level 3, hash of the whole call: see `call_record`
+  std::array<call_start, 4> before = {};  ///< the calls before it, the last one first
 };
 
-/// An inquiry that has come and could not be settled yet.
+/// An inquiry that was received and could not be settled yet.
 struct open_inquiry {
-  int peer = -1;  ///< who asks
+  int peer = -1;  ///< the rank that asks
   inquiry asked;
-  bool pursued = false;  ///< the peer was told of an earlier call; if that settles nothing until then, this one counts
+  bool pursued = false;  ///< asked the peer about an earlier call; counts itself if that settles nothing until `until`
   deadline until;
 };
 
 struct question {
   enum class subject : std::uint32_t {
-    position,  ///< whom the peer waits for
-    call,      ///< its call with that number
-    message    ///< the last message with that tag to who asks
+    position,  ///< which rank the peer waits for
+    call,      ///< the peer's call with that number
+    message    ///< the peer's last message with that tag to the asking rank
   };
   subject about = subject::position;
   std::uint32_t number = 0;
 };
 
 struct answer {
-  std::int32_t awaited = -1;  ///< -1: nobody
-  std::string call;           ///< empty: it is not known
+  std::int32_t awaited = -1;  ///< -1: none
+  std::string call;           ///< empty: unknown
 };
 
 struct vote {
-  std::uint32_t round = 0;   ///< which call of `shrink` it belongs to
-  std::uint32_t number = 0;  ///< and which step of it
+  std::uint32_t round = 0;   ///< number of the `shrink` call
+  std::uint32_t number = 0;  ///< number of the step in that call
   std::string content;
 
   friend bool operator==(const vote&, const vote&) = default;
 };
 
-/// What a rank keeps of the votes of a communicator, from one call of `shrink` to the next.
+/// Votes on a communicator that a rank retains from one call of `shrink` to the next.
 struct vote_history {
-  std::vector<std::pair<int, vote>> received;  ///< with the rank that cast each
-  std::uint32_t last_round = 0;                ///< in which this rank has voted
-  /// Round and number of the newest vote of each rank that is known of; empty before the first `shrink`.
+  std::vector<std::pair<int, vote>> received;  ///< each with the rank that cast it
+  std::uint32_t last_round = 0;                ///< the last round in which this rank has voted
+  /// Round and number of the newest known vote of each rank; empty before the first `shrink`.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> newest;
-  /// Whoever has cast this one has gone on. Of the last call of `shrink` that came so far; round 0: none did.
+  /// Success vote of the latest `shrink` that reached its last step: a rank that cast it has continued. Round 0: none.
   vote conclusion;
 };
 
 using control = std::variant<revocation, inquiry, question, answer, vote>;
 
-/// Text that does not fit is cut.
+/// Truncates text that does not fit.
 class control_writer {
  public:
   explicit control_writer(std::size_t kind) { number(static_cast<std::uint32_t>(kind)); }
@@ -111,7 +111,7 @@ class control_writer {
   }
   control_writer& number(std::int32_t value) { return number(static_cast<std::uint32_t>(value)); }
 
-  /// The last thing in a message.
+  /// Appends text, which must come last in a message, and returns the message.
   std::vector<std::byte> text(std::string_view value) {
     value = value.substr(0, transport::control_message::most_bytes - bytes_.size());
     const auto* const begin = reinterpret_cast<const std::byte*>(value.data());
@@ -174,7 +174,7 @@ inline std::vector<std::byte> encode(const control& what) {
   return writer.text("");
 }
 
-/// Nothing if `bytes` are no message from one of `ranks` ranks.
+/// Returns nothing if `bytes` are not a valid message from one of `ranks` ranks.
 inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks) {
   control_reader reader(bytes);
   const auto rank = [&](bool optional) -> std::optional<std::int32_t> {
@@ -223,7 +223,7 @@ inline std::optional<control> decode(std::span<const std::byte> bytes, int ranks
   }
 }
 
-/// What a peer has told that nobody has read yet, as no call was made since; what else has come is dropped.
+/// Returns the first revocation among the unread control messages, if any, and discards the messages before it.
 template <class Endpoints>
 HOCKET_COLD std::optional<revocation> last_revocation(Endpoints& endpoints, int ranks) noexcept {
 #if HOCKET_HAS_EXCEPTIONS
@@ -235,7 +235,7 @@ HOCKET_COLD std::optional<revocation> last_revocation(Endpoints& endpoints, int 
       if (words && std::holds_alternative<revocation>(*words)) return std::get<revocation>(*words);
     }
 #if HOCKET_HAS_EXCEPTIONS
-  } catch (...) {  // no memory to read it
+  } catch (...) {  // no memory to read the message
   }
 #endif
   return std::nullopt;

@@ -2,8 +2,8 @@
 /// @file
 /// Writes this rank's flight record to a file when its communicator has failed, if the user has named a directory.
 ///
-/// All ranks hear of a failure, and each writes what it knows; a rank that was killed writes nothing, and that tells
-/// something too. A file that can't be written never stands in the way of the error itself.
+/// All ranks learn of a failure, and each writes what it knows. A killed rank writes nothing, which is itself evidence.
+/// A file that can't be written never hides the error itself.
 #pragma once
 
 #include <hocket/communicator/call_log.hpp>
@@ -29,39 +29,39 @@ class flight_recorder {
  public:
   explicit flight_recorder(flight_identity who) : who_(std::move(who)) {}
 
-  /// Where records go; empty: nowhere.
+  /// Where records are written; empty: nowhere.
   const std::string& directory() const noexcept { return directory_; }
   void set_directory(std::string path) { directory_ = std::move(path); }
 
-  /// This rank's communicator was made of `parent`: what it is called in the world, and where its records go, stays.
+  /// Takes over the directory and the rank in the world from `parent`, from which this communicator was made.
   void inherit(const flight_recorder& parent) {
     directory_ = parent.directory_;
     who_.world_rank = parent.who_.world_rank;
     who_.world_ranks = parent.who_.world_ranks;
   }
 
-  /// The communicator has failed, on rank `first_on` before the others.
+  /// Records that the communicator has failed, first on rank `first_on`.
   void note_failure(int first_on) noexcept {
     failed_at_ = platform::ticks();
     first_on_ = first_on;
   }
 
-  /// Whether a failure was noted and is not written yet.
+  /// True if a failure was recorded and is not written yet.
   bool due() const noexcept { return failed_at_ != 0 && !recorded_ && !directory_.empty(); }
 
-  /// Writes the file, if that can be done.
+  /// Writes the file. Ignores errors.
   HOCKET_COLD void record(const call_log& log, const failure& cause, const std::vector<active_call>& active) noexcept {
     recorded_ = true;
 #if HOCKET_HAS_EXCEPTIONS
     try {
       write(text(log, &cause, active));
-    } catch (...) {  // the caller has a failure to deliver that matters more
+    } catch (...) {  // the failure that the caller reports matters more
     }
 #else
     write(text(log, &cause, active));
 #endif
   }
-  /// The same for a communicator that goes away before any call has failed on this rank.
+  /// Like `record`, for a communicator that is destroyed before any call has failed on this rank.
   HOCKET_COLD void record_on_leaving(const call_log& log, const failure& cause) noexcept {
     leaving_ = true;
     record(log, cause, {});
@@ -82,7 +82,7 @@ class flight_recorder {
 
   flight_identity who_;
   std::string directory_;
-  std::uint64_t failed_at_ = 0;  ///< in ticks; 0: it has not
+  std::uint64_t failed_at_ = 0;  ///< in ticks; 0: no failure
   int first_on_ = -1;
   bool recorded_ = false;
   bool leaving_ = false;

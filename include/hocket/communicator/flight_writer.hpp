@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What one rank did last on one communicator, as text: what is left to read when a job has died.
+/// Text of a flight record: one rank's last calls on one communicator, for diagnosis after a job has failed.
 ///
-/// Lines of JSON, so that a person can read them and a program needs no more than a parser; `hocket-flight` tells in
-/// words what the records of all ranks say together. The first line says whose record it is, the second what failed, if
-/// something did; then come calls and messages, oldest first, and last a line that says that the record is whole. Times
-/// are nanoseconds since 1970 by this host's clock. What is not known is left out.
+/// The format is lines of JSON, so that a person can read them and a program needs only a parser; `hocket-flight`
+/// explains the records of all ranks together. The first line identifies the rank, the second the failure, if any; then
+/// follow calls and messages, oldest first, and a last line that marks the record as complete. Times are nanoseconds
+/// since 1970 by this host's clock. Unknown values are left out.
 #pragma once
 
 #include <hocket/communicator/call_log.hpp>
@@ -26,35 +26,35 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Grows when a field changes its meaning.
+/// Incremented when a field changes its meaning.
 inline constexpr int flight_record_version = 1;
 
-/// Whose record it is.
+/// Identifies the rank and the communicator of a record.
 struct flight_identity {
   int rank = 0;
-  std::shared_ptr<const std::vector<int>> members;  ///< their ranks on the wire
-  int world_rank = 0;                               ///< as the first communicator called it
+  std::shared_ptr<const std::vector<int>> members;  ///< their ranks in the domain
+  int world_rank = 0;                               ///< this rank's number on the first communicator
   int world_ranks = 0;
-  std::uint32_t communicator = 0;  ///< its number: equal on all of its ranks
+  std::uint32_t communicator = 0;  ///< number of the communicator, equal on all its ranks
   const char* transport = "";
   platform::tick_mark made = platform::tick_mark::now();
 };
 
-/// Where a call stands that is under way.
+/// Position of an active call.
 struct active_call {
-  std::uint32_t sequence = 0;  ///< of its operation; 0: it is a message
-  log_entry entry{};           ///< of none: the call that blocks
+  std::uint32_t sequence = 0;  ///< of its operation; 0: a message
+  log_entry entry{};           ///< of no kind: the blocking call
   int lane = -1;
   int step = -1;
   int awaited = -1;
 };
 
-/// What failed, when, and on which rank first.
+/// A failure, when it was detected, and on which rank first.
 struct recorded_failure {
   const failure* cause = nullptr;
   std::uint64_t when = 0;   ///< in ticks
-  int first_on = -1;        ///< the rank that has told the others
-  bool on_leaving = false;  ///< it reached no call on this rank, as none was made any more
+  int first_on = -1;        ///< the rank that reported it to the others
+  bool on_leaving = false;  ///< it reached no call on this rank, because none was made afterwards
 };
 
 class flight_writer {
@@ -155,7 +155,7 @@ class flight_writer {
     add(line);
   }
 
-  /// A call that blocks has no number here, and is the last one.
+  /// A blocking message call has no number here and is the last message.
   const active_call* active_message(std::uint64_t number) const {
     const active_call* blocking = nullptr;
     for (const active_call& each : active_) {

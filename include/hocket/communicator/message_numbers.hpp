@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The messages of plans are counted, by sender and receiver alike, so that one that got lost, or came twice, is not
-/// taken for the one behind it.
+/// Counts the messages of plans on sender and receiver, so that a lost or duplicated message is not mistaken for the
+/// next one.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,14 +16,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Of one rank, for each peer, slot and channel; modulo 256. Takes up 64 bytes for each peer that it is asked for, and
-/// for the 63 around it.
+/// Counters of one rank, for each peer, slot and channel, modulo 256. A peer's first message allocates 64 bytes for
+/// each peer of its block of 64.
 class message_numbers {
  public:
   explicit message_numbers(int ranks)
       : blocks_((static_cast<std::size_t>(ranks) + peers_per_block - 1) / peers_per_block) {}
 
-  /// Of the next message to, or from, `peer`.
+  /// Number of the next message to, or from, `peer`.
   std::uint8_t& sent(int peer, transport::message_id id) { return at(peer).sent[index(id)]; }
   std::uint8_t& received(int peer, transport::message_id id) { return at(peer).received[index(id)]; }
 
@@ -50,7 +50,7 @@ class message_numbers {
   std::vector<std::unique_ptr<block>> blocks_;
 };
 
-/// The signature of message `number` of a call: no two of 256 in a row have the same, nor the same lower 12 bits.
+/// Signature of message `number` of a call: differs for 256 consecutive messages, also in its lower 12 bits.
 constexpr std::uint32_t message_signature(std::uint32_t call_signature, std::uint8_t number) noexcept {
   return call_signature + number * 0x9E3779B1U;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// 32 bits that stand for everything that must be equal on all ranks of a call. Those of a call and all before it
-/// travel with every flag.
+/// A 32-bit hash of everything that must be equal on all ranks of a call. Every flag carries the hash of its call and
+/// of all calls before it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,9 +18,9 @@ constexpr std::uint32_t mix(std::uint32_t signature, std::uint64_t value) noexce
   return static_cast<std::uint32_t>(product >> 32) ^ static_cast<std::uint32_t>(product);
 }
 
-/// The *running signature* stands for a call with `signature` and for all calls before it on the communicator, and is
-/// what the flags and messages of the call show. Where nobody waits in the first calls that differ, such as the roots
-/// of short broadcasts, the next call that exchanges anything shows it.
+/// The *running signature* covers a call with `signature` and all calls before it on the communicator; the flags and
+/// messages of the call carry it. If no rank waits in the first calls that differ, such as roots of short broadcasts,
+/// the next call that exchanges anything detects the difference.
 constexpr std::uint32_t running_signature(std::uint32_t history, std::uint32_t signature) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(history, signature);
@@ -32,13 +32,13 @@ constexpr std::uint32_t hash_text(const char* text) noexcept {
   return hash;
 }
 
-/// Text that names the types, as the compiler writes them: see `type_text`.
+/// Returns text that names the types as the compiler writes them: see `type_text`.
 template <class... Types>
 constexpr const char* types_name() noexcept {
   return __PRETTY_FUNCTION__;
 }
 
-/// A number for a type, equal in all programs that the same compiler built.
+/// Returns a hash of a type's name, equal in all programs built by the same compiler.
 template <class... Types>
 constexpr std::uint32_t type_signature() noexcept {
   return hash_text(types_name<Types...>());

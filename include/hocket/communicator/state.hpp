@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a communicator holds: its endpoints, its window into the peers' memory, and how far its operations are.
+/// State of a communicator: its endpoints, its windows, and the progress of its operations.
 ///
-/// Operations are numbered from 1. At most `most_in_flight` of them are under way at once; the others wait for their
-/// turn. An operation that writes into its peers' windows also waits until every peer has completed the one that used
-/// the same slot before; that is nearly always known already, from the peers' last flags.
+/// Operations are numbered from 1. At most `most_in_flight` of them are in flight; the others wait for their turn. An
+/// operation that writes into its peers' windows also waits until every peer has completed the operation that used the
+/// same slot before; this is nearly always known from the peers' last flags.
 ///
-/// **The end.** The first failure on any rank revokes the communicator on all of them: it is told to the peers, who end
-/// what they do and pass it on. Where ranks read each other's buffers, a flag in each window says so as well, and two
-/// promises hold: a rank that finds the flag raised uses nothing of what it read; and, where ranks are threads, a call
-/// that has failed returns only when no peer is in a call that might still read.
+/// **Failure.** The first failure on any rank revokes the communicator on all ranks: peers receive it, end their calls
+/// and forward it. If ranks read each other's buffers, a flag in each window is raised too, and two guarantees hold: a
+/// rank that finds the flag raised discards what it read; and, if ranks are threads, a failed call returns only when no
+/// peer is in a call that might still read.
 #pragma once
 
 #include <hocket/communicator/attribute_cache.hpp>
@@ -45,10 +45,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Up to so many ranks, writing to all peers is cheaper than anything else.
+/// Up to this number of ranks, pushing to all peers is the fastest algorithm.
 inline constexpr int most_ranks_to_push = 16;
 
-/// The lines by which this rank and one peer push to each other.
+/// The lines through which this rank and one peer push to each other.
 struct push_pair {
   int peer = 0;
   push_line* to = nullptr;
@@ -58,11 +58,11 @@ struct push_pair {
 class operation;
 struct posted_message;
 
-/// A time that can't be waited for.
+/// Failure of a call with a negative timeout.
 HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given, error_context where = {}) {
-  return make_failure(
-      errc::invalid_argument,
-      concat({"timeout is ", given.count(), " ns; it must be at least 0, with which a call waits for nobody"}), where);
+  return make_failure(errc::invalid_argument,
+                      concat({"timeout is ", given.count(), " ns; it must be at least 0, which means not to wait"}),
+                      where);
 }
 
 template <class Domain>
@@ -81,27 +81,27 @@ class communicator_state {
   endpoints_type& endpoints() noexcept { return *endpoints_; }
   const endpoints_type& endpoints() const noexcept { return *endpoints_; }
   const std::shared_ptr<Domain>& domain() const noexcept { return domain_; }
-  /// Whether this process is a copy of the rank, by `fork`: then it may do nothing with this.
+  /// True if this process is a forked copy of the rank: it must not use or destroy this state.
   bool in_forked_child() const noexcept { return transport::in_forked_child(*domain_); }
-  /// Ranks on the wire of this communicator's ranks.
+  /// Ranks of the members in the domain.
   const std::shared_ptr<const std::vector<int>>& members() const noexcept { return members_; }
   const window_layout& layout() const noexcept { return layout_; }
 
-  /// Whether every member's window can be reached from here; equal on all members.
+  /// True if every member can reach every member's window; equal on all members.
   bool has_windows() const noexcept { return !windows_.empty(); }
 
   // ── Flags ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   std::byte* window(int peer) const noexcept { return windows_[static_cast<std::size_t>(peer)]; }
 
-  /// Whether small contributions are best written to all peers at once.
+  /// True if pushing to all peers is the best way to distribute small contributions.
   bool pushes() const noexcept { return pushes_; }
-  /// How often to look for a contribution before waiting patiently: longer than a peer takes that is there.
+  /// Number of polls for a contribution before the waiting loop starts: takes longer than a peer that is ready.
   int fast_path_polls() const noexcept { return fast_path_polls_; }
-  /// Every other rank, with the push lines of slot 0; those of slot s are s * slot_lines() further.
+  /// Every other rank with its push lines of slot 0; those of slot s are s * slot_lines() further.
   const std::vector<push_pair>& pushing() const noexcept { return pushing_; }
   std::size_t slot_lines() const noexcept { return slot_lines_; }
-  /// The lines of slot 0 in this rank's window, by the rank that writes them.
+  /// Push lines of slot 0 in this rank's window, indexed by the rank that writes them.
   const push_line* push_lines_from() const noexcept { return push_lines_from_; }
 
   /// The line in `peer`'s window that this rank writes.
@@ -117,34 +117,34 @@ class communicator_state {
 
   // ── Progress of operations ───────────────────────────────────────────────────────────────────────────────────────
 
-  /// The first of `count` consecutive sequence numbers that nobody else gets.
+  /// Reserves `count` consecutive sequence numbers and returns the first.
   std::uint32_t take_sequence(std::uint32_t count = 1) noexcept {
     last_sequence_ += count;
     return last_sequence_ - count + 1;
   }
   std::uint32_t last_sequence() const noexcept { return last_sequence_; }
 
-  /// Tags of the internal channel. They come round again, on most transports after 65536.
+  /// Tags of the internal channel. They wrap around, on most transports after 65536.
   tag_allocator& tags() noexcept { return tags_; }
 
   /// Whether operation `sequence` may begin here.
   bool has_turn(std::uint32_t sequence) const noexcept { return distance(completed_, sequence) <= most_in_flight; }
 
-  /// Whether all peers have left the slot of `sequence`, so that it may be written.
+  /// True if all peers have left the slot of `sequence`, so that it may be written.
   bool has_credit(std::uint32_t sequence) noexcept { return knows_credit(sequence) || refresh_credit(sequence); }
-  /// The same, from what was heard so far.
+  /// Like `has_credit`, but uses only what is already known.
   bool knows_credit(std::uint32_t sequence) const noexcept {
     return distance(least_completed_, sequence) <= static_cast<std::int32_t>(transport::window);
   }
 
-  /// A flag of operation `sequence` came from `peer`.
+  /// Records that a flag of operation `sequence` came from `peer`.
   void note_completed(int peer, std::uint32_t sequence) noexcept {
     std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
     const std::uint32_t completed = sequence - most_in_flight;
     if (distance(known, completed) > 0) known = completed;
   }
 
-  /// Operation `sequence` is over on this rank, so are all before it, and every peer has begun it.
+  /// Records that operation `sequence` and all before it are complete on this rank, and that every peer has begun it.
   void complete_all(std::uint32_t sequence) noexcept {
     const std::uint32_t before = completed_;
     completed_ = sequence;
@@ -154,7 +154,7 @@ class communicator_state {
       refresh_all_completed();
   }
 
-  /// Operation `sequence` is over on this rank.
+  /// Records that operation `sequence` is complete on this rank.
   void complete(std::uint32_t sequence) noexcept {
     const std::uint32_t before = completed_;
     if (finished_ == 0 && sequence == completed_ + 1) {
@@ -171,7 +171,7 @@ class communicator_state {
 
   message_numbers& numbers() noexcept { return numbers_; }
 
-  /// What this rank has moved so far.
+  /// Bytes that this rank has moved so far.
   traffic& moved() noexcept { return moved_; }
   const traffic& moved() const noexcept { return moved_; }
 
@@ -179,25 +179,25 @@ class communicator_state {
 
   /// Scratch of the operation in `slot`.
   growing_buffer& scratch(unsigned slot) noexcept { return scratch_[slot]; }
-  /// Where messages of the operation in `slot` land before they are combined, one buffer per lane.
+  /// Buffer into which messages of the operation in `slot` are received before they are combined, one per lane.
   growing_buffer& landing(unsigned slot, unsigned lane);
 
-  /// A buffer for prepared contributions, which can't be kept in the caller's; to be given back.
+  /// Lends a buffer for data that can't be stored in the caller's buffers, such as prepared contributions.
   growing_buffer borrow();
   void give_back(growing_buffer buffer);
 
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Begins a call; false if another thread is in one, or this process is no rank. What is read from peers between
-  /// `enter` and `leave` stays as long.
+  /// Begins a call; false if another thread is in one, or if this process is a forked copy. Peer memory that is read
+  /// between `enter` and `leave` remains valid until `leave`.
   bool enter() noexcept {
     const bool alone = occupy(occupancy::reads);
-    platform::light_fence();  // then `flagged` is asked; the other side is `wait_for_readers`
+    platform::light_fence();  // before `flagged` is read; pairs with `wait_for_readers`
     return alone;
   }
-  /// The same for a call that reads nothing of its peers.
+  /// Like `enter`, for a call that does not read peer memory.
   bool enter_without_reads() noexcept { return occupy(occupancy::talks); }
-  /// The call reads nothing of its peers any more.
+  /// Marks that the call no longer reads peer memory.
   void stop_reading() noexcept { occupied_->store(occupancy::talks, std::memory_order_release); }
   void leave() noexcept { occupied_->store(occupancy::none, std::memory_order_release); }
 
@@ -205,40 +205,40 @@ class communicator_state {
   const call_log& calls() const noexcept { return calls_; }
   flight_recorder& recorder() noexcept { return recorder_; }
   const flight_recorder& recorder() const noexcept { return recorder_; }
-  /// What peers have asked and could not be told yet.
+  /// Inquiries from peers that could not be settled yet.
   std::vector<open_inquiry>& open_inquiries() noexcept { return open_inquiries_; }
   vote_history& votes() noexcept { return votes_; }
 
   // ── Failure ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Ends the communicator, here and on all other ranks: see the top of this file. `cause` is what this rank's call
-  /// fails with; every later one fails with `revoked`.
+  /// Ends the communicator, here and on all other ranks: see the top of this file. This rank's current call fails with
+  /// `cause`; every later one fails with `revoked`.
   void revoke(const failure& cause);
 
-  /// The same for an operation that nobody waits for now: the next call fails with `cause`.
+  /// Like `revoke`, for an operation that no caller waits for: the next call fails with `cause`.
   void revoke_undelivered(const failure& cause);
 
-  /// Ends the communicator here; all other ranks do the same at their own time.
+  /// Ends the communicator on this rank only, after `shrink`; every other rank does the same.
   void retire(failure cause);
 
-  /// A peer says that the communicator has ended. The next call to ask fails as the peer's did.
+  /// Ends the communicator because a peer has revoked it. The next call fails with the peer's error.
   void accept_revocation(const revocation& told);
 
-  /// Whether its ranks go on with another one.
+  /// True if `shrink` has replaced this communicator.
   bool retired() const noexcept { return retired_; }
   bool revoked() const noexcept { return static_cast<bool>(cause_); }
-  /// The first failure, if there was one.
+  /// The first failure, if any.
   const failure& cause() const noexcept { return cause_; }
-  /// A peer has raised this rank's flag. Why, its control message says.
+  /// True if a peer has raised this rank's flag. The peer's control message gives the reason.
   bool flagged() const noexcept { return header_ != nullptr && header_->revoked.load(std::memory_order_acquire) != 0; }
 
-  /// Why no call can go on, after `revoked()`: the failure itself for the first one that asks.
+  /// Failure of a call after `revoked()`: the first caller gets the cause itself, later ones `revoked`.
   failure take_cause();
 
-  /// The caller is told by an operation that it waits for: if that has ended the communicator, it is no news any more.
+  /// Marks the cause as reported, because the operation that the caller waits for has failed with it.
   void mark_cause_delivered() noexcept { delivered_ = revoked(); }
 
-  /// While it lives, a failure ends operations that nobody waits for: it stays news to the next call.
+  /// While it exists, failures of operations that no caller waits for stay unreported: the next call fails with them.
   class keep_undelivered {
    public:
     explicit keep_undelivered(communicator_state& state) noexcept : state_(state), delivered_(state.delivered_) {}
@@ -251,14 +251,14 @@ class communicator_state {
     const bool delivered_;
   };
 
-  /// From any thread: the operation under way, or else the next one, ends with `aborted`, and revokes the communicator.
+  /// Ends the current operation, or else the next one, with `aborted`, which revokes the communicator. Any thread.
   void abort() noexcept;
-  /// Whether an operation is to end for that.
+  /// True if an operation must end because of `abort`.
   bool aborted() const noexcept { return aborted_.load(std::memory_order_relaxed); }
-  /// What it fails with. Only that one: `shrink` can go on after it.
+  /// Returns the failure of the aborted operation and clears the request, so that `shrink` can proceed afterwards.
   HOCKET_NO_INLINE failure take_abort();
 
-  /// Whether operations may begin.
+  /// True if operations may begin.
   bool usable() const noexcept { return !revoked() && !aborted(); }
 
   std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
@@ -268,7 +268,7 @@ class communicator_state {
 
   last_call& last() noexcept { return last_; }
 
-  /// What calls keep for those that come after them: it goes when nothing can be read or sent any more.
+  /// Objects that calls cache for later calls. Destroyed after the endpoints, when no more data can be read or sent.
   attribute_cache& attributes() noexcept { return attributes_; }
 
   // ── Operations that were started and not waited for ──────────────────────────────────────────────────────────────
@@ -276,7 +276,7 @@ class communicator_state {
   std::vector<operation*>& active() noexcept { return active_; }
   const std::vector<operation*>& active() const noexcept { return active_; }
 
-  /// Messages outside any plan that are under way, in the order in which they were asked for.
+  /// Active messages outside any plan, in the order of their calls.
   std::vector<const posted_message*>& messages() noexcept { return messages_; }
 
  private:
@@ -284,8 +284,8 @@ class communicator_state {
     return static_cast<std::int32_t>(to - from);  // sequence numbers wrap
   }
 
-  /// Without assertions there is no locked instruction, which would have to wait for all stores of the call before; two
-  /// threads that begin a call within the same few nanoseconds do not find each other then.
+  /// Without assertions there is no locked instruction, which would wait for all stores of the previous call; two
+  /// threads that begin calls within the same few nanoseconds do not detect each other then.
   bool occupy(std::uint32_t how) noexcept {
     if (in_forked_child()) [[unlikely]]
       return false;
@@ -307,23 +307,23 @@ class communicator_state {
 
   void end(const revocation& why);
 
-  /// Where there is no memory for the words, peers see the flags, if there are any, and not why they are raised.
+  /// If memory for the message runs out, peers only see the flags, if present, without the reason.
   void notify_peers(const revocation& why, int lost, std::chrono::nanoseconds longest);
 
   void expedite() noexcept;
 
-  /// All of them; where they are many and far away, enough for those to reach all others by passing it on.
+  /// Sends to all peers; to a subset that reaches the others by forwarding, if peers are many and have no windows.
   void notify_peers(const std::vector<std::byte>& words, int lost, std::chrono::nanoseconds longest);
 
-  /// Until no peer is in a call that began before its flag was raised. Those that are find the flag soon; the limit is
-  /// for threads that a debugger holds.
+  /// Waits until no peer is in a call that began before its flag was raised. Such peers find the flag soon; the limit
+  /// is for threads that a debugger has stopped.
   void wait_for_readers();
 
-  /// Whether another quarter of all sequence numbers has begun since `before`.
+  /// True if another quarter of all sequence numbers has begun since `before`.
   bool is_next_era(std::uint32_t before) const noexcept { return (before ^ completed_) >> 30 != 0; }
 
-  /// Once in an era, so that nothing that is known of a peer gets so old that it seems to lie ahead: calls that go well
-  /// need not look at it, and messages do not at all.
+  /// Called once per era, so that no retained number of a peer becomes so old that it seems to lie ahead: calls on the
+  /// fast path need not check it, and messages never use it.
   HOCKET_NO_INLINE void refresh_all_completed() noexcept;
 
   std::uint32_t completed_at(int peer) const noexcept {
@@ -338,7 +338,7 @@ class communicator_state {
   const int rank_;
   const int size_;
   message_numbers numbers_;
-  attribute_cache attributes_;  ///< outlives the endpoints
+  attribute_cache attributes_;  ///< destroyed after the endpoints
   const window_layout layout_;
   const std::size_t slot_lines_;
   const std::unique_ptr<endpoints_type> endpoints_;
@@ -354,7 +354,7 @@ class communicator_state {
   traffic moved_;
   tag_allocator tags_;
   std::uint32_t completed_ = 0;
-  std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is over
+  std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is complete
   std::array<growing_buffer, transport::window> scratch_;
   std::vector<growing_buffer> spare_;
   std::array<std::vector<growing_buffer>, transport::window> landing_;
@@ -370,7 +370,7 @@ class communicator_state {
   bool retired_ = false;
   std::atomic<bool> aborted_{false};
   std::atomic<std::uint32_t> occupied_here_{0};
-  std::atomic<std::uint32_t>* occupied_ = &occupied_here_;  ///< in this rank's window, where there is one
+  std::atomic<std::uint32_t>* occupied_ = &occupied_here_;  ///< in this rank's window if it has one
   flight_recorder recorder_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tags for things that all ranks of a communicator make together and then send messages for, apart from each other's
-/// and from the user's. They are dealt out in turn, so that all ranks find the same ones without a word. But there are
-/// few of them on some transports: when they come round, it matters who still has theirs, and each rank gives back at
-/// its own time. So a rank says how far its own reach back, and whoever takes tags looks at all ranks' answers.
+/// Tags for messages of objects that all ranks of a communicator create together, distinct from each other's and from
+/// the user's tags. Tags are assigned in order, so all ranks get the same ones without communication. Some transports
+/// have few tags, so they wrap around, and each rank releases its tags at a different time. So each rank reports how
+/// far back its oldest tag in use lies, and a caller that takes tags checks the reports of all ranks.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,27 +15,27 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Deals out consecutive tags, modulo 2^32. Not for several threads at once.
+/// Assigns consecutive tags, modulo 2^32. Not thread-safe.
 class tag_allocator {
  public:
-  /// The first of `count` tags that nobody has who has them now, as long as fewer than 2^32 reach back.
+  /// Returns the first of `count` tags that are not in use, provided that the tags in use span fewer than 2^32.
   std::uint32_t take(std::uint32_t count) {
     taken_.push_back(next_);
     return std::exchange(next_, next_ + count);
   }
 
-  /// What began with `first` is over on this rank.
+  /// Releases the tags that begin with `first` on this rank.
   void give_back(std::uint32_t first) noexcept { std::erase(taken_, first); }
 
-  /// How many tags it is from the oldest one that has not been given back on this rank to the next one.
+  /// Distance from the oldest tag in use on this rank to the next tag.
   std::uint32_t reach() const noexcept { return taken_.empty() ? 0 : next_ - taken_.front(); }
 
  private:
   std::uint32_t next_ = 0;
-  std::vector<std::uint32_t> taken_;  ///< the first tag of each, in the order of taking
+  std::vector<std::uint32_t> taken_;  ///< the first tag of each lease, oldest first
 };
 
-/// Tags that are given back when this ends. The turns must outlive it.
+/// Tags that are released when this object is destroyed. The allocator must outlive it.
 class tag_lease {
  public:
   tag_lease() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How much a rank has moved: what a formula of an algorithm or of a training's memory can be held against.
+/// How much data a rank has moved: to check formulas for the traffic of an algorithm or a training step.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -9,8 +9,8 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Bytes of elements that one rank has moved by calls on one communicator, since that was made; flags, headers and what
-/// a transport adds are not counted. Copies within a rank are not either.
+/// Bytes of elements that one rank has moved by calls on one communicator since it was created. Flags, headers, the
+/// transport's overhead and copies within a rank are not counted.
 struct traffic {
   std::uint64_t sent = 0;  ///< in messages, and written to other ranks' memory
   std::uint64_t read = 0;  ///< from other ranks' memory

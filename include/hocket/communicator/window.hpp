@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory through which the ranks of a communicator signal, push and stage, laid out the same on every rank.
+/// The memory through which the ranks of a communicator signal, push and stage, with the same layout on every rank.
 ///
 /// Each rank owns one window; peers write flags into it. Every operation in flight uses the slot of its sequence
-/// number, and in it one pair of cache lines for each peer, so that no two writers share a line:
+/// number, and in it one pair of cache lines per peer, so that no two writers share a line:
 ///
 ///     header | slot 0: push lines of all peers, signal lines of all peers | slot 1 … | staging of slot 0, 1, …
 ///
-/// A flag is a word {sequence, signature}: one comparison tells "not yet", "here" and "the peer called something else".
-/// A slot may be written again only when its owner has completed the operation that used it before. Whoever has begun
-/// operation s has completed all up to s - `most_in_flight`, so that any flag of operation s says that slot s + 1 is
-/// free; those who hear nothing from a peer look into its header.
+/// A flag is a word {sequence, signature}: one comparison distinguishes "not yet", "arrived" and "the peer's call
+/// differs". A slot may be written again only when its owner has completed the operation that used it before. A rank
+/// that has begun operation s has completed all up to s - `most_in_flight`, so any flag of operation s implies that
+/// slot s + 1 is free; a rank that gets no flag from a peer reads the peer's header.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,7 +24,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Operations of one communicator that one rank has begun and not completed: one less than there are slots.
+/// Maximum number of operations that a rank has in flight on one communicator: one less than there are slots.
 inline constexpr std::int32_t most_in_flight = transport::window - 1;
 
 using flag_word = std::uint64_t;
@@ -33,13 +33,13 @@ constexpr flag_word make_flag(std::uint32_t sequence, std::uint32_t signature) n
   return (static_cast<flag_word>(sequence) << 32) | signature;
 }
 
-/// Whether a word is a flag of that operation, equal or not. One that nobody has written is of none, also when numbers
-/// have come round to 0.
+/// True if `word` is a flag of that operation, with any signature. An unwritten word (0) never is, also when sequence
+/// numbers have wrapped around to 0.
 constexpr bool is_of_operation(flag_word word, std::uint32_t sequence) noexcept {
   return word != 0 && static_cast<std::uint32_t>(word >> 32) == sequence;
 }
 
-/// Payload and flag in one line: the fastest way to tell a peer a few bytes.
+/// Payload and flag in one line: the fastest way to send a few bytes to a peer.
 struct alignas(platform::cache_line) push_line {
   static constexpr std::size_t capacity = 56;
 
@@ -48,32 +48,32 @@ struct alignas(platform::cache_line) push_line {
 };
 static_assert(sizeof(push_line) == platform::cache_line);
 
-/// The flags of one peer, and where its buffers can be read.
+/// The flags of one peer, and handles by which its buffers can be read.
 struct alignas(platform::cache_line) signal_line {
   static constexpr unsigned tags = 5;
 
   std::atomic<flag_word> words[tags];
-  std::atomic<std::uint64_t> in;      ///< handle of the writer's `in`, or of the reader's block in it; 0: it is staged
-  std::atomic<std::uint64_t> out;     ///< likewise `out`
-  std::atomic<std::uint64_t> length;  ///< of the reader's block, in elements, where only two ranks know it
+  std::atomic<std::uint64_t> in;      ///< handle of the writer's `in`, or of the reader's block in it; 0: staged
+  std::atomic<std::uint64_t> out;     ///< handle of the writer's `out`; 0: staged
+  std::atomic<std::uint64_t> length;  ///< of the reader's block, in elements, if only two ranks know it
 };
 static_assert(sizeof(signal_line) == platform::cache_line);
 
-/// Whether a call is under way on a rank.
+/// Whether a rank is in a call.
 namespace occupancy {
 inline constexpr std::uint32_t none = 0;
-inline constexpr std::uint32_t reads = 1;  ///< it may read peers' buffers
-inline constexpr std::uint32_t talks = 2;  ///< it does not
+inline constexpr std::uint32_t reads = 1;  ///< in a call that may read peers' buffers
+inline constexpr std::uint32_t talks = 2;  ///< in a call that does not
 }  // namespace occupancy
 
 struct alignas(platform::cache_line) window_header {
-  std::atomic<std::uint32_t> completed;  ///< all operations up to this sequence number are over here
+  std::atomic<std::uint32_t> completed;  ///< all operations up to this sequence number are complete on this rank
   std::atomic<std::uint32_t> occupied;   ///< see `occupancy`
-  /// Written by peers: the communicator has failed, and their buffers may go away.
+  /// Written by peers: the communicator has failed, and their buffers may become invalid.
   alignas(platform::cache_line) std::atomic<std::uint32_t> revoked;
 };
 
-/// Offsets within a window of `ranks` ranks with `staging_bytes` of staging for `in`, and as much for `out`, per slot.
+/// Offsets within a window of `ranks` ranks with `staging_bytes` of staging for `in`, and the same for `out`, per slot.
 struct window_layout {
   std::size_t ranks = 0;
   std::size_t staging_bytes = 0;

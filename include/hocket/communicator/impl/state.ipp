@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Definitions of <hocket/communicator/state.hpp>: how a communicator begins, how it ends, and what is rare in between.
+/// Definitions of <hocket/communicator/state.hpp>: opening, ending, and rare functions of a communicator.
 #pragma once
 
 #include <hocket/communicator/control.hpp>
@@ -50,7 +50,7 @@ communicator_state<Domain>::communicator_state(std::shared_ptr<Domain> through, 
   header_ = &layout_.header(window(rank_));
   occupied_ = &header_->occupied;
   fast_path_polls_ = endpoints_->oversubscribed() ? 1 : 1000;
-  // The direct path does not ask the endpoints.
+  // The direct path bypasses the endpoints, so they must not need to see each step.
   pushes_ = size_ > 1 && size_ <= most_ranks_to_push && transport::observes_only<endpoints_type>;
 }
 
@@ -91,11 +91,11 @@ void communicator_state<Domain>::revoke(const failure& cause) {
 template <class Domain>
 void communicator_state<Domain>::revoke_undelivered(const failure& cause) {
   if (cause_) return;
-  // Of an abort the peer that is waited for is no cause.
+  // The peer that an aborted call waited for is not the culprit.
   const int culprit = cause.code == errc::aborted ? rank_ : cause.context.peer;
   const revocation why{cause.code.value(), rank_, culprit >= 0 && culprit < size_ ? culprit : -1, cause.quoted()};
   failure kept = cause;
-  cause_ = std::move(kept);  // the last thing that may lack memory is done
+  cause_ = std::move(kept);  // allocates no memory after this point
   recorder_.note_failure(rank_);
   end(why);
 }
@@ -143,10 +143,10 @@ void communicator_state<Domain>::record_revocation(const revocation& told) {
 
 template <class Domain>
 void communicator_state<Domain>::end(const revocation& why) {
-  // Peers may wait for that, as this rank is about to wait for them.
+  // Peers may be waiting until this rank stops reading, and this rank is about to wait for them.
   if (occupied_->load(std::memory_order_relaxed) == occupancy::reads) stop_reading();
   const bool lost = why.code == static_cast<int>(errc::peer_lost) && why.culprit >= 0 && endpoints_->gone(why.culprit);
-  // Who was aborted is to return soon; what has not gone out by then goes with the next progress.
+  // An aborted call must return soon; messages that are not sent by then are sent by later progress calls.
   const bool expedited = why.code == static_cast<int>(errc::aborted) && why.reporter == rank_;
   notify_peers(why, lost ? why.culprit : -1, std::chrono::milliseconds(expedited ? 2 : 20));
   if (expedited) expedite();
@@ -213,7 +213,7 @@ HOCKET_NO_INLINE void communicator_state<Domain>::refresh_all_completed() noexce
 
 template <class Domain>
 HOCKET_NO_INLINE bool communicator_state<Domain>::refresh_credit(std::uint32_t sequence) noexcept {
-  std::uint32_t least = completed_;  // of this rank and all others
+  std::uint32_t least = completed_;  // over this rank and all others
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
     std::uint32_t& known = peer_completed_[static_cast<std::size_t>(peer)];
