@@ -286,7 +286,7 @@ TEST_CASE("what devices can't combine as it is required is refused on all ranks"
     refused("does not combine in the fixed tree", [&] {
       peers.all_reduce(in, out, std::plus<>{}, hocket::with(tree, hocket::algorithm(without_the_tree(3))));
     });
-    refused("combines what was combined before",
+    refused("combines partial results",
             [&] { peers.all_reduce(in, out, hocket::average{}, hocket::with(hocket::algorithm(combined_again(3)))); });
     peers.close();
   });
@@ -305,19 +305,19 @@ TEST_CASE("what one rank can't bind, none does, and all can go on") {
     const bool odd = me.rank() == 1;
     refused(errc::invalid_argument, "in has 10 elements and out 11",
             [&] { peers.all_reduce(in, odd ? longer : out, std::plus<>{}); });
-    refused(errc::mismatch, "binds another plan, length",
+    refused(errc::mismatch, "binds a different plan, length",
             [&] { peers.all_reduce(odd ? longer : in, odd ? longer : out, std::plus<>{}); });
-    refused(errc::mismatch, "binds another plan, length",
+    refused(errc::mismatch, "binds a different plan, length",
             [&] { odd ? peers.all_reduce(in, out, hocket::maximum{}) : peers.all_reduce(in, out, std::plus<>{}); });
     refused(errc::invalid_argument, "no rank 3", [&] { peers.broadcast(out, hocket::root{3}); });
-    refused(errc::mismatch, "one of them in place and the other not", [&] {
+    refused(errc::mismatch, "or only one of them binds in place", [&] {
       const auto around = hocket::with(hocket::ring);
       odd ? peers.all_reduce(hocket::in_place(in), std::plus<>{}, around)
           : peers.all_reduce(in, out, std::plus<>{}, around);
     });
-    refused(errc::invalid_argument, "pushes, which only hosts do",
+    refused(errc::invalid_argument, "pushes, which streams do not support",
             [&] { peers.all_reduce(in, out, std::plus<>{}, hocket::with(hocket::push)); });
-    refused(errc::invalid_argument, "combines what was combined before",
+    refused(errc::invalid_argument, "combines partial results",
             [&] { peers.all_reduce(in, out, hocket::average{}, hocket::with(hocket::recursive_doubling)); });
     std::vector<int> plain(10);
     refused(errc::invalid_argument, "out was passed as cuda::device(...) and lies in",

@@ -336,12 +336,12 @@ TEST_CASE("one launch for all is refused where it can't be, in words") {
       if (found.code == hocket::errc::invalid_argument && found.message().find(words) != std::string::npos) return;
       text += "not '" + words + "': " + found.message() + "; ";
     };
-    refused("for ranks on one device");
+    refused("all ranks on one device");
     what.plan = plan::direct_all_gather{};
-    refused("is for all_reduce");
+    refused("supports only all_reduce");
     what.plan = plan::one_shot{};
     what.element_kernel = &hocket::kernel::copy_stream_kernel_of<float>;
-    refused("there is no kernel");
+    refused("no kernel combines");
     return text;
   });
 }
@@ -364,25 +364,25 @@ TEST_CASE("what streams can't run is refused on all ranks, in words, and the gro
     refused(wide, "signals in 2 lanes", wrong);
     plan::listed lost("lost", {collective_kind::all_reduce}, 3, {});
     lost.lane(0) = {plan::send(1, {0}, plan::in(0))};
-    refused(lost, "nobody answers", wrong);
+    refused(lost, "without a counterpart", wrong);
     plan::listed circle("circle", {collective_kind::all_reduce}, 3, {});
     circle.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
     circle.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
-    refused(circle, "nobody answers", wrong);
+    refused(circle, "without a counterpart", wrong);
     plan::listed far("far", {collective_kind::all_reduce}, 3, {.peer_pointers = true});
     far.lane(1) = {plan::signal(2, 7)};
     far.lane(2) = {plan::wait(1, 7)};
-    refused(far, "a tag beyond", wrong);
+    refused(far, "an invalid tag", wrong);
     plan::listed deaf("deaf", {collective_kind::all_reduce}, 3, {.peer_pointers = true});
     deaf.lane(1) = {plan::wait(2, 0)};
-    refused(deaf, "nobody answers", wrong);
+    refused(deaf, "without a counterpart", wrong);
     plan::listed outside("outside", {collective_kind::all_reduce}, 3, {.peer_pointers = true});
     outside.lane(0) = {plan::copy({0}, plan::in(0), plan::out(1))};
     refused(outside, "beyond the end", wrong);
     if (me.rank() == 1) {
-      refused(plan::one_shot{}, "binds another plan", hocket::errc::mismatch);
+      refused(plan::one_shot{}, "binds a different plan", hocket::errc::mismatch);
     } else {
-      refused(plan::two_shot{}, "binds another plan", hocket::errc::mismatch);
+      refused(plan::two_shot{}, "binds a different plan", hocket::errc::mismatch);
     }
     device_case<float> on_one_rank;
     hocket::failure differs = on_one_rank.bind(me, plan::ring_all_reduce{}, 12, me.rank() == 1, op);

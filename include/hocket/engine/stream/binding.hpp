@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a plan is enqueued on, and whether a stream can run it.
+/// Arguments of a plan that is enqueued on a stream, and checks whether a stream can run the plan.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -22,21 +22,21 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// One plan, bound to buffers of a device, an element type and an operation. The buffers hold elements; `in` may be the same memory as the part of `out` that it becomes.
+/// A plan bound to device buffers of elements, an element type and an operation; `in` may alias its part of `out`.
 struct stream_binding {
   plan::any_algorithm plan;
-  std::size_t block_elements = 0;  ///< see plan::layout; the collective says how many blocks there are
+  std::size_t block_elements = 0;  ///< see plan::layout; the collective determines the number of blocks
   const kernel::stream_kernel* element_kernel = nullptr;
-  const void* operation = nullptr;  ///< passed to the element kernel, whenever it is enqueued
+  const void* operation = nullptr;  ///< passed to the element kernel at each enqueue
   std::uint64_t in = 0;
   std::uint64_t out = 0;
-  /// All ranks are on one device, and the first of them combines for all, in one launch, in rank order. `plan` is one of
-  /// all_reduce, and is only named; the element kernel has `to_all`.
+  /// All ranks are on one device, and the first rank combines for all in one launch, in rank order. `plan` is an
+  /// all_reduce that only provides the name; the element kernel has `to_all`.
   bool fused = false;
-  plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
-  step_observer observer = {};  ///< told of each action when it has been enqueued
-  std::uint64_t types = 0;      ///< of element and operation: equal on all ranks
-  failure refused = {};         ///< what this rank has found wrong: then nobody binds
+  plan::combination_order order = plan::combination_order::any_order;  ///< the weakest order that is acceptable
+  step_observer observer = {};                                         ///< called for each action after it was enqueued
+  std::uint64_t types = 0;  ///< hash of element type and operation, equal on all ranks
+  failure refused = {};     ///< error that this rank has found: then no rank binds
 };
 
 inline plan::layout layout_of(const stream_binding& bound, int ranks) {
@@ -44,42 +44,44 @@ inline plan::layout layout_of(const stream_binding& bound, int ranks) {
   return {bound.block_elements, static_cast<std::uint32_t>(bound.plan.collective().blocks(ranks)), shape.pieces};
 }
 
-/// The bytes of the whole vector that a rank's buffer holds.
+/// Range of bytes of the whole vector that a rank's buffer holds.
 inline plan::extent bytes_of(const stream_binding& bound, plan::region where, int ranks, int rank) {
   const plan::extent elements = extent_of(bound.plan.collective().kind, where, layout_of(bound, ranks), rank);
   return {elements.begin * bound.element_kernel->size, elements.size * bound.element_kernel->size};
 }
 
-/// Whether what is contributed lies where its result will; the two must not overlap in any other way, and `wrong` says so.
+/// True if the contribution lies where its result will; sets `wrong` if the two overlap in any other way.
 inline bool lies_in_place(const stream_binding& bound, int ranks, int rank, failure& wrong) {
   const plan::extent in = bytes_of(bound, plan::region::in, ranks, rank);
   const plan::extent out = bytes_of(bound, plan::region::out, ranks, rank);
   if (bound.in == 0 || in.size == 0 || out.size == 0) return false;
-  if (bound.in + out.begin == bound.out + in.begin) return true;  // so that equal elements have equal addresses
+  if (bound.in + out.begin == bound.out + in.begin) return true;  // equal elements have equal addresses
   if (bound.in < bound.out + out.size && bound.out < bound.in + in.size) {
-    wrong = make_failure(errc::invalid_argument,
-                         "in and out overlap: they must be apart, or the result lie where the contribution was");
+    wrong = make_failure(
+        errc::invalid_argument,
+        "in and out overlap: they must be disjoint, or the result must lie exactly where the contribution lies");
   }
   return false;
 }
 
-/// What a stream can't do of one action of `rank`; empty if it can.
+/// Returns why a stream can't run one action of `rank`; empty if it can.
 inline std::string refused_by_streams(const stream_binding& bound, const plan::action& each, const plan::shape& shape,
                                       int ranks, int rank, unsigned tags) {
   using plan::action_kind;
   const plan::layout layout = layout_of(bound, ranks);
   const plan::collective_kind collective = bound.plan.collective().kind;
   if (each.what == action_kind::push)
-    return "pushes, which only hosts do: one_shot is as good for small vectors on devices";
-  if (each.from == plan::region::inbox) return "has an inbox, which only hosts have";
+    return "pushes, which streams do not support: use one_shot for small vectors on devices";
+  if (each.from == plan::region::inbox) return "uses an inbox, which streams do not support";
   const bool flags = each.what == action_kind::signal || each.what == action_kind::wait;
   if (flags && shape.lanes != 1) {
-    return "has signals in " + std::to_string(shape.lanes) + " lanes, and a stream is one: choose a plan with one";
+    return "uses signals in " + std::to_string(shape.lanes) +
+           " lanes, but a stream runs one lane: choose a plan with one lane";
   }
-  if (flags && each.tag >= tags) return "uses a tag beyond the " + std::to_string(tags) + " that there are";
+  if (flags && each.tag >= tags) return "uses an invalid tag: there are only " + std::to_string(tags) + " tags";
   const bool to_all = flags || each.what == action_kind::copy || each.what == action_kind::load_reduce;
-  if (each.peer >= ranks || each.peer < (to_all ? plan::all_peers : 0)) return "names a rank that is not there";
-  if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) return "names a chunk that is not there";
+  if (each.peer >= ranks || each.peer < (to_all ? plan::all_peers : 0)) return "uses a rank that does not exist";
+  if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) return "uses a chunk that does not exist";
   const int read = each.what == action_kind::load ? each.peer : rank;
   if (!fits(each.from, each.from_at, each, layout, collective, shape.scratch, read) ||
       !fits(each.to, each.to_at, each, layout, collective, shape.scratch, rank)) {
@@ -87,18 +89,18 @@ inline std::string refused_by_streams(const stream_binding& bound, const plan::a
   }
   if (const char* const fault = fault_of(each, rank, shape.peer_pointers)) return ": " + std::string(fault);
   if (each.what != action_kind::load_reduce && each.what != action_kind::receive_reduce) return {};
-  if (bound.element_kernel->many == nullptr) return "combines, and there is no operation";
+  if (bound.element_kernel->many == nullptr) return "combines elements, but this call has no operation";
   if (bound.element_kernel->finishes && (each.what == action_kind::receive_reduce || each.from != plan::region::in)) {
-    return "combines what was combined before, which an operation that prepares and finishes does at once on devices: "
+    return "combines partial results, but an operation that prepares and finishes combines all at once on devices: "
            "choose one_shot, two_shot or direct";
   }
   const std::size_t sources = each.what == action_kind::receive_reduce ? 2 : static_cast<std::size_t>(ranks);
   if (sources <= bound.element_kernel->most_sources) return {};
-  return "combines the contributions of " + std::to_string(sources) + " ranks at once, and kernels at most " +
+  return "combines the contributions of " + std::to_string(sources) + " ranks at once, but kernels combine at most " +
          std::to_string(bound.element_kernel->most_sources);
 }
 
-/// Why a stream can't run the plan; none if it can.
+/// Returns why a stream can't run the plan; no failure if it can.
 inline failure refused_by_streams(const stream_binding& bound, int ranks, int rank, unsigned tags) {
   const plan::shape shape = bound.plan.shape(ranks);
   const auto refuse = [&](const std::string& why) {
@@ -107,8 +109,8 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
   if (bound.plan.collective().reduces() && shape.order > bound.order) {
     return refuse(
         bound.order == plan::combination_order::fixed_tree
-            ? "does not combine in the fixed tree, or its shape does not say so, and require(fixed_tree) asks "
-              "for it"
+            ? "does not combine in the fixed tree that require(fixed_tree) asks for, or its shape does not declare "
+              "it"
             : "reorders operands, and the operation is not known to be commutative");
   }
   for (unsigned lane = 0; lane < shape.lanes; ++lane) {
@@ -122,27 +124,27 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
   return {};
 }
 
-/// Whether a rank combines what it has with a message.
+/// True if a rank combines its data with a message.
 inline bool combines_messages(const plan::merged_lanes& order, int rank) {
   const auto& steps = order.steps[static_cast<std::size_t>(rank)];
   return std::any_of(steps.begin(), steps.end(),
                      [](const plan::merged_step& each) { return each.what.what == plan::action_kind::receive_reduce; });
 }
 
-/// Why the contributions can't be combined for all ranks at once; none if they can.
+/// Returns why one launch can't combine for all ranks; no failure if it can.
 inline failure refused_fused(const stream_binding& bound, int ranks, bool one_device) {
   if (bound.plan.collective().kind != plan::collective_kind::all_reduce) {
-    return make_failure(errc::invalid_argument, "one launch for all ranks is for all_reduce");
+    return make_failure(errc::invalid_argument, "one launch for all ranks supports only all_reduce");
   }
   if (bound.element_kernel->to_all == nullptr || static_cast<std::size_t>(ranks) > bound.element_kernel->most_fused) {
-    return make_failure(errc::invalid_argument,
-                        "there is no kernel that combines for " + std::to_string(ranks) + " ranks at once");
+    return make_failure(errc::invalid_argument, "no kernel combines for " + std::to_string(ranks) + " ranks at once");
   }
   if (one_device) return {};
-  return make_failure(errc::invalid_argument, "one launch for all ranks is for ranks on one device: choose two_shot");
+  return make_failure(errc::invalid_argument,
+                      "one launch for all ranks requires all ranks on one device: choose two_shot");
 }
 
-/// Whether any rank's actions read `where` of a peer: what is sent is read by who receives it.
+/// True if any rank's actions read `where` of a peer; a receiver reads sent data from the sender's memory.
 inline bool is_read_by_peers(const plan::merged_lanes& order, plan::region where) {
   for (const auto& steps : order.steps) {
     for (const plan::merged_step& each : steps) {

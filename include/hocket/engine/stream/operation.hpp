@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A collective on memory of devices, by the same plans as on the host, put on streams.
+/// A collective on device memory, by the same plans as on the host, enqueued on streams.
 ///
-/// To bind is collective and costs two exchanges between hosts: ranks tell each other where their buffers are. To enqueue is
-/// local, waits for nobody, and may be captured in a graph, as often as one likes: nothing of it is counted on the
-/// host. Whoever repeats an operation on the same buffers binds once.
+/// Binding is collective and costs two exchanges between hosts, in which ranks publish their buffers. Enqueueing is
+/// local, does not wait, and may be captured in a graph, any number of times: the host keeps no count of it. Bind once
+/// to repeat an operation on the same buffers.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -33,7 +33,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// One rank's part of a bound operation. Used by the thread that uses the group, which must outlive it.
+/// One rank's part of a bound operation. Used by the thread that uses the group. The group must outlive it.
 template <class Driver>
 class stream_operation {
  public:
@@ -43,13 +43,13 @@ class stream_operation {
   stream_operation& operator=(const stream_operation&) = delete;
   ~stream_operation() { in_flight_->dropped = true; }
 
-  /// Binds the plan on all ranks, or on none: then all have the same error, and the group can be used further.
+  /// Binds the plan on all ranks, or on none: then all ranks get the same error, and the group remains usable.
   ///
   /// - `invalid_argument`: streams can't run the plan, or buffers overlap.
   /// - `mismatch`: ranks bind different plans, lengths or types.
   /// - `unreachable`: peers can't open a buffer: it must be staged.
   ///
-  /// Buffers must stay until the operation is gone, and, after a failure, until the group is closed.
+  /// Buffers must stay valid until the operation is destroyed, and, after a failure, until the group is closed.
   static failure bind(group_type& on, stream_binding bound, const transport::exchange_function& exchange,
                       std::unique_ptr<stream_operation>& result) {
     std::unique_ptr<stream_operation> made(new stream_operation(on, std::move(bound)));
@@ -62,8 +62,8 @@ class stream_operation {
     return {};
   }
 
-  /// Puts it on `stream`. Local; waits for nobody. Each rank enqueues the operations of a group in the same order. After a
-  /// failure the group is over, and what was enqueued has run dry.
+  /// Enqueues it on `stream`. Local; does not wait. Each rank must enqueue the operations of a group in the same order.
+  /// After a failure the group has ended, and everything that was enqueued has drained.
   failure enqueue(cuda_ipc::stream_handle stream) {
     const cuda_ipc::context_scope scope(group_.through(), group_.where().where);
     if (failure found = group_.usable()) return found;
@@ -76,9 +76,9 @@ class stream_operation {
     return found ? group_.give_up(capturing ? nullptr : stream, std::move(found)) : failure();
   }
 
-  /// Waits until it is done, on this rank: see `group::finish`.
+  /// Waits until it is complete on this rank: see `group::finish`.
   failure finish(const deadline& until) { return group_.finish(in_flight_, until); }
-  /// Whether it is `done`, without waiting: see `group::test`.
+  /// Sets `done` to whether it is complete, without waiting: see `group::test`.
   failure test(const deadline& until, bool& done) { return group_.test(in_flight_, until, done); }
 
   const stream_program& program() const noexcept { return program_; }
@@ -118,7 +118,7 @@ class stream_operation {
     if (!bound_.fused && !(reuse.complete() && order_.complete)) {
       return make_failure(errc::invalid_argument,
                           "plan '" + std::string(bound_.plan.name()) +
-                              "' has waits, signals or messages that nobody answers: see plan::prove");
+                              "' has waits, signals or messages without a counterpart: see plan::prove");
     }
     has_messages_ = !order_.messages.empty();
     bootstrap::detail::append_integer(told, signature());
@@ -128,7 +128,7 @@ class stream_operation {
     return offer_buffer(plan::region::scratch, in_flight_->peer_visible, told);
   }
 
-  /// Peers read it only if it is sent from.
+  /// Allocates scratch memory. Peers can read it only if the plan sends from it.
   failure allocate_scratch() {
     const std::size_t bytes = bound_.fused ? 0 : scratch_bytes();
     if (bytes == 0) return {};
@@ -136,8 +136,8 @@ class stream_operation {
     return cuda_ipc::device_memory<Driver>::make(group_.where(), in_flight_->scratch, bytes);
   }
 
-  /// Equal where ranks bind the same. The form for in-place use counts as the same, but where there are messages: all
-  /// ranks must find the same order of them.
+  /// Hash that is equal if ranks bind the same call. The in-place form counts as the same, except if there are
+  /// messages: all ranks must derive the same order of them.
   std::uint64_t signature() const {
     const plan::collective collective = bound_.plan.collective();
     std::vector<std::byte> text = bootstrap::text_blob(bound_.plan.name());
@@ -151,7 +151,7 @@ class stream_operation {
     return checksum(text);
   }
 
-  /// A handle, if peers read it and there is anything to read.
+  /// Appends a handle of the buffer, if peers read it and it is not empty.
   failure offer_buffer(plan::region which, std::uint64_t data, std::vector<std::byte>& told) {
     const std::size_t bytes = bytes_of_region(which, group_.rank());
     const bool needed = group_.size() > 1 && data != 0 && bytes != 0 &&
@@ -175,9 +175,9 @@ class stream_operation {
     for (int peer = 0; peer < group_.size(); ++peer) {
       bootstrap::detail::blob_reader from(told[static_cast<std::size_t>(peer)]);
       if (from.integer<std::uint64_t>() != signature()) {
-        const std::string in_place = has_messages_ ? ", or one of them in place and the other not" : "";
+        const std::string in_place = has_messages_ ? ", or only one of them binds in place" : "";
         return make_failure(errc::mismatch, "rank " + std::to_string(peer) +
-                                                " binds another plan, length or element size than rank " +
+                                                " binds a different plan, length or element size than rank " +
                                                 std::to_string(group_.rank()) + in_place);
       }
       if (failure found = reach(peer, plan::region::in, from, at.in)) return found;
@@ -213,7 +213,7 @@ class stream_operation {
     if (!told || (bound_.fused && group_.rank() != 0)) return {};
     const std::optional<cuda_ipc::memory_handle> handle = cuda_ipc::decode(bytes);
     if (!handle || handle->length < bytes_of_region(which, peer)) {
-      return make_failure(errc::corrupted, "a rank has told nothing of its buffer that makes sense", {.peer = peer});
+      return make_failure(errc::corrupted, "the peer published an invalid buffer descriptor", {.peer = peer});
     }
     typename group_type::lease opened;
     if (failure found = group_.mappings().open(*handle, opened)) return found;
@@ -275,7 +275,7 @@ class stream_operation {
     return {};
   }
 
-  /// The steps from `first` on that are words, but no more than a stream takes at once.
+  /// End of the steps from `first` that are word operations, limited to what a stream takes in one batch.
   std::size_t end_of_words(std::size_t first) const noexcept {
     std::size_t words = 0;
     std::size_t end = first;
@@ -314,16 +314,16 @@ class stream_operation {
                                                                     .bytes = what.bytes});
   }
 
-  static constexpr std::size_t most_words = 255;  // at once, says the driver
+  static constexpr std::size_t most_words = 255;  // limit of the driver for one batch
 
   group_type& group_;
   stream_binding bound_;
   std::shared_ptr<typename group_type::in_flight_operation> in_flight_;
-  plan::merged_lanes order_;  ///< while it is being bound
+  plan::merged_lanes order_;  ///< only while binding
   bool in_place_ = false;
   bool has_messages_ = false;
   stream_program program_;
-  std::vector<cuda_ipc::word_operation> words_;  ///< made anew for each batch
+  std::vector<cuda_ipc::word_operation> words_;  ///< rebuilt for each batch
 };
 
 }  // namespace detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One rank's actions of a plan with all addresses filled in: what is to be put on a stream, one thing after the other.
-/// Worked out once; to enqueue it, or to have a graph replay it, nothing has to be known any more.
+/// One rank's actions of a plan with all addresses filled in, in the order in which they are put on a stream. Computed
+/// once; enqueueing it, or replaying it in a graph, needs no other data.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,21 +24,21 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 enum class stream_action_kind : std::uint8_t {
-  set,      ///< the word at `to` = 1
-  await,    ///< until the word at `to` is 1; then it is 0
+  set,      ///< sets the word at `to` to 1
+  await,    ///< waits until the word at `to` is 1, and resets it to 0
   copy,     ///< `bytes` bytes
   combine,  ///< `bytes` bytes of each source
-  fuse,     ///< the same, into as many destinations, which follow the sources
-  nothing   ///< an action that moves no bytes
+  fuse,     ///< like `combine`, into as many destinations, which follow the sources
+  nothing   ///< placeholder of an action that moves no bytes
 };
 
 struct stream_step {
   static constexpr unsigned after_plan = ~0U;
 
   stream_action_kind what = stream_action_kind::nothing;
-  bool last = true;       ///< of its action
-  unsigned lane = 0;      ///< of the action in the plan
-  unsigned position = 0;  ///< in the lane; `after_plan`: an acknowledgement
+  bool last = true;       ///< last step of its action
+  unsigned lane = 0;      ///< lane of the action in the plan
+  unsigned position = 0;  ///< in the lane; `after_plan` for an acknowledgement
   int peer = -1;
   std::uint64_t to = 0;
   std::uint64_t from = 0;
@@ -49,19 +49,19 @@ struct stream_step {
 
 struct stream_program {
   std::vector<stream_step> steps;
-  std::vector<const void*> sources;  ///< of combinations, in the order of operands
-  std::vector<void*> destinations;   ///< of a fused one, likewise
+  std::vector<const void*> sources;  ///< of combinations, in operand order
+  std::vector<void*> destinations;   ///< of a fused combination, in operand order
 };
 
-/// Where the buffers of all ranks lie, as this rank reaches them.
+/// Addresses of the buffers of all ranks, in this rank's address space.
 struct stream_buffers {
   std::vector<std::uint64_t> in;
   std::vector<std::uint64_t> out;
-  std::vector<std::uint64_t> scratch;  ///< of peers only where they send from it
+  std::vector<std::uint64_t> scratch;  ///< those of peers only if they send from it
 };
 
-/// Fills in one rank's actions. A message is read by its receiver from where it lies: what sends it says that it is there,
-/// and what needs it sent waits for the receipt.
+/// Compiles one rank's actions. The receiver reads a message from the sender's memory: the sender signals that it is
+/// ready, and actions that need the message drained wait for the receipt.
 template <class Group>
 class stream_compiler {
  public:
@@ -107,7 +107,7 @@ class stream_compiler {
       case plan::action_kind::send: send(step.message); break;
       case plan::action_kind::receive:
       case plan::action_kind::receive_reduce: receive(what, step.message); break;
-      default: break;  // refused before
+      default: break;  // refused during binding
     }
     if (result_.steps.size() == begin) put({});
     for (std::size_t i = begin; i + 1 < result_.steps.size(); ++i) result_.steps[i].last = false;
@@ -142,7 +142,7 @@ class stream_compiler {
     result_.steps.back().bytes = bytes;
   }
 
-  /// Of the messages that this rank has sent, those that are `wanted`.
+  /// Waits for the receipts of those messages sent by this rank that are `wanted`.
   template <class Wanted>
   void await_receipts(Wanted wanted) {
     for (const std::uint32_t each : undrained_) {
@@ -160,7 +160,7 @@ class stream_compiler {
 
   // ── Signals ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// At the end: what peers wait for at theirs, and then what this rank waits for.
+  /// At the end: sends the acknowledgements that peers wait for, then waits for those of this rank.
   void acknowledge() {
     for_each_peer(plan::all_peers, [&](int peer) {
       if (reuse_.acknowledged(peer, rank_)) set(peer, bank::acknowledgements, 0);
@@ -183,7 +183,7 @@ class stream_compiler {
 
   // ── Elements ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Whether a rank that is alone makes its result of its contribution, which an operation may still finish.
+  /// True if a single rank computes its result from its own contribution, which the operation may still have to finish.
   bool is_whole_reduction(const plan::action& what) const {
     return ranks_ == 1 && what.from == plan::region::in && what.to == plan::region::out &&
            bound_.element_kernel->finishes;
@@ -217,8 +217,8 @@ class stream_compiler {
     }
   }
 
-  /// All tell the first rank that their contributions are there, and it tells them that their results are. A rank ends
-  /// after it was told, so its own signal is early; that of the first rank is an answer, and late.
+  /// All ranks signal to the first rank that their contributions are ready; it signals back that their results are. A
+  /// rank ends after that signal, so its own signal is early; that of the first rank is a reply, and late.
   void fuse() {
     constexpr int leader = 0;
     if (rank_ != leader) {
@@ -277,8 +277,8 @@ class stream_compiler {
   const plan::layout layout_;
   unsigned lane_ = 0;
   unsigned position_ = 0;
-  std::vector<std::uint32_t> undrained_;  ///< messages of this rank, some of which may be drained
-  std::vector<bool> drained_;             ///< of all messages
+  std::vector<std::uint32_t> undrained_;  ///< messages sent by this rank that may not be drained
+  std::vector<bool> drained_;             ///< for each message of the plan
   stream_program result_;
 };
 
