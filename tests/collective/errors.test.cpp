@@ -130,9 +130,9 @@ TEST_CASE("plans that can't do what is asked for are refused") {
     check_refused(me, "tag", [&] { with_plan(list(plan::signal(plan::all_peers, 5))); });
     check_refused(me, "a rank that this communicator does not have",
                   [&] { with_plan(list(plan::send(3, {0}, plan::in(0)))); });
-    check_refused(me, "a chunk that its own shape does not have",
+    check_refused(me, "a chunk that its shape does not have",
                   [&] { with_plan(list(plan::send(0, {1}, plan::in(1)))); });
-    const char* const beyond = "beyond the end of its buffer";
+    const char* const beyond = "beyond the end of a buffer";
     check_refused(me, beyond, [&] { with_plan(list(plan::send(0, {0}, plan::in(9)))); });
     check_refused(me, beyond, [&] { with_plan(list(plan::receive(0, {0}, plan::out(1)))); });
     check_refused(me, beyond, [&] { with_plan(list(plan::load(0, {0}, plan::out(1 << 16), plan::out(0)))); });
@@ -146,9 +146,9 @@ TEST_CASE("plans that can't do what is asked for are refused") {
     check_refused(me, "neither out nor scratch", [&] { with_plan(list(plan::copy({0}, plan::in(0), {}))); });
     check_refused(me, "can't read from", [&] { with_plan(list(plan::send(next, {0}, plan::inbox()))); });
     check_refused(me, "can't read from", [&] { with_plan(list(plan::copy({0}, plan::inbox(), plan::out(0)))); });
-    check_refused(me, "does not say peer_pointers",
+    check_refused(me, "does not set peer_pointers",
                   [&] { with_plan(list(plan::load(next, {0}, plan::in(0), plan::out(0)))); });
-    check_refused(me, "does not say peer_pointers",
+    check_refused(me, "does not set peer_pointers",
                   [&] { with_plan(list(plan::load_reduce({0}, plan::in(0), plan::out(0)))); });
     const auto pointing = [&](plan::collective_kind collective, auto action_of) {
       plan::listed made("pointing", {collective}, 3, {.peer_pointers = true});

@@ -95,7 +95,7 @@ TEST_CASE("counts that do not fit their buffers are refused before anything is s
       hocket::all_to_all_v(me.comm(), one, out, hocket::send_counts{to},
                            hocket::receive_counts{rank == 0 ? right : other});
     });
-    refuses("passes on, or keeps", [&] {
+    refuses("forwards or stores", [&] {
       hocket::all_to_all_v(me.comm(), pair, five, hocket::send_counts{lengths{1, 1}},
                            hocket::receive_counts{rank == 0 ? lengths{1, 4} : lengths{4, 1}},
                            hocket::with(hocket::algorithm(plan::pairwise_all_to_all{.in_place = true})));
@@ -106,7 +106,7 @@ TEST_CASE("counts that do not fit their buffers are refused before anything is s
                        plan::receive(1, {0}, plan::out(1))};
     strange.lane(1) = {plan::send(0, {0}, plan::in(1)), plan::copy({0}, plan::in(1), plan::out(1)),
                        plan::receive(0, {0}, plan::out(0))};
-    refuses("to the place of another one, whose length differs", [&] {
+    refuses("to the place of another block, but block lengths differ", [&] {
       hocket::all_gather_v(me.comm(), std::span(out).first(rank + 1), std::span(five).first(3), hocket::counts{right},
                            hocket::with(hocket::algorithm(strange)));
     });

@@ -122,7 +122,7 @@ TEST_CASE("a process that sends another number than its peer expects is named, w
         found.expect(std::chrono::steady_clock::now() - begin < 5s, "took more than 5 s");
         const std::string says = "the peer sent " + std::to_string(8 * sent) + " bytes where 40 were expected";
         found.expect(cause.message().find(says) != std::string::npos, "says: " + cause.message());
-        found.expect(cause.message().find("rank 1's send_counts must have for rank 2") != std::string::npos,
+        found.expect(cause.message().find("on rank 1, send_counts for rank 2 must equal") != std::string::npos,
                      "does not name the two: " + cause.message());
         found.expect(cause.message().find("rank 1's call is all_to_all_v of") != std::string::npos,
                      unsaid + (": " + cause.message()));

@@ -61,7 +61,7 @@ constexpr auto why_no_duration() {
 /// **Failure.** The first failure of a call on any rank ends the communicator on all ranks; after that, only `shrink`
 /// works.
 /// **Destruction.** Local: does not wait for other ranks. Wait for all requests first.
-/// **Copies.** A copy of a rank's process made by `fork` is not a rank: its calls fail with `invalid_argument`, and what
+/// **Copies.** A copy of a rank made by `fork` is not a rank: its calls fail with `invalid_argument`, and what
 /// it destroys remains intact in the rank.
 /// **Once moved from** it can be assigned to and destroyed. Unless assertions are off, calls on it fail with
 /// `invalid_argument`; its `noexcept` members terminate the program with the same message.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where the calls that are under way on this rank stand, and the moment at which that is written down: when a failure
-/// reaches a call.
+/// Positions of the calls that are active on this rank, and writing the flight record when a failure reaches a call.
 #pragma once
 
 #include <hocket/communicator/flight_recorder.hpp>
@@ -15,7 +14,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Of what was started and is not over, and of the call that blocks, if that is `blocking`.
+/// Returns the positions of all incomplete operations and, if given, of the blocking call at `blocking`.
 template <class State>
 HOCKET_COLD std::vector<active_call> active_calls(const State& state, const error_context* blocking = nullptr) {
   std::vector<active_call> result;
@@ -32,7 +31,7 @@ HOCKET_COLD std::vector<active_call> active_calls(const State& state, const erro
   return result;
 }
 
-/// What the communicator failed with, where a later call that only quotes it brings it to light.
+/// Returns the communicator's original failure, if `delivered` is a later call's failure that only quotes it.
 template <class State>
 HOCKET_COLD failure first_failure(const State& state, const failure& delivered) {
   if (delivered.code != errc::revoked) return delivered;
@@ -49,7 +48,7 @@ HOCKET_COLD failure first_failure(const State& state, const failure& delivered) 
   return first;
 }
 
-/// Once for each communicator that has failed: see communicator/flight_recorder.hpp. `blocking` as above.
+/// Writes the flight record, once per failed communicator: see communicator/flight_recorder.hpp. `blocking` as above.
 template <class State>
 HOCKET_COLD void record_failure(State& state, const failure& cause, const error_context* blocking = nullptr) {
   if (!state.recorder().due()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a plan is run on: the step from chunk numbers to memory.
+/// Arguments on which a plan is run: they map chunk numbers to memory.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -25,17 +25,17 @@ struct binding {
   const void* operation = nullptr;  ///< passed to the element kernel
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
-  std::uint32_t signature = 0;  ///< what must be equal on all ranks, folded into 32 bits
+  std::uint32_t signature = 0;  ///< hash of what must be equal on all ranks
   step_observer observer;
   bool checksummed = false;  ///< messages carry a checksum
-  /// Of `out`, where its blocks have other lengths than those of `in`, and every block goes from the `in` of one rank
-  /// to the `out` of another; null: `layout` is that of both.
+  /// Layout of `out`, if its blocks differ in length from those of `in` and every block moves from the `in` of one rank
+  /// to the `out` of another; null: `layout` applies to both.
   const plan::layout* out_layout = nullptr;
-  /// Where `in` and `out` are memory of a device: who copies there. The plan moves elements by messages alone then.
+  /// If `in` and `out` are device memory: performs local copies. The plan then moves elements only by messages.
   device_copies* on_device = nullptr;
 };
 
-/// The elements of the whole vector that a rank's buffer holds: all, or only the rank's own block.
+/// Range of elements of the whole vector that a rank's buffer holds: all, or only the rank's own block.
 inline plan::extent extent_of(plan::collective_kind kind, plan::region where, const plan::layout& layout,
                               int rank) noexcept {
   const bool own_block_only = (kind == plan::collective_kind::reduce_scatter && where == plan::region::out) ||
@@ -43,7 +43,7 @@ inline plan::extent extent_of(plan::collective_kind kind, plan::region where, co
   return own_block_only ? layout.block(static_cast<std::uint32_t>(rank)) : plan::extent{0, layout.size()};
 }
 
-/// The element of the whole vector with which a rank's buffer begins.
+/// Index in the whole vector of the first element of a rank's buffer.
 inline std::size_t origin_of(plan::collective_kind kind, plan::region where, const plan::layout& layout,
                              int rank) noexcept {
   return extent_of(kind, where, layout, rank).begin;

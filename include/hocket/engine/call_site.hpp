@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Who made a call, how long it may take, and how it is stopped: what waits, and what reports a failure, is told of it so.
+/// Operation, source line and time limit of a call, and how it is cancelled: for waits and for error messages.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,10 +13,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Says whether the caller wants the call to end.
+/// Returns whether the caller wants the call to end.
 using stop_query = function_view<bool()>;
 
-/// Who called, and how long it may take.
+/// Operation, source line and time limit of a call.
 struct call_site {
   const char* operation = "";
   std::source_location site{};
@@ -28,7 +28,7 @@ struct never_stopped {
   constexpr bool operator()() const noexcept { return false; }
 };
 
-/// Fills in what only the call knows.
+/// Fills in the parts of the error context that only the call knows.
 template <class State>
 failure in_context(failure cause, const State& state, const call_site& call) {
   error_context& context = cause.context;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Who copies where the processor can't read: a plan may be run on memory of a device, if the transport sends and receives
-/// it as it is and somebody makes the copies that the plan has on its own rank.
+/// Copies in memory that the processor can't read: a plan may run on device memory if the transport sends and receives
+/// it directly and an object of this interface performs the plan's local copies.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -12,7 +12,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Used by the thread that advances the operation.
+/// Used only by the thread that advances the operation.
 class device_copies {
  public:
   device_copies() = default;
@@ -20,9 +20,9 @@ class device_copies {
   device_copies& operator=(const device_copies&) = delete;
   virtual ~device_copies() = default;
 
-  /// Begins a copy. Where the host's memory takes part, it may be over when this returns.
+  /// Begins a copy. A copy from or to host memory may be complete on return.
   virtual failure begin(void* to, const void* from, std::size_t bytes) = 0;
-  /// Whether all that were begun are `over`.
+  /// Sets `over` to whether all copies that were begun have completed.
   virtual failure look(bool& over) = 0;
 };
 

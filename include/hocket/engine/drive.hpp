@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The progress loop: advances an operation until it is over, and never longer than its deadline.
+/// The progress loop: advances an operation until it is complete, but no longer than its deadline.
 ///
-/// The guards cost nothing where it matters. The clock is read only after 256 polls without progress, the flags of abort
-/// and stop every 64; a call that finds its peers there pays for none of them.
+/// The checks are free on the fast path. The clock is read only after 256 polls without progress, and the abort and
+/// stop flags only every 64 polls; a call whose peers are ready pays for none of them.
 #pragma once
 
 #include <hocket/communicator/state.hpp>
@@ -29,10 +29,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Adds to the context of an error where an operation stands.
+/// Adds the position of an operation to the context of an error.
 using locator = function_view<void(error_context&)>;
 
-/// Counts polls in vain, gives the core away when there are more ranks than cores, and says when it is enough.
+/// Counts polls without progress, yields the core when ranks outnumber cores, and reports when the deadline has passed.
 class wait_policy {
  public:
   static constexpr unsigned polls_per_check = 64;
@@ -47,7 +47,7 @@ class wait_policy {
     gone_ = -1;
   }
 
-  /// After a poll in vain. True if now is the time to look at flags and clock.
+  /// Call after a poll without progress. Returns true when flags and clock are due to be checked.
   bool tick() noexcept {
     ++polls_;
     platform::pause();
@@ -61,18 +61,18 @@ class wait_policy {
     return true;
   }
 
-  /// Whether it has counted for some microseconds.
+  /// True once the wait has taken some microseconds.
   bool has_been_long() const noexcept { return long_; }
 
   bool expired() noexcept { return armed() ? until_.passed() : false; }
 
-  /// Of the time that the call has.
+  /// Time left before the call's deadline.
   std::chrono::nanoseconds left() const noexcept {
     return armed_ ? std::max(until_.when() - deadline::clock::now(), deadline::clock::duration(0)) : timeout_;
   }
 
-  /// Whether nothing will come from `peer`, for which this wait is: it `has_left` long ago. What it sent before may have
-  /// been on its way for so long, and this rank asleep: so that is said at the next look only.
+  /// Returns whether waiting for `peer`, which `has_left`, is futile because it left long ago. Messages that it sent
+  /// before may still be in transit, and this rank may have slept, so true only at the second check after 200 ms.
   bool is_in_vain(int peer, bool has_left) noexcept {
     if (!has_left) peer = -1;
     if (std::exchange(gone_, peer) != peer) {
@@ -82,8 +82,8 @@ class wait_policy {
     return peer >= 0 && std::exchange(late_, nothing_comes_from_.passed());
   }
 
-  /// True when a wait has become long, and then more and more rarely: now is the time to compare calls with the peer.
-  /// `peer` is asked twice at most: what it has not read waits for it, and must leave room for how this call ends.
+  /// Returns true when a wait has become long, and then at increasing intervals: compare calls with the peer now. Asks
+  /// `peer` at most twice: unread inquiries fill its mailbox, which must have room for the message that ends this call.
   bool should_inquire(int peer) noexcept {
     const auto now = deadline::clock::now();
     if (!armed() || !inquiry_due_.passed(now)) return false;
@@ -94,7 +94,7 @@ class wait_policy {
   }
 
  private:
-  /// Whether the clock runs.
+  /// Whether the clock runs; starts it after enough polls.
   bool armed() noexcept {
     if (polls_ < polls_until_armed) return false;
     if (!armed_) {
@@ -116,7 +116,7 @@ class wait_policy {
   std::chrono::nanoseconds inquiry_interval_ = std::chrono::milliseconds(1);
   int asked_ = -1;
   unsigned times_asked_ = 0;
-  int gone_ = -1;  ///< the awaited rank, if it had left at the last look
+  int gone_ = -1;  ///< the awaited rank, if it had left at the last check
   bool late_ = false;
   deadline nothing_comes_from_;
 };
@@ -127,8 +127,8 @@ inline std::string describe(std::chrono::nanoseconds duration) {
   return concat({milliseconds, " ms"});
 }
 
-/// The end of a call that fails: revokes the communicator, unless that is what it fails with, and writes the flight record.
-/// Only for threads that are in the communicator.
+/// Ends a failed call: revokes the communicator, unless the call fails because it was revoked, and writes the flight
+/// record. Call only from the thread that has entered the communicator.
 template <class State>
 HOCKET_COLD failure give_up(State& state, failure cause, const call_site& call, locator locate) {
   cause = in_context(std::move(cause), state, call);
@@ -139,7 +139,7 @@ HOCKET_COLD failure give_up(State& state, failure cause, const call_site& call, 
   return cause;
 }
 
-/// The end of a call that could not begin.
+/// Ends a call that could not begin.
 template <class State>
 HOCKET_COLD failure refuse(State& state, failure cause, const call_site& call) {
   cause = in_context(std::move(cause), state, call);
@@ -148,8 +148,8 @@ HOCKET_COLD failure refuse(State& state, failure cause, const call_site& call) {
 }
 
 #if HOCKET_HAS_EXCEPTIONS
-/// The end of a call in which memory has run out. Where not even its peers can be told, they hear of it when this rank
-/// leaves.
+/// Ends a call that ran out of memory. If there is no memory to notify peers either, they learn of the failure when
+/// this rank leaves.
 template <class State>
 HOCKET_COLD failure end_without_memory(State& state, const std::bad_alloc& thrown, const call_site& call,
                                        locator locate) noexcept {
@@ -164,14 +164,14 @@ HOCKET_COLD failure end_without_memory(State& state, const std::bad_alloc& throw
   } catch (...) {
     failure wordless{make_error_code(errc::out_of_memory), {}, {}};
     try {
-      state.revoke(wordless);  // peers may read what the call holds, until they are told
+      state.revoke(wordless);  // peers may read the call's memory until they are notified
     } catch (...) {}
     return wordless;
   }
 }
 #endif
 
-/// What `body()` gives, the outcome of a call; or of memory that has run out in it.
+/// Returns the outcome of `body()`, or `out_of_memory` if an allocation failed in it.
 template <class State, class Body>
 outcome if_memory_lasts([[maybe_unused]] State& state, [[maybe_unused]] const call_site& call,
                         [[maybe_unused]] locator locate, Body body) {
@@ -186,33 +186,33 @@ outcome if_memory_lasts([[maybe_unused]] State& state, [[maybe_unused]] const ca
 #endif
 }
 
-/// Says of a call that may not be numbered yet which number it has.
+/// Locates a call that may not be numbered yet: sets the sequence number that the next operation gets.
 template <class State>
 auto next_number(const State& state) noexcept {
   return [number = state.last_sequence() + 1](error_context& at) { at.sequence = number; };
 }
 
-/// Where a call stands.
+/// Returns the position of a call.
 inline waiting_call position_of(const call_site& call, locator locate) {
   error_context at;
   locate(at);
   return {call.operation, call.site, static_cast<std::uint32_t>(at.sequence), at.peer};
 }
 
-/// What a call that was called off fails with.
+/// Returns the failure of a call that was cancelled by `abort` or its stop token.
 template <class State>
 HOCKET_COLD failure reason_to_stop(State& state) {
   return state.aborted() ? state.take_abort()
                          : make_failure(errc::aborted, "the stop token of this call was triggered");
 }
 
-/// Why the wait ends now; no failure if it goes on. `locate(context)` says where the operation stands.
+/// Returns why the wait must end now; no failure if it continues. `locate(context)` adds the operation's position.
 template <class State>
 HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_policy& waiting, const call_site& call,
                                            locator locate) {
   const auto where = [&] { return position_of(call, locate); };
   const auto cancelled = [&] { return state.aborted() || stop(); };
-  // Looked at before the mail: a peer that has failed says so before it leaves, and that tells more than that it has left.
+  // Checked before control messages are read: a failing peer sends its reason, which says more, before it leaves.
   failure broken;
   if (!cancelled()) state.endpoints().broken(broken);
   const outcome compared = poll_control_messages(state, where);
@@ -247,17 +247,17 @@ HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_p
   return cause;
 }
 
-/// A call that was over when a peer failed, and may have read of its buffers what was no longer meant for it.
+/// Failure of a call that was complete when a peer failed: data that it read from the peer's buffers may be invalid.
 inline failure invalidated_by_peer() {
   return make_failure(errc::revoked, "a peer's call failed while this one read its buffers");
 }
 
-/// What the failure of a call is, once its peers were asked.
+/// Returns the failure of a call with what its peers report about it.
 template <class State>
 HOCKET_COLD failure examined(State& state, stop_query stop, const call_site& call, locator locate, failure cause) {
   const auto where = [&] { return position_of(call, locate); };
   if (cause.code == errc::peer_lost) {
-    // The peer may have ended for a failure that this rank has not read of yet.
+    // The peer may have ended because of a failure whose report this rank has not read yet.
     static_cast<void>(poll_control_messages(state, where));
     return state.revoked() ? state.cause() : cause;
   }
@@ -291,7 +291,7 @@ failure examined(State& state, const operation& operation_state, stop_query stop
   return with_call_of_sender(state, wanted, where, operation_state.cause(), [&] { return state.aborted() || stop(); });
 }
 
-/// The same cause, in the words of an operation that has waited too long for something that is no peer.
+/// Replaces the reason of a timeout if the operation waited for something other than a peer.
 template <class State>
 HOCKET_COLD failure with_overdue_reason(const State& state, const operation& operation_state, failure cause) {
   if (cause.code != errc::timeout || cause.context.peer >= 0 || state.revoked()) return cause;
@@ -300,7 +300,7 @@ HOCKET_COLD failure with_overdue_reason(const State& state, const operation& ope
   return cause;
 }
 
-/// Why an operation has failed. Where a peer's failure has spoiled it, that says more.
+/// Returns why an operation has failed. A peer's failure that invalidated its result takes precedence.
 template <class State>
 HOCKET_COLD failure reason_of_failure(State& state, const operation& operation_state, stop_query stop,
                                       wait_policy& waiting, const call_site& call, locator locate) {
@@ -309,7 +309,7 @@ HOCKET_COLD failure reason_of_failure(State& state, const operation& operation_s
   return why ? why : operation_state.cause();
 }
 
-/// The same for an operation that was started earlier and is not waited for now.
+/// The same for an operation that was started earlier and that no caller waits for now.
 template <class State>
 HOCKET_COLD failure examined(State& state, operation& operation_state) {
   error_context at;
@@ -321,8 +321,8 @@ HOCKET_COLD failure examined(State& state, operation& operation_state) {
   return in_context(examined(state, operation_state, never_stopped{}, call, locate), state, call);
 }
 
-/// Advances the operations that were started earlier and are not waited for now. True if one of them moved. One that fails
-/// revokes the communicator; nothing may be advanced then.
+/// Advances operations that were started earlier and that no caller waits for now. Returns whether one made progress. A
+/// failure of one revokes the communicator; no operation may be advanced after that.
 template <class State>
 bool advance_others(State& state, const operation* except) {
   bool moved = false;
@@ -338,15 +338,15 @@ bool advance_others(State& state, const operation* except) {
   return moved;
 }
 
-/// Whether a call that gets on, as it has much to copy or to reduce, is to look why it should not: peers whose buffers
-/// it reads wait for its end. What it has begun to send moves on meanwhile.
+/// Returns whether a call that makes progress, such as a long copy or reduction, must still check for failure or abort:
+/// peers whose buffers it reads wait for it to end. Also progresses sends that have begun.
 template <class State>
 bool should_check_failures(State& state) noexcept {
   if constexpr (!State::endpoints_type::shares_address_space) state.endpoints().progress();
   return state.flagged() || state.aborted() || state.endpoints().has_control_message();
 }
 
-/// Polls `operation_state` until it is done. A failure revokes the communicator. To be called between `enter` and `leave`.
+/// Polls `operation_state` until it is complete. A failure revokes the communicator. Call between `enter` and `leave`.
 template <class State>
 outcome drive(State& state, operation& operation_state, stop_query stop, const call_site& call) {
   wait_policy waiting(call.timeout, state.endpoints().oversubscribed());
@@ -355,7 +355,7 @@ outcome drive(State& state, operation& operation_state, stop_query stop, const c
     if (state.revoked() && !operation_state.over()) [[unlikely]]
       return give_up(state, state.take_cause(), call, locate);
     const machine_status status = operation_state.poll();
-    // Where a peer has failed meanwhile, what was read of its buffers may be anything.
+    // If a peer has failed meanwhile, data read from its buffers may be invalid.
     if (status == machine_status::done && !state.flagged()) {
       operation_state.entry().ends(waiting.has_been_long());
       return {};
@@ -379,9 +379,9 @@ outcome drive(State& state, operation& operation_state, stop_query stop, const c
   }
 }
 
-/// Why an operation that was begun in an earlier call must not go on; no failure if it may. To be asked before it is polled,
-/// in each call: a peer that has failed meanwhile did not wait for this rank, as that was in no call, and what it had lent may
-/// be gone.
+/// Returns why an operation that an earlier call began must not continue; no failure if it may. Call before polling it,
+/// in each call: a peer that has failed meanwhile did not wait for this rank, which was in no call, so buffers that the
+/// peer exposed may be invalid.
 template <class State>
 failure failed_meanwhile(State& state, const operation& operation_state, stop_query stop, wait_policy& waiting,
                          const call_site& call, locator locate) {

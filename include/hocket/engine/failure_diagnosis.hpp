@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a rank that waits does with the control messages of its peers, and whom it blames when it has waited too long.
+/// How a waiting rank handles control messages of its peers, and how it finds the culprit after a timeout.
 ///
-/// Where calls go as they should, a call only looks whether a message has come; a wait comes here after some microseconds
+/// On the fast path a call only checks whether a message has arrived; a wait reads messages after some microseconds
 /// without progress.
 #pragma once
 
@@ -32,7 +32,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Where a call stands that waits for `awaited`.
+/// Position of a call that waits for `awaited`.
 struct waiting_call {
   const char* operation = "";
   std::source_location site{};
@@ -45,12 +45,12 @@ struct waiting_call {
   }
 };
 
-/// Says where this rank's call stands.
+/// Returns the position of this rank's call.
 using position_query = function_view<waiting_call()>;
-/// Gets the answer of a rank.
+/// Receives the answer of a rank.
 using answer_handler = function_view<void(int, const answer&)>;
 
-/// Tells `peer` of one of this rank's calls, so that either of the two finds out if theirs differs.
+/// Describes one of this rank's calls to `peer`, so that either of the two detects a difference from its own call.
 template <class State>
 void inquire_about(State& state, int peer, const call_record& call) {
   inquiry asked{{call.sequence, call.history}, call.signature, describe(call)};
@@ -65,7 +65,7 @@ void inquire_about(State& state, int peer, const call_record& call) {
   state.endpoints().post(peer, encode(std::move(asked)));
 }
 
-/// Whether two ranks' calls are equal, and all before them.
+/// Returns whether two ranks' calls, and all calls before them, are equal.
 inline bool is_equal(const call_record& own, const inquiry& theirs) noexcept {
 #if HOCKET_ASSERTION_LEVEL >= 3
   if (own.description != theirs.description) return false;
@@ -73,8 +73,8 @@ inline bool is_equal(const call_record& own, const inquiry& theirs) noexcept {
   return own.signature == theirs.signature && own.history == theirs.start.history;
 }
 
-/// Of this rank's calls before the one in question the first that differs from the peer's; if that is further back
-/// than the peer has told, the earliest that it has. Null if none of them is known here.
+/// Returns the first of this rank's calls before the one in question that differs from the peer's; if the difference
+/// lies further back than the inquiry reaches, the earliest known one. Null if none of them is known here.
 inline const call_record* first_different(const call_log& calls, const inquiry& theirs) {
   const call_record* found = nullptr;
   for (const call_start& each : theirs.before) {
@@ -86,13 +86,13 @@ inline const call_record* first_different(const call_log& calls, const inquiry& 
   return found;
 }
 
-/// What `describe` says of a call without where it was made.
+/// Returns the result of `describe` without the call site.
 inline std::string_view without_site(std::string_view described) noexcept {
   return described.substr(0, described.rfind(", called at "));
 }
 
-/// Of two ranks whose calls `own`, of `rank`, and `theirs`, of `peer`, differ. The last call of `rank` is the one in which
-/// that shows. Other ranks are told the same words, so these name both by number.
+/// Mismatch of `own`, a call of `rank`, and `theirs`, a call of `peer`. `is_last`: `own` is the rank's last call, which
+/// detected the difference. Other ranks get the same text, so it names both ranks by number.
 inline failure differing_calls(const call_record& own, bool is_last, int rank, int peer, const inquiry& theirs) {
   const std::string ours = describe(own), me = concat({"rank ", rank}), other = concat({"rank ", peer});
   std::string reason =
@@ -112,8 +112,8 @@ inline failure differing_calls(const call_record& own, bool is_last, int rank, i
   return make_failure(errc::mismatch, std::move(reason), {.peer = peer});
 }
 
-/// Compares what the peer is in with this rank's call of the same number. Nothing if that has not begun here, or if
-/// calls before it differ, too: the peer is told of the first of these, and what it finds there says more.
+/// Compares the peer's call with this rank's call of the same number. Returns nothing if this rank has not begun that
+/// call, or if earlier calls differ too: the peer then gets an inquiry about the first of these, which explains more.
 template <class State>
 std::optional<failure> compare(State& state, open_inquiry& each) {
   const std::uint32_t sequence = each.asked.start.sequence;
@@ -132,7 +132,7 @@ std::optional<failure> compare(State& state, open_inquiry& each) {
   return differing_calls(*own, own == state.calls().last(), state.rank(), each.peer, each.asked);
 }
 
-/// What this rank says when rank `peer` asks.
+/// Returns this rank's answer to a question of `peer`.
 template <class State>
 answer answer_to(const State& state, int peer, const question& asked, position_query where) {
   if (asked.about == question::subject::position) {
@@ -148,7 +148,7 @@ answer answer_to(const State& state, int peer, const question& asked, position_q
   return {-1, message != nullptr ? describe(*message) : std::string()};
 }
 
-/// Reads what has come, as `poll_control_messages` says.
+/// Implements `poll_control_messages`.
 template <class State>
 HOCKET_COLD outcome read_control_messages(State& state, position_query where, answer_handler on_answer) {
   auto& open = state.open_inquiries();
@@ -180,7 +180,7 @@ HOCKET_COLD outcome read_control_messages(State& state, position_query where, an
   return {};
 }
 
-/// Reads what has come, if something has. Returns a mismatch if one was found; a revocation shows in the state.
+/// Reads control messages, if any have arrived. Returns a mismatch if one was found; a revocation changes `state`.
 template <class State>
 outcome poll_control_messages(State& state, position_query where, answer_handler on_answer) {
   if (!state.endpoints().has_control_message() && state.open_inquiries().empty()) [[likely]]
@@ -193,8 +193,8 @@ outcome poll_control_messages(State& state, position_query where) {
   return poll_control_messages(state, where, [](int, const answer&) {});
 }
 
-/// A peer has raised this rank's flag: waits for the message that says why, which was sent before; but not for long,
-/// nor longer than `most`, nor once it is called off. Who raised it, the flag does not tell.
+/// Waits for the message that explains a raised flag, which the peer sent before; for at most 2 s and `most`, and until
+/// the call is cancelled. The flag does not identify the peer.
 template <class State>
 HOCKET_COLD void await_revocation_reason(State& state, position_query where, std::chrono::nanoseconds most,
                                          stop_query cancelled) {
@@ -207,18 +207,18 @@ HOCKET_COLD void await_revocation_reason(State& state, position_query where, std
   }
   state.accept_revocation(
       {static_cast<std::int32_t>(errc::revoked), -1, -1,
-       "a peer has ended the communicator, and its message that says which, and why, has not come"});
+       "a peer has ended the communicator, but its message with the rank and the reason has not arrived"});
 }
 
-/// Tells the awaited peer which call this rank is in, so that either of the two finds out if they differ.
+/// Describes this rank's call to the awaited peer, so that either of the two detects a difference.
 template <class State>
 void inquire(State& state, const waiting_call& own) {
   const call_record* const call = state.calls().find(own.sequence);
   if (call != nullptr && own.awaited >= 0 && own.awaited != state.rank()) inquire_about(state, own.awaited, *call);
 }
 
-/// The data has shown that the peer's call is another than ours: gets the words for it, or leaves `cause` as it is if the
-/// peer does not answer soon. Both ranks do this, or the peer has left the call.
+/// Adds the descriptions of both calls to a mismatch that the data has shown; returns `cause` unchanged if the peer
+/// does not answer soon. Both ranks do this, unless the peer has left the call.
 template <class State>
 HOCKET_COLD failure with_both_calls(State& state, position_query where, failure cause, stop_query cancelled) {
   waiting_call own = where();
@@ -234,8 +234,8 @@ HOCKET_COLD failure with_both_calls(State& state, position_query where, failure 
   return cause;
 }
 
-/// Asks `peer`, and waits for what it says: no longer than `longest`, nor once this rank's call is called off or fails for
-/// another reason, which is `instead` then.
+/// Sends a question to `peer` and waits for the answer: for at most `longest`, and until this rank's call is cancelled
+/// or fails for another reason, which is stored in `instead`.
 template <class State>
 HOCKET_COLD std::optional<answer> ask(State& state, int peer, const question& wanted, std::chrono::nanoseconds longest,
                                       position_query where, stop_query cancelled, outcome& instead) {
@@ -254,8 +254,8 @@ HOCKET_COLD std::optional<answer> ask(State& state, int peer, const question& wa
   return said;
 }
 
-/// A message has another length than it should: adds to `cause` what its sender says of the call that it comes from, if that
-/// is in a call now.
+/// Adds to `cause`, a message of unexpected length, the sender's description of the call that sent it, if the sender is
+/// in a call now.
 template <class State>
 HOCKET_COLD failure with_call_of_sender(State& state, const question& wanted, position_query where, failure cause,
                                         stop_query cancelled) {
@@ -268,16 +268,16 @@ HOCKET_COLD failure with_call_of_sender(State& state, const question& wanted, po
   return cause;
 }
 
-/// How long a rank gets to say whom it waits for, once a call has given up after `waited`: where a core has much else to do,
-/// one that is in a call may be slow to answer.
+/// How long a rank may take to answer which rank it waits for, after a call has waited for `waited`: on a busy core
+/// even a rank that is in a call may answer slowly.
 inline std::chrono::nanoseconds time_to_answer(std::chrono::nanoseconds waited) noexcept {
   return std::clamp<std::chrono::nanoseconds>(waited / 4, std::chrono::milliseconds(50),
                                               std::chrono::milliseconds(500));
 }
 
-/// Follows the chain of those who wait for each other, from `suspect` on, to the one at its end, and names it in `cause`.
-/// `ask(rank)` gives what that rank says, or nothing: then it is in no call, stopped, or behind a link that is cut.
-/// `is_over()`, asked after each of them: the cause is another one, which the caller knows of.
+/// Follows the chain of ranks that wait for each other, from `suspect`, and names the rank at its end in `cause`.
+/// `ask(rank)` returns that rank's answer, or nothing if it is in no call, is stopped, or its link is cut. `is_over()`,
+/// called after each answer, returns true if the caller has found another cause.
 template <class State, class Ask, class IsOver>
 HOCKET_COLD void follow_chain(const State& state, int suspect, failure& cause, Ask ask, IsOver is_over) {
   for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
@@ -296,8 +296,8 @@ HOCKET_COLD void follow_chain(const State& state, int suspect, failure& cause, A
   }
 }
 
-/// Names in `cause`, which is a timeout, the rank at the end of the chain that begins with this rank's call. A failure that a
-/// peer reports meanwhile, or a mismatch, comes in its place.
+/// Names the rank at the end of the chain that begins with this rank's call in `cause`, a timeout. Returns instead a
+/// mismatch that is found, or a failure that a peer reports, meanwhile.
 template <class State>
 HOCKET_COLD failure find_culprit(State& state, position_query where, std::chrono::nanoseconds waited, failure cause,
                                  stop_query cancelled) {

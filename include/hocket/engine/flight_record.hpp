@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What this rank did last on a communicator, for programs that want to look before anything has failed.
+/// The flight record of a communicator as text, for programs that need it before a failure.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
@@ -10,11 +10,11 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// The text that `communicator::set_flight_recorder` has written after a failure, as of now: the last 32 collectives
-/// and 16 messages on `comm`, where those under way stand, and the failure, if there was one. See
+/// Returns the text that a communicator with `set_flight_recorder` writes after a failure, as of now: the last 32
+/// collectives and 16 messages on `comm`, the positions of active calls, and the failure, if any. See
 /// communicator/flight_writer.hpp.
 ///
-/// Local. **Threads.** As a call: throws `error` (concurrent_use) if another thread is in one on `comm`.
+/// Local. **Threads.** As any call: throws `error` (concurrent_use) if another thread is in a call on `comm`.
 template <class Domain>
 std::string flight_record(const communicator<Domain>& comm);
 

@@ -3,9 +3,9 @@
 /// The interpreter of plans: one resumable state machine per operation, over any transport.
 ///
 /// `advance()` does what can be done now and returns; it never waits. The blocking form of a collective calls it in a
-/// loop, the `_async` form hands the machine to the communicator, the simulator polls thousands of them on one thread.
-/// Lanes are advanced in turn. A large copy or reduction is done in slices, so that one call holds the thread for some
-/// tens of microseconds at most.
+/// loop, the `_async` form passes the machine to the communicator, the simulator polls thousands of machines on one
+/// thread. Lanes are advanced in turn. A large copy or reduction is split into slices, so that one call occupies the
+/// thread for at most some tens of microseconds.
 #pragma once
 
 #include <hocket/communicator/state.hpp>
@@ -36,8 +36,8 @@ namespace detail {
 
 enum class machine_status : std::uint8_t {
   done,
-  progressed,  ///< call again at once
-  blocked,     ///< nothing can be done until a peer does something
+  progressed,  ///< call again immediately
+  blocked,     ///< no progress until a peer acts
   failed       ///< see `cause()`
 };
 
@@ -49,14 +49,14 @@ class machine {
 
   static constexpr bool uncut = transport::keeps_virtual_time<endpoints_type>;
 
-  /// How many bytes are combined in one call of `advance` before it returns.
+  /// Maximum number of bytes that one call of `advance` combines.
   static constexpr std::size_t slice_bytes = uncut ? std::numeric_limits<std::size_t>::max() : 128 * 1024;
 
-  /// How many bytes are copied. More, as `memcpy` of a peer's memory is four times slower below the size at which it
-  /// takes to non-temporal stores (384 KiB where that was measured), and copies take less time than combinations.
+  /// Maximum number of bytes that one call copies. Larger, because `memcpy` from a peer's memory is four times slower
+  /// below the size at which it uses non-temporal stores (384 KiB as measured), and copying is faster than combining.
   static constexpr std::size_t copy_slice_bytes = uncut ? slice_bytes : 8 * slice_bytes;
 
-  /// `sequence` was taken from the communicator. The binding's buffers must outlive the machine.
+  /// `sequence` must come from the communicator. The binding's buffers must outlive the machine.
   machine(State& state, std::uint32_t sequence, binding bound)
       : state_(state), bound_(std::move(bound)), shape_(bound_.plan.shape(state.size())), sequence_(sequence),
         operands_(state, bound_, slot()) {
@@ -91,10 +91,10 @@ class machine {
 
   std::uint32_t sequence() const noexcept { return sequence_; }
   const failure& cause() const noexcept { return cause_; }
-  /// Whether `cause()` tells all that the peer could add.
+  /// True if asking the peer would add nothing to `cause()`.
   bool has_full_cause() const noexcept { return has_full_cause_; }
 
-  /// Where this rank stands, for the message of a timeout: the first lane that is not over.
+  /// Adds the position of the first incomplete lane to `context`, for the message of a timeout.
   void locate(error_context& context) {
     context.sequence = sequence_;
     for (unsigned i = 0; i < shape_.lanes; ++i) {
@@ -115,8 +115,8 @@ class machine {
  private:
   struct pending_send {
     int peer;
-    std::vector<std::byte> sealed;            ///< what is sent, if that is not the caller's memory
-    typename endpoints_type::sending handle;  ///< gone before it: a message that is given up is copied
+    std::vector<std::byte> sealed;            ///< the data to send, if it is not in the caller's memory
+    typename endpoints_type::sending handle;  ///< destroyed before `sealed`: an abandoned send copies its data
   };
 
   struct lane {
@@ -124,14 +124,14 @@ class machine {
     unsigned length = 0;
     bool loaded = false;  ///< `current` is action `position`
     bool over = false;
-    int next_peer = 0;         ///< of an action on all peers: those before it are done
-    std::size_t elements = 0;  ///< of the current action: those before it are done
+    int next_peer = 0;         ///< of an action on all peers: peers before this one are done
+    std::size_t elements = 0;  ///< of the current action: elements before this one are done
     std::size_t size = 0;      ///< of the current action, in elements
     plan::action current;
-    const void* message = nullptr;  ///< of a receive: where it lies, once it is here
+    const void* message = nullptr;  ///< data of a receive once it has arrived
     typename endpoints_type::receiving receiving{};
-    std::vector<pending_send> sends;  ///< not known to be drained
-    std::vector<std::byte> sealed;    ///< of a send that has not begun: with its checksum
+    std::vector<pending_send> sends;  ///< may not be drained yet
+    std::vector<std::byte> sealed;    ///< data with checksum of a send that has not begun
   };
 
   lane& lane_at(unsigned i) noexcept { return i == 0 ? first_lane_ : further_lanes_[i - 1]; }
@@ -173,7 +173,7 @@ class machine {
           at.over = true;
           return machine_status::done;
         }
-        // Made where it stays: to copy what was just written in smaller parts would stall.
+        // Constructed in place: copying it in smaller parts right after the stores would stall.
         ::new (static_cast<void*>(&at.current))
             plan::action(bound_.plan.at(state_.size(), state_.rank(), number, at.position));
         at.loaded = true;
@@ -249,12 +249,12 @@ class machine {
     if (!state_.endpoints().try_send(sending, what.peer, id, data, length, cause_)) return blocked_or_failed();
     ++number;
     state_.moved().sent += bytes;
-    // Simulated ranks look at what was sent until the lane goes on, or ends.
+    // Simulated ranks read the sent data until the lane continues or ends.
     const bool drained = state_.endpoints().drained(sending) && !(uncut && bound_.checksummed);
     if (!drained) {
       at.sends.push_back({what.peer, {}, std::move(sending)});
       at.sends.back().sealed =
-          std::move(at.sealed);  // not before: the peer reads it, should there be no memory for this
+          std::move(at.sealed);  // last: if the line above throws, the peer still reads `at.sealed`
     }
     at.sealed.clear();
     return machine_status::done;
@@ -276,7 +276,7 @@ class machine {
     ++expected;
     if (!bound_.checksummed || is_intact(static_cast<const std::byte*>(at.message), bytes)) return true;
     at.message = nullptr;
-    cause_ = make_failure(errc::corrupted, "what the peer sent is not what came: its checksum does not fit",
+    cause_ = make_failure(errc::corrupted, "the message differs from what the peer sent: its checksum does not match",
                           {.peer = what.peer});
     return false;
   }
@@ -488,13 +488,13 @@ class machine {
     return machine_status::failed;
   }
 
-  /// The calls are the same but for the lengths of the block from `peer`.
+  /// The calls match except for the lengths of the block from `peer`.
   HOCKET_COLD void explain_lengths(int peer) {
     const std::size_t wanted = bound_.out_layout->block(static_cast<std::uint32_t>(peer)).size;
-    append(cause_.reason, {"; rank ", peer, "'s send_counts must have for rank ", state_.rank(),
-                           " what receive_counts has here for rank ", peer, ", which is ", wanted, " elements of ",
-                           element_size(), " bytes"});
-    if (bound_.checksummed) cause_.reason += ", and a checksum of 8 bytes";
+    append(cause_.reason,
+           {"; on rank ", peer, ", send_counts for rank ", state_.rank(), " must equal receive_counts here for rank ",
+            peer, ", which is ", wanted, " elements of ", element_size(), " bytes"});
+    if (bound_.checksummed) cause_.reason += ", plus a checksum of 8 bytes";
     has_full_cause_ = true;
   }
 

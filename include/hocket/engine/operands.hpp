@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where the operands of a plan's actions lie: in the caller's buffers, in scratch, or in a peer's memory.
+/// Addresses of the operands of a plan's actions: in the caller's buffers, in scratch, or in a peer's memory.
 #pragma once
 
 #include <hocket/communicator/window.hpp>
@@ -16,10 +16,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Addresses for one plan, bound to buffers, in one slot of the communicator.
+/// Addresses for one plan that is bound to buffers, in one slot of the communicator.
 ///
-/// Peers read this rank's `in` and `out` where they are, if the transport can reach them there; else in a copy in the
-/// window. Which of the two is this rank's decision alone: peers learn it with the first flag.
+/// Peers read this rank's `in` and `out` directly if the transport can reach them there, otherwise from a copy in the
+/// window. This rank alone decides which; peers learn it with the first flag.
 template <class State>
 class operands {
  public:
@@ -29,8 +29,8 @@ class operands {
         out_origin_(origin_of(collective_, plan::region::out, bound.layout, state.rank())) {}
 
   std::uint64_t in_handle() const noexcept { return in_handle_; }
-  /// Where `in` and `out` have layouts of their own: of the block of `in` that is for `peer`, and its length. Peers
-  /// read each other's own buffers then, never a copy of them.
+  /// If `in` and `out` have different layouts: handle of the block of `in` for `peer`. Peers then read each other's
+  /// buffers directly, never a copy.
   std::uint64_t in_handle_for(int peer) noexcept {
     const plan::extent block = block_for(peer);
     if (bound_.in == nullptr) return 0;
@@ -40,9 +40,9 @@ class operands {
   bool has_two_layouts() const noexcept { return bound_.out_layout != nullptr; }
   std::uint64_t out_handle() const noexcept { return out_handle_; }
 
-  /// Lets peers read this rank's buffers, before the first flag. The slot must be free.
+  /// Makes this rank's buffers readable by peers, before the first flag. The slot must be free.
   void expose() {
-    if (has_two_layouts()) return;  // each peer is told of its block alone
+    if (has_two_layouts()) return;  // each peer gets a handle of its block only
     const auto& layout = bound_.layout;
     const std::size_t whole = layout.size() * element_size();
     const std::size_t block = block_for(state_.rank()).size * element_size();
@@ -81,14 +81,14 @@ class operands {
     }
   }
 
-  /// Where `peer` keeps what the action reads from it.
+  /// Address of the data that the action reads from `peer`.
   const std::byte* source_at(int peer, const plan::action& what) noexcept {
     if (peer == state_.rank()) return source(what);
     const bool reads_in = what.from == plan::region::in;
     const signal_line& line = state_.signal_line_from(peer, slot_);
     const std::uint64_t handle = (reads_in ? line.in : line.out).load(std::memory_order_relaxed);
     if (has_two_layouts()) {
-      const plan::layout& there = *bound_.out_layout;  // the block for this rank is as long as its place here
+      const plan::layout& there = *bound_.out_layout;  // the block for this rank and its place here have equal lengths
       const std::size_t begin = there.block(static_cast<std::uint32_t>(peer)).begin;
       return state_.endpoints().resolve(peer, handle) + (there.begin(what.to_at) - begin) * element_size();
     }
@@ -100,7 +100,7 @@ class operands {
     return base + (bound_.layout.begin(what.from_at) - origin) * element_size();
   }
 
-  /// What this rank wrote to `out` and peers read elsewhere.
+  /// Copies what this rank wrote to `out` to the staging memory, if peers read it there.
   void copy_to_staging(const plan::action& what, std::size_t first, std::size_t count) noexcept {
     if (stage_out_ == nullptr || what.to != plan::region::out || count == 0) return;
     const std::size_t begin = (bound_.layout.begin(what.to_at) - out_origin_ + first) * element_size();
@@ -118,7 +118,7 @@ class operands {
     return bound_.out + (layout_of(plan::region::out).begin(chunk) - out_origin_) * element_size();
   }
 
-  /// Whether the plan loads `where` from peers.
+  /// True if the plan loads `where` from peers.
   bool reads_of_peers(plan::region where) const {
     const unsigned lanes = bound_.plan.shape(state_.size()).lanes;
     for (unsigned i = 0; i < lanes; ++i) {

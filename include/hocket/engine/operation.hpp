@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One collective call that is under way, whatever it is: what the progress loop and `request` know of it.
+/// Interface of an active collective call, for the progress loop and `request`.
 #pragma once
 
 #include <hocket/communicator/call_log.hpp>
@@ -23,28 +23,27 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Why a call ends in which the caller's reduction operation threw `what`.
+/// Failure of a call whose reduction operation threw `what`.
 inline failure left_by_exception(const char* what) {
   return make_failure(
       errc::invalid_argument,
-      concat({"the reduction operation threw, which it must not, as the other ranks wait for it: ", what}));
+      concat({"the reduction operation must not throw, because other ranks wait for it; it threw: ", what}));
 }
 
 #if HOCKET_HAS_EXCEPTIONS
-/// Why a call ends in which memory ran out: its own, or what the caller's operation asked for. In words, if these still
-/// find memory.
+/// Failure of a call that ran out of memory, in the library or in the caller's reduction operation. The text is omitted
+/// if there is no memory for it.
 HOCKET_COLD inline failure left_by_bad_alloc(const std::bad_alloc& thrown) noexcept {
   failure result{make_error_code(errc::out_of_memory), {}, {}};
   try {
-    result.reason = concat(
-        {"the call, or its reduction operation, could not get memory beside the caller's buffers: ", thrown.what()});
-  } catch (const std::bad_alloc&) {  // the code says it, too
+    result.reason = concat({"the call or its reduction operation could not allocate memory: ", thrown.what()});
+  } catch (const std::bad_alloc&) {  // the code alone must do
   }
   return result;
 }
 #endif
 
-/// Advanced until it is done or has failed; then it is not advanced again.
+/// Advanced until it is complete or has failed, and not again after that.
 class operation {
  public:
   operation() = default;
@@ -53,38 +52,38 @@ class operation {
   virtual ~operation() = default;
 
   virtual machine_status advance() = 0;
-  /// What `advance` failed with.
+  /// The failure of `advance`.
   virtual const failure& reported() const = 0;
-  /// Whether that tells all that the peer could add.
+  /// True if asking the peer would add nothing to `reported()`.
   virtual bool has_full_cause() const { return false; }
-  /// What it waits for in vain, if that is no peer.
+  /// What the operation has waited for too long, if that is not a peer.
   virtual failure overdue() const { return {}; }
-  /// Where it stands.
+  /// Adds the operation's position to `context`.
   virtual void locate(error_context& context) = 0;
 
   machine_status status() const noexcept { return status_; }
   bool over() const noexcept { return status_ == machine_status::done || status_ == machine_status::failed; }
-  /// After `failed`.
+  /// The failure, after `failed`.
   const failure& cause() const { return thrown_ ? thrown_ : reported(); }
-  /// It is done, but what it did is worth nothing.
+  /// Marks a complete operation as failed, because its result is invalid.
   void discard(failure cause) {
     discarded_ = true;
     thrown_ = std::move(cause);
     status_ = machine_status::failed;
   }
   bool discarded() const noexcept { return discarded_; }
-  /// As `advance`, and remembers the answer.
+  /// Like `advance`, and records the status.
   machine_status poll() {
     if (!over()) status_ = advance_safely();
     return status_;
   }
-  /// Where the communicator's log speaks of it.
+  /// Sets the operation's entry in the communicator's log.
   void set_entry(const log_entry& entry) noexcept { entry_ = entry; }
   const log_entry& entry() const noexcept { return entry_; }
 
  private:
-  /// The caller's operation may throw, or memory may run out, and its peers wait for this rank: then the call fails as any
-  /// other does.
+  /// If the caller's operation throws or memory runs out while peers wait for this rank, the call fails like any other
+  /// call.
   machine_status advance_safely() {
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -94,7 +93,7 @@ class operation {
     } catch (const std::exception& thrown) {
       thrown_ = left_by_exception(thrown.what());
     } catch (...) {
-      thrown_ = left_by_exception("something that is no std::exception");
+      thrown_ = left_by_exception("something that is not a std::exception");
     }
     record_position();
     return machine_status::failed;
@@ -103,7 +102,7 @@ class operation {
 #endif
   }
 
-  /// Where it was when it failed; whom it waited for is not to blame.
+  /// Records the position at which it failed; the awaited rank is not the culprit.
   void record_position() {
     error_context at;
     locate(at);
@@ -118,8 +117,8 @@ class operation {
   failure thrown_;
 };
 
-/// Runs one plan over a vector: at once, or, where peers can read only `segment_elements` of each block at a time,
-/// segment after segment. Segments have consecutive sequence numbers, taken when the call is made.
+/// Runs one plan over a vector: as a whole, or, if peers can read only `segment_elements` of each block at a time, one
+/// segment after another. Segments have consecutive sequence numbers, which are taken when the call is made.
 template <class State>
 class plan_run {
  public:
@@ -129,7 +128,7 @@ class plan_run {
     start_segment();
   }
 
-  /// The same for a call, or for a part of one: that was numbered before, and is no call of its own in the history.
+  /// For a call, or for a part of one: a part was numbered before and does not extend the history.
   plan_run(State& state, binding bound, const planned_call& call)
       : state_(state), bound_(call.is_part ? std::move(bound) : shown(state, std::move(bound))),
         segment_(std::max<std::size_t>(1, call.segment_elements)) {
@@ -160,7 +159,7 @@ class plan_run {
   void start_segment() {
     binding part = bound_;
     const std::size_t size = std::min(segment_, bound_.layout.block_size() - begin_);
-    // Blocks of given lengths are never cut into segments.
+    // Blocks of given lengths are never split into segments.
     if (!bound_.layout.has_given_lengths()) part.layout = {size, bound_.layout.blocks(), bound_.layout.pieces()};
     if (part.in != nullptr) part.in += begin_ * bound_.element_kernel->size;
     if (part.out != nullptr) part.out += begin_ * bound_.element_kernel->size;

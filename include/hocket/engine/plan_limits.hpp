@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the engine asks of a plan of the caller's own. It trusts the plans of the library, whose actions are proven to
-/// name ranks, channels and chunks that there are; one that does not would read or write memory that is not the call's.
+/// Limits of the engine on user-defined plans. The library's plans are proven to use only valid ranks, channels and
+/// chunks; a plan with others would read or write memory outside the call's buffers.
 #pragma once
 
 #include <hocket/communicator/last_call.hpp>
@@ -20,8 +20,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Of a plan for blocks whose lengths only two ranks know: whether an action moves one of theirs, or part of it, from
-/// `in` of the one to `out` of the other, at once.
+/// For plans on blocks whose lengths only two ranks know: true if an action moves one of this rank's blocks, or part of
+/// it, directly from `in` of its sender to `out` of its receiver.
 inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t pieces) noexcept {
   const bool local = what.what == plan::action_kind::copy;
   const auto block = static_cast<std::uint64_t>(local ? rank : what.peer);
@@ -41,8 +41,8 @@ inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t
   }
 }
 
-/// Of a plan for blocks of different lengths: whether an action moves each of them from and to its own place. It is as long
-/// as its `chunk` says, which the place of another block is not.
+/// For plans on blocks of different lengths: true if an action moves each block from and to its own place. The place of
+/// another block may be shorter than `chunk`, which defines the action's length.
 inline bool keeps_places(const plan::action& what) noexcept {
   const auto keeps = [&](plan::region where, std::uint32_t at) {
     return (where != plan::region::in && where != plan::region::out) || at == what.chunk;
@@ -50,7 +50,7 @@ inline bool keeps_places(const plan::action& what) noexcept {
   return keeps(what.from, what.from_at) && keeps(what.to, what.to_at);
 }
 
-/// Whether what an action reads or writes at `at` ends within the buffer of `rank`.
+/// True if what an action reads or writes at `at` ends within the buffer of `rank`.
 inline bool fits(plan::region where, std::uint32_t at, const plan::action& what, const plan::layout& layout,
                  plan::collective_kind collective, std::uint32_t scratch, int rank) noexcept {
   if (where == plan::region::scratch) return at <= scratch && what.count <= scratch - at;
@@ -60,7 +60,7 @@ inline bool fits(plan::region where, std::uint32_t at, const plan::action& what,
   return layout.begin(at) + layout.chunks(what.chunk, what.count).size <= buffer.begin + buffer.size;
 }
 
-/// What is wrong with an action on any communicator; null if nothing.
+/// Returns why an action is invalid on any communicator; null if it is valid.
 inline const char* fault_of(const plan::action& what, int rank, bool peer_pointers) noexcept {
   using plan::action_kind;
   using plan::region;
@@ -69,9 +69,9 @@ inline const char* fault_of(const plan::action& what, int rank, bool peer_pointe
   const bool messages =
       what.what == action_kind::send || what.what == action_kind::receive || what.what == action_kind::receive_reduce;
   const bool loads = what.what == action_kind::load || what.what == action_kind::load_reduce;
-  if (messages && what.peer == rank) return "the plan has a message from a rank to itself: it is to copy instead";
+  if (messages && what.peer == rank) return "the plan sends a message from a rank to itself: use a copy action";
   if ((flags || loads) && !peer_pointers) {
-    return "the plan reads other ranks' memory, or flags of theirs, and its shape does not say peer_pointers";
+    return "the plan uses other ranks' memory or flags, but its shape does not set peer_pointers";
   }
   if (what.count == 0 || what.what == action_kind::wait) return nullptr;
   const bool writes = loads || what.what == action_kind::copy || what.what == action_kind::receive ||
@@ -88,7 +88,7 @@ inline const char* fault_of(const plan::action& what, int rank, bool peer_pointe
   return nullptr;
 }
 
-/// Which limit of the engine an action of this rank exceeds; empty if none. Plans that the library chooses keep to them.
+/// Returns which limit of the engine an action of this rank exceeds; empty if none. The library's own plans comply.
 template <class State>
 std::string exceeded_limit(const State& state, const call_request& asked, const plan::any_algorithm& chosen) {
   const plan::shape shape = chosen.shape(state.size());
@@ -102,12 +102,12 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       const bool to_all = flags || each.what == plan::action_kind::push || each.what == plan::action_kind::copy ||
                           each.what == plan::action_kind::load_reduce;
       if (each.peer >= state.size() || each.peer < (to_all ? plan::all_peers : 0)) {
-        return "the plan names a rank that this communicator does not have";
+        return "the plan uses a rank that this communicator does not have";
       }
-      if (each.channel >= transport::max_channels) return "the plan uses a channel beyond the 4 that there are: 0 to 3";
-      if (flags && each.tag >= signal_line::tags) return "the plan uses a tag beyond the 5 that there are: 0 to 4";
+      if (each.channel >= transport::max_channels) return "the plan uses an invalid channel: channels must be 0 to 3";
+      if (flags && each.tag >= signal_line::tags) return "the plan uses an invalid tag: tags must be 0 to 4";
       if (each.count > 0 && std::uint64_t{each.chunk} + each.count > layout.chunk_count()) {
-        return "the plan names a chunk that its own shape does not have";
+        return "the plan uses a chunk that its shape does not have";
       }
       const bool loads = each.what == plan::action_kind::load;
       const bool of_all = each.what == plan::action_kind::load_reduce;
@@ -120,21 +120,21 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
         inside = inside && (!is_read || within(each.from, each.from_at, rank));
       }
       if (!inside) {
-        return "the plan reads or writes at a place beyond the end of its buffer, or of the scratch that its shape "
-               "asks for";
+        return "the plan reads or writes beyond the end of a buffer, or of the scratch memory that its shape "
+               "requests";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_all && !keeps_places(each)) {
-        return "the plan moves a block from or to the place of another one, whose length differs";
+        return "the plan moves a block from or to the place of another block, but block lengths differ";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
           !is_between_its_two(each, state.rank(), shape.pieces)) {
-        return "the plan passes on, or keeps, what only two ranks know the length of: every block must go from in of "
-               "the one to out of the other at once";
+        return "the plan forwards or stores a block whose length only two ranks know: every block must move directly "
+               "from in of its sender to out of its receiver";
       }
       if (each.count > 0 && (each.what == plan::action_kind::push || (of_all && each.from == plan::region::inbox)) &&
           layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
-        return "the plan pushes, or takes from the inbox, more than the " + std::to_string(push_line::capacity) +
-               " bytes that fit a line; choose one for longer vectors";
+        return "the plan pushes, or reads from the inbox, more than the " + std::to_string(push_line::capacity) +
+               " bytes that fit a push line; choose a plan for longer vectors";
       }
       if (const char* const fault = fault_of(each, state.rank(), shape.peer_pointers)) return fault;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How long a plan takes on 100 000 ranks: the engine's own state machines run it, over no data at all.
+/// Predicts how long a plan takes on up to 100 000 ranks: the engine's own state machines run it, without data.
 ///
-/// Unlike `plan::price`, which reads a plan, this runs what ranks would run: a difference between the two would be a
-/// fault of the engine, or of the price. No element is touched, so the size of the vector costs nothing.
+/// Unlike `plan::price`, which only reads a plan, this runs what ranks would run: a difference between the two means a
+/// defect in either. No element is touched, so the size of the vector has no cost.
 #pragma once
 
 #include <hocket/communicator/traffic.hpp>
@@ -30,9 +30,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace sim {
 
-/// What `simulate` found.
+/// Result of `simulate`.
 struct result {
-  double seconds = 0;  ///< until the last rank was done
+  double seconds = 0;  ///< until the last rank completed
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;  ///< in these messages
 
@@ -41,21 +41,21 @@ struct result {
 
 namespace detail {
 
-/// Memory that is never looked at: only addresses are computed.
+/// Memory that is never accessed: only addresses are computed.
 struct no_memory {
   static constexpr std::uintptr_t somewhere = std::uintptr_t{1} << 40;
   static std::byte* address() noexcept { return reinterpret_cast<std::byte*>(somewhere); }
   static std::byte* get(std::size_t) noexcept { return address(); }
 };
 
-/// Nothing gets lost in a world without faults.
+/// Simulated messages are never lost, so they need no numbers.
 struct no_numbers {
   std::uint8_t number = 0;
   std::uint8_t& sent(int, transport::message_id) noexcept { return number = 0; }
   std::uint8_t& received(int, transport::message_id) noexcept { return number = 0; }
 };
 
-/// What the engine needs of a communicator for one operation that sends messages and has no data.
+/// The part of a communicator that the engine needs for one operation that sends messages without data.
 class bare_state {
   using push_line = hocket::detail::push_line;
   using signal_line = hocket::detail::signal_line;
@@ -77,7 +77,7 @@ class bare_state {
   no_numbers& numbers() noexcept { return numbers_; }
   traffic& moved() noexcept { return moved_; }
 
-  // For plans that use peer pointers, which do not come here.
+  // For plans that use peer pointers, which `simulate` rejects.
   static constexpr hocket::detail::window_layout layout() noexcept { return {}; }
   static std::byte* window(int) noexcept { return nullptr; }
   static void note_completed(int, std::uint32_t) noexcept {}
@@ -132,19 +132,19 @@ inline constexpr kernel::element_kernel kernel_without_data(std::size_t element_
 }  // namespace detail
 
 /// Runs `plan` over `ranks` simulated ranks, for blocks of `block_elements` elements of `element_size` bytes. Takes 0.1
-/// to 1 us per message, the more the less the ranks' memory fits the caches, and about 1 KB per rank. A ring has
+/// to 1 us per message, more if the ranks' memory does not fit the caches, and about 1 KB per rank. A ring has
 /// 2 p (p-1) messages, logarithmic algorithms about p log2 p.
 ///
-/// Raises `invalid_argument` for a plan that uses peer pointers, which have a price (plan/price.hpp) and no simulation;
-/// and `timeout` for one that does not end, with the ranks that wait.
+/// Raises `invalid_argument` for a plan that uses peer pointers, which has a price (plan/price.hpp) but no simulation;
+/// and `timeout` for a plan that does not end, with the ranks that wait.
 inline result simulate(const plan::any_algorithm& plan, int ranks, std::size_t block_elements, std::size_t element_size,
                        const conditions& how) {
   if (ranks < 1)
-    raise(errc::invalid_argument, hocket::detail::concat({"simulate: needs at least 1 rank, not ", ranks}));
+    raise(errc::invalid_argument, hocket::detail::concat({"simulate: ranks must be at least 1, got ", ranks}));
   if (plan.shape(ranks).peer_pointers && ranks > 1) {
     raise(errc::invalid_argument, std::string("simulate: plan ") + plan.name() +
                                       " reads peers' memory; simulated ranks have messages only. "
-                                      "plan::price tells what it costs");
+                                      "plan::price computes its cost");
   }
   const kernel::element_kernel element_kernel = detail::kernel_without_data(element_size);
   const hocket::detail::binding bound{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the engine did, told as it does it: the trace of a run must equal the steps that its plan lists.
+/// Reports the engine's actions as they complete: the trace of a run must equal the steps that its plan lists.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -11,13 +11,13 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// One action, completed.
+/// One completed action.
 struct completed_step {
   std::uint64_t sequence = 0;  ///< of the operation, from 1
   unsigned lane = 0;
   unsigned position = 0;  ///< in the lane
   plan::action what;
-  std::size_t bytes = 0;  ///< that were moved or combined, from each source
+  std::size_t bytes = 0;  ///< moved or combined, per source
 };
 
 /// Called on the thread that drives the operation, after each action. Must not use the communicator.

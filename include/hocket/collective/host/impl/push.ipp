@@ -56,7 +56,7 @@ HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
     } catch (const std::exception& thrown) {
       cause = left_by_exception(thrown.what());
     } catch (...) {
-      cause = left_by_exception("something that is no std::exception");
+      cause = left_by_exception("something that is not a std::exception");
     }
     locate(cause.context);
     return give_up(state, std::move(cause), call, locate);
