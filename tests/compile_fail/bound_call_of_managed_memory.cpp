@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a bound call takes memory of devices alone
+// expect: a bound call takes only device memory
 //
 // Peers can't map it.
 #include <hocket/group/peers.hpp>

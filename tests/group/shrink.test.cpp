@@ -306,7 +306,7 @@ TEST_CASE("ranks whose shrink is aborted while one is held up anywhere go on in 
             own.world = names(comm, me.rank());
           } catch (const hocket::error& cause) {
             if (other.joinable()) ++others_over, other.join();
-            own.left_behind = std::string(cause.what()).find("goes on with the communicator") != std::string::npos;
+            own.left_behind = std::string(cause.what()).find("continues with the communicator") != std::string::npos;
             if (own.left_behind) me.check(cause.code() == hocket::errc::peer_lost, [&] { return cause.what(); });
           }
         }

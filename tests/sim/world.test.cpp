@@ -362,7 +362,7 @@ TEST_CASE("worlds and groups that can't be are refused in words") {
   sim::world world(3);
   CHECK(refused("rank 3 is not in this world", [&] { world.group({0, 3}); }));
   CHECK(refused("rank -1 is not in this world", [&] { world.group({-1}); }));
-  CHECK(refused("rank 1 is named twice", [&] { world.group({1, 0, 1}); }));
+  CHECK(refused("rank 1 is listed twice", [&] { world.group({1, 0, 1}); }));
   CHECK(world.group({2, 0}).size() == 2);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The same group of ranks over an adapted transport: `with_faults` has things go wrong on purpose, `traced` writes
-/// down all that happens.
+/// The same group of ranks over an adapted transport: `with_faults` injects faults, `traced` records all steps and
+/// messages.
 #pragma once
 
 #include <hocket/collective/recv.hpp>
@@ -37,7 +37,7 @@ struct adapting {
   static constexpr const char* name = "with_faults, or traced";
 };
 
-/// Collective over `comm`: a communicator of its ranks on an `Adapted` of its wire.
+/// Collective over `comm`: makes a communicator of its ranks on an `Adapted` of its domain.
 template <class Adapted, class Domain, class Shared>
 communicator<Adapted> adapt(const communicator<Domain>& comm, std::shared_ptr<Shared> shared,
                             const std::source_location& site) {
@@ -53,13 +53,12 @@ communicator<Adapted> adapt(const communicator<Domain>& comm, std::shared_ptr<Sh
 
 }  // namespace detail
 
-/// A communicator of the ranks of `comm` on which `what` goes wrong, whatever transport it is: so that a program can
-/// try what it does then. Faults count the steps of what is called on it, on parts of it and on what `shrink` makes of
-/// it.
+/// Returns a communicator of the ranks of `comm` on which the faults `what` occur, over any transport, so that a
+/// program can test how it handles them. Faults count the steps of calls on it, on communicators split from it and on
+/// those that `shrink` makes of it.
 ///
-/// Collective over `comm`; `what` must be equal on all ranks. Small reductions take the long way here, in which each
-/// step can be disturbed. **Threads.** The communicator and its parts must be used by one thread. **Errors.** As
-/// `split`.
+/// Collective over `comm`; `what` must be equal on all ranks. Small reductions do not use the direct path here, so that
+/// each step can fail. **Threads.** The communicator and its parts must be used by one thread. **Errors.** As `split`.
 template <class Domain>
 communicator<adaptor::faulty<Domain>> with_faults(const communicator<Domain>& comm, const adaptor::faults& what,
                                                   const std::source_location& site = std::source_location::current()) {
@@ -68,9 +67,9 @@ communicator<adaptor::faulty<Domain>> with_faults(const communicator<Domain>& co
                                                 site);
 }
 
-/// A communicator of the ranks of `comm` that keeps a record of each step and each message of what is called on it, and
-/// on parts of it, until `write_trace`. Collective over `comm`. Every step allocates: times are good for seeing who waits
-/// for whom, less so for nanoseconds. **Errors.** As `split`.
+/// Returns a communicator of the ranks of `comm` that records each step and each message of calls on it, and on
+/// communicators split from it, until `write_trace`. Collective over `comm`. Every step allocates: times show which
+/// rank waits for which, but are not accurate to nanoseconds. **Errors.** As `split`.
 template <class Domain>
 communicator<adaptor::traced<Domain>> traced(const communicator<Domain>& comm,
                                              const std::source_location& site = std::source_location::current()) {
@@ -84,8 +83,8 @@ inline double clock_in_microseconds() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What rank 0 adds to times of this rank to have them on its own clock, as seen on rank 0 (else 0). Both call it.
-/// Clocks of one host are the same: what is less than a message takes is no difference.
+/// Returns, on rank 0, the difference that converts times of rank `other` to rank 0's clock; elsewhere 0. Both ranks
+/// call it. A difference that is shorter than a round trip counts as 0, because clocks of one host are the same.
 template <class Domain>
 double clock_difference(const communicator<Domain>& comm, int other) {
   constexpr int rounds = 8;
@@ -109,7 +108,7 @@ double clock_difference(const communicator<Domain>& comm, int other) {
   return std::abs(best) < shortest ? 0 : best;
 }
 
-/// Nothing is recorded while it lives.
+/// Pauses recording while it exists.
 class trace_pause {
  public:
   explicit trace_pause(adaptor::trace_log& log) noexcept : log_(log) { log_.pause(true); }
@@ -123,12 +122,12 @@ class trace_pause {
 
 }  // namespace detail
 
-/// Writes what all ranks of `comm` have recorded into one file at `path`, on one time axis, that of rank 0: Perfetto
-/// (ui.perfetto.dev) opens it. Rank 0 writes it, the others send it their part.
+/// Writes the records of all ranks of `comm` into one file at `path`, on the time axis of rank 0, for Perfetto
+/// (ui.perfetto.dev). Rank 0 writes the file; the other ranks send their records to it.
 ///
-/// Collective over `comm`; the record stays, so a later trace has all of it again. **Cost.** Some 200 bytes for each
-/// step and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; what
-/// messages throw.
+/// Collective over `comm`; records are retained, so a later trace contains them again. **Cost.** Some 200 bytes for
+/// each step and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; and
+/// what messages throw.
 template <class Domain>
 void write_trace(const communicator<adaptor::traced<Domain>>& comm, const std::string& path) {
   adaptor::trace_log& own = *detail::communicator_access::state(comm).domain()->shared();

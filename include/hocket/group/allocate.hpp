@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Buffers that all ranks of a communicator can read: collectives on them copy nothing into staging memory first.
+/// Buffers that all ranks of a communicator can read, so that collectives need not copy them into staging memory.
 ///
-/// Any contiguous memory works as a buffer. One from here is worth it for large vectors that are communicated often,
-/// such as gradients, where ranks are processes of one host; where they are threads, or on different hosts, it is
-/// ordinary memory and costs nothing more.
+/// Any contiguous memory works as a buffer. These buffers pay off for large vectors that are communicated often, such
+/// as gradients, if ranks are processes of one host; if they are threads, or on different hosts, these buffers are
+/// ordinary memory without extra cost.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
@@ -23,8 +23,8 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Owns elements that other ranks may read. Move-only; may outlive the communicator that it was made on, but is of no
-/// more use to others then. Destroying it is local: peers are not waited for, and keep what they still need.
+/// Owns elements that other ranks may read. Move-only. May outlive its communicator, but other ranks can't use it then.
+/// Destroying it is local: it does not wait for peers, which keep what they still need.
 template <class T>
 class shared_buffer {
  public:
@@ -66,7 +66,7 @@ class shared_buffer {
 
 namespace detail {
 
-/// `bytes` zeroed bytes that all ranks of `comm` can read, for `size` elements of `element_size` bytes.
+/// Allocates `bytes` zeroed bytes that all ranks of `comm` can read, for `size` elements of `element_size` bytes.
 template <class Domain>
 std::shared_ptr<std::byte> allocate_bytes(const communicator<Domain>& comm, std::size_t bytes, std::size_t size,
                                           std::size_t element_size, const std::source_location& site);
@@ -76,7 +76,7 @@ consteval sentence explain_shared() {
   if (!std::is_trivially_copyable_v<T>) {
     return "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable";
   }
-  if (alignof(T) > platform::cache_line) return "allocate<T>: T may not need more than the alignment of a cache line";
+  if (alignof(T) > platform::cache_line) return "allocate<T>: the alignment of T must not exceed that of a cache line";
   return {};
 }
 
@@ -88,17 +88,17 @@ constexpr auto why_not_shared() {
 
 }  // namespace detail
 
-/// Gives each rank of `comm` a buffer of `size` zero elements, on a cache line of its own, that all of them can read.
+/// Gives each rank of `comm` a buffer of `size` zero elements, aligned to a cache line, that all of them can read.
 ///
 /// Collective: every rank calls it, in the same order among the collectives on `comm`; sizes may differ. Use the buffer
 /// from the thread that uses `comm`.
-/// **Cost.** Two small all-gathers; none where the memory is ordinary. **Errors.** Throws `error`: `out_of_memory`, on all
-/// ranks, or, where the memory is ordinary, on those that have none; and what any collective throws.
+/// **Cost.** Two small all-gathers; none if the memory is ordinary. **Errors.** Throws `error`: `out_of_memory`, on all
+/// ranks, or, if the memory is ordinary, on the ranks that lack memory; and what any collective throws.
 template <class T, class Domain>
   requires(!detail::explain_shared<T>())
 shared_buffer<T> allocate(const communicator<Domain>& comm, std::size_t size,
                           const std::source_location& site = std::source_location::current()) {
-  // What can't be counted is more than there is on any machine, and so refused where all ranks hear of it.
+  // An uncountable size exceeds every machine's memory, so the allocation fails on all ranks alike.
   constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / 2;
   const std::size_t bytes = size > most / sizeof(T) ? most : std::max<std::size_t>(size * sizeof(T), 1);
   return {detail::allocate_bytes(comm, bytes, size, sizeof(T), site), size};

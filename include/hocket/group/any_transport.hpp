@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Communicators over a transport of your own: include this beside the collectives that you call.
+/// For communicators over a user-defined transport: include this next to the collectives that you call.
 ///
-/// Headers define their templates over a transport, unless HOCKET_SEPARATE_COMPILATION leaves them to a source that compiles them
-/// for threads, simulation and UCX alone. This header brings the definitions in any case.
+/// Headers define their templates over a transport, unless HOCKET_SEPARATE_COMPILATION leaves them to a source that
+/// compiles them only for threads, simulation and UCX. This header always includes the definitions.
 #pragma once
 
 #include <hocket/collective/host/impl/call.ipp>

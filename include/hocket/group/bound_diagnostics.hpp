@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a call that is to be bound to memory of devices, and fits none that can be: see
+/// Compiler errors for a call that is to be bound to device memory but matches no bound call: see
 /// collective/detail/misuse.hpp.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace detail {
 
 // ── Which calls can be bound ───────────────────────────────────────────────────────────────────────────────────────
 
-/// Whether these may follow what says what is to be done: options, and the place of the call.
+/// Whether `Rest` may end the arguments of a call: options and the source location.
 template <class... Rest>
 inline constexpr bool ends_bound_call = sizeof...(Rest) == 0;
 template <class Options>
@@ -63,7 +63,7 @@ inline constexpr bool is_bound_broadcast<device_buffer<T, cuda::device_memory>, 
     !std::is_const_v<T> && element<T> && ends_bound_call<Rest...>;
 
 // ── What is wrong with others ──────────────────────────────────────────────────────────────────────────────────────
-// `Arguments` is an `argument_list`. Each returns the first thing that it finds.
+// `Arguments` is an `argument_list`. Each function returns the first problem that it finds.
 
 template <class Buffer>
 inline constexpr bool is_on_device = false;
@@ -76,11 +76,11 @@ template <class Arguments, std::size_t I>
 consteval sentence explain_bound_buffer() {
   using buffer = typename Arguments::template plain<I>;
   if (!is_device_buffer<buffer>) {
-    return "the buffers of a bound call come first, and are said as cuda::device(pointer, size)";
+    return "the buffers of a bound call come first: pass each as cuda::device(pointer, size)";
   }
   if (!is_on_device<buffer>) {
-    return "a bound call takes memory of devices alone, which peers can map: cuda::device(...); pinned and managed "
-           "memory goes with the calls that are not bound, as all_reduce(comm, in, out, op, with(stream))";
+    return "a bound call takes only device memory, which peers can map: pass cuda::device(...); for pinned and managed "
+           "memory use the calls that are not bound, such as all_reduce(comm, in, out, op, with(stream))";
   }
   return {};
 }
@@ -91,12 +91,12 @@ consteval sentence explain_end_of_bound_call() {
     return "the options of a bound call come last and are made by with(...), as in with(ring)";
   }
   if (Arguments::template has<I + 1>) {
-    return "a bound call ends with its options; the stream is said by enqueue, and errors are thrown";
+    return "a bound call ends with its options: pass the stream to enqueue; errors are thrown";
   }
   return {};
 }
 
-/// The operation, right after the buffer `Result`, and what comes after it.
+/// Checks the operation, right after the buffer `Result`, and the arguments that follow it.
 template <class Arguments, std::size_t Result>
 consteval sentence explain_bound_operation() {
   using op = typename Arguments::template plain<Result + 1>;
@@ -170,7 +170,7 @@ struct bound_broadcast {
   template <class Arguments>
   static consteval sentence explain_root() {
     if (!std::is_same_v<typename Arguments::template plain<1>, root>) {
-      return "the root is said as root{0}, after the buffer and before with(...)";
+      return "pass the root as root{0}, after the buffer and before with(...)";
     }
     return {};
   }
@@ -182,7 +182,7 @@ struct bound_broadcast {
   }
 };
 
-/// What is wrong with a call that can't be bound. There is none of this for one that can. Not consteval: see why_refused in
+/// Explains why a call can't be bound. Not viable for a call that can. Not consteval: see why_refused in
 /// collective/detail/misuse.hpp.
 template <class Call, class... Arguments>
   requires(!Call::template fits<std::remove_cvref_t<Arguments>...>)

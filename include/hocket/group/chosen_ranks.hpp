@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a communicator of some ranks of another one begins with.
+/// Parameters for opening a communicator of some ranks of another communicator.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,7 +23,7 @@ std::vector<int> all_ranks(const State& state) {
   return result;
 }
 
-/// `chosen` are ranks of `state`, this one among them, in the order of their new ranks. Its context is to be agreed on.
+/// `chosen` are ranks of `state`, including this one, in the order of their new ranks. The caller must set the context.
 template <class State>
 transport::open_parameters open_parameters_of(const State& state, const std::vector<int>& chosen,
                                               transport::exchange_function exchange) {

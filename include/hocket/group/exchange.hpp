@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What ranks tell each other within a call that makes something together: a part of a communicator, memory that all of
-/// them read. Errors, the flight recorder and ranks that are in other calls know it by the name of that call, and by the
-/// caller's line.
+/// All-gathers within a call that creates a shared object, such as a part of a communicator or memory that all ranks
+/// read. Errors, the flight recorder and ranks in other calls name that call and the caller's line.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -31,7 +30,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// An all-gather within `operation`: of what is not the caller's, so that nothing else is told of it.
+/// Makes an all-gather within `operation`. Its data is internal, so no types are reported.
 template <class T>
 host_call make_exchange(const char* operation, std::span<const T> own, std::span<T> all) {
   host_call call = make_move<plan::collective_kind::all_gather>(own, all);
@@ -41,7 +40,7 @@ host_call make_exchange(const char* operation, std::span<const T> own, std::span
   return call;
 }
 
-/// `own` of all ranks. Here and below, `site` is that of the user's call, which errors name.
+/// Returns `own` of all ranks. Here and below, `site` is that of the user's call, which errors name.
 template <class Operation, class T, class Domain>
 std::vector<T> gather_values(const communicator<Domain>& comm, std::span<const T> own,
                              const std::source_location& site) {
@@ -50,20 +49,20 @@ std::vector<T> gather_values(const communicator<Domain>& comm, std::span<const T
   return all;
 }
 
-/// No rank has so much to say when something is made: a length beyond it has changed on its way.
+/// Upper limit of what a rank exchanges when an object is created: a greater length indicates corruption.
 inline constexpr std::uint64_t most_exchanged = std::uint64_t{1} << 20U;
 
 template <class Operation, class Domain>
 [[noreturn]] HOCKET_COLD void refuse_length(const communicator<Domain>& comm, std::uint64_t length,
                                             const std::source_location& site) {
-  const std::string reason = concat({"a rank is said to exchange ", length, " bytes, more than ", most_exchanged,
-                                     ": they have changed on their way"});
+  const std::string reason = concat({"a rank announced ", length, " bytes to exchange, more than the limit of ",
+                                     most_exchanged, ": the message was corrupted"});
   comm.revoke(reason);
   raise(errc::corrupted, reason,
         {.operation = Operation::name, .rank = comm.rank(), .ranks = comm.size(), .site = site});
 }
 
-/// All-gather of blobs of up to `most_exchanged` bytes over `comm`, of which only those of `chosen` are kept.
+/// All-gathers blobs of up to `most_exchanged` bytes over `comm`, and returns those of `chosen`.
 template <class Operation, class Domain>
 std::vector<std::vector<std::byte>> gather_blobs(const communicator<Domain>& comm, std::span<const std::byte> blob,
                                                  const std::vector<int>& chosen, const std::source_location& site) {
@@ -83,8 +82,8 @@ std::vector<std::vector<std::byte>> gather_blobs(const communicator<Domain>& com
   return result;
 }
 
-/// The exchange of what the ranks `chosen` of `comm` make together. All of `comm` take part; it must outlive the
-/// result.
+/// Returns the exchange function of the ranks `chosen` of `comm`. All ranks of `comm` must call it; `comm` must outlive
+/// the result.
 template <class Operation, class Domain>
 transport::exchange_function exchange_over(const communicator<Domain>& comm, const std::vector<int>& chosen,
                                            const std::source_location& site) {
@@ -97,7 +96,7 @@ transport::exchange_function exchange_over(const communicator<Domain>& comm, con
   return exchange_over<Operation>(comm, all_ranks(communicator_access::state(comm)), site);
 }
 
-/// A context number that none of the ranks of `comm` uses yet, held by all of them.
+/// Returns a context number that no rank of `comm` uses yet, and reserves it on all of them.
 template <class Domain>
 std::uint32_t agree_on_context(const communicator<Domain>& comm, const std::source_location& site) {
   auto& contexts = communicator_access::state(comm).domain()->contexts();

@@ -25,7 +25,7 @@ HOCKET_BEGIN_NAMESPACE
 #if HOCKET_HAS_EXCEPTIONS
 namespace detail {
 
-/// Of a thread that can't be started as the next after those.
+/// Raises the failure to start one more thread after `started` threads.
 [[noreturn]] HOCKET_DECL void raise_no_thread(std::size_t started, int ranks, const std::system_error& cause);
 
 }  // namespace detail
@@ -37,14 +37,14 @@ namespace local {
 using communicator = hocket::communicator<domain>;
 
 /// Makes this thread rank `rank` of `place` and returns the communicator of all its ranks. Each rank must be connected
-/// once, by a thread of its own. Throws `error`: `timeout` if the others do not come within `timeout`,
-/// `invalid_argument` if there is no such rank.
+/// once, by its own thread. Throws `error`: `timeout` if the other ranks do not arrive within `timeout`,
+/// `invalid_argument` if `rank` is out of range.
 HOCKET_DECL communicator connect(std::shared_ptr<world> place, int rank,
                                  std::chrono::nanoseconds timeout = default_timeout);
 
-/// Runs `body(communicator)` on `ranks` threads and waits for all of them. If any rank ends by an exception, the first
-/// one, by time, is thrown here when all have ended; ranks that wait for a rank that is gone hear that it is lost. Throws
-/// `system` if so many threads can't be had.
+/// Runs `body(communicator)` on `ranks` threads and waits for all of them. If a rank ends by an exception, the first
+/// exception is rethrown here when all have ended; ranks that wait for such a rank get `peer_lost`. Throws `system` if
+/// the threads can't be started.
 template <class Body>
 void run(int ranks, Body body) {
   if (ranks < 1) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The same group of ranks, whose operations a profiler shows: Nsight Systems draws a range for each, from its begin to
-/// its end on this rank, beside the kernels and copies of the device.
+/// The same group of ranks with profiler ranges: Nsight Systems draws a range for each operation, from its beginning to
+/// its end on this rank, next to the kernels and copies of the device.
 ///
-/// Included by who wants it, and by nothing else of the library. It needs NVTX 3, headers alone, which CUDA's include folder
-/// has; no library is linked but libdl, and without a profiler nothing is made of a range.
+/// Optional: no other header of the library includes it. It needs only the headers of NVTX 3, which are in CUDA's
+/// include folder, and libdl; without a profiler, ranges do nothing.
 #pragma once
 
 #if !__has_include(<nvtx3/nvToolsExt.h>)
 #error \
-    "hocket: ranges for a profiler need NVTX 3: compile with -isystem FOLDER, where FOLDER has nvtx3/nvToolsExt.h, as CUDA's include folder has"
+    "hocket: profiler ranges need NVTX 3: compile with -isystem FOLDER, where FOLDER contains nvtx3/nvToolsExt.h, such as CUDA's include folder"
 #endif
 
 #include <hocket/communicator/communicator.hpp>
@@ -33,8 +33,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
-/// Where the ranges of one rank go: a domain of its own, in which the rank is a category, as ranks that are threads share
-/// one process.
+/// The NVTX domain for the ranges of one rank. The rank is a category, because ranks that are threads share one
+/// process.
 class range_domain {
  public:
   explicit range_domain(int rank)
@@ -48,7 +48,7 @@ class range_domain {
     if (handle_ != nullptr) nvtxDomainDestroy(handle_);
   }
 
-  /// Whether somebody looks.
+  /// True if a profiler is attached.
   bool is_seen() const noexcept { return handle_ != nullptr; }
 
   nvtxRangeId_t begin(const char* operation, const char* algorithm, std::size_t bytes) const {
@@ -70,7 +70,7 @@ class range_domain {
   const std::uint32_t category_;
 };
 
-/// Operations that were started overlap, and another thread may end them: their ranges are no stack.
+/// Ranges of operations are not nested, because started operations overlap and another thread may end them.
 template <class Endpoints>
 class ranged_endpoints : public forwarding_endpoints<Endpoints> {
   using base = forwarding_endpoints<Endpoints>;
@@ -100,7 +100,7 @@ class ranged_endpoints : public forwarding_endpoints<Endpoints> {
 
  private:
   const std::shared_ptr<range_domain> domain_;
-  std::map<std::uint32_t, nvtxRangeId_t> ranges_;  ///< of operations under way
+  std::map<std::uint32_t, nvtxRangeId_t> ranges_;  ///< of active operations
 };
 
 template <class Domain>
@@ -108,11 +108,11 @@ using ranged = adapted_domain<Domain, ranged_endpoints<typename Domain::endpoint
 
 }  // namespace adaptor
 
-/// A communicator of the ranks of `comm` whose operations, and those of its parts, are ranges in the domain `hocket` of
-/// NVTX: named by collective and algorithm, with the bytes of the vector as payload and this rank as category. A call that
-/// takes several operations, as one that compares ranks first, has a range for each; messages of `send` and `recv` have none.
-///
-/// Collective over `comm`. **Cost.** Where no profiler is attached, a comparison for each operation; else a short text.
+/// Returns a communicator of the ranks of `comm` whose operations, and those of communicators split from it, are ranges
+/// in the NVTX domain `hocket`: named by collective and algorithm, with the vector's bytes as payload and the rank as
+/// category. A call of several operations, such as one that compares ranks first, has one range for each; messages of
+/// `send` and `recv` have none.
+/// Collective over `comm`. **Cost.** Without a profiler, one comparison per operation; else formatting a short text.
 /// **Errors.** As `split`.
 template <class Domain>
 communicator<adaptor::ranged<Domain>> with_nvtx(const communicator<Domain>& comm,

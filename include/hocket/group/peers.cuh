@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Collectives between devices that reach each other's memory, with the kernels that nvcc makes of operations: see
-/// group/peers.hpp, which has all that is said of them.
+/// Collectives between devices that reach each other's memory, with operations compiled by nvcc: see group/peers.hpp
+/// for the documentation.
 #pragma once
 
 #include <hocket/collective/device/memory.hpp>
@@ -18,7 +18,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda {
 
-/// The tables of kernels that bound calls launch.
+/// Tables of the kernels that bound calls launch.
 struct device_kernels {
   template <class Op, class T>
   static const kernel::stream_kernel* each() noexcept {
@@ -33,8 +33,8 @@ struct device_kernels {
 template <class Domain>
 using peers = peers_of<Domain, cuda_ipc::driver, device_kernels>;
 
-/// Lets the devices of `comm`'s ranks reach each other's memory; this rank's is that of `stream`. Collective: see
-/// `peers_of::reach`. Options: `timeout`.
+/// Lets the devices of `comm`'s ranks reach each other's memory; this rank's device is that of `stream`. Collective:
+/// see `peers_of::reach`. Options: `timeout`.
 template <class Domain, call_options Options = options<>>
 peers<Domain> reach_peers(const communicator<Domain>& comm, const stream_ref& stream, const Options& how = {},
                           const std::source_location& site = std::source_location::current()) {
@@ -44,7 +44,7 @@ peers<Domain> reach_peers(const communicator<Domain>& comm, const stream_ref& st
   return peers<Domain>::reach(comm, stream, longest, {}, site);
 }
 
-/// The communicator must stay where it is until the last bound call is gone: a temporary does not.
+/// Deleted: the communicator must not move until the last bound call is destroyed, so a temporary can't be used.
 template <class Domain, class... More>
 void reach_peers(const communicator<Domain>&&, const More&...) = delete;
 

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Collectives between devices that reach each other's memory: bound to their buffers once, then put on a stream as often
-/// as one likes, and into graphs. Nothing passes through the host, and no host waits for another while streams work.
+/// Collectives between devices that reach each other's memory: bound to their buffers once, then enqueued on streams or
+/// captured in graphs any number of times. Data bypasses the host, and no host waits for another while streams run.
 ///
 ///     auto peers = gpu::reach_peers(comm, gpu::stream_ref(stream));                         // collective
 ///     auto sum = peers.all_reduce(gpu::device(in, n), gpu::device(out, n), std::plus<>{});  // collective
 ///     for (...) {
 ///       backward(stream, in);
-///       sum.enqueue(stream);  // local, and returns at once
+///       sum.enqueue(stream);  // local, returns immediately
 ///       update(stream, out);
 ///     }
 ///     sum.wait();  // or a request for the host: hocket::request done = sum.completion();
 ///     peers.close();  // collective
 ///
-/// Buffers that are used once are bound for one time, at the price of two exchanges between hosts:
+/// Bind a call for a single use if its buffers are used once; this costs two exchanges between hosts:
 ///
 ///     peers.all_reduce(gpu::device(in, n), gpu::device(out, n), std::plus<>{}).enqueue(stream);
 ///
-/// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; two of them never overlap.
-///   Another order is a `mismatch` of that `wait`, or a later one. Calls are bound, too, at the same place among those that
-///   are enqueued.
-///   What `enqueue` is followed by on its stream finds the result, and may overwrite `in`.
-/// **Graphs.** `enqueue` on a stream that is being captured adds the call to the graph. Graphs are launched one after the
-///   other, in the same order on all ranks, and not beside calls that are enqueued.
-/// **Buffers** are device memory of cudaMalloc or cuMemAlloc, not of a pool, as that of cudaMallocAsync, and stay until the bound
-///   call is gone and what was enqueued of it is done; after a failure, until `close`. `in` may be where the result will be, and overlap `out` in no other way.
-/// **Algorithms.** Ranks on one device: for all_reduce one kernel for all of them, launched by rank 0. Else one_shot for
-///   small vectors and two_shot, and `direct` for what is not reduced; `with(ring)` and so on choose. What these combine in
-///   the order of ranks has the same bits on all ranks and from run to run. Rings and trees give those of the host's call
-///   with the same algorithm; all ranks must bind them in place, or none. With `require(fixed_tree)` and
-///   `require(rank_count_invariant)`, and by operations in three parts, the bits are those of the host's calls; these
-///   operations have one_shot, two_shot and direct.
-/// **Errors.** What can't be bound is refused on all ranks alike and ends nothing: `unreachable` (go on with the staged
-///   calls), `mismatch`, `invalid_argument`. A failure of `enqueue` or `wait` ends the communicator on all ranks. `wait`
-///   ends by its deadline, by `abort`, and when a peer has ended or given up; streams run dry then, results mean nothing, and
-///   that may take as long as work of the caller's on them.
-/// **Ranks that are threads on one device** share what waits for all streams of a context: see docs/device-memory.md for
-///   what to set before, and what to leave alone.
-/// **Threads.** As for the communicator, which must stay where it is until the last bound call is gone.
+/// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; calls never overlap. A
+///   different order fails that `wait` or a later one with `mismatch`. Bind at the same place in that order, too.
+///   Later work on the stream of `enqueue` sees the result, and may overwrite `in`.
+/// **Graphs.** `enqueue` on a stream that is being captured adds the call to the graph. Launch graphs one after
+///   another, in the same order on all ranks, and not concurrently with calls that are enqueued.
+/// **Buffers** must be device memory from cudaMalloc or cuMemAlloc, not from a pool (cudaMallocAsync). They must stay
+///   valid until the bound call is destroyed and its enqueued work is done; after a failure, until `close`. `in` may
+///   lie where the result will be, and must not overlap `out` in any other way.
+/// **Algorithms.** If ranks share one device, all_reduce is one kernel for all of them, launched by rank 0. Otherwise
+///   one_shot for small vectors and two_shot, and `direct` if nothing is reduced; `with(ring)` and so on override.
+///   These combine in rank order, with the same bits on all ranks and from run to run. Rings and trees have the bits of
+///   the host's call with the same algorithm; either all ranks or none must bind them in place. With
+///   `require(fixed_tree)` or `require(rank_count_invariant)`, and for operations in three parts, the bits are those of
+///   the host's calls; these operations support one_shot, two_shot and direct.
+/// **Errors.** A call that can't be bound fails on all ranks alike and ends nothing: `unreachable` (use staged calls),
+///   `mismatch`, `invalid_argument`. A failure of `enqueue` or `wait` ends the communicator on all ranks. `wait` ends
+///   by its deadline, by `abort`, and when a peer has ended or failed; streams then drain, with invalid results, which
+///   may take as long as the caller's own work on them.
+/// **Ranks that are threads on one device** share whatever waits for all streams of a context: docs/device-memory.md
+///   describes what to set before, and what to avoid.
+/// **Threads.** As for the communicator, which must not move until the last bound call is destroyed.
 #pragma once
 
 #include <hocket/collective/detail/generate_call.hpp>
@@ -88,10 +88,10 @@ struct reaching_peers {
   static constexpr const char* name = "reach_peers";
 };
 struct binding_device_call {
-  static constexpr const char* name = "a device call that is bound";
+  static constexpr const char* name = "binding a device call";
 };
 
-/// What all bound calls of a communicator share. The driver outlives the group.
+/// State that all bound calls of a communicator share. The driver outlives the group.
 template <class Domain, class Driver>
 struct device_peers {
   using group_type = cuda_ipc::group<Driver>;
@@ -100,20 +100,20 @@ struct device_peers {
   explicit device_peers(const communicator<Domain>& whose) : comm(whose) {}
   state_type& state() const { return communicator_access::state(comm); }
 
-  /// Ends the communicator, as a call of `whose` does that fails.
+  /// Ends the communicator, as a failing call on it does.
   void revoke(const failure& cause) const { state().revoke_undelivered(in_context(cause, state(), *under_way)); }
 
   const communicator<Domain>& comm;
-  const call_site* under_way = nullptr;  ///< which streams are waited for, or enqueued
+  const call_site* under_way = nullptr;  ///< the call that waits for streams or enqueues
   std::optional<Driver> loaded;
   std::unique_ptr<group_type> group;
 };
 
-/// Whether a call that is bound or waited for takes these options.
+/// Whether binding a call accepts these options.
 template <class Options>
 inline constexpr bool bound_calls_take = Options::template only<kind::algorithm, kind::timeout, kind::exactness>;
 
-/// Why a wait on streams ends before they do, if the communicator says so.
+/// Returns why a wait for streams must end before they are done; no failure if it may continue.
 template <class State>
 failure interruption(State& state) {
   static_cast<void>(poll_control_messages(state, [] { return waiting_call{.operation = "a wait for a stream"}; }));
@@ -121,13 +121,13 @@ failure interruption(State& state) {
   return state.aborted() ? state.take_abort() : failure();
 }
 
-/// Ends the communicator, and the call.
+/// Ends the communicator and throws the call's failure.
 template <class State>
 [[noreturn]] HOCKET_COLD void raise_and_revoke(State& state, failure cause, const call_site& call) {
   raise(give_up(state, std::move(cause), call, [](error_context&) {}));
 }
 
-/// The request for what was enqueued of a bound call.
+/// Request for the last enqueued run of a bound call.
 template <class Domain, class Driver>
 class bound_completion final : public pending {
  public:
@@ -152,7 +152,7 @@ class bound_completion final : public pending {
   const failure& cause() const override { return cause_; }
 
  private:
-  /// A failure ends it, but that another thread is in a call.
+  /// Checks the operation. A failure ends the request, except if another thread is in a call.
   template <class Look>
   void look(const Look& ask) {
     if (over_) return;
@@ -185,11 +185,11 @@ class bound_completion final : public pending {
 
 namespace cuda {
 
-/// A vector of so many bytes and fewer is read whole by each rank, where they are on several devices. Not yet measured on a
-/// GPU.
+/// Limit of the vector size for one_shot, in which each rank reads the whole vector, if ranks are on several devices.
+/// Not yet measured on a GPU.
 inline constexpr std::size_t most_one_shot_bytes = std::size_t{256} << 10;
 
-/// One rank's part of a collective that was bound to its buffers. Movable, as `peers_of`. See the top of this file.
+/// One rank's part of a collective that was bound to its buffers. Movable, like `peers_of`. See the top of this file.
 template <class Domain, class Driver>
 class bound_call {
  public:
@@ -200,7 +200,7 @@ class bound_call {
       : peers_(std::move(among)), name_(name), operation_(std::move(operation)),
         operation_state_(std::move(operation_state)) {}
 
-  /// Puts it on a stream of this rank's device, that may be one that is being captured. Local; waits for nobody.
+  /// Enqueues the call on a stream of this rank's device, which may be being captured. Local; does not wait.
   void enqueue(const stream_of<Driver>& stream, const std::source_location& site = std::source_location::current()) {
     auto& state = peers_->state();
     const hocket::detail::call_site call{name_, site, state.timeout()};
@@ -219,15 +219,15 @@ class bound_call {
     }
   }
 
-  /// The same on what converts to `stream_ref`, as a cudaStream_t does.
+  /// Like above, for types that convert to `stream_ref`, such as cudaStream_t.
   void enqueue(const stream_ref& stream, const std::source_location& site = std::source_location::current())
     requires std::is_same_v<Driver, cuda_ipc::driver>
   {
     enqueue(static_cast<const stream_of<Driver>&>(stream), site);
   }
 
-  /// Waits until what was enqueued last is done on this rank. Local, but that ends when all ranks have enqueued it. Not
-  /// for what a graph replays: synchronise its stream. Options: `timeout`.
+  /// Waits until the last enqueued run is done on this rank. Local, but ends only when all ranks have enqueued it. Does
+  /// not cover replays of a graph: synchronize the graph's stream. Options: `timeout`.
   template <call_options Options = options<>>
   void wait(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): wait takes a timeout and nothing else");
@@ -242,8 +242,8 @@ class bound_call {
     if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
   }
 
-  /// A request for what was enqueued last: it is over when that is done on this rank, and its `wait` waits as `wait` does,
-  /// from now on for at most the timeout. Local. If the call is enqueued again meanwhile, it is for that.
+  /// Returns a request for the last enqueued run, complete when that run is done on this rank. Its `wait` is like
+  /// `wait`, with the timeout counted from now. Local. If the call is enqueued again, the request covers that run.
   template <call_options Options = options<>>
   request completion(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): completion takes a timeout and nothing else");
@@ -269,7 +269,7 @@ class bound_call {
       return status_failure(*where.through, "asking for the stream's context", said);
     if (context == where.where) return {};
     return make_failure(errc::invalid_argument,
-                        "the stream is of another device or context than the one that reach_peers was given");
+                        "the stream belongs to another device or context than the stream passed to reach_peers");
   }
 
   std::shared_ptr<hocket::detail::device_peers<Domain, Driver>> peers_;
@@ -278,16 +278,16 @@ class bound_call {
   std::shared_ptr<hocket::detail::stream_operation<Driver>> operation_state_;
 };
 
-/// The ranks of a communicator, each with a device, that reach each other's memory. `Kernels` has the tables of kernels:
-/// `each<Op, T>()` and `fused<Op, T>()`. Movable; what was moved from can be destroyed, or given a value.
+/// The ranks of a communicator, each with a device, that reach each other's memory. `Kernels` provides the tables of
+/// kernels `each<Op, T>()` and `fused<Op, T>()`. Movable; a moved-from object can be destroyed or assigned to.
 template <class Domain, class Driver, class Kernels>
 class peers_of {
  public:
   using call_type = bound_call<Domain, Driver>;
 
-  /// Collective over `comm`, as everything here but `enqueue` and `wait`; milliseconds. The device is that of `order`.
-  /// Throws on all ranks alike: `unreachable`, with the reason and the ranks, where two can't reach each other's memory or
-  /// streams can't wait for words; `bad_environment` where there is no driver or its connections are too few.
+  /// Collective over `comm`, like everything here except `enqueue` and `wait`; takes milliseconds. Uses the device of
+  /// `order`. Throws on all ranks alike: `unreachable`, with the reason and the ranks, if two can't reach each other's
+  /// memory or streams can't wait for words; `bad_environment` if there is no driver or it has too few connections.
   static peers_of reach(const communicator<Domain>& comm, const stream_of<Driver>& order,
                         std::chrono::nanoseconds timeout, cuda_ipc::group_options how,
                         const std::source_location& site) {
@@ -312,12 +312,12 @@ class peers_of {
 
   int rank() const noexcept { return peers_->group->rank(); }
   int size() const noexcept { return peers_->group->size(); }
-  /// Whether all ranks are on one device, so that one kernel can reduce for all of them.
+  /// True if all ranks are on one device, so that one kernel can reduce for all of them.
   bool one_device() const noexcept { return peers_->group->one_device(); }
 
-  // The last overload of each is for calls that fit no other, and says why: see bound_diagnostics.hpp.
+  // The last overload of each is for calls that match no other, and explains why: see bound_diagnostics.hpp.
 
-  /// `out` on each rank is the sum, or what `op` is, of all ranks' `in`: as many elements.
+  /// Reduces all ranks' `in` by `op` into `out` on each rank. Both have the same number of elements.
   template <class T, class U, class Op, call_options Options = options<>>
     requires hocket::detail::device_pair<T, U> && reduction_for<Op, U>
   call_type all_reduce(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Op& op,
@@ -335,7 +335,7 @@ class peers_of {
             auto Why = hocket::detail::why_not_bound<hocket::detail::bound_all_reduce, Arguments...>()>
   hocket::detail::not_understood all_reduce(Arguments&&...) = delete;
 
-  /// `out` is this rank's block of the sum of all `in`, which have as many elements for each rank.
+  /// Reduces all ranks' `in` by `op`; `out` gets this rank's block of the result. `in` has one block for each rank.
   template <class T, class U, class Op, call_options Options = options<>>
     requires hocket::detail::device_pair<T, U> && reduction_for<Op, U>
   call_type reduce_scatter(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Op& op,
@@ -347,7 +347,7 @@ class peers_of {
             auto Why = hocket::detail::why_not_bound<hocket::detail::bound_reduction, Arguments...>()>
   hocket::detail::not_understood reduce_scatter(Arguments&&...) = delete;
 
-  /// `out` is all ranks' `in`, in their order.
+  /// Concatenates all ranks' `in` in `out`, in rank order.
   template <class T, class U, call_options Options = options<>>
     requires hocket::detail::device_pair<T, U> && element<U>
   call_type all_gather(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
@@ -357,7 +357,7 @@ class peers_of {
   template <class... Arguments, auto Why = hocket::detail::why_not_bound<hocket::detail::bound_move, Arguments...>()>
   hocket::detail::not_understood all_gather(Arguments&&...) = delete;
 
-  /// Block r of `in` goes to rank r, and lies there in block s of `out`, where s is this rank.
+  /// Sends block r of `in` to rank r, where it becomes block s of `out`, if this is rank s.
   template <class T, class U, call_options Options = options<>>
     requires hocket::detail::device_pair<T, U> && element<U>
   call_type all_to_all(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
@@ -368,7 +368,7 @@ class peers_of {
   template <class... Arguments, auto Why = hocket::detail::why_not_bound<hocket::detail::bound_move, Arguments...>()>
   hocket::detail::not_understood all_to_all(Arguments&&...) = delete;
 
-  /// `buffer` is on all ranks what it is on `from`.
+  /// Copies `buffer` from rank `from` to all ranks.
   template <class T, call_options Options = options<>>
     requires(!std::is_const_v<T>) && element<T>
   call_type broadcast(device_buffer<T, device_memory> buffer, root from, const Options& how = {},
@@ -380,9 +380,9 @@ class peers_of {
             auto Why = hocket::detail::why_not_bound<hocket::detail::bound_broadcast, Arguments...>()>
   hocket::detail::not_understood broadcast(Arguments&&...) = delete;
 
-  /// Ends it. Ranks may come at any time; waits for what is under way, and for the others, before memory is unmapped and
-  /// freed. Without it what peers may have mapped stays until the end of the process. May be called again after `timeout`, and
-  /// after `abort`, which leaves the others five seconds.
+  /// Ends the group. Ranks may call at any time; waits for active work and for the other ranks before memory is
+  /// unmapped and freed. Without it, memory that peers may have mapped remains allocated until the process ends. May be
+  /// called again after `timeout`, and after `abort`, which leaves the other ranks five seconds.
   template <call_options Options = options<>>
   void close(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): close takes a timeout and nothing else");
@@ -414,7 +414,8 @@ class peers_of {
       if (made.loaded) at.through = &*made.loaded;
     }
     if (order.handle == nullptr || at.through == nullptr) {
-      return make_failure(errc::invalid_argument, "the stream is null: its device is the one that peers are to reach");
+      return make_failure(errc::invalid_argument,
+                          "the stream is null: pass a stream of the device that peers must reach");
     }
     cuda_ipc::status said = at.through->stream_get_ctx(order.handle, &at.where);
     if (said == cuda_ipc::status::success) {
@@ -490,19 +491,19 @@ class peers_of {
     return call_type(peers_, name, std::move(operation), std::move(operation_state));
   }
 
-  /// What is wrong with this rank's arguments. The others hear of it when all bind.
+  /// Returns what is wrong with this rank's arguments. The other ranks learn of it while binding.
   template <class T, class U>
   failure memory_mismatch(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, sizes expected,
                           int from) const {
     if (from < 0 || from >= size()) {
       return make_failure(errc::invalid_argument,
-                          hocket::detail::concat({"there is no rank ", from, " among ", size(), " to be the root"}));
+                          hocket::detail::concat({"the root is rank ", from, ", but there are ", size(), " ranks"}));
     }
     if (in.size() != expected.in || out.size() != expected.out) {
       return make_failure(
           errc::invalid_argument,
-          hocket::detail::concat({"in has ", in.size(), " elements and out ", out.size(), ": with ", size(), " ranks, ",
-                                  expected.in, " and ", expected.out, " would fit each other"}));
+          hocket::detail::concat({"in has ", in.size(), " elements and out ", out.size(), ": with ", size(),
+                                  " ranks, in must have ", expected.in, " and out ", expected.out, " elements"}));
     }
     const struct {
       const char* name;

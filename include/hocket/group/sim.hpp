@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A world of simulated ranks: the same collectives, the same engine, thousands of ranks on one thread, and a clock
-/// that tells how long it would have taken on the machine of a cost model.
+/// A world of simulated ranks: the same collectives and the same engine for thousands of ranks on one thread, and a
+/// clock that shows how long calls would take on the machine of a cost model.
 ///
 /// @code
 /// hocket::sim::world world(4096);
@@ -38,16 +38,16 @@ using communicator = hocket::communicator<domain>;
 
 /// All ranks of a simulation, and the clock.
 ///
-/// Start calls with their `_async` forms on as many ranks as take part, then `run()`. A request's `wait` runs the world
-/// too; its `test` does not. A call that blocks lets the world run until it is over; if that can't be, because a rank
-/// that it waits for has not started its part, it fails with `timeout` and names who waits.
+/// Start calls with their `_async` forms on all ranks that take part, then call `run()`. A request's `wait` also runs
+/// the world; its `test` does not. A blocking call runs the world until the call is complete; if a rank that it waits
+/// for has not started its part, it fails with `timeout` and names the waiting ranks.
 ///
-/// **Time.** An operation begins on a rank when those that `run()` ended before it were over there. Operations that are
-/// under way at once share the rank's ports and processor.
+/// **Time.** An operation begins on a rank when the operations that `run()` ended before it were complete there.
+/// Concurrent operations share the rank's ports and processor.
 /// **Threads.** One thread for the whole world. **Lifetime.** Communicators and requests may outlive the world.
 class world {
  public:
-  /// Raises `invalid_argument` if `ranks` is less than 1, or times of `model` are none.
+  /// Raises `invalid_argument` if `ranks` is less than 1, or if `model` has invalid times.
   explicit world(int ranks, const plan::cost_model& model = plan::example_machine)
       : world(ranks, conditions{.model = model}) {}
 
@@ -61,7 +61,7 @@ class world {
 
   int size() const noexcept { return network_->size(); }
 
-  /// The communicator of all ranks, as `rank` holds it.
+  /// Returns rank `rank`'s communicator of all ranks.
   communicator& comm(int rank) {
     if (rank < 0 || rank >= size()) {
       raise(errc::invalid_argument,
@@ -70,13 +70,13 @@ class world {
     return comms_[static_cast<std::size_t>(rank)];
   }
 
-  /// A further communicator of the world's ranks `members`: element r of the result is the one that rank r of it holds.
-  /// In place of `split`, which ranks that share a thread can't call.
+  /// Makes another communicator of the world's ranks `members`: element r of the result belongs to its rank r. Use it
+  /// instead of `split`, which ranks that share a thread can't call.
   std::vector<communicator> group(std::vector<int> members) {
     return group_on<domain>(std::move(members), [](std::shared_ptr<domain> through, int) { return through; });
   }
 
-  /// The same over adapted wires: `adapt(domain, rank of the world)` makes them of this world's.
+  /// Like `group`, over adapted domains: `adapt(domain, rank in the world)` returns the adapted domain of a rank.
   template <class Adapted, class Adapt>
   std::vector<hocket::communicator<Adapted>> group_on(std::vector<int> members, Adapt adapt) {
     std::vector<bool> taken(static_cast<std::size_t>(size()));
@@ -85,8 +85,7 @@ class world {
         raise(errc::invalid_argument, hocket::detail::concat({"rank ", rank, " is not in this world"}));
       }
       if (taken[static_cast<std::size_t>(rank)]) {
-        raise(errc::invalid_argument,
-              hocket::detail::concat({"rank ", rank, " is named twice: a communicator has it once"}));
+        raise(errc::invalid_argument, hocket::detail::concat({"rank ", rank, " is listed twice: list each rank once"}));
       }
       taken[static_cast<std::size_t>(rank)] = true;
     }
@@ -109,19 +108,19 @@ class world {
     return made;
   }
 
-  /// Runs until all operations that were started are over. Throws `error`: the first failure of an operation; or
-  /// `timeout`, if some wait for what nobody will do, with the ranks that wait. They are not ended by it: they go on if
-  /// what they wait for is started later.
+  /// Runs until all started operations are complete. Throws `error`: the first failure of an operation; or `timeout`,
+  /// with the waiting ranks, if some wait for operations that are not started. These stay active: they continue if what
+  /// they wait for is started later.
   void run() {
     if (failure cause = run_all()) raise(std::move(cause));
   }
   void run(std::error_code& code) { code = run_all().code; }
 
-  /// Seconds from the beginning until the last operation was over, on any rank or on one.
+  /// Seconds from the beginning until the last operation was complete, on any rank or on `rank`.
   double now() const noexcept { return network_->now(); }
   double time_of(int rank) const noexcept { return network_->time_of(rank); }
 
-  /// `rank` computes for so many seconds: its next operation begins later.
+  /// Simulates that `rank` computes for `seconds`: its next operation begins later.
   void spend(int rank, double seconds) noexcept { network_->spend(rank, seconds); }
 
   /// Messages sent so far, and bytes in them.
@@ -140,7 +139,7 @@ class world {
     return ranks;
   }
 
-  /// Polls what is under way on one communicator. An operation that ends gives those behind it their turn.
+  /// Polls the active operations of one communicator. An operation that ends lets the next ones begin.
   template <class State>
   static void poll(void* owner) {
     auto& state = *static_cast<State*>(owner);
@@ -155,7 +154,7 @@ class world {
     }
   }
 
-  /// Why an operation failed, where it stands and who called it.
+  /// Returns an operation's failure with its position and its call site.
   template <class State>
   static failure with_context(hocket::detail::operation& failed, const State& state) {
     failure cause = failed.cause();

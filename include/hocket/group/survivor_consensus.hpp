@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How the ranks of a communicator that has ended hear each other: by votes, which are control messages, as calls go no
-/// more. What they agree on with them, shrink.hpp says.
+/// Communication of the ranks of an ended communicator, where calls no longer work: votes, sent as control messages.
+/// shrink.hpp describes what the ranks agree on.
 ///
-/// Votes carry the number of the call of `shrink`: a rank that was stopped for long may find that the others have given
-/// up and begun again, and whoever hears of a later call than its own joins that.
+/// Votes carry the number of the call of `shrink`: a rank that was stopped for a long time may find that the others
+/// have failed and called again, and a rank that sees a later call than its own joins that call.
 #pragma once
 
 #include <hocket/collective/host/call.hpp>
@@ -32,18 +32,18 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The ranks of a revoked communicator, who vote. All of them call the same functions in the same order.
+/// Votes among the ranks of a revoked communicator. All of them call the same functions in the same order.
 template <class State>
 class survivor_consensus {
  public:
-  /// What each rank said; nothing of those who are gone.
+  /// The vote of each rank; empty for lost ranks.
   using collected_votes = std::vector<std::optional<std::string>>;
 
   survivor_consensus(State& state, deadline until, const call_site& call) : state_(state), until_(until), call_(call) {
     join_newest_round();
   }
 
-  /// Begins again, in the latest call of `shrink` that is known of.
+  /// Begins again, in the latest known call of `shrink`.
   void join_newest_round() {
     note_newest_votes();
     vote_history& history = state_.votes();
@@ -59,14 +59,14 @@ class survivor_consensus {
     wait_positions_.assign(index(state_.size()), std::nullopt);
   }
 
-  /// Whether a peer votes in a later call: then nothing that comes out of this one means anything.
+  /// True if a peer votes in a later call, which makes the results of this one invalid.
   bool superseded() const noexcept { return superseded_; }
 
-  /// From now on `rank` has no vote.
+  /// Excludes `rank` from voting.
   void exclude(int rank) { takes_part_[index(rank)] = false; }
   bool takes_part(int rank) const { return takes_part_[index(rank)]; }
 
-  /// Each tells each. `number` is greater than all before.
+  /// All-gathers `own`. `number` must be greater than all before.
   collected_votes gather(std::uint32_t number, const std::string& own) {
     cast(number, own, 0);
     collected_votes all(takes_part_.size());
@@ -76,8 +76,8 @@ class survivor_consensus {
     return all;
   }
 
-  /// The same for what may be too long for one vote: takes up to `most_votes` numbers from `number` on. Nothing of
-  /// those who are gone, or whose words make no sense.
+  /// Like `gather`, for text that may be too long for one vote: uses up to `most_votes` numbers from `number` on. The
+  /// result is empty for ranks that are lost or whose text is invalid.
   collected_votes gather_long(std::uint32_t number, const std::string& own) {
     collected_votes all(takes_part_.size());
     const std::string words = framed(own);
@@ -102,25 +102,25 @@ class survivor_consensus {
   }
   static constexpr std::uint32_t most_votes = 1100;
 
-  /// Between two attempts. Who is the only one left waits for nobody, and has a deadline nevertheless.
+  /// Call between two attempts. A sole survivor waits for no one; the deadline still applies.
   void pause(const failure& cause) {
     if (state_.aborted()) cancel();
     if (until_.passed()) {
-      fail(make_failure(errc::timeout, concat({"the communicator of those who are left could not be made within ",
+      fail(make_failure(errc::timeout, concat({"could not make the communicator of the survivors within ",
                                                describe(call_.timeout), cause ? ": " + cause.reason : ""})));
     }
     platform::nap(1'000'000);
   }
 
-  /// From now on the ranks come to an end, which they agree on in vote `number`. A rank that has cast that vote goes on,
-  /// and those behind it do so too, soon, whoever else is late: it may wait for them already. If the vote says `success`,
-  /// that rank is gone for any later call of `shrink`: whoever has left this one before it heard so is told then.
+  /// Declares vote `number` the last one. A rank that has cast it continues, and the ranks after it follow soon,
+  /// without waiting for late ranks, because that rank may already wait for them. If the vote is `success`, that rank
+  /// is lost for any later call of `shrink`: a rank that left this call before it got the vote gets an error then.
   void conclude_in(std::uint32_t number, const std::string& success) {
     concludes_in_ = number;
     state_.votes().conclusion = {round_, number, success};
   }
 
-  /// All come to the same end, which is the proposal of one of them.
+  /// Returns the same result on all ranks: the proposal of one of them.
   std::string agree(std::uint32_t number, std::string proposal) {
     bool is_first = true;
     for (int rank = 0; rank < state_.rank(); ++rank) {
@@ -137,17 +137,17 @@ class survivor_consensus {
  private:
   static constexpr std::size_t most_at_once = transport::control_message::most_bytes - 64;
   static constexpr std::size_t most_together = most_votes * most_at_once;
-  /// In the place of a vote's number: its rank does not vote any more, and says why.
+  /// Used as the number of a vote: the rank has stopped voting, and the content is the reason.
   static constexpr std::uint32_t cancelled = std::numeric_limits<std::uint32_t>::max();
 
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
-  /// With its length in front.
+  /// Prepends the length.
   static std::string framed(const std::string& content) {
     const auto length = static_cast<std::uint32_t>(content.size());
     return std::string(reinterpret_cast<const char*>(&length), sizeof length) + content;
   }
-  /// How long the whole is that begins like `text`.
+  /// Total size of the framed text that begins like `text`.
   static std::size_t framed_size(const std::string& text) noexcept {
     std::uint32_t length = 0;
     if (text.size() < sizeof length) return 0;
@@ -165,11 +165,11 @@ class survivor_consensus {
 
   using known_vote = std::pair<int, vote>;
 
-  /// What the votes that are known mean to a rank that waits for one of them.
+  /// The known votes, from the view of a rank that waits for one of them.
   struct reading {
     const known_vote* awaited = nullptr;
-    const known_vote* objection = nullptr;  ///< of a rank that does not vote any more
-    bool is_ahead = false;                  ///< who is waited for has gone on without this vote
+    const known_vote* objection = nullptr;  ///< from a rank that has stopped voting
+    bool is_ahead = false;                  ///< the awaited rank has continued without this vote
     bool is_decided = false;                ///< a rank before this one has cast the last vote
   };
 
@@ -190,7 +190,7 @@ class survivor_consensus {
     return found;
   }
 
-  /// The vote of `rank`; nothing if it is gone, or has gone on without this one.
+  /// Returns the vote of `rank`; nothing if that rank is gone, or has continued without this vote.
   std::optional<std::string> from(int rank, std::uint32_t number) {
     std::optional<deadline> last_chance, grace_deadline;
     for (unsigned polls = 1;; ++polls) {
@@ -204,21 +204,21 @@ class survivor_consensus {
       const bool late = last_chance && last_chance->passed();
       if (read_control_messages(rank)) continue;
       if (late) return std::nullopt;
-      // What it sent before it went may be on its way.
+      // Votes that the rank sent before it left may be in transit.
       if (!last_chance && state_.endpoints().gone(rank)) last_chance = deadline::after(std::chrono::milliseconds(10));
       check_limits(rank);
       polls < 1000 ? platform::yield() : platform::nap(50'000);
     }
   }
 
-  /// For the rank that decides, and hears nobody before: what others have said meanwhile.
+  /// For the first rank, which decides without waiting for votes: fails if a rank has objected meanwhile.
   void check_objections() {
     read_control_messages(state_.rank());
     const reading found = read_votes(state_.rank(), 0);
     if (found.objection != nullptr || state_.aborted()) give_up(found.objection);
   }
 
-  /// Votes of earlier rounds are dropped, but it stays known who has voted last.
+  /// Records the newest vote of each rank, because votes of earlier rounds are discarded.
   void note_newest_votes() {
     auto& newest = state_.votes().newest;
     newest.resize(index(state_.size()));
@@ -227,8 +227,8 @@ class survivor_consensus {
     }
   }
 
-  /// Of those that live, the rank whose last vote is the oldest: others wait for it, too, and may just not have begun
-  /// again. Of several, the one that this rank waits for.
+  /// Returns the live rank whose last vote is the oldest: others may wait for it too, and may merely not have begun
+  /// again. Prefers the awaited rank if several are equally old.
   int longest_silent(int awaited) {
     note_newest_votes();
     const auto& newest = state_.votes().newest;
@@ -259,7 +259,7 @@ class survivor_consensus {
     return moved;
   }
 
-  /// Whom `rank` waits for, if it says so: as an answer, or as the one for whom its call has failed.
+  /// Records which rank `rank` waits for: from its answer, or as the culprit of its failed call.
   void note_wait_position(int rank, const control& words) {
     if (const auto* const said = std::get_if<answer>(&words)) wait_positions_[index(rank)] = *said;
     const auto* const told = std::get_if<revocation>(&words);
@@ -268,7 +268,7 @@ class survivor_consensus {
     wait_positions_[index(rank)] = answer{told->culprit, "a call that fails"};
   }
 
-  /// Nothing if `rank` does not say so.
+  /// Asks `rank` which rank it waits for; returns nothing if it does not answer.
   std::optional<answer> query_wait_position(int rank) {
     state_.endpoints().post(rank, encode(question{}));
     const deadline last = deadline::after(time_to_answer(call_.timeout));
@@ -278,7 +278,7 @@ class survivor_consensus {
     return wait_positions_[index(rank)];
   }
 
-  /// After a call that has come to an end for one rank and not for another: that one can't call again.
+  /// True after a call that succeeded for the voter but not for this rank, which then can't call again.
   bool has_gone_on(const known_vote& each) const {
     return each.second.round < round_ && each.second == state_.votes().conclusion;
   }
@@ -286,12 +286,12 @@ class survivor_consensus {
     return make_failure(
         errc::peer_lost,
         concat({"rank ", rank,
-                " goes on with the communicator that the last call of shrink has made, which this rank left "
-                "before it heard so: the others are lost for it"}),
+                " continues with the communicator that the last call of shrink made; this rank left that call "
+                "before it got the result, and can't rejoin"}),
         {.peer = rank});
   }
 
-  /// For a rank that may be called off: in the last step others may have decided, and have had time to say so.
+  /// For a cancelled rank: true if no rank has decided. In the last step, other ranks get 5 ms to send their decision.
   bool nobody_decides() {
     if (!concludes_in_) return true;
     if (!last_word_) last_word_ = deadline::after(std::chrono::milliseconds(5));
@@ -309,14 +309,14 @@ class survivor_consensus {
     fail(std::move(late));
   }
 
-  /// `abort` was called, here or on the rank that objects. All may call again.
+  /// Fails because of `abort`, here or on the rank that objects. All ranks may call again.
   [[noreturn]] void give_up(const known_vote* objection) {
     if (objection == nullptr) cancel();
     const auto& [voter, each] = *objection;
     fail(make_failure(errc::aborted, concat({"rank ", voter, " reports: ", each.content}), {.peer = voter}));
   }
 
-  /// So that the others hear of it.
+  /// Sends the cancellation to the other ranks and fails.
   [[noreturn]] void cancel() {
     failure cause = state_.take_abort();
     cast(cancelled, cause.reason, 0);
@@ -335,7 +335,7 @@ class survivor_consensus {
   std::optional<std::uint32_t> concludes_in_;
   std::optional<deadline> last_word_;
   std::vector<bool> takes_part_;
-  std::vector<std::optional<answer>> wait_positions_;  ///< what each was heard to wait for
+  std::vector<std::optional<answer>> wait_positions_;  ///< the last known answer of each rank
 };
 
 }  // namespace detail

@@ -309,7 +309,7 @@ TEST_CASE("what one rank can't bind, none does, and all can go on") {
             [&] { peers.all_reduce(odd ? longer : in, odd ? longer : out, std::plus<>{}); });
     refused(errc::mismatch, "binds a different plan, length",
             [&] { odd ? peers.all_reduce(in, out, hocket::maximum{}) : peers.all_reduce(in, out, std::plus<>{}); });
-    refused(errc::invalid_argument, "no rank 3", [&] { peers.broadcast(out, hocket::root{3}); });
+    refused(errc::invalid_argument, "the root is rank 3", [&] { peers.broadcast(out, hocket::root{3}); });
     refused(errc::mismatch, "or only one of them binds in place", [&] {
       const auto around = hocket::with(hocket::ring);
       odd ? peers.all_reduce(hocket::in_place(in), std::plus<>{}, around)

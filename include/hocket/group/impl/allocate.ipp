@@ -25,7 +25,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Zeroed memory of this process alone.
+/// Allocates zeroed memory that only this process can read.
 inline std::shared_ptr<std::byte> ordinary_memory(std::size_t bytes) {
   constexpr std::align_val_t alignment{platform::cache_line};
   std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
@@ -34,7 +34,7 @@ inline std::shared_ptr<std::byte> ordinary_memory(std::size_t bytes) {
   return memory;
 }
 
-/// The end of an `allocate` for which there is no memory.
+/// Ends an `allocate` for which memory is lacking.
 template <class Domain>
 [[noreturn]] HOCKET_COLD void raise_no_room(const communicator<Domain>& comm, std::size_t size,
                                             std::size_t element_size, const std::source_location& site) {
@@ -46,7 +46,7 @@ struct allocating {
   static constexpr const char* name = "allocate";
 };
 
-/// A port that has memory of its own kind to offer.
+/// An endpoint group that can allocate memory that its peers can read.
 template <class Endpoints>
 concept allocates = requires(Endpoints& p, std::size_t bytes, const transport::exchange_function& exchange) {
   { p.allocate(bytes, exchange) } -> std::same_as<std::shared_ptr<std::byte>>;

@@ -35,12 +35,12 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Who is left, and the number of the communicator to be made.
+/// The lost ranks, and the context number of the new communicator.
 struct survivor_set {
   std::uint32_t context = 0;
   std::vector<bool> lost;
 
-  /// The number, and a bit for each rank.
+  /// The number, and one bit per rank.
   std::string text() const {
     std::string result(sizeof context + (lost.size() + 7) / 8, '\0');
     std::memcpy(result.data(), &context, sizeof context);
@@ -51,7 +51,7 @@ struct survivor_set {
     return result;
   }
 
-  /// Of nobody if `text` is none for so many ranks, or its number that of no communicator that can be made.
+  /// Returns an empty set if `text` is invalid for `ranks` ranks, or if its context number is.
   static survivor_set parse(const std::string& text, std::size_t ranks) {
     survivor_set result;
     if (text.size() != sizeof context + (ranks + 7) / 8) return result;
@@ -79,7 +79,7 @@ class shrinking {
   communicator<Domain> run() {
     constexpr std::size_t most_ranks = (transport::control_message::most_bytes - 64) * 8;
     if (index(state_.size()) > most_ranks) {
-      fail(errc::invalid_argument, "communicators of so many ranks can't be shrunk");
+      fail(errc::invalid_argument, "this communicator has too many ranks for shrink");
     }
     for (;;) {
       if (std::optional<communicator<Domain>> made = elect()) return std::move(*made);
@@ -88,7 +88,7 @@ class shrinking {
   }
 
  private:
-  /// Steps of one attempt: who is left, the exchanges of the communicator that is made, and whether all could make it.
+  /// Steps of one attempt: agreement on survivors, exchanges of the new communicator, and whether all could make it.
   static constexpr std::uint32_t steps_per_attempt = 8192;
   static constexpr std::uint32_t first_exchange = 2;
   static constexpr std::uint32_t last_steps = steps_per_attempt - 2;
@@ -97,13 +97,13 @@ class shrinking {
 
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
-  /// What came of one attempt to make the communicator: it, or why not.
+  /// Result of one attempt to make the communicator: the communicator, or the reason of the failure.
   struct attempt {
     std::optional<communicator<Domain>> made;
     failure cause;
   };
 
-  /// Nothing if the others vote in a later call.
+  /// Returns nothing if the other ranks vote in a later call.
   std::optional<communicator<Domain>> elect() {
     for (std::uint32_t first = 0;; first += steps_per_attempt) {
       const survivor_set agreed = agree_on_members(first);
@@ -130,9 +130,9 @@ class shrinking {
     }
     const survivor_set agreed = survivor_set::parse(consensus_.agree(first + 1, own.text()), ranks);
     if (consensus_.superseded()) return {};
-    if (agreed.lost.empty()) fail(errc::system, "a vote that can't be read came from a peer");
+    if (agreed.lost.empty()) fail(errc::system, "a peer sent an invalid vote");
     if (agreed.lost[index(state_.rank())]) {
-      fail(errc::peer_lost, "the others have lost their connection with this rank, and go on without it");
+      fail(errc::peer_lost, "the other ranks have lost their connection to this rank, and continue without it");
     }
     for (int rank = 0; rank < state_.size(); ++rank) {
       if (agreed.lost[index(rank)]) consensus_.exclude(rank);
@@ -175,15 +175,15 @@ class shrinking {
     std::vector<std::vector<std::byte>> result;
     for (const int rank : ranks) {
       const std::optional<std::string>& said = all[index(rank)];
-      if (!said) fail(errc::peer_lost, "it is gone", rank);
+      if (!said) fail(errc::peer_lost, "a survivor is gone", rank);
       const auto* const begin = reinterpret_cast<const std::byte*>(said->data());
       result.emplace_back(begin, begin + said->size());
     }
     return result;
   }
 
-  /// What all ranks do after an attempt: go on with what was made, try again without those who died meanwhile, or
-  /// give up for the reason of one of them, which would fail again: no memory, say.
+  /// Returns what all ranks do after an attempt: use the new communicator, try again without the ranks that were lost
+  /// meanwhile, or fail for a rank's reason that would occur again, such as lack of memory.
   std::string judged(std::uint32_t first, const attempt& own) {
     consensus_.conclude_in(first + last_steps + 1, yes);
     const auto all = consensus_.gather(first + last_steps, own.made                  ? yes
@@ -198,13 +198,13 @@ class shrinking {
     return consensus_.agree(first + last_steps + 1, verdict);
   }
 
-  /// Nobody's fault (the number was taken meanwhile), or that of one who has gone, or who says so itself.
+  /// True if another attempt may succeed: the context number was taken meanwhile, or a peer caused the failure.
   static bool is_retryable(const failure& cause) {
     return !cause || cause.context.peer >= 0 || cause.code == errc::peer_lost || cause.code == errc::unreachable ||
            cause.code == errc::revoked;
   }
 
-  /// Code and rank, and the words; longer than the other verdicts.
+  /// Encodes error code, rank and reason; always longer than the other verdicts.
   std::string refusal(const attempt& own) const {
     constexpr std::size_t most_words = 512;
     const std::array<std::int32_t, 2> numbers{own.cause.code.value(), state_.rank()};
@@ -216,8 +216,8 @@ class shrinking {
     if (text.size() >= sizeof numbers) std::memcpy(numbers.data(), text.data(), sizeof numbers);
     const auto [code, rank] = numbers;
     const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
-    if (!known || rank < 0 || rank >= state_.size()) fail(errc::system, "a vote that can't be read came from a peer");
-    const std::string words = "the communicator of those who are left can't be made: " + text.substr(sizeof numbers);
+    if (!known || rank < 0 || rank >= state_.size()) fail(errc::system, "a peer sent an invalid vote");
+    const std::string words = "can't make the communicator of the survivors: " + text.substr(sizeof numbers);
     if (rank == state_.rank()) fail(static_cast<errc>(code), words);
     fail(static_cast<errc>(code), concat({"rank ", rank, " reports: ", words}), rank);
   }
@@ -240,12 +240,14 @@ communicator<Domain> shrink_to_survivors(const communicator<Domain>& comm, const
   if (const outcome refused = here.refused(); refused.failed()) raise(in_context(refused.cause(), state, call));
   if (call.timeout.count() < 0) raise(in_context(negative_timeout(call.timeout), state, call));
   if (state.retired()) {
-    raise(in_context(make_failure(errc::revoked, "it was shrunk before: shrink the communicator that came of it"),
-                     state, call));
+    raise(in_context(
+        make_failure(errc::revoked, "this communicator was shrunk before: use the communicator that shrink returned"),
+        state, call));
   }
   state.stop_reading();
   communicator<Domain> made = shrinking<Domain>(state, call).run();
-  state.retire(in_context(make_failure(errc::revoked, "its ranks go on with another one"), state, call));
+  state.retire(
+      in_context(make_failure(errc::revoked, "shrink has replaced this communicator by another one"), state, call));
   made.set_timeout(comm.timeout());
   communicator_access::state(made).recorder().inherit(state.recorder());
   return made;

@@ -34,13 +34,13 @@ struct splitting {
   static constexpr const char* name = "split";
 };
 
-/// What a rank says of itself when it splits a communicator.
+/// What a rank passes to `split`.
 struct split_choice {
   int part, order;
 };
 
-/// A stop token that is triggered some time after a communicator has ended: by then, all ranks are at the same point
-/// that can get there. If this rank aborts it, at once.
+/// A stop token that is triggered 200 ms after a communicator has ended: by then, all ranks that can have reached the
+/// same point. Triggered immediately if this rank aborts the communicator.
 template <class State>
 class end_of {
  public:
@@ -61,7 +61,7 @@ class end_of {
   mutable deadline until_;
 };
 
-/// A failure of a part of `comm`, told with the ranks of `comm`, of which the part has those that were `chosen`.
+/// Converts a failure on a part of `comm`, which consists of the ranks `chosen`, to a failure on `comm`.
 template <class Domain>
 failure revocation_of_part(failure cause, const communicator<Domain>& comm, const std::vector<int>& chosen,
                            const std::source_location& site) {
@@ -71,7 +71,7 @@ failure revocation_of_part(failure cause, const communicator<Domain>& comm, cons
   return cause;
 }
 
-/// Makes this rank's side of a part. What goes wrong is told with the ranks of `comm`.
+/// Opens this rank's endpoint of a part. Errors name ranks of `comm`.
 template <class Domain>
 communicator<Domain> open_part(const communicator<Domain>& comm, transport::open_parameters how,
                                [[maybe_unused]] const std::vector<int>& chosen,
@@ -81,7 +81,7 @@ communicator<Domain> open_part(const communicator<Domain>& comm, transport::open
   try {
     return communicator<Domain>(state.domain(), std::move(how), state.layout().staging_bytes);
   } catch (const error& caught) {
-    if (caught.context().operation != nullptr) throw;  // of a call on `comm`
+    if (caught.context().operation != nullptr) throw;  // from a call on `comm`
     raise(revocation_of_part(caught.cause(), comm, chosen, site));
   }
 #else
@@ -89,7 +89,7 @@ communicator<Domain> open_part(const communicator<Domain>& comm, transport::open
 #endif
 }
 
-/// Returns when all members of a part of `comm` have made it. Those that could not have ended `comm`.
+/// Returns when all members of a part of `comm` have made it. A member that could not has ended `comm`.
 template <class Domain>
 void await_all(const communicator<Domain>& comm, const communicator<Domain>& part, const std::vector<int>& chosen,
                const std::source_location& site) {
@@ -103,7 +103,7 @@ void await_all(const communicator<Domain>& comm, const communicator<Domain>& par
   const auto call = make_move<plan::collective_kind::barrier>(std::span<const std::byte>(), std::span<std::byte>());
   outcome ended = run_call(part, call, settings, site);
   if (!ended.failed()) return;
-  // A member that gives the part up because of `comm` may be heard before its reason is.
+  // This rank may learn that a member abandons the part because of `comm` before it learns the reason.
   if (ended.code() == errc::aborted && state.usable()) {
     await_revocation_reason(
         state, [&] { return waiting_call{.operation = "split", .site = site}; }, comm.timeout(),
@@ -123,7 +123,7 @@ communicator<Domain> split(const communicator<Domain>& comm, color part, key ord
   const detail::split_choice own{part.value, order.value};
   const auto all = detail::gather_values<detail::splitting>(comm, std::span(&own, 1), site);
 
-  std::vector<int> chosen;  // ranks of the parent
+  std::vector<int> chosen;  // in `comm`
   for (int rank = 0; rank < comm.size(); ++rank) {
     if (all[static_cast<std::size_t>(rank)].part == part.value) chosen.push_back(rank);
   }

@@ -50,7 +50,7 @@ class start_up {
     } catch (const error& cause) {
       failure found = cause.cause();
       if (found.code == errc::peer_lost && !store_failed_) found = what_came_first(std::move(found));
-      found.context.operation = "connect";  // by whatever it was found
+      found.context.operation = "connect";  // whichever step found it
       raise(std::move(found));
     }
 #else
@@ -81,8 +81,8 @@ class start_up {
   }
 
 #if HOCKET_HAS_EXCEPTIONS
-  /// A peer is gone, but perhaps only because another one was gone before. The store knows, and says so to whoever
-  /// waits for all ranks once more.
+  /// If a peer is gone, perhaps only because another peer was lost first, asks the store: it reports which rank was
+  /// lost first to a rank that waits for all ranks once more.
   failure what_came_first(failure found) {
     try {
       bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {},
@@ -96,14 +96,14 @@ class start_up {
 #endif
 
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
-    store_failed_ = true;  // unless it comes back
+    store_failed_ = true;  // unless it returns
     auto all = bootstrap::exchange(store_, hocket::detail::concat({"ucx.", ++round_}), world_.rank, world_.ranks, mine,
                                    limit(until_));
     store_failed_ = false;
     return all;
   }
 
-  /// All ranks find out if some of them differ in what all must have alike.
+  /// Exchanges identities. Fails on all ranks if they differ in what must be equal on all ranks.
   std::vector<process_identity> exchange_identities(const connect_options& options) {
     const arrival own = own_arrival(options.staging_bytes);
     std::vector<process_identity> all;
@@ -118,7 +118,7 @@ class start_up {
     return all;
   }
 
-  /// So that settings which lead nowhere are found at once, by all ranks: nobody leaves before the others know why.
+  /// Finds unusable settings early and on all ranks: no rank leaves before the others know the reason.
   void try_neighbour(domain& through) {
     failure cause = through.reach((world_.rank + 1) % world_.ranks);
     if (cause.code != errc::peer_lost) {
@@ -142,11 +142,11 @@ class start_up {
   const deadline until_;
   bootstrap::any_store store_;
   int round_ = 0;
-  bool store_failed_ = false;  ///< it has said who was lost first, or is gone itself
+  bool store_failed_ = false;  ///< the store has reported the first lost rank, or is gone itself
 };
 
-/// Caught here, an error unwinds the stack also in a program that catches none: it would end at once, and what the store of
-/// rank 0 has to say at its end would never reach the others.
+/// Catches, so that an error unwinds the stack even in a program without a handler: otherwise the program would
+/// terminate before the destructor of rank 0's store sends its last messages to the other ranks.
 inline communicator start_up_unwinding(const bootstrap::world_description& world, std::chrono::nanoseconds timeout,
                                        const connect_options& options) {
 #if HOCKET_HAS_EXCEPTIONS
