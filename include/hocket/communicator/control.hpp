@@ -57,7 +57,7 @@ struct inquiry {
 struct open_inquiry {
   int peer = -1;  ///< the rank that asks
   inquiry asked;
-  bool pursued = false;  ///< asked the peer about an earlier call; counts itself if that settles nothing until `until`
+  bool pursued = false;  ///< sent an inquiry about an earlier call; this one counts if that settles nothing by `until`
   deadline until;
 };
 

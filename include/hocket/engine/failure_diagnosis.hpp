@@ -91,8 +91,8 @@ inline std::string_view without_site(std::string_view described) noexcept {
   return described.substr(0, described.rfind(", called at "));
 }
 
-/// Mismatch of `own`, a call of `rank`, and `theirs`, a call of `peer`. `is_last`: `own` is the rank's last call, which
-/// detected the difference. Other ranks get the same text, so it names both ranks by number.
+/// Mismatch of `own`, a call of `rank`, and `theirs`, a call of `peer`. `is_last`: whether `own` is the last call
+/// of `rank`. Other ranks get the same text, so it names both ranks by number.
 inline failure differing_calls(const call_record& own, bool is_last, int rank, int peer, const inquiry& theirs) {
   const std::string ours = describe(own), me = concat({"rank ", rank}), other = concat({"rank ", peer});
   std::string reason =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Compiler errors for a call that is to be bound to device memory but matches no bound call: see
+/// Compiler errors for a call that should be bound to device memory but matches no bound call: see
 /// collective/detail/misuse.hpp.
 #pragma once
 

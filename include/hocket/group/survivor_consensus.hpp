@@ -265,7 +265,7 @@ class survivor_consensus {
     const auto* const told = std::get_if<revocation>(&words);
     if (told == nullptr || told->culprit < 0 || !takes_part(told->culprit) || state_.endpoints().gone(told->culprit))
       return;
-    wait_positions_[index(rank)] = answer{told->culprit, "a call that fails"};
+    wait_positions_[index(rank)] = answer{told->culprit, "a failing call"};
   }
 
   /// Asks `rank` which rank it waits for; returns nothing if it does not answer.
@@ -278,7 +278,7 @@ class survivor_consensus {
     return wait_positions_[index(rank)];
   }
 
-  /// True after a call that succeeded for the voter but not for this rank, which then can't call again.
+  /// True after a call that succeeded for the voter but not for this rank, which then can't rejoin.
   bool has_gone_on(const known_vote& each) const {
     return each.second.round < round_ && each.second == state_.votes().conclusion;
   }

@@ -44,7 +44,7 @@ HOCKET_DECL communicator connect_world(const bootstrap::world_description& world
 /// initialization, which takes tens of milliseconds, waits for no rank and can't be interrupted.
 /// **Errors.** Throws `error`: `timeout` names ranks that have not arrived; `peer_lost`: a rank arrived and is gone;
 /// `aborted`: `options.stop` was triggered here, and the reason names the missing ranks, or on rank `context().peer`,
-/// and the reason says so; `refused`: the server at the store's address is not this job; `mismatch`: ranks do not
+/// which the reason names too; `refused`: the server at the store's address is not this job; `mismatch`: ranks do not
 /// match; `unreachable`: UCX's settings leave two ranks without a transport; `out_of_memory`: no memory to share;
 /// `bad_environment`: a variable, port or directory is invalid; `system`.
 ///

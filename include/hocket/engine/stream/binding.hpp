@@ -91,13 +91,13 @@ inline std::string refused_by_streams(const stream_binding& bound, const plan::a
   if (each.what != action_kind::load_reduce && each.what != action_kind::receive_reduce) return {};
   if (bound.element_kernel->many == nullptr) return "combines elements, but this call has no operation";
   if (bound.element_kernel->finishes && (each.what == action_kind::receive_reduce || each.from != plan::region::in)) {
-    return "combines partial results, but an operation that prepares and finishes combines all at once on devices: "
+    return "combines partial results, but an operation that prepares and finishes combines all in one step on devices: "
            "choose one_shot, two_shot or direct";
   }
   const std::size_t sources = each.what == action_kind::receive_reduce ? 2 : static_cast<std::size_t>(ranks);
   if (sources <= bound.element_kernel->most_sources) return {};
-  return "combines the contributions of " + std::to_string(sources) + " ranks at once, but kernels combine at most " +
-         std::to_string(bound.element_kernel->most_sources);
+  return "combines the contributions of " + std::to_string(sources) +
+         " ranks in one step, but kernels combine at most " + std::to_string(bound.element_kernel->most_sources);
 }
 
 /// Returns why a stream can't run the plan; no failure if it can.
@@ -137,7 +137,8 @@ inline failure refused_fused(const stream_binding& bound, int ranks, bool one_de
     return make_failure(errc::invalid_argument, "one launch for all ranks supports only all_reduce");
   }
   if (bound.element_kernel->to_all == nullptr || static_cast<std::size_t>(ranks) > bound.element_kernel->most_fused) {
-    return make_failure(errc::invalid_argument, "no kernel combines for " + std::to_string(ranks) + " ranks at once");
+    return make_failure(errc::invalid_argument,
+                        "no kernel combines for " + std::to_string(ranks) + " ranks in one launch");
   }
   if (one_device) return {};
   return make_failure(errc::invalid_argument,
