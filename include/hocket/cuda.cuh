@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The door to memory of devices, for nvcc: `cuda::device(...)`, `cuda::pinned(...)` and `cuda::managed(...)`, streams, and
-/// kernels that combine, quantise and unscale there. Beside a door that has collectives, before or after it, these take
-/// such buffers: <hocket/hocket.hpp> for threads as ranks, <hocket/ucx.hpp> for processes. Nothing of CUDA's driver is linked:
-/// it is loaded when a call first needs it.
+/// Umbrella header for device memory, for nvcc: `cuda::device(...)`, `cuda::pinned(...)` and `cuda::managed(...)`,
+/// streams, and kernels that combine, quantise and unscale. Collectives accept such buffers if a header that declares
+/// them is included too, in any order: <hocket/hocket.hpp> for threads as ranks, <hocket/ucx.hpp> for processes.
+/// Programs are not linked with the CUDA driver: the first call that needs it loads it.
 ///
-/// A program of another compiler gets the collectives from <hocket/collective/device/staged.hpp>.
+/// Programs built by another compiler get the collectives from <hocket/collective/device/staged.hpp>.
 #pragma once
 
 #include <hocket/collective/device/memory.hpp>
@@ -14,7 +14,7 @@
 #include <hocket/kernel/device/quantize.cuh>
 #include <hocket/kernel/device/unscale.cuh>
 
-// See collective/detail/generate_call.hpp, which looks for this one where it is read later.
+// collective/detail/generate_call.hpp tests this macro if it is included after this header.
 #define HOCKET_DETAIL_HAS_CUDA_HEADER
 #if defined(HOCKET_DETAIL_HAS_DEVICE_CALLS)
 #include <hocket/collective/device/staged.hpp>

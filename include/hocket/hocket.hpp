@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The door to hocket on the host: collectives, with threads as ranks. Processes as ranks: <hocket/ucx.hpp>; thousands of
-/// simulated ranks: <hocket/sim.hpp>. Plans are proven, priced and drawn by headers of their own: <hocket/plan/prove.hpp>,
-/// <hocket/plan/price.hpp>, <hocket/draw/plan_text.hpp> and <hocket/draw/plan_svg.hpp>.
+/// Umbrella header for the host: collectives, with threads as ranks. For processes as ranks, include <hocket/ucx.hpp>;
+/// for thousands of simulated ranks, <hocket/sim.hpp>. Separate headers prove, price and draw plans:
+/// <hocket/plan/prove.hpp>, <hocket/plan/price.hpp>, <hocket/draw/plan_text.hpp> and <hocket/draw/plan_svg.hpp>.
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The door to parallelism: meshes of ranks with named axes, tensors whose types say how they are spread over them,
-/// layers made of these, gradients that are added up over microbatches and ranks, and optimizers that share the work.
+/// Umbrella header for parallelism: meshes of ranks with named axes, tensors whose types state their distribution,
+/// layers, gradients summed over microbatches and ranks, and optimizers that share the work among ranks.
 #pragma once
 
 #include <hocket/hocket.hpp>

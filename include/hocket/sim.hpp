@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The door to simulated ranks: all of <hocket/hocket.hpp>, thousands of ranks on one thread, virtual time.
+/// Umbrella header for simulated ranks: <hocket/hocket.hpp> with thousands of ranks on one thread, in virtual time.
 #pragma once
 
 #include <hocket/engine/simulate.hpp>

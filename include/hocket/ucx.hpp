@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The door to processes as ranks, over UCX. Link with `-lucp -lucs`, or with the CMake target `hocket::ucx`.
+/// Umbrella header for processes as ranks, over UCX. Link with `-lucp -lucs`, or with the CMake target `hocket::ucx`.
 #pragma once
 
 #include <hocket/group/allocate.hpp>

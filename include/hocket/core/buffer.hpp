@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Scratch memory that is allocated once and grows: collectives that run again do not allocate again.
+/// Scratch memory that is reused and grows when needed, so that repeated collectives do not allocate again.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,7 +15,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What is thrown where a buffer can't be had: says how large it was to be, without memory of its own.
+/// Thrown when a buffer can't be allocated. Reports the requested size, and allocates no memory itself.
 class no_buffer : public std::bad_alloc {
  public:
   explicit no_buffer(std::size_t bytes) noexcept {
@@ -27,7 +27,7 @@ class no_buffer : public std::bad_alloc {
  private:
   static constexpr char prefix[] = "a buffer of ";
   static constexpr char suffix[] = " bytes";
-  char text_[48] = "a buffer of ";  ///< and a number of at most 20 digits
+  char text_[48] = "a buffer of ";  ///< followed by a number of at most 20 digits
 };
 
 /// Uninitialised bytes, aligned for every element type that fits a cache line.
@@ -45,7 +45,7 @@ class growing_buffer {
   }
   ~growing_buffer() { release(); }
 
-  /// At least `bytes` bytes; what was there before is lost if the buffer had to grow.
+  /// Returns at least `bytes` bytes. If the buffer has to grow, its content is lost.
   std::byte* get(std::size_t bytes) {
     if (bytes > capacity_) {
       release();

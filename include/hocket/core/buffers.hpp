@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How callers hand over memory: any contiguous range that knows its size, or `in_place(buffer)` to use one for both.
-/// Sizes count elements.
+/// How callers pass memory: any contiguous range of known size, or `in_place(buffer)` for one buffer that is both input
+/// and output. Sizes count elements.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,12 +23,12 @@ struct in_place_buffer {
 template <class Range>
 concept contiguous_buffer = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
 
-/// ... that outlives the call: not a temporary container. For what returns before the operation is over. `Range` is the
-/// type of the argument with its reference.
+/// A contiguous buffer that outlives the call, not a temporary container. Required by calls that return before the
+/// operation has completed. `Range` is the type of the argument, including its reference.
 template <class Range>
 concept lasting_buffer = contiguous_buffer<Range> && std::ranges::borrowed_range<Range>;
 
-/// ... that can be written to. A temporary would take the result with it.
+/// A lasting buffer whose elements are not const. A result in a temporary would be lost.
 template <class Range>
 concept writable_buffer =
     lasting_buffer<Range> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
@@ -44,24 +44,23 @@ constexpr auto in_place(Range&& buffer) {
 
 namespace detail {
 
-/// Says what keeps `Value` from being used in place.
+/// Explains why `Value` can't be used in place.
 template <class Value>
 consteval void explain_in_place() {
   constexpr bool range = contiguous_buffer<std::remove_reference_t<Value>>;
-  static_assert(
-      range,
-      "in_place(buffer): a buffer must be a contiguous range that knows its size: a vector, an array, a span; "
-      "of one value x that is std::span(&x, 1)");
+  static_assert(range,
+                "in_place(buffer): the buffer must be a contiguous range of known size: a vector, an array or a span; "
+                "for one value x, pass std::span(&x, 1)");
   constexpr bool lasting = !range || lasting_buffer<Value>;
   static_assert(lasting,
-                "in_place(buffer): the buffer is a temporary, which would be gone with the result: give it a name");
+                "in_place(buffer): the buffer is a temporary, and the result would be lost; pass a named buffer");
   static_assert(!range || !lasting || writable_buffer<Value>,
-                "in_place(buffer): the result overwrites the buffer, whose elements are const here");
+                "in_place(buffer): the result overwrites the buffer, so its elements must not be const");
 }
 
 }  // namespace detail
 
-/// For what is no such buffer: a compile error in words.
+/// Rejects arguments that are not writable buffers, with a compile error that explains why.
 template <class Value>
   requires(!writable_buffer<Value>)
 constexpr auto in_place(Value&&) {

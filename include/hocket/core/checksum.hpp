@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A number by which two ranks find out that bytes changed on their way.
+/// A checksum by which two ranks detect that bytes changed in transit.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,10 +15,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Changes for certain if the bytes change within one aligned word of 8, and in all but one of 2^64 cases else. Not meant
-/// against people who want to forge it. Four words at a time, so that memory is what limits it.
+/// Always differs if the bytes differ within a single aligned 8-byte word; other changes go undetected in one of 2^64
+/// cases. Not secure against forgery. Processes four words at a time, so that memory bandwidth is the limit.
 inline std::uint64_t checksum(std::span<const std::byte> bytes) noexcept {
-  constexpr std::uint64_t multiplier = 0x9FB21C651E98DF25U;  // odd: each step can be undone, so nothing gets lost
+  constexpr std::uint64_t multiplier = 0x9FB21C651E98DF25U;  // odd: each step is invertible, so no information is lost
   constexpr std::size_t lanes = 4;
   std::array<std::uint64_t, lanes> sums{1, 2, 3, 4};
   const auto step = [](std::uint64_t sum, std::uint64_t word) { return std::rotl(sum ^ word, 29) * multiplier; };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The macros that every other header stands on: the version, what the compiler offers, and the namespace.
+/// The macros that all other headers use: the version, the compiler's features, and the namespace.
 ///
-/// Two translation units that were built with other versions, with and without exceptions, with other assertion levels,
-/// with and without mismatch detection, or with and without separate compilation, must not share inline functions. So all of that is part of the inline
-/// namespace's name: mixing them fails to link, or lives side by side, and never merges silently.
+/// Translation units that differ in version, exception support, assertion level, mismatch detection or separate
+/// compilation must not share inline functions. All of these are therefore part of the inline namespace's name: such
+/// translation units fail to link or coexist, and are never merged silently.
 #pragma once
 
 #define HOCKET_VERSION_MAJOR 0
@@ -30,10 +30,9 @@
 #define HOCKET_HAS_EXCEPTIONS 0
 #endif
 
-/// How much is checked at run time beyond what every call checks anyway:
-/// 0 nothing, 1 that no two threads are in one communicator, however close together they come, 2 all local checks (the
-/// same ones, in this version), 3 also checks that communicate: each collective compares what all ranks have called
-/// before it moves data. docs/when-it-fails.md has more. Must be equal on all ranks.
+/// What is checked at run time beyond the checks of every call: 0 nothing; 1 that no two threads are in one
+/// communicator, however briefly; 2 all local checks (in this version the same as 1); 3 also that all ranks make the
+/// same call, before a collective moves data. See docs/when-it-fails.md. Must be equal on all ranks.
 #ifndef HOCKET_ASSERTION_LEVEL
 #ifdef NDEBUG
 #define HOCKET_ASSERTION_LEVEL 0
@@ -42,26 +41,26 @@
 #endif
 #endif
 
-/// 0 leaves out what finds calls that differ between ranks: signatures, their comparison, and the log of calls, with which
-/// the flight recorder loses its calls too. What that saves is measured by bench/mismatch_detection.cpp: a few nanoseconds.
-/// Must be equal on all ranks.
+/// 0 omits the detection of calls that differ between ranks: signatures, their comparison, and the call log, so that
+/// flight records contain no calls either. Saves a few nanoseconds per call (bench/mismatch_detection.cpp). Must be
+/// equal on all ranks.
 #ifndef HOCKET_MISMATCH_DETECTION
 #define HOCKET_MISMATCH_DETECTION 1
 #endif
 #if !HOCKET_MISMATCH_DETECTION && HOCKET_ASSERTION_LEVEL >= 3
-#error "hocket: HOCKET_ASSERTION_LEVEL=3 compares calls, and HOCKET_MISMATCH_DETECTION=0 leaves that out: choose one"
+#error "hocket: HOCKET_ASSERTION_LEVEL=3 needs mismatch detection: set HOCKET_MISMATCH_DETECTION=1 or a lower level"
 #endif
 
-/// Defined: what need not be compiled anew in each translation unit is only declared by headers. Its definitions are
-/// compiled once, in the one source that includes <hocket/impl/src.hpp>, or <hocket/impl/src_ucx.hpp> for ranks over UCX:
-/// the CMake targets hocket::compiled and hocket::compiled_ucx do that, and define this for those that link them. Must be
-/// equal in all sources of a program; where it is not, a function is missing when linking, and its name says `_separate`.
+/// If defined, headers only declare functions that need not be compiled in each translation unit. One source that
+/// includes <hocket/impl/src.hpp>, or <hocket/impl/src_ucx.hpp> for ranks over UCX, compiles the definitions. The CMake
+/// targets hocket::compiled and hocket::compiled_ucx do that, and define this macro for targets that link them. Must be
+/// equal in all sources of a program; otherwise the linker misses a function whose name contains `_separate`.
 #if defined(HOCKET_SEPARATE_COMPILATION)
 #define HOCKET_DETAIL_COMPILATION _separate
 #define HOCKET_DECL
 #else
 #define HOCKET_DETAIL_COMPILATION
-/// Before a function whose definition is in a file impl/*.ipp.
+/// Marks a function whose definition is in a file impl/*.ipp.
 #define HOCKET_DECL inline
 #endif
 
@@ -77,7 +76,7 @@
   HOCKET_DETAIL_NAMESPACE(v0_2_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL, \
                           HOCKET_DETAIL_MISMATCH, HOCKET_DETAIL_COMPILATION)
 
-/// The same as text: what ranks that talk to each other must have alike.
+/// The inline namespace's name as text. Must be equal on ranks that communicate.
 #define HOCKET_DETAIL_QUOTE(...) #__VA_ARGS__
 #define HOCKET_DETAIL_TEXT(...) HOCKET_DETAIL_QUOTE(__VA_ARGS__)
 #define HOCKET_BUILD HOCKET_DETAIL_TEXT(HOCKET_INLINE_NAMESPACE)
@@ -92,37 +91,37 @@
 /// For types that are thrown across shared objects: they must be the same type on both sides.
 #define HOCKET_EXPORT_TYPE __attribute__((visibility("default")))
 
-/// For the few functions that must, or must not, be inlined for the measured figures to hold.
+/// For the few functions whose measured performance depends on inlining, or on not inlining.
 #define HOCKET_ALWAYS_INLINE inline __attribute__((always_inline))
 #define HOCKET_NO_INLINE __attribute__((noinline))
 
-/// For functions that kernels may call as well: nothing to a plain C++ compiler. What is marked calls marked functions alone,
-/// so that nvcc needs no --expt-relaxed-constexpr; std::bit_cast and its like are not, and have forms of their own here.
+/// For functions that kernels may also call; empty for a C++ compiler. Marked functions call only marked functions, so
+/// that nvcc needs no --expt-relaxed-constexpr; std::bit_cast and similar functions are replaced.
 #if defined(__CUDACC__)
 #define HOCKET_HOST_DEVICE __host__ __device__
 #else
 #define HOCKET_HOST_DEVICE
 #endif
 
-/// Before a marked function that calls functions of its users. These may be for the host only where it is called there
-/// only, and nvcc would warn; kernels check what they are given by themselves.
+/// Before a marked function that calls user-defined functions. If it runs only on the host, those may be host-only,
+/// which nvcc would warn about. Kernels check their user-defined functions separately.
 #if defined(__CUDACC__)
 #define HOCKET_DETAIL_CALLS_USERS _Pragma("nv_exec_check_disable")
 #else
 #define HOCKET_DETAIL_CALLS_USERS
 #endif
 
-/// Before a loop of a kernel whose indices must be known to the compiler, so that what they select stays in registers.
+/// Before a loop in a kernel whose indices the compiler must know, so that selected elements stay in registers.
 #if defined(__CUDA_ARCH__)
 #define HOCKET_DETAIL_UNROLL _Pragma("unroll")
 #else
 #define HOCKET_DETAIL_UNROLL
 #endif
 
-/// For functions declared apart from their definitions, where g++ warns of `noinline` beside `inline`: laid out for size, and
-/// what leads to their calls is taken for rare.
+/// For functions declared separately from their definitions, where g++ warns about `noinline` with `inline`. They are
+/// optimised for size, and the branches that lead to their calls are treated as unlikely.
 #define HOCKET_DETAIL_RARE __attribute__((cold))
 
-/// For what happens once in a program's life, if at all: laid out for size, and kept from taking the room that inlining
-/// has elsewhere in the translation unit.
+/// For code that runs at most once in a program: it is optimised for size, and does not use up the compiler's inlining
+/// budget for the rest of the translation unit.
 #define HOCKET_COLD __attribute__((noinline, cold))

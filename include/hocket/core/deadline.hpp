@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every wait in hocket ends. A `deadline` is the moment at which it does.
+/// Deadlines. Every wait in hocket ends; a `deadline` is the point in time at which it does.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -11,12 +11,12 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// How long a call waits for its peers when nothing else was said.
+/// How long a call waits for its peers by default.
 inline constexpr std::chrono::nanoseconds default_timeout = std::chrono::seconds(60);
 
 namespace detail {
 
-/// In nanoseconds; what does not fit becomes the longest there are.
+/// Converts to nanoseconds. Durations that do not fit become the longest that do.
 template <class Rep, class Period>
 constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> duration) noexcept {
   using exact = std::chrono::duration<double, Period>;
@@ -27,12 +27,12 @@ constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> 
 
 }  // namespace detail
 
-/// A moment on the monotonic clock. Saturates instead of overflowing: `deadline::after(nanoseconds::max())` never comes.
+/// A point in time on the monotonic clock. Saturates at the end: `deadline::after(nanoseconds::max())` never passes.
 class deadline {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Never.
+  /// A deadline that never passes.
   constexpr deadline() noexcept = default;
   constexpr explicit deadline(clock::time_point when) noexcept : when_(when) {}
 
@@ -48,7 +48,7 @@ class deadline {
   bool passed(clock::time_point now = clock::now()) const noexcept { return now >= when_; }
   constexpr clock::time_point when() const noexcept { return when_; }
 
-  /// What is left, never negative.
+  /// Time left before the deadline; never negative.
   std::chrono::nanoseconds left(clock::time_point now = clock::now()) const noexcept {
     return now >= when_ ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(when_ - now);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Elements that a program can't just read: in the memory of a device, say. A view of them says in its type where they
-/// are, and is no range: so that they never end up in a call that reads its buffers with the processor.
+/// Views of elements that the processor must not access directly, for example in device memory. The type states where
+/// the elements are. It is not a range, so that it can't be passed to a call that reads its buffers with the processor.
 ///
-/// `Space` says how calls get at them. What that is, is not known here: see collective/device/memory.hpp.
+/// `Space` determines how calls access the elements; collective/device/memory.hpp defines the spaces.
 #pragma once
 
 #include <hocket/core/buffers.hpp>
@@ -15,7 +15,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// `size` elements from `data` on, in the memory `Space`. Does not own them.
+/// View of `size` elements that begin at `data`, in the memory `Space`. Does not own them.
 template <class T, class Space>
 class device_buffer {
  public:
@@ -25,7 +25,7 @@ class device_buffer {
 
   constexpr device_buffer(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-  /// Where they are: for the driver of the device, not to be followed.
+  /// Address of the elements, for the device driver. Must not be dereferenced.
   constexpr T* data() const noexcept { return data_; }
   constexpr std::size_t size() const noexcept { return size_; }
 
@@ -34,7 +34,7 @@ class device_buffer {
   std::size_t size_;
 };
 
-/// One of them that is read as the contribution and overwritten by the result.
+/// A device buffer that is read as the contribution and overwritten by the result.
 template <class T, class Space>
 struct device_in_place {
   device_buffer<T, Space> elements;
@@ -55,7 +55,7 @@ inline constexpr bool is_device_buffer<device_buffer<T, Space>> = true;
 template <class T, class Space>
 inline constexpr bool is_device_buffer<device_in_place<T, Space>> = true;
 
-/// Its bytes, not to be looked at either.
+/// Returns the bytes of a buffer. They must not be dereferenced either.
 template <class T, class Space>
 auto bytes_of(device_buffer<T, Space> buffer) noexcept {
   const std::span<T> elements(buffer.data(), buffer.size());
@@ -66,8 +66,8 @@ auto bytes_of(device_buffer<T, Space> buffer) noexcept {
   }
 }
 
-/// Says how calls over buffers in `Space` are run: `takes<Options>`, whether that is enough to be told, and `reduce`,
-/// `move`, `broadcast` and `exchange`, which do it; `How` is one of the two of collective/detail/generate_call.hpp.
+/// Runs calls over buffers in `Space`. `takes<Options>` states whether the options suffice; `reduce`, `move`,
+/// `broadcast` and `exchange` run a call. `How` is one of the two forms in collective/detail/generate_call.hpp.
 template <class Space>
 struct device_calls;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One error type for everything that can go wrong, so that a program can ask *what* failed (a condition that compares
-/// by value, also across shared objects) and a person can read *where*: operation, sequence number, step, peer, call.
+/// One error type for all failures, so that a program can test *what* failed (a condition that compares by value, also
+/// across shared objects) and a person can read *where*: operation, sequence number, step, peer, call.
 ///
 /// Layers below the public functions never throw on a communication failure: they return a `failure`, a value. The
 /// public function turns it into a thrown `error`, or into the caller's `std::error_code&`. Under -fno-exceptions
@@ -21,21 +21,21 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// What can go wrong. Values are stable; 0 is never an error.
+/// The kinds of failures. Values are stable; 0 is never an error.
 enum class errc : int {
   timeout = 1,       ///< the deadline passed while a peer was still expected
   aborted,           ///< `abort()` or a stop token ended the operation
   peer_lost,         ///< a peer process is gone
   mismatch,          ///< ranks called different operations, counts, types or algorithms
-  truncated,         ///< a message was longer than the buffer that was to hold it
+  truncated,         ///< a message was longer than the receive buffer
   invalid_argument,  ///< an argument of this call is wrong; nothing was sent
-  concurrent_use,    ///< two threads used one communicator at once
+  concurrent_use,    ///< two threads used one communicator at the same time
   revoked,           ///< an earlier failure ended this communicator
   unreachable,       ///< no transport leads to a peer
-  refused,           ///< a peer refused us: wrong token, version or byte order
+  refused,           ///< a peer refused the connection: wrong token, version or byte order
   bad_environment,   ///< a variable, file or limit that start-up depends on is wrong or missing
-  out_of_memory,     ///< memory could not be had: such that peers can reach, or what a call needs
-  corrupted,         ///< bytes changed between two ranks; found by calls that `require(checksummed)`
+  out_of_memory,     ///< memory could not be allocated: memory that peers can reach, or memory that a call needs
+  corrupted,         ///< bytes changed between two ranks; detected by calls that `require(checksummed)`
   system             ///< the operating system or a communication library reported an error
 };
 
@@ -66,13 +66,13 @@ inline std::error_condition make_error_condition(errc value) noexcept {
   return {static_cast<int>(value), error_category()};
 }
 
-/// Where a failure happened. What is not known keeps its default and is left out of the message.
+/// Where a failure happened. Unknown members keep their defaults, and messages omit them.
 struct error_context {
   const char* operation = nullptr;  ///< a string literal: "all_reduce"
   std::uint64_t sequence = 0;       ///< number of the operation on its communicator, from 1
   int rank = -1;                    ///< this rank
   int ranks = 0;                    ///< size of the communicator
-  int peer = -1;                    ///< the rank that is to blame, or was waited for
+  int peer = -1;                    ///< the culprit, or the rank that the call waited for
   int lane = -1;                    ///< lane and step of the plan that was running
   int step = -1;
   std::source_location site{};  ///< the caller's line
@@ -81,7 +81,7 @@ struct error_context {
 /// A failure as a value: what, why and where. `operator bool` is true if something failed.
 struct failure {
   std::error_code code;
-  std::string reason;  ///< one sentence for a person: what was wrong, and what would be right
+  std::string reason;  ///< one sentence for the user: what was wrong, and what would be right
   error_context context;
 
   explicit operator bool() const noexcept { return static_cast<bool>(code); }
@@ -89,25 +89,25 @@ struct failure {
   /// The whole message, as `error::what()` shows it.
   std::string message() const;
 
-  /// Where and why, to be quoted in the message of another failure, which names kind and ranks itself.
+  /// Where and why, for quoting in the message of another failure, which names error code and ranks itself.
   std::string quoted() const;
 };
 
-/// Laid out for size, as are the other ways to make a failure: what is not expected to happen should cost no room where it
-/// does not.
+/// Returns a failure. Marked as cold, like the other functions that make failures, so that error handling takes little
+/// room in its callers.
 HOCKET_DETAIL_RARE HOCKET_DECL failure make_failure(errc code, std::string reason, error_context context = {});
 
-/// Success, or why not: as cheap as a pointer where nothing failed. Where there is no memory to keep the cause in, that
-/// is the cause.
+/// Success or a failure, as cheap as a pointer on success. If there is no memory to store the failure, the outcome is
+/// `out_of_memory`.
 class outcome {
  public:
   outcome() noexcept = default;
-  outcome(failure cause) noexcept  // NOLINT: implicit, so that a failure can be returned as it is
+  outcome(failure cause) noexcept  // NOLINT: implicit, so that functions can return a failure
       : cause_(cause ? kept(std::move(cause)) : nullptr) {}
 
   bool failed() const noexcept { return cause_ != nullptr; }
   std::error_code code() const noexcept { return failed() ? cause_->code : std::error_code(); }
-  /// Only if it failed.
+  /// Must be called only if `failed()`.
   const failure& cause() const noexcept { return *cause_; }
 
  private:
@@ -120,7 +120,7 @@ class outcome {
   std::unique_ptr<const failure, release> cause_;
 };
 
-/// What every throwing function of hocket throws.
+/// The exception type of all throwing functions in hocket.
 class HOCKET_EXPORT_TYPE error : public std::system_error {
  public:
   explicit error(failure cause);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sentences that a template argument carries, so that the compiler prints them.
+/// Explanations in template arguments, which the compiler prints.
 ///
-/// A static_assert explains a call that does not compile, but only if the call first compiles as far as into the function that
-/// has it: for std::is_invocable, a requires-expression and a concept such a call is a valid one. A deleted function is none for
-/// them, and the compiler names it with its template arguments: one of them is an `explanation`. g++ prints it in its error, clang
-/// in the first note, in lines, and nvcc in its error, letter by letter.
+/// A static_assert in a function's body explains a call that does not compile, but std::is_invocable, a
+/// requires-expression or a concept still considers the call valid. For a deleted function they do not, and the
+/// compiler's error names it with its template arguments, of which one is an `explanation`. g++ prints it in its error,
+/// clang in the first note, in lines, and nvcc in its error, one letter at a time.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,7 +17,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What is wrong, in words, or nothing.
+/// An error message; empty if there is no error.
 struct sentence {
   std::string_view words;
 
@@ -27,7 +27,7 @@ struct sentence {
   constexpr explicit operator bool() const { return !words.empty(); }
 };
 
-/// The first of them that says something.
+/// Returns the first sentence that is not empty.
 consteval sentence first_of(std::initializer_list<sentence> all) {
   for (const sentence& each : all) {
     if (each) return each;
@@ -35,14 +35,14 @@ consteval sentence first_of(std::initializer_list<sentence> all) {
   return {};
 }
 
-/// How much of a string in a template argument the compiler prints. clang cuts longer ones, but prints several.
+/// Longest string in a template argument that the compiler prints in full. clang cuts longer ones, but prints several.
 #if defined(__clang__)
 inline constexpr std::size_t longest_line = 36;
 #else
 inline constexpr std::size_t longest_line = static_cast<std::size_t>(-1);
 #endif
 
-/// Takes the first line from `text`: as many of its words as fit into `width` characters.
+/// Removes the first line from `text`, as many words as fit into `width` characters, and returns it.
 constexpr std::string_view take_line(std::string_view& text, std::size_t width) {
   std::size_t end = text.size();
   if (end > width) {
@@ -61,13 +61,13 @@ constexpr std::size_t count_lines(std::string_view text, std::size_t width) {
   return count;
 }
 
-/// A sentence as a template argument. Spaces fill its lines.
+/// A sentence as a template argument, in lines that are padded with spaces.
 template <std::size_t Lines, std::size_t Width>
 struct explanation {
   char lines[Lines][Width + 1];
 };
 
-/// The sentence that `find()` returns, as an `explanation`. `Find` has no members.
+/// Returns the sentence that `find()` returns as an `explanation`. `Find` must have no members.
 template <class Find>
 consteval auto in_words(Find) {
   constexpr std::string_view words = Find()().words;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory for many numbers that lie one after the other, from a memory resource of the caller: what gradients,
-/// parameters and optimizer states are kept in. A vector would grow, copy, and begin anywhere; this does not.
+/// A contiguous array of numbers from a memory resource of the caller. It stores gradients, parameters and optimizer
+/// states. Unlike a vector, it never grows or copies, and it begins at a cache line.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -2,8 +2,8 @@
 /// @file
 /// A reference to any function object of one signature.
 ///
-/// What only happens when a call fails need not be compiled anew for each kind of call: such functions take their
-/// caller's lambdas through this, and exist once.
+/// Code that runs only when a call fails need not be compiled for each kind of call. Such functions take their caller's
+/// lambdas as `function_view`, and are compiled once.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,7 +18,7 @@ namespace detail {
 template <class Signature>
 class function_view;
 
-/// Refers to what it is made of, which must live longer: use it for parameters only.
+/// Refers to the function object that it is constructed from, which must outlive it: use it only for parameters.
 template <class Result, class... Arguments>
 class function_view<Result(Arguments...)> {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Writes JSON, one object a line: what other programs read without asking for a library, and people too.
+/// Writes JSON, one object per line, so that both programs and people can read it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,7 +15,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// How many bytes at the beginning of `text` are one well-formed character of UTF-8; 0 if they are none.
+/// Length in bytes of the well-formed UTF-8 character at the beginning of `text`; 0 if there is none.
 inline std::size_t length_of_character(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -31,7 +31,7 @@ inline std::size_t length_of_character(std::string_view text) noexcept {
   return overlong || beyond ? 0 : length;
 }
 
-/// `text` in quotes. What is no UTF-8, such as text that was cut, becomes U+FFFD.
+/// Returns `text` as a quoted JSON string. Bytes that are not valid UTF-8, such as text that was cut, become U+FFFD.
 HOCKET_COLD inline std::string json_text(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How much memory training keeps, and for what. "It should fit" is a formula; this is the count that the formula is
-/// held against: every allocation of gradients, optimizer states and parameters goes through an account of a ledger.
+/// Counts how much memory training uses, and for what. Estimates of the required memory can be checked against this
+/// count: every allocation of gradients, optimizer states and parameters goes through an account of a ledger.
 ///
 /// @code
 /// hocket::memory_ledger ledger;
@@ -22,9 +22,9 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Counts what is allocated through its accounts, to the byte that was asked for.
+/// Counts the bytes that are requested through its accounts.
 ///
-/// **Threads.** One at a time: each rank has its own. **Lifetime.** Must outlive what was allocated through it.
+/// **Threads.** One at a time: each rank needs its own. **Lifetime.** Must outlive all memory allocated through it.
 class memory_ledger {
  public:
   /// Memory comes from `upstream`, which must outlive the ledger.
@@ -33,7 +33,7 @@ class memory_ledger {
   memory_ledger(const memory_ledger&) = delete;
   memory_ledger& operator=(const memory_ledger&) = delete;
 
-  /// The account of that name; a new one at its first mention.
+  /// Returns the account with this name, and creates it on first use.
   std::pmr::memory_resource* account(std::string_view name) {
     for (entry& each : accounts_) {
       if (each.name == name) return &each;
@@ -41,15 +41,15 @@ class memory_ledger {
     return &accounts_.emplace_back(*this, std::string(name));
   }
 
-  /// Bytes that are allocated now: of all accounts, or of one.
+  /// Bytes that are currently allocated: by all accounts, or by one.
   std::size_t bytes() const noexcept { return total_.now; }
   std::size_t bytes(std::string_view name) const noexcept { return of(name).now; }
 
-  /// The most there ever were at once.
+  /// The highest number of bytes that were allocated at the same time.
   std::size_t peak_bytes() const noexcept { return total_.peak; }
   std::size_t peak_bytes(std::string_view name) const noexcept { return of(name).peak; }
 
-  /// From now on `peak_bytes` speaks of what comes: to look at one step alone.
+  /// Resets the peaks to the current values, for example to measure a single step.
   void forget_peaks() noexcept {
     total_.peak = total_.now;
     for (entry& each : accounts_) each.counted.peak = each.counted.now;
@@ -94,7 +94,7 @@ class memory_ledger {
 
   std::pmr::memory_resource* upstream_;
   count total_;
-  std::deque<entry> accounts_;  // never moved: their addresses are given out
+  std::deque<entry> accounts_;  // a deque, because callers hold the addresses of accounts
 };
 
 HOCKET_END_NAMESPACE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a caller may say something about: the kinds of properties that core/options.hpp makes one value of. Apart from it, as
-/// whoever declares a property needs no more.
+/// The kinds of properties that a call can have; core/options.hpp combines properties into one value. A separate
+/// header, because code that declares a property needs only the kinds.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,8 +18,8 @@ struct observer {};
 struct exactness {};
 struct integrity {};
 struct agreement {};
-struct stream {};   ///< of a device
-struct staging {};  ///< how calls bring memory of a device to the host and back
+struct stream {};   ///< device stream
+struct staging {};  ///< how calls copy device memory to the host and back
 }  // namespace kind
 
 template <class Property>
